@@ -60,9 +60,19 @@ def test_a_part_does_not_replace_the_whole():
 
 
 def test_views_are_their_buffer():
-    view = "%v = ttg.memdesc_trans %a {order = array<i32: 1, 0>} : !buf -> !ttg.memdesc<64x64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>, #smem, mutable>\n"
-    part = "%q = ttg.memdesc_subslice %a[0, 0] : !buf -> !ttg.memdesc<32x64xf16, #s, #smem, mutable, 64x64>\n"
-    read = "%z = ttg.local_load %q : !ttg.memdesc<32x64xf16, #s, #smem, mutable, 64x64> -> tensor<32x64xf16, #blocked>\n"
+    view = (
+        "%v = ttg.memdesc_trans %a {order = array<i32: 1, 0>} : !buf -> !ttg.memdesc<64x64xf16, "
+        "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>, "
+        "#smem, mutable>\n"
+    )
+    part = (
+        "%q = ttg.memdesc_subslice %a[0, 0] : !buf -> !ttg.memdesc<32x64xf16, #s, #smem, mutable, "
+        "64x64>\n"
+    )
+    read = (
+        "%z = ttg.local_load %q : !ttg.memdesc<32x64xf16, #s, #smem, mutable, 64x64> -> "
+        "tensor<32x64xf16, #blocked>\n"
+    )
     assert not can_share(both(put("a") + view + part + put("b") + get("b") + read))
     assert can_share(both(put("a") + view + part + read + put("b") + get("b")))
 
@@ -117,7 +127,10 @@ def test_a_value_that_one_branch_keeps():
 
 
 def test_while_loops():
-    turn = f"scf.while (%w = %c0) : (i32) -> i32 {{\nscf.condition(%t) %w : i32\n}} do {{\n^bb0(%w: i32):\n{put('b')}{get('b')}scf.yield %w : i32\n}}\n"
+    turn = (
+        f"scf.while (%w = %c0) : (i32) -> i32 {{\nscf.condition(%t) %w : i32\n}} do "
+        f"{{\n^bb0(%w: i32):\n{put('b')}{get('b')}scf.yield %w : i32\n}}\n"
+    )
     assert not can_share(both(put("a") + f"%u = {turn}" + get("a")))
     assert can_share(both(put("a") + get("a") + f"%u = {turn}"))
 
@@ -173,7 +186,10 @@ def test_a_copy_outside_of_any_group_is_never_waited_for():
     assert not can_share(both(COPY + wait + put("b") + get("b")))
 
 
-DOT = "%o{0} = ttng.warp_group_dot %a, %a, %acc {{inputPrecision = 0 : i32, isAsync = {1}}} : !buf * !buf -> tensor<64x64xf32, #mma>\n"
+DOT = (
+    "%o{0} = ttng.warp_group_dot %a, %a, %acc {{inputPrecision = 0 : i32, isAsync = {1}}} : !buf * "
+    "!buf -> tensor<64x64xf32, #mma>\n"
+)
 DOT_WAIT = (
     "%v{0}:1 = ttng.warp_group_dot_wait %o{0} {{pendings = {1} : i32}} : tensor<64x64xf32, #mma>\n"
 )
@@ -257,7 +273,10 @@ def test_deallocation_is_the_end_of_everything():
 
 
 TMEM = "%o = ttng.tmem_alloc : () -> !ttg.memdesc<128x64xf32, #tm, #ttng.tensor_memory, mutable>\n"
-MMA = "ttng.tc_gen5_mma %l, %a, %o, %false, %true{0} {{is_async}} : !ttg.memdesc<128x64xf16, #s, #smem, mutable>, !buf, !ttg.memdesc<128x64xf32, #tm, #ttng.tensor_memory, mutable>{1}\n"
+MMA = (
+    "ttng.tc_gen5_mma %l, %a, %o, %false, %true{0} {{is_async}} : !ttg.memdesc<128x64xf16, #s, "
+    "#smem, mutable>, !buf, !ttg.memdesc<128x64xf32, #tm, #ttng.tensor_memory, mutable>{1}\n"
+)
 LHS = "%l = ttg.local_alloc : () -> !ttg.memdesc<128x64xf16, #s, #smem, mutable>\n"
 
 
@@ -328,7 +347,7 @@ partition1(%pa: !buf, %pb: !buf) num_warps(4) {{
 
 def test_partitions_run_at_the_same_time():
     body = both(specialized("", put("a") + get("a"), put("b") + get("b")))
-    assert why(body).endswith("which runs at the same time")
+    assert why(body).endswith("which runs concurrently")
     assert not can_share(both(specialized(put("a") + get("a"), put("b") + get("b"))))
 
 

@@ -157,7 +157,9 @@ handed_on(np.zeros(64, np.float32))
 def test_roles_that_nothing_orders_are_reported_though_their_values_agree(check):
     code, err = check(ROLES.replace("WAIT", "pass"))
     assert code == 1
-    assert "error[TW4052]: a read by group0 (s[0:64]), but nothing orders this after a write" in err
+    assert (
+        "error[TW4052]: data race: nothing orders a read by group0 (s[0:64]) after a write" in err
+    )
     assert "the other access is here" in err
     code, err = check(ROLES.replace("WAIT", "T.barrier_wait(full, 0)"))
     assert (code, "no fault" in err) == (0, True)

@@ -1,1 +1,1 @@
-"""Answers about IR, never a change to it."""
+"""Analyses of IR, which never modify it."""

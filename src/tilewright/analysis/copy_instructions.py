@@ -4,7 +4,7 @@ A table of conditions, each with the sentence that explains its failure, so that
 always be explained (docs/design/passes.md#copy-instructions). Bulk tensor copies (TMA), PTX ISA
 "Tensor-copy":
 
-* the innermost dimension is contiguous, the others lie at multiples of 16 bytes;
+* the innermost dimension is contiguous, the strides of the others are multiples of 16 bytes;
 * the box is at most 256 elements wide in every dimension, and a multiple of 16 bytes innermost;
 * the box starts at a multiple of 16 bytes innermost, inside or past the tensor; that of a load
   before it, too;
@@ -36,7 +36,7 @@ from tilewright.layouts.hardware.swizzle import ATOM_ROWS, choose_swizzle
 MAX_RANK = 5
 MAX_BOX = 256
 GRANULE_BYTES = 16
-PIECE_BYTES = 128
+BOX_ROW_BYTES = 128
 """The multiple of bytes at which a copy writes shared memory."""
 
 
@@ -87,7 +87,7 @@ class BulkCopy:
     tensor: SSAValue
     """The global tensor."""
     box: tuple[int, ...]
-    """Extents of the part that is copied."""
+    """Extents of the copied box."""
     corner: tuple[Mixed, ...]
     """The indices at which it starts, outermost first."""
     starts: Starts
@@ -108,8 +108,8 @@ class BulkCopy:
 Condition = Callable[[BulkCopy], str | None]
 
 
-def _is_wanted(copy: BulkCopy) -> str | None:
-    return "the author wants no TMA (disable_tma=True)" if copy.op.disable_tma else None
+def _is_enabled(copy: BulkCopy) -> str | None:
+    return "TMA is disabled by the user (disable_tma=True)" if copy.op.disable_tma else None
 
 
 def _keeps_elements(copy: BulkCopy) -> str | None:
@@ -117,7 +117,7 @@ def _keeps_elements(copy: BulkCopy) -> str | None:
     if source == target and copy.element_bits % 8 == 0:
         return None
     if source == target:
-        return f"elements of {source} are no whole bytes"
+        return f"elements of type {source} are not a whole number of bytes"
     return f"the copy converts {source} to {target}"
 
 
@@ -133,32 +133,32 @@ def _rank(copy: BulkCopy) -> str | None:
 
 
 def _has_known_box(copy: BulkCopy) -> str | None:
-    return "the extents of the part are not constant" if DYNAMIC_INDEX in copy.box else None
+    return "the extents of the box are not constant" if DYNAMIC_INDEX in copy.box else None
 
 
 def _fits_box(copy: BulkCopy) -> str | None:
     wide = [extent for extent in copy.box[:-1] if extent > MAX_BOX]
-    return f"the part is {wide[0]} elements wide, the limit is {MAX_BOX}" if wide else None
+    return f"the box is {wide[0]} elements wide, the limit is {MAX_BOX}" if wide else None
 
 
-def _comes_in_pieces(copy: BulkCopy) -> str | None:
-    """Wider than a box is copied in pieces, each of which lies together in shared memory."""
-    if plain_piece(copy.box, copy.element_bits) is not None:
+def _divides_into_boxes(copy: BulkCopy) -> str | None:
+    """A tile wider than a box is copied in several boxes, each contiguous in shared memory."""
+    if plain_box_columns(copy.box, copy.element_bits) is not None:
         return None
     *_, rows, columns = (1, *copy.box)
     if rows % ATOM_ROWS == 0 and choose_swizzle(columns, copy.element_bits):
         return None
-    return f"a row of {columns} elements does not come in pieces of at most {MAX_BOX}"
+    return f"a row of {columns} elements is not divisible into boxes of at most {MAX_BOX}"
 
 
-def plain_piece(box: Sequence[int], bits: int) -> int | None:
-    """The columns that one copy takes of a tile whose rows lie one after the other, if any do."""
+def plain_box_columns(box: Sequence[int], bits: int) -> int | None:
+    """The columns of one box of a tile with contiguous rows, if there is such a box."""
     *outer, columns = box
     if columns <= MAX_BOX:
         return columns
     if prod(outer) != 1:
         return None
-    unit = PIECE_BYTES * 8 // bits
+    unit = BOX_ROW_BYTES * 8 // bits
     return next((n for n in range(MAX_BOX, 0, -1) if columns % n == 0 and n % unit == 0), None)
 
 
@@ -166,7 +166,7 @@ def _has_whole_granules(copy: BulkCopy) -> str | None:
     size = copy.box[-1] * copy.element_bits // 8
     if size % GRANULE_BYTES == 0:
         return None
-    return f"rows of the part have {size} bytes, no multiple of {GRANULE_BYTES}"
+    return f"rows of the box have {size} bytes, which is not a multiple of {GRANULE_BYTES}"
 
 
 def granule(element_bits: int) -> int:
@@ -196,7 +196,8 @@ def _starts_inside(copy: BulkCopy) -> str | None:
         if not copy.starts.is_nonneg(start, copy.op):
             known = f"is {start}" if isinstance(start, int) else "is not known to be at least 0"
             return (
-                f"the start in dimension {dimension} of {name} {known}: a TMA store begins inside"
+                f"the start in dimension {dimension} of {name} {known}: a TMA store must start in "
+                "bounds"
             )
     return None
 
@@ -205,7 +206,7 @@ def _ends_at_granule(copy: BulkCopy) -> str | None:
     extent = shape_of(copy.tensor.type)[-1]
     name = copy.tensor.name_hint or "the tensor"
     if extent == DYNAMIC_INDEX:
-        return f"the length of a row of {name} is not known: a store fills the 16 bytes it ends in"
+        return f"the row length of {name} is unknown: a TMA store writes whole units of 16 bytes"
     size = extent * copy.element_bits // 8
     if size % GRANULE_BYTES == 0:
         return None
@@ -216,7 +217,7 @@ def _ends_at_granule(copy: BulkCopy) -> str | None:
 
 
 def _has_good_strides(copy: BulkCopy) -> str | None:
-    """Every dimension but the last lies at multiples of 16 bytes."""
+    """The stride of every dimension but the last is a multiple of 16 bytes."""
     strides = _strides(copy.tensor)
     name = copy.tensor.name_hint or "the tensor"
     if strides[-1] != 1:
@@ -228,8 +229,8 @@ def _has_good_strides(copy: BulkCopy) -> str | None:
         if size % GRANULE_BYTES:
             up = -(-size // GRANULE_BYTES) * GRANULE_BYTES
             return (
-                f"the stride of dimension {dimension} of {name} is {size} bytes, no multiple of "
-                f"{GRANULE_BYTES} as {up} is ({up * 8 // copy.element_bits} elements)"
+                f"the stride of dimension {dimension} of {name} is {size} bytes, not a multiple of "
+                f"{GRANULE_BYTES}; pad it to {up} bytes ({up * 8 // copy.element_bits} elements)"
             )
     return None
 
@@ -237,23 +238,23 @@ def _has_good_strides(copy: BulkCopy) -> str | None:
 def _pads_with_zero(copy: BulkCopy) -> str | None:
     owner = copy.op.dst.owner
     if isinstance(owner, AllocOp) and owner.safe_value is not None:
-        return "what lies outside of the tensor is not to read as zero"
+        return "out-of-bounds elements must read as a value other than zero"
     return None
 
 
 def _is_whole(copy: BulkCopy) -> str | None:
-    """The engine's order of a buffer is that of its whole matrix."""
+    """TMA's layout of a buffer is that of its whole matrix."""
     for side in (copy.op.src, copy.op.dst):
         space, owner = space_of(side.type), side.owner
         if space is None or not space.is_shared:
             continue
         if isinstance(owner, ViewOp):
-            return "the buffer in shared memory is seen as another one"
+            return "the buffer in shared memory is a reinterpreted view"
         if isinstance(owner, RegionOp):
             shape = shape_of(owner.base.type)
             is_matrix = owner.extents[-2:] == shape[-2:] and owner.offsets[-2:] == (0, 0)
             if not is_matrix or any(extent != 1 for extent in owner.extents[:-2]):
-                return "it touches a part of a matrix in shared memory"
+                return "it accesses part of a matrix in shared memory"
     return None
 
 
@@ -261,18 +262,18 @@ def _has_no_own_layout(copy: BulkCopy) -> str | None:
     for side in (copy.op.src, copy.op.dst):
         owner = base_of(side).owner
         if isinstance(owner, AllocOp) and owner.layout is not None:
-            return "the author's layout of the buffer is none that the engine knows"
+            return "TMA does not support the user-specified layout of the buffer"
     return None
 
 
 BULK_CONDITIONS: tuple[Condition, ...] = (
-    _is_wanted,
+    _is_enabled,
     _keeps_elements,
     _is_a_tensor,
     _rank,
     _has_known_box,
     _fits_box,
-    _comes_in_pieces,
+    _divides_into_boxes,
     _has_whole_granules,
     _has_good_strides,
     _starts_at_granule,
@@ -306,28 +307,28 @@ def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
     return copy
 
 
-def bulk_store(op: CopyOp, starts: Starts, *, is_promised: bool = False) -> BulkCopy | str:
+def bulk_store(op: CopyOp, starts: Starts, *, is_guaranteed: bool = False) -> BulkCopy | str:
     """`op` as a bulk copy out of shared memory, or why it cannot be one.
 
-    With `is_promised` the author answers for where it starts.
+    With `is_guaranteed` the user guarantees where it starts.
     """
     source = space_of(op.src.type)
     if space_of(op.dst.type) is not Space.GLOBAL or source is None or not source.is_shared:
         return "it does not copy shared memory to global memory"
     if isinstance(op.src.owner, RegionOp):
-        return "it copies a part of a buffer in shared memory"
+        return "it copies part of a buffer in shared memory"
     box = tuple(shape_of(op.dst.type))
     copy = BulkCopy(op, base_of(op.dst), box, corner_of(op.dst), starts)
-    promised = (_starts_at_granule, _starts_inside) if is_promised else ()
+    guaranteed = (_starts_at_granule, _starts_inside) if is_guaranteed else ()
     for condition in (*BULK_CONDITIONS, _starts_inside, _ends_at_granule):
-        problem = None if condition in promised else condition(copy)
+        problem = None if condition in guaranteed else condition(copy)
         if problem is not None:
             return problem
     return copy
 
 
 def _strides(tensor: SSAValue) -> list[int | None]:
-    """Strides in elements; None where only the run knows."""
+    """Strides in elements; None where they are run-time values."""
     type = tensor.type
     assert isinstance(type, MemRefType)
     if isinstance(type.layout, StridedLayoutAttr):

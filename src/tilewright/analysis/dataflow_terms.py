@@ -1,15 +1,16 @@
 """What a kernel leaves in global memory, as terms over what was there before.
 
-Every op that writes memory is a function nobody looks into: what it writes is a term made of the
-op, the numbers it uses, and the terms that it reads. Two kernels that end with the same terms in
-the same places compute the same, whatever the ops mean::
+Every op that writes memory is an uninterpreted function: what it writes is a term that consists of
+the op, the integers it uses, and the terms that it reads. Two kernels that end with the same terms
+at the same addresses compute the same, whatever the ops mean::
 
-    turn 0:  s = copy(A[0:8]);   acc = gemm(s, fill(0))
-    turn 1:  s = copy(A[8:16]);  acc = gemm(s, gemm(copy(A[0:8]), fill(0)))
+    iteration 0:  s = copy(A[0:8]);   acc = gemm(s, fill(0))
+    iteration 1:  s = copy(A[8:16]);  acc = gemm(s, gemm(copy(A[0:8]), fill(0)))
 
-Terms are kept as digests. Loops run with numbers, as in `analysis.barriers`; asynchronous copies
-count as done where they are issued, since that they are done in time is proved there. A buffer that
-has become a ring of versions is read slot by slot: what is in it matters, not where it is.
+Terms are stored as digests. Loops run with concrete integers, as in `analysis.barriers`;
+asynchronous copies count as done where they are issued, since that they are done in time is proved
+there. A buffer that has become a ring buffer is read slot by slot: its contents matter, not their
+address.
 """
 
 from __future__ import annotations
@@ -46,17 +47,17 @@ _COPIES = ("tile.copy", "tile.async_copy")
 
 
 def terms_of(kernel: KernelOp, argument: int) -> tuple[str, ...]:
-    """What `kernel` leaves behind, with `argument` for numbers of the caller.
+    """The final contents of global memory, with `argument` for run-time integers.
 
     One entry for each tensor, in the order of the arguments, and one for what it printed. Raises
-    `NotAnalysed` where loops cannot be run with numbers.
+    `NotAnalysed` where loops cannot be evaluated.
     """
     threads = tuple(range(kernel.num_threads or 1))
     member = Member("block", (kernel.body_block,), threads)
-    team = ConcurrentRoles(kernel, (member,), is_custom=True)
-    run = _Terms(member, TripCounts(None, None, argument), OpProperties(team))
+    roles = ConcurrentRoles(kernel, (member,), is_custom=True)
+    run = _Terms(member, TripCounts(None, None, argument), OpProperties(roles))
     run.write()
-    return run.left_behind()
+    return run.final_terms()
 
 
 def _digest(*parts: object) -> str:
@@ -88,7 +89,7 @@ class _Terms(Writer):
     effects: list[str] = field(default_factory=list[str])
     known: dict[Operation, _Known] = field(default_factory=dict[Operation, "_Known"])
 
-    def left_behind(self) -> tuple[str, ...]:
+    def final_terms(self) -> tuple[str, ...]:
         tensors: dict[int, str] = {}
         for base, entries in self.memory.items():
             if isinstance(base, BlockArgument):
@@ -96,7 +97,7 @@ class _Terms(Writer):
                 if not _overlap(entries):
                     shown.sort()
                 tensors[base.index] = _digest(shown)
-        return (*(f"{number}: {tensors[number]}" for number in sorted(tensors)), *self.effects)
+        return (*(f"{index}: {tensors[index]}" for index in sorted(tensors)), *self.effects)
 
     # -- control -----------------------------------------------------------------------------
 
@@ -129,24 +130,24 @@ class _Terms(Writer):
     def _whole(self, op: Operation) -> None:
         if op not in self.known:
             if any(isinstance(each, PipelineOp) for each in walk(op)):
-                raise NotAnalysed(op, f"a pipelined loop inside of {op.name} is not followed")
+                raise NotAnalysed(op, f"a pipelined loop inside of {op.name} is not analysed")
             self.known[op] = _Known(op)
-        facts = self.known[op]
-        seen = tuple(self._content(region) for region in facts.reads)
-        written = facts.writes
+        invariants = self.known[op]
+        seen = tuple(self._content(region) for region in invariants.reads)
+        written = invariants.writes
         if isinstance(op, LoadOp):
             self._compute(op)
             self.values[op.results[0]] = _digest("load", seen)
             return
         if not written and (always_removable(type(op)) or (not seen and not _acts(op))):
             return
-        term = _digest(facts.signature, tuple(map(self._value, facts.captured)), seen)
+        term = _digest(invariants.signature, tuple(map(self._value, invariants.captured)), seen)
         for result in op.results:
             self.values[result] = _digest(term, "result", result.index)
         if not written:
             self.effects.append(term)
-        for number, region in enumerate(written):
-            self._write(region, _digest(term, number))
+        for index, region in enumerate(written):
+            self._write(region, _digest(term, index))
 
     # -- values ------------------------------------------------------------------------------
 
@@ -159,9 +160,9 @@ class _Terms(Writer):
                 self.values[result] = _digest(op.name, _attributes(op), parts)
 
     def _value(self, value: SSAValue) -> str:
-        number = self.integer(value)
-        if number is not None:
-            return str(number)
+        index = self.integer(value)
+        if index is not None:
+            return str(index)
         if value in self.values:
             return self.values[value]
         owner = value.owner
@@ -190,7 +191,7 @@ class _Terms(Writer):
         box, exact = self._spans(region)
         found: list[object] = []
         for entry in reversed(self.memory.get(region.base, [])):
-            if not _meet(entry.box, box):
+            if not _intersect(entry.box, box):
                 continue
             found.append((_relative(entry.box, box), entry.is_exact, entry.term))
             if entry.is_exact and _covers(entry.box, box):
@@ -208,7 +209,7 @@ class _Terms(Writer):
 
 
 def _captured(op: Operation) -> Iterator[SSAValue]:
-    """The numbers from outside that an op computes with; memory is seen by its contents."""
+    """The integers from outside that an op computes with; memory is identified by its contents."""
     for each in walk(op):
         for operand in each.operands:
             inside = op.is_ancestor(operand.owner) and operand.owner is not op
@@ -221,14 +222,15 @@ def _acts(op: Operation) -> bool:
 
 
 def _untouched(base: SSAValue, box: Box) -> object:
-    """What is in a buffer that nobody wrote: the caller's data, or nothing."""
+    """The contents of a buffer that no op wrote: the caller's data, or nothing."""
     if isinstance(base, BlockArgument) and space_of(base.type) is Space.GLOBAL:
         return base.index, box
     return "nothing"
 
 
 def _signature(op: Operation) -> tuple[object, ...]:
-    """What an op is, apart from the values it uses; a copy is a copy whoever does it."""
+    """What an op is, apart from the values it uses; a copy is a copy, whichever unit performs
+    it."""
     name = _COPIES[0] if op.name in _COPIES else op.name
     attributes = () if op.name in _COPIES else _attributes(op)
     inside = tuple((each.name, _attributes(each)) for each in walk(op) if each is not op)
@@ -240,7 +242,7 @@ def _attributes(op: Operation) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(value)) for name, value in found.items()))
 
 
-def _meet(one: Box, other: Box) -> bool:
+def _intersect(one: Box, other: Box) -> bool:
     return all(max(a, c) < min(b, d) for (a, b), (c, d) in zip(one, other, strict=False))
 
 
@@ -249,7 +251,7 @@ def _covers(one: Box, other: Box) -> bool:
 
 
 def _relative(entry: Box, box: Box) -> tuple[tuple[int, int], ...]:
-    """Where an entry lies, seen from a part of the buffer, without what is one element thick."""
+    """The position of an entry relative to a box of the buffer, without dimensions of extent 1."""
     return tuple(
         (a - c, b - a)
         for (a, b), (c, d) in zip(entry, box, strict=False)
@@ -259,9 +261,9 @@ def _relative(entry: Box, box: Box) -> tuple[tuple[int, int], ...]:
 
 def _overlap(entries: list[_Written]) -> bool:
     return any(
-        _meet(one.box, other.box)
-        for number, one in enumerate(entries)
-        for other in entries[number + 1 :]
+        _intersect(one.box, other.box)
+        for index, one in enumerate(entries)
+        for other in entries[index + 1 :]
     )
 
 

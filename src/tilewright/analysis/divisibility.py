@@ -1,10 +1,10 @@
-"""Conditions that say that a value is a multiple of a constant: ``x % 8 == 0``.
+"""Conditions that state that a value is a multiple of a constant: ``x % 8 == 0``.
 
 The languages round remainders in three ways. All of them are zero for the same values, but only one
 is a remainder to the algebra of `analysis.affine`; so the condition is read from its ops:
 
     %r = arith.remsi %x, 8                      towards zero
-    %n = arith.select (%r < 0), %r + 8, %r      towards minus infinity, made of it
+    %n = arith.select (%r < 0), %r + 8, %r      towards minus infinity, derived from it
     %c = arith.cmpi eq, %n, 0
 """
 
@@ -20,7 +20,7 @@ _REMAINDERS = ("arith.remsi", "arith.remui")
 
 
 def multiple_in(condition: SSAValue) -> tuple[SSAValue, int] | None:
-    """The value that is a multiple of the integer if `condition` holds, if it says just that."""
+    """The value that is a multiple of the integer if `condition` holds, if it states just that."""
     op = condition.owner
     if not isinstance(op, CmpiOp) or op.predicate_name != "eq":
         return None
@@ -46,7 +46,7 @@ def _remainder(value: SSAValue) -> tuple[SSAValue, int] | None:
     found = _remainder(plain)
     if found is None or not isinstance(raised.owner, Operation):
         return None
-    # The other choice adds the divisor, which makes no difference to what it is a multiple of.
+    # The other choice adds the divisor, which preserves divisibility.
     is_sum = raised.owner.name == "arith.addi" and plain in raised.owner.operands
     added = [_constant(each) for each in raised.owner.operands if each is not plain]
     return found if is_sum and added == [found[1]] else None

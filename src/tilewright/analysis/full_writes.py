@@ -18,7 +18,7 @@ from tilewright.ir.traversal import children, walk
 def fills(op: Operation, buffer: SSAValue, guard: SSAValue | None = None) -> bool:
     """Whether `op` certainly writes every element of `buffer`.
 
-    A branch does if what it does is asked for under the same condition, `guard`.
+    A branch does if its condition is `guard`.
     """
     if isinstance(op, IfOp):
         inside = children(op)
@@ -41,7 +41,7 @@ def _is_filled(regions: Sequence[AccessedRegion], buffer: SSAValue) -> bool:
 def _is_direct(store: StoreOp, loop: ParallelOp) -> bool:
     """Whether each iteration makes a store, to an element of its own.
 
-    Its region tells how far each index goes; a variable in two of them stays on a diagonal.
+    Its region gives the extent of each index; a variable in two of them stays on a diagonal.
     """
     if store.parent is not loop.body_block or isinstance(store.memref.owner, LooksThrough):
         return False

@@ -1,8 +1,8 @@
 """What index values of tile kernels can be: linear forms, ranges, remainders, decided conditions.
 
-Every integer of a function becomes a polynomial over what cannot be computed further (indices of
-loops and blocks, arguments, extents, loaded values), every truth value a formula. They are
-simplified with what is known where they are computed:
+Every integer of a function becomes a polynomial over atoms (indices of loops and blocks, arguments,
+extents, loaded values), every boolean a formula. They are simplified with what is known where they
+are computed:
 
     tile.kernel (%bx) in (%g)          0 <= bx < g
     scf.for, tile.parallel, ...        lower <= i < upper, i = lower modulo the step
@@ -13,11 +13,10 @@ simplified with what is known where they are computed:
 ``index`` values do not wrap: an index that leaves 64 bits addresses nothing. Integers of a width
 are followed as long as they provably fit it; where they may wrap, a new unknown begins.
 
-The analysis looks at every op once and at no more than `budget` of them; what lies beyond, or
-deeper than `MAX_DEPTH` regions, is unknown. Looking notes only what an op reads and which scope it
-stands in: values and scopes become polynomials and contexts when somebody asks for them, since a
-pass asks about a few accesses and most of a kernel is none of its business. Answers are about the
-code as it was looked at, whatever has been rewritten since.
+The analysis visits every op once and no more than `budget` of them; ops past that, or deeper than
+`MAX_DEPTH` regions, are unknown. A visit records only the operands and the scope of an op: values
+and scopes become polynomials and contexts on demand, since a pass queries a few accesses and not
+most of a kernel. Results describe the code as it was visited, whatever has been rewritten since.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
 from tilewright.analysis.divisibility import multiple_in
 from tilewright.analysis.index_rules import (
-    NUMBER_RULES,
+    INTEGER_RULES,
     TRUTH_RULES,
     comparison,
     fits,
@@ -52,11 +51,11 @@ BUDGET = 20_000
 MAX_DEPTH = 48
 
 _IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
-_READ = frozenset({*NUMBER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
+_READ = frozenset({*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
 
 
 class Scope:
-    """Ops in front of which the same is known: what is known around them, and something more."""
+    """Ops with the same context: that of the outer scope, and a further constraint."""
 
     def __init__(self, outer: Scope | None, entered: Callable[[Context], Context]) -> None:
         self._outer = outer
@@ -64,7 +63,7 @@ class Scope:
         self._context: Context | None = None
 
     def context(self, root: Context) -> Context:
-        """What is known, made when first asked for; from the outside in, as chains are long."""
+        """The context, built on first use; from the outside in, as chains are long."""
         unknown: list[Scope] = []
         scope: Scope | None = self
         while scope is not None and scope._context is None:
@@ -78,7 +77,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a value is computed from, and where."""
+    """The definition of a value, and its scope."""
 
     op: Operation
     operands: tuple[SSAValue, ...]
@@ -93,9 +92,9 @@ class IndexRanges:
     budget: int = BUDGET
     space: Space = field(default_factory=Space)
     scopes: dict[Operation, Scope] = field(default_factory=dict[Operation, Scope])
-    """The ops that were looked at."""
+    """The visited ops."""
     sources: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Id of an atom -> the value that it stands for."""
+    """Id of an atom -> the value that it represents."""
     _unread: dict[SSAValue, _Reading] = field(default_factory=dict[SSAValue, _Reading])
     _indices: dict[SSAValue, Scope] = field(default_factory=dict[SSAValue, Scope])
     """Indices of loops, which get their ranges when the loop is entered."""
@@ -112,7 +111,7 @@ class IndexRanges:
             for block in region.blocks:
                 self._look_at_block(block, whole, 0)
 
-    # -- questions ---------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     def poly(self, value: Mixed) -> Poly:
         """The value as a polynomial; a new unknown where nothing is known of it."""
@@ -122,7 +121,7 @@ class IndexRanges:
         if found is None:
             self._read(value)
             found = self._polys.get(value)
-        return self._number(value) if found is None else found
+        return self._integer(value) if found is None else found
 
     def formula(self, value: SSAValue) -> Formula:
         """A truth value as a formula."""
@@ -133,21 +132,21 @@ class IndexRanges:
         return self._condition(value) if found is None else found
 
     def context(self, op: Operation) -> Context:
-        """What is known in front of `op`."""
+        """The context before `op`."""
         scope = self.scopes.get(op)
         return self.space.root if scope is None else scope.context(self.space.root)
 
     def range(self, value: Mixed, at: Operation) -> Interval:
-        """Between which numbers `value` lies where `at` runs."""
+        """The range of `value` where `at` runs."""
         return self.context(at).range(self.poly(value))
 
     def learn(self, value: SSAValue, poly: Poly) -> None:
-        """Say what a value is that was made after the analysis."""
+        """Define a value that was created after the analysis."""
         self._polys[value] = poly
 
     # -- unknowns ----------------------------------------------------------------------------
 
-    def _number(self, value: SSAValue) -> Poly:
+    def _integer(self, value: SSAValue) -> Poly:
         constant = constant_value(value)
         if isinstance(constant, IntegerAttr):
             poly = self.space.const(constant.value.data)
@@ -186,7 +185,7 @@ class IndexRanges:
             self._extents[key] = self._unknown(extent, Interval(0, limit))
         return self._extents[key]
 
-    # -- looking at code ---------------------------------------------------------------------
+    # -- visiting code -----------------------------------------------------------------------
 
     def _look_at_block(self, block: Block, scope: Scope, depth: int) -> None:
         for op in block.ops:
@@ -213,9 +212,9 @@ class IndexRanges:
             for block in region.blocks:
                 inside = scope
                 if ranges is not None:
-                    turns = list(zip(block.args, ranges, strict=False))
-                    inside = Scope(scope, partial(self._turning, turns, step))
-                    self._indices.update((index, inside) for index, _ in turns)
+                    bounds = list(zip(block.args, ranges, strict=False))
+                    inside = Scope(scope, partial(self._index_ranges, bounds, step))
+                    self._indices.update((index, inside) for index, _ in bounds)
                 self._look_at_block(block, inside, depth + 1)
 
     def _look_at_branches(self, op: IfOp, scope: Scope, depth: int) -> None:
@@ -228,9 +227,9 @@ class IndexRanges:
         if len(ends) != 2:
             return
         yes, no = ends
-        for number, result in enumerate(op.results):
+        for position, result in enumerate(op.results):
             if yes is not None and no is not None and is_integer(result.type):
-                operands = (condition, yes.operands[number], no.operands[number])
+                operands = (condition, yes.operands[position], no.operands[position])
                 self._unread[result] = _Reading(op, operands, scope)
 
     # -- what is known inside ----------------------------------------------------------------
@@ -244,25 +243,27 @@ class IndexRanges:
         value, divisor = found
         return inside.assume(inside.compare("=", inside.mod(self.poly(value), divisor)))
 
-    def _turning(
+    def _index_ranges(
         self,
-        turns: Sequence[tuple[SSAValue, tuple[Mixed, Mixed]]],
+        bounds: Sequence[tuple[SSAValue, tuple[Mixed, Mixed]]],
         step: SSAValue | None,
         outside: Context,
     ) -> Context:
         """Give the indices of a loop their ranges."""
         context = outside
-        for index, (lower, upper) in turns:
-            context = self._turn(index, self.poly(lower), self.poly(upper), context)
+        for index, (lower, upper) in bounds:
+            context = self._index_range(index, self.poly(lower), self.poly(upper), context)
         if step is None:
             return context
-        index, (lower, _) = turns[0]
+        index, (lower, _) = bounds[0]
         return self._stepped(index, self.poly(lower).constant, self.poly(step).constant, context)
 
-    def _turn(self, index: SSAValue, lower: Poly, upper: Poly, ctx: Context) -> Context:
-        least, most = ctx.range(lower).lo, ctx.range(upper).hi
-        is_empty = least is not None and most is not None and least >= most
-        within = Interval() if is_empty else Interval(least, None if most is None else most - 1)
+    def _index_range(self, index: SSAValue, lower: Poly, upper: Poly, ctx: Context) -> Context:
+        lowest, highest = ctx.range(lower).lo, ctx.range(upper).hi
+        is_empty = lowest is not None and highest is not None and lowest >= highest
+        within = (
+            Interval() if is_empty else Interval(lowest, None if highest is None else highest - 1)
+        )
         poly = self._unknown(index, within)
         return ctx.assume(ctx.compare("<=", lower, poly)).assume(ctx.compare("<", poly, upper))
 
@@ -276,7 +277,7 @@ class IndexRanges:
     # -- reading values ----------------------------------------------------------------------
 
     def _read(self, value: SSAValue) -> None:
-        """A value after all that it is computed from; without recursion, as chains are long."""
+        """A value after its operands; without recursion, as chains are long."""
         entered = self._indices.pop(value, None)
         if entered is not None:
             entered.context(self.space.root)
@@ -312,7 +313,7 @@ class IndexRanges:
             if not is_truth(condition.type):
                 return None
             return ctx.select(self.formula(condition), self.poly(yes), self.poly(no))
-        poly = NUMBER_RULES[op.name](ctx, *map(self.poly, operands))
+        poly = INTEGER_RULES[op.name](ctx, *map(self.poly, operands))
         return poly if poly is not None and fits(ctx, poly, result.type) else None
 
     def _truth(self, op: Operation, operands: tuple[SSAValue, ...], ctx: Context) -> Formula | None:
@@ -326,7 +327,7 @@ class IndexRanges:
 
 
 def _ranges(op: Operation) -> Sequence[tuple[Mixed, Mixed]] | None:
-    """From where to where the indices of a loop run."""
+    """The bounds of the indices of a loop."""
     if isinstance(op, ForOp):
         return [(op.lower_bound, op.upper_bound)]
     if isinstance(op, KernelOp):
@@ -337,7 +338,7 @@ def _ranges(op: Operation) -> Sequence[tuple[Mixed, Mixed]] | None:
 
 
 def _range_of_id(op: Operation) -> Interval:
-    """The range of a thread's number in its block; others are not negative."""
+    """The range of a thread index in its block; other ids are not negative."""
     kernel = kernel_of(op)
     threads = None if kernel is None else kernel.thread_extents
     if op.name != "gpu.thread_id" or threads is None:

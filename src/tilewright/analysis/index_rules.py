@@ -1,8 +1,8 @@
-"""What ops on integers compute, in the words of `analysis.affine`: op by op, for `index_range`.
+"""Integer ops in terms of `analysis.affine`: op by op, for `index_range`.
 
-A rule takes what is known where the op stands and its operands as polynomials or formulas. It gives
-None where the result is not the number that the rule would say: an integer of a width may wrap, a
-number read without sign may be negative.
+A rule takes the context of the op and its operands as polynomials or formulas. It returns None
+where the result may differ from the polynomial: an integer of a width may wrap, an unsigned operand
+may be negative.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INDEX_BITS = 64
 
 
 def is_integer(type: Attribute) -> bool:
-    """Whether values of the type are followed as numbers."""
+    """Whether values of the type are tracked as integers."""
     return isinstance(type, IndexType | IntegerType) and not is_truth(type)
 
 
@@ -32,19 +32,19 @@ def range_of_type(type: Attribute) -> Interval:
 
 
 def fits(ctx: Context, poly: Poly, type: Attribute) -> bool:
-    """Whether the number is the value: an integer of a width may have wrapped."""
+    """Whether the polynomial is the value: an integer of a width may have wrapped."""
     if isinstance(type, IndexType):
         return True
     return range_of_type(type).contains(ctx.range(poly))
 
 
-# -- numbers -----------------------------------------------------------------------------------
+# -- integers ----------------------------------------------------------------------------------
 
 Rule = Callable[..., Poly | None]
 
 
 def _unsigned(rule: Rule) -> Rule:
-    """A rule for numbers without sign, which holds for those that are not negative anyway."""
+    """A rule for unsigned integers, which holds for those that are not negative anyway."""
 
     def checked(ctx: Context, *operands: Poly) -> Poly | None:
         return rule(ctx, *operands) if all(map(ctx.is_nonneg, operands)) else None
@@ -68,7 +68,7 @@ def _difference(ctx: Context, one: Poly, other: Poly) -> Poly:
     return ctx.limited(one - other)
 
 
-def _product(ctx: Context, one: Poly, other: Poly) -> Poly:
+def _multiplied(ctx: Context, one: Poly, other: Poly) -> Poly:
     return ctx.limited(one * other)
 
 
@@ -80,10 +80,10 @@ def _same(ctx: Context, value: Poly) -> Poly:
     return value
 
 
-NUMBER_RULES: dict[str, Rule] = {
+INTEGER_RULES: dict[str, Rule] = {
     "arith.addi": _sum,
     "arith.subi": _difference,
-    "arith.muli": _product,
+    "arith.muli": _multiplied,
     "arith.floordivsi": Context.fdiv,
     "arith.divsi": Context.tdiv,
     "arith.remsi": Context.trem,
@@ -128,6 +128,6 @@ def comparison(ctx: Context, predicate: str, left: Poly, right: Poly) -> Formula
     small, large = (left, right) if relation[0] == "<" else (right, left)
     if not ctx.is_nonneg(large):
         return None
-    # Read without sign, a negative number is larger than every positive one.
+    # As unsigned, a negative integer is larger than every positive one.
     plain = ctx.compare("<=" if relation.endswith("=") else "<", small, large)
     return ctx.known(ctx.compare("<=", 0, small) & plain)

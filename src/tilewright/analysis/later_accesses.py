@@ -1,11 +1,11 @@
-"""Whether a kernel comes back to a tensor after it has stored a tile of it.
+"""Whether a kernel accesses a tensor after it has stored a tile of it.
 
-    T.copy(tile, C[k])          the copy engine may still be writing when its thread goes on:
-    T.copy(C[k], other)         whoever reads C then may find what was there before
+    T.copy(tile, C[k])          TMA may still be writing when its thread continues:
+    T.copy(C[k], other)         a read of C may then return the old contents
 
-A later access is one that comes behind the store in the program, or in another turn of a loop
-around both. Stores of other tiles do not count, they go elsewhere; but one that writes the same
-tile in every turn comes back to it itself, and the engine does not say which turn is last.
+A later access is one that comes after the store in the program, or in another iteration of a loop
+around both. Stores of other tiles do not count, their addresses differ; but a store of the same
+tile in every iteration conflicts with itself, and TMA stores are unordered.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _LOOPS = (ForOp, WhileOp, PersistentOp, PipelineOp)
 
 
 def later_access(store: CopyOp) -> Operation | None:
-    """An op of the kernel that may touch the tensor after `store` has begun to write it."""
+    """An op of the kernel that may access the tensor after `store` has begun to write it."""
     kernel = kernel_of(store)
     if kernel is None:
         return None
-    tensor, is_behind = base_of(store.dst), False
+    tensor, is_after = base_of(store.dst), False
     for op in walk(kernel):
         if op is store:
-            is_behind = True
+            is_after = True
             if _is_repeated(store):
                 return store
-        elif not op.regions and _touches(op, tensor) and (is_behind or _in_one_loop(op, store)):
+        elif not op.regions and _accesses(op, tensor) and (is_after or _in_one_loop(op, store)):
             return op
     return None
 
 
 def _is_repeated(store: CopyOp) -> bool:
-    """Whether turns of a loop around a store have it write the same tile."""
+    """Whether iterations of a loop around a store write the same tile."""
     around = store.parent_op()
     while around is not None:
         if isinstance(around, _LOOPS) and not _varies(store.dst, around):
@@ -50,7 +50,7 @@ def _is_repeated(store: CopyOp) -> bool:
 
 
 def _varies(value: SSAValue, loop: Operation) -> bool:
-    """Whether a value may differ between the turns of a loop."""
+    """Whether a value may differ between the iterations of a loop."""
     owner = value.owner
     if isinstance(owner, Block):
         around = owner.parent_op()
@@ -62,7 +62,7 @@ def _varies(value: SSAValue, loop: Operation) -> bool:
     return any(_varies(each, loop) for each in owner.operands)
 
 
-def _touches(op: Operation, tensor: SSAValue) -> bool:
+def _accesses(op: Operation, tensor: SSAValue) -> bool:
     regions = reads(op) if isinstance(op, CopyOp) else [*reads(op), *writes(op)]
     return any(region.base is tensor for region in regions)
 

@@ -1,17 +1,17 @@
-"""Do iterations of a ``tile.parallel`` get into each other's way?
+"""Data races between iterations of a ``tile.parallel``.
 
 Iterations have no order. Two of them that write different values to one element, or one that reads
-what another writes, make the result a matter of chance. For every two accesses of one buffer, one
-of them a write, the answer is one of three:
+what another writes, make the result nondeterministic. For every two accesses of one buffer, one of
+them a write, the result is one of three:
 
-    apart     no two iterations can meet: proved
-    a race    two iterations and the element that they meet at: shown
+    disjoint  no two iterations access the same element: proved
+    a race    two iterations and the element that both access: shown
     unknown   neither
 
-Proof without numbers: both accesses use the same indices, and every index of the loop stands alone
-in one of them. Otherwise the iterations are enumerated. What an index adds from outside of the loop
-(a block, an outer loop, loaded values) cancels if both accesses add the same; if not, numbers are
-put in for it, which can show a race but prove nothing.
+Symbolic proof: both accesses use the same indices, and every index of the loop occurs alone in one
+of them. Otherwise the iterations are enumerated. What an index adds from outside of the loop (a
+block, an outer loop, loaded values) cancels if both accesses add the same; if not, values are
+assumed for it, which can show a race but prove nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tilewright.ir.traversal import walk
 
 MAX_POINTS = 1 << 18
 _SAMPLES = (64, 1000, 1)
-"""Numbers to try for what only the caller knows."""
+"""Values to try for run-time arguments."""
 
 Ints = NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class LoopAccess:
     op: LoadOp | StoreOp
     indices: tuple[Poly, ...]
     conditions: tuple[Formula, ...]
-    """What holds where it runs and is not known in front of the loop."""
+    """Conditions that hold where it runs, beyond those before the loop."""
 
     @property
     def is_write(self) -> bool:
@@ -59,21 +59,21 @@ class LoopAccess:
 
 @dataclass(frozen=True)
 class Race:
-    """Two iterations that meet."""
+    """Two iterations that access the same element."""
 
     one: LoopAccess
     other: LoopAccess
     iterations: tuple[tuple[int, ...], tuple[int, ...]]
     element: tuple[int, ...]
     outer: tuple[tuple[str, int], ...] = ()
-    """Numbers that were put in for values from outside."""
+    """Values assumed for inputs from outside of the loop."""
     by_caller: bool = False
-    """Whether some of them are for the caller to say, who may say others."""
+    """Whether some of them are run-time arguments, which may have other values."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """An access about which nothing could be shown, and why."""
+    """An access that is not analysed, and why."""
 
     op: Operation
     reason: str
@@ -83,11 +83,11 @@ Finding = Race | Unknown
 
 
 def find_races(loop: ParallelOp, ranges: IndexRanges) -> Iterator[Finding]:
-    """Races of a loop, one for each pair of accesses; loops that are proved give nothing."""
+    """Races of a loop, one for each pair of accesses; loops that are proved have none."""
     if loop not in ranges.scopes or ranges.context(loop).unreachable:
         return
     question = _Question(loop, ranges)
-    yield from question.answers()
+    yield from question.findings()
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class _Question:
         self.context = ranges.context(loop)
         self.own = [_atom(ranges.poly(argument)) for argument in loop.arguments]
 
-    def answers(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         buffers: dict[SSAValue, list[LoadOp | StoreOp]] = {}
         for op in walk(self.loop):
             if isinstance(op, LoadOp | StoreOp):
@@ -123,7 +123,7 @@ class _Question:
             yield from self._buffer(base, ops, others)
 
     def _is_private(self, base: SSAValue) -> bool:
-        """Whether every iteration has the buffer for itself, or may share it."""
+        """Whether the buffer is private to an iteration, or may be shared."""
         space = space_of(base.type)
         owner = base.owner
         inside = isinstance(owner, Operation) and self.loop.is_ancestor(owner)
@@ -137,14 +137,14 @@ class _Question:
     ) -> Iterator[Finding]:
         for op, region in others:
             if region.base is base:
-                yield Unknown(op, f"{op.name} touches the buffer as well")
+                yield Unknown(op, f"{op.name} accesses the buffer as well")
                 return
         if any(op.memref is not ops[0].memref for op in ops):
             yield Unknown(ops[0], "the buffer is used under several shapes")
             return
         accesses = [self._access(op) for op in ops]
-        for number, one in enumerate(accesses):
-            for other in accesses[number:]:
+        for position, one in enumerate(accesses):
+            for other in accesses[position:]:
                 if not one.is_write and not other.is_write:
                     continue
                 if _same_value(one, other, self.loop):
@@ -171,8 +171,8 @@ class _Question:
             return Unknown(other.op, axes)
         halves = self._inner_parts(one, other, {axis.atom.id for axis in axes})
         if halves is not None:
-            met = _Meeting(axes, len(self.own), {}, strict=False)
-            if met.find(one, other, *halves) is None:
+            search = _Enumeration(axes, len(self.own), {}, strict=False)
+            if search.find(one, other, *halves) is None:
                 return None
         return self._show(one, other, axes, halves)
 
@@ -201,41 +201,41 @@ class _Question:
         }
 
     def _axes(self, pair: tuple[LoopAccess, LoopAccess]) -> list[_Axis] | str:
-        """What to enumerate; a reason if it cannot be enumerated."""
-        wanted: dict[int, Atom] = {atom.id: atom for atom in self.own if atom is not None}
+        """The indices to enumerate; a reason if they cannot be enumerated."""
+        varying: dict[int, Atom] = {atom.id: atom for atom in self.own if atom is not None}
         inside = self._inside_atoms()
         for access in pair:
             for root in (*access.indices, *access.conditions):
                 for atom in self.ranges.space.atoms_within((root,)):
                     if atom.id in inside:
-                        wanted[atom.id] = atom
+                        varying[atom.id] = atom
         axes: list[_Axis] = []
-        for id, atom in wanted.items():
+        for id, atom in varying.items():
             source = self.ranges.sources[id]
             if not isinstance(source, BlockArgument):
-                return "the element depends on loaded values"
+                return "the index is data-dependent"
             at = source.block.first_op
             limits = self.ranges.context(at or self.loop).range(self.ranges.poly(source))
             if limits.lo is None or limits.hi is None:
-                return "the loop has no known number of turns"
+                return "the trip count of the loop is unknown"
             axes.append(_Axis(atom, limits.lo, limits.hi + 1))
         if prod(axis.upper - axis.lower for axis in axes) > MAX_POINTS:
-            return "there are too many iterations to look at one by one"
+            return "there are too many iterations to enumerate"
         return axes
 
     def _inner_parts(
         self, one: LoopAccess, other: LoopAccess, axes: set[int]
     ) -> tuple[tuple[Poly, ...], tuple[Poly, ...]] | None:
         """The indices without what both add from outside; None if that does not cancel."""
-        mine: list[Poly] = []
-        theirs: list[Poly] = []
+        own_parts: list[Poly] = []
+        other_parts: list[Poly] = []
         for a, b in zip(one.indices, other.indices, strict=True):
             first, second = _split(a, axes), _split(b, axes)
             if first is None or second is None or first[1] - second[1] != 0:
                 return None
-            mine.append(first[0])
-            theirs.append(second[0])
-        return tuple(mine), tuple(theirs)
+            own_parts.append(first[0])
+            other_parts.append(second[0])
+        return tuple(own_parts), tuple(other_parts)
 
     def _show(
         self,
@@ -248,29 +248,31 @@ class _Question:
         if isinstance(free, str):
             return Unknown(other.op, free)
         for values in self._valuations(free):
-            met = _Meeting(axes, len(self.own), values, strict=True)
-            found = met.find(one, other, one.indices, other.indices)
+            search = _Enumeration(axes, len(self.own), values, strict=True)
+            found = search.find(one, other, one.indices, other.indices)
             if isinstance(found, Race):
                 return replace(found, by_caller=any(map(self._is_of_caller, free)))
-        return Unknown(other.op, "no two iterations were found that meet, and none excluded")
+        return Unknown(
+            other.op, "no two iterations with the same element were found, and none were excluded"
+        )
 
     def _free_atoms(self, one: LoopAccess, other: LoopAccess, axes: set[int]) -> list[Atom] | str:
         roots = (*one.indices, *one.conditions, *other.indices, *other.conditions)
         free: list[Atom] = []
         for formula in (*one.conditions, *other.conditions):
             if _has_predicate(formula):
-                return "whether an iteration gets there depends on loaded values"
+                return "a condition of the access is data-dependent"
         for atom in self.ranges.space.atoms_within(roots):
             if atom.kind not in (SymbolKind.SYMBOL, SymbolKind.CALL) or atom.id in axes:
                 continue
             source = self.ranges.sources.get(atom.id)
             if source is None or not _is_launch_value(source):
-                return "the element depends on loaded values"
+                return "the index is data-dependent"
             free.append(atom)
         return free
 
     def _is_of_caller(self, atom: Atom) -> bool:
-        """Whether a number is the caller's, or an index that goes as far as the caller says."""
+        """Whether a value is a run-time argument, or an index with a run-time bound."""
         source = self.ranges.sources[atom.id]
         limits = self.context.range(self.ranges.space.of_atom(atom))
         parent = source.owner.parent_op() if isinstance(source, BlockArgument) else None
@@ -278,7 +280,7 @@ class _Question:
         return not is_index or limits.lo is None or limits.hi is None
 
     def _valuations(self, free: list[Atom]) -> Iterator[dict[str, int]]:
-        """Numbers for values from outside that agree with all that is known of them."""
+        """Assumed values for inputs from outside that satisfy their constraints."""
         if not free:
             yield {}
             return
@@ -295,10 +297,10 @@ def _pick(context: Context, poly: Poly, choice: int) -> int:
     limits = context.range(poly)
     if choice == 0 and limits.lo is not None and limits.lo > -(1 << 40):
         return limits.lo
-    number = _SAMPLES[choice - 1]
+    position = _SAMPLES[choice - 1]
     if limits.hi is not None:
-        number = min(number, limits.hi)
-    return number if limits.lo is None else max(number, limits.lo)
+        position = min(position, limits.hi)
+    return position if limits.lo is None else max(position, limits.lo)
 
 
 def _agrees(judge: Evaluator, formula: Formula) -> bool:
@@ -321,7 +323,7 @@ def _is_reducer(base: SSAValue) -> bool:
 
 
 def _is_launch_value(value: SSAValue) -> bool:
-    """Whether any number in its range can occur: indices, arguments, extents."""
+    """Whether any value in its range can occur: indices, arguments, extents."""
     return isinstance(value, BlockArgument) or isinstance(value.owner, DimOp)
 
 
@@ -330,7 +332,7 @@ def _has_predicate(formula: Formula) -> bool:
 
 
 def _same_value(one: LoopAccess, other: LoopAccess, loop: ParallelOp) -> bool:
-    """Whether two writes write the same, made in front of the loop."""
+    """Whether two writes write the same value, computed before the loop."""
     if not isinstance(one.op, StoreOp) or not isinstance(other.op, StoreOp):
         return False
     value = one.op.value
@@ -359,8 +361,8 @@ def _split(poly: Poly, axes: set[int]) -> tuple[Poly, Poly] | None:
     return Poly(space, inner), Poly(space, outer)
 
 
-class _Meeting:
-    """Enumerates the iterations of two accesses and looks for an element they share."""
+class _Enumeration:
+    """Enumerates the iterations of two accesses and finds an element that both access."""
 
     def __init__(
         self, axes: list[_Axis], own: int, outer: Mapping[str, int], *, strict: bool
@@ -369,7 +371,7 @@ class _Meeting:
         self.own = own
         self.outer = outer
         self.strict = strict
-        """Whether every condition is looked at, and not only those that can be."""
+        """Whether every condition is evaluated, and not only those that can be."""
         grid = np.meshgrid(
             *(np.arange(axis.lower, axis.upper, dtype=np.int64) for axis in axes), indexing="ij"
         )
@@ -385,35 +387,41 @@ class _Meeting:
         self.evaluator = ArrayEvaluator(values)
 
     def find(
-        self, one: LoopAccess, other: LoopAccess, mine: tuple[Poly, ...], theirs: tuple[Poly, ...]
+        self,
+        one: LoopAccess,
+        other: LoopAccess,
+        own_parts: tuple[Poly, ...],
+        other_parts: tuple[Poly, ...],
     ) -> Race | None:
-        a, b = self._elements(one, mine), self._elements(other, theirs)
+        a, b = self._elements(one, own_parts), self._elements(other, other_parts)
         if not len(a[0]) or not len(b[0]):
             return None
         codes_a, codes_b = _codes(a[1], b[1])
         _, groups = np.unique(np.concatenate((codes_a, codes_b)), return_inverse=True)
         group_a, group_b = groups[: len(codes_a)], groups[len(codes_a) :]
         size = int(groups.max()) + 1
-        least, most = np.full(size, self.count), np.full(size, -1)
-        np.minimum.at(least, group_b, self.iteration[b[0]])
-        np.maximum.at(most, group_b, self.iteration[b[0]])
+        first_iteration, last_iteration = np.full(size, self.count), np.full(size, -1)
+        np.minimum.at(first_iteration, group_b, self.iteration[b[0]])
+        np.maximum.at(last_iteration, group_b, self.iteration[b[0]])
         own = self.iteration[a[0]]
-        meets = (most[group_a] >= 0) & ((least[group_a] != own) | (most[group_a] != own))
-        if not meets.any():
+        is_shared = (last_iteration[group_a] >= 0) & (
+            (first_iteration[group_a] != own) | (last_iteration[group_a] != own)
+        )
+        if not is_shared.any():
             return None
-        first = int(np.flatnonzero(meets)[0])
+        first = int(np.flatnonzero(is_shared)[0])
         group, me = group_a[first], own[first]
         partners = np.flatnonzero((group_b == group) & (self.iteration[b[0]] != me))
         second = int(partners[0])
         element = tuple(int(v) for v in a[1][first])
-        spots = self._place(int(a[0][first])), self._place(int(b[0][second]))
+        spots = self._indices_at(int(a[0][first])), self._indices_at(int(b[0][second]))
         return Race(one, other, spots, element, tuple(self.outer.items()))
 
-    def _place(self, point: int) -> tuple[int, ...]:
+    def _indices_at(self, point: int) -> tuple[int, ...]:
         return tuple(int(points[point]) for points in self.points[: self.own])
 
     def _elements(self, access: LoopAccess, indices: tuple[Poly, ...]) -> tuple[Ints, Ints]:
-        """Numbers of the points that get there, and their elements."""
+        """Indices of the points that reach the access, and their elements."""
         mask = np.ones(self.count, bool)
         for formula in access.conditions:
             truth = self._truth(formula)
@@ -436,7 +444,7 @@ class _Meeting:
 
 
 def _codes(one: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """Elements as single numbers, equal for equal elements."""
+    """Elements as single integers, equal for equal elements."""
     both = np.concatenate((one, other))
     low = both.min(axis=0)
     sizes = both.max(axis=0) - low + 1

@@ -1,16 +1,16 @@
-"""Which buffers hand nothing from one turn of a loop to the next: they are private to a turn.
+"""Buffers without loop-carried contents: they are private to an iteration.
 
-    for tile in ...:                        rows is private: whatever is read of it,
-        T.copy(A[tile, 0], rows)            the same turn wrote before
+    for tile in ...:                        rows is private: the same iteration
+        T.copy(A[tile, 0], rows)            wrote all that it reads of it
         T.gemm(rows, B, total)              total is not, unless the loop clears it
 
-Between the last read of a turn and the first write of the next, a private buffer holds nothing:
-others may have its bytes. If all accesses lie in an inner loop, what holds for that loop holds for
-all loops around it, so the question needs no loop: is a read reached, from the beginning of the
-kernel and through the first turn of each loop, before an op has filled the whole buffer?
+Between the last read of an iteration and the first write of the next, a private buffer is dead:
+other buffers may overlap it. If all accesses are in an inner loop, what holds for that loop holds
+for all loops around it, so the criterion needs no loop: no read is reached, from the beginning of
+the kernel and through the first iteration of each loop, before an op has written the whole buffer.
 
-The answer is no wherever time is not the order of the program: for memory whose address was taken,
-for roles and branches of some threads, for copies that an author waits for.
+A buffer is not private wherever execution does not follow program order: memory whose address was
+taken, roles and branches of some threads, copies with user-written waits.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tilewright.dialects.tile.regions import PtrOfOp
 
 _LOOPS = (ForOp, PersistentOp, PipelineOp)
 _STAYING = (ForOp, PersistentOp)
-"""Loops whose turns stay one after the other; those of pipelines are mixed, in versions."""
+"""Loops whose iterations stay sequential; those of pipelined loops are interleaved, in versions."""
 
 
 def private_buffers(kernel: KernelOp) -> list[AllocOp]:
-    """The shared buffers of a kernel that are private to the turns of loops around them."""
+    """The shared buffers of a kernel that are private to the iterations of loops around them."""
     return [
         op
         for op in kernel.walk()
@@ -59,7 +59,7 @@ def _is_private(buffer: SSAValue, kernel: KernelOp) -> bool:
 
 
 def _users(buffer: SSAValue) -> Iterator[Operation]:
-    """The ops that touch a buffer, under whatever name."""
+    """The ops that access a buffer, also through views."""
     for use in buffer.uses:
         op = use.operation
         yield op
@@ -69,7 +69,7 @@ def _users(buffer: SSAValue) -> Iterator[Operation]:
 
 
 def _is_plain(op: Operation) -> bool:
-    """Whether an op says what it touches, and is done when the next one begins."""
+    """Whether the accesses of an op are known, and complete before the next op begins."""
     if isinstance(op, PtrOfOp | ExternOp):
         return False
     if isinstance(op, LooksThrough | LoadOp | StoreOp):
@@ -91,10 +91,10 @@ class _Search:
     def __init__(self, buffer: SSAValue, touching: set[Operation]) -> None:
         self.buffer = buffer
         self.touching = touching
-        """Ops that touch the buffer, and those that have such ops inside."""
+        """Ops that access the buffer, and those that have such ops inside."""
 
     def through(self, block: Block, *, filled: bool) -> bool | None:
-        """Whether the buffer is filled behind `block`; None if a read may come too early."""
+        """Whether the buffer is filled after `block`; None if a read may come too early."""
         for op in block.ops:
             if op in self.touching:
                 after = self._after(op, filled=filled)
@@ -105,7 +105,7 @@ class _Search:
 
     def _after(self, op: Operation, *, filled: bool) -> bool | None:
         if isinstance(op, _LOOPS):
-            # There may be no turn at all: what it fills does not count behind it.
+            # The trip count may be 0: what the loop fills does not count after it.
             is_early = self.through(op.regions[0].block, filled=filled) is None
             return None if is_early else filled
         if isinstance(op, IfOp):

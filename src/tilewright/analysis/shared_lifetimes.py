@@ -1,9 +1,9 @@
-"""When the shared buffers of a kernel are needed, at the thread level.
+"""Live ranges of the shared buffers of a kernel, at the thread level.
 
-Time is the order of the program. A buffer is needed from the first op at the top of the kernel that
-touches it to the last; a loop is one such op, as a turn may read what an earlier one left. A buffer
-that is private to a turn (`mark-private-buffers`) may be counted more closely, from the first to
-the last op of the innermost block around all accesses, once in every turn::
+Time is program order. A buffer is live from the first top-level op of the kernel that accesses it
+to the last; a loop is one such op, as an iteration may read what an earlier one wrote. A buffer
+that is private to an iteration (`mark-private-buffers`) may have a shorter range, from the first to
+the last op of the innermost block around all accesses, once in every iteration::
 
     for tile ...:              # rows and sums are private
         copy(..., rows)        #  rows
@@ -12,10 +12,10 @@ the last op of the innermost block around all accesses, once in every turn::
         copy(sums, ...)        #        sums
 
 Where the compiler made the roles, the consumers' ops count instead of the roles as a whole, and
-what another role touches is needed from the beginning, as that one runs ahead. MMAs and TMA stores
+what another role accesses is live from the beginning, as that one runs ahead. MMAs and TMA stores
 read until they are waited for, and cp.async writes until then, also where nothing reads the copy.
 
-Roles of the kernel's author (`T.ws`, or branches of some threads that wait at mbarriers) run
+User-written roles (`T.ws`, or branches of some threads that wait at mbarriers) run
 concurrently, whatever their order in the program: what one accesses is live from the first of them
 to the last, up to a barrier of the whole block. ::
 
@@ -67,9 +67,9 @@ _WAITS: Mapping[type[Operation], type[WaitOp]] = {
 def lifetimes(
     function: FuncOp, *, reuse_within_iteration: bool = False
 ) -> dict[SSAValue, tuple[int, int]]:
-    """For every shared buffer when it is needed: the first moment, and the one behind the last.
+    """For every shared buffer its live range: the first time, and the one after the last.
 
-    With `reuse_within_iteration`, what is private to a turn is not needed between its turns.
+    With `reuse_within_iteration`, what is private to an iteration is dead between iterations.
     """
     program = _Program(function)
     accesses, unfinished = _accesses(function)
@@ -98,33 +98,33 @@ class _Program:
         self._spans: dict[Operation, tuple[int, int]] = {}
         self._top: set[Block] = {function.body.block}
         self.has_roles = False
-        self._number(function.body.block)
+        self._index_ops(function.body.block)
         self._concurrent = dict(self._sections(function.body.block))
-        """For ops at the top with roles of the author's: when those run that are not ordered."""
+        """For top-level ops with user-written roles: the range in which the unordered ones run."""
 
     def _sections(self, block: Block) -> Iterator[tuple[Operation, tuple[int, int]]]:
         section: list[Operation] = []
         for op in (*block.ops, None):
             if op is not None and not isinstance(op, BarrierOp):
-                if _has_roles_of_author(op):
+                if _has_user_roles(op):
                     section.append(op)
                 continue
             for each in section:
                 yield each, (self._spans[section[0]][0], self._spans[section[-1]][1])
             section = []
 
-    def _number(self, block: Block) -> None:
+    def _index_ops(self, block: Block) -> None:
         for op in block.ops:
             start = len(self._spans)
             self._spans[op] = (start, start + 1)
             if isinstance(op, WsOp) and not op.is_custom and block in self._top:
                 self.has_roles = True
                 self._top.add(op.bodies[-1].block)
-                self._number(op.bodies[-1].block)
+                self._index_ops(op.bodies[-1].block)
                 continue
             for region in op.regions:
                 for inner in region.blocks:
-                    self._number(inner)
+                    self._index_ops(inner)
             self._spans[op] = (start, len(self._spans))
 
     @property
@@ -139,7 +139,7 @@ class _Program:
         return current is None or (isinstance(current, WsOp) and not current.is_custom)
 
     def span(self, op: Operation, block: Block | None) -> tuple[int, int]:
-        """When the op of `block` that has `op` inside runs; without a block, the one at the top."""
+        """When the op of `block` that has `op` inside runs; without a block, the top-level one."""
         blocks = self._top if block is None else {block}
         current: Operation | None = op
         while current is not None and current.parent not in blocks:
@@ -150,8 +150,8 @@ class _Program:
         return self._concurrent.get(current) or self._spans[current]
 
 
-def _has_roles_of_author(op: Operation) -> bool:
-    """Whether threads that run an op at the top go on without the other threads."""
+def _has_user_roles(op: Operation) -> bool:
+    """Whether threads that run a top-level op continue without the other threads."""
     return any(
         (isinstance(inner, WsOp) and inner.is_custom)
         or (isinstance(inner, IfOp) and differs(inner.condition) and _waits(inner))
@@ -165,12 +165,12 @@ def _waits(op: Operation) -> bool:
 
 
 def _common_block(ops: Sequence[Operation]) -> Block | None:
-    """The innermost block around all of `ops` that all threads come to."""
+    """The innermost block around all of `ops` that all threads reach."""
     shared = [block for block in _blocks(ops[0]) if all(block in _blocks(op) for op in ops[1:])]
-    return next((block for block in shared if _is_met(block)), None)
+    return next((block for block in shared if _is_convergent(block)), None)
 
 
-def _is_met(block: Block) -> bool:
+def _is_convergent(block: Block) -> bool:
     first = block.first_op
     return first is not None and comes_together(first)
 
@@ -189,11 +189,11 @@ def _blocks(op: Operation) -> list[Block]:
 
 
 def _accesses(function: FuncOp) -> tuple[dict[SSAValue, list[Operation]], set[SSAValue]]:
-    """The ops that need each shared buffer, and what is still accessed at the end."""
+    """The ops that access each shared buffer, and what is still accessed at the end."""
     found: dict[SSAValue, list[Operation]] = defaultdict(list)
     in_flight: dict[type[Operation], set[SSAValue]] = {kind: set() for kind in _WAITS.values()}
     for op in walk(function):
-        for buffer in {*_touched(op), *_in_flight_until(op, in_flight)}:
+        for buffer in {*_accessed(op), *_in_flight_until(op, in_flight)}:
             found[buffer].append(op)
     # A loop with a predicated epilogue commits empty groups instead of a wait for all of them.
     left = (buffers for kind, buffers in in_flight.items() if kind is not CpAsyncWaitOp)
@@ -206,7 +206,7 @@ def _in_flight_until(
     """Buffers that something issued before has accessed until `op`, if it waits for that."""
     wait = _WAITS.get(type(op))
     if wait is not None:
-        in_flight[wait].update(_touched(op))
+        in_flight[wait].update(_accessed(op))
     if not isinstance(op, WaitOp) or type(op) not in in_flight:
         return set()
     found = in_flight[type(op)]
@@ -215,8 +215,8 @@ def _in_flight_until(
     return found
 
 
-def _touched(op: Operation) -> Iterator[SSAValue]:
-    """Shared buffers that an op reads or writes; products know them by descriptors."""
+def _accessed(op: Operation) -> Iterator[SSAValue]:
+    """Shared buffers that an op reads or writes; MMAs use descriptors of them."""
     for each in op.operands:
         value = each.owner.buffer if isinstance(each.owner, MatrixOp) else each
         base = base_of(value)

@@ -1,10 +1,10 @@
-"""What differs between the threads of a block: values that come from the number of the thread.
+"""Values that depend on the thread index, and so differ between the threads of a block.
 
     tx = T.get_thread_binding()
     T.copy(A[tx * 4 : tx * 4 + 4], B[tx * 4 : tx * 4 + 4])
 
-A tile operation is shared among the threads, once for the block. One whose region begins at a place
-of the thread's own is not: each thread does all of its own.
+A tile operation is distributed over the threads, once for the block. One whose region starts at a
+thread-dependent offset is not: each thread executes all of its own.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tilewright.dialects.tile import RegionOp
 
 
 def is_by_thread(value: SSAValue) -> bool:
-    """Whether a value is computed from the number of the thread, or read where that says.
+    """Whether a value is computed from the thread index, or read at an address that is.
 
-    What cells hold is not looked into: most are the same for all threads.
+    Contents of cells are not analysed: most are the same for all threads.
     """
     seen: set[SSAValue] = set()
     stack = [value]
@@ -35,7 +35,7 @@ def is_by_thread(value: SSAValue) -> bool:
 
 
 def begins_by_thread(part: SSAValue) -> bool:
-    """Whether each thread has a region of its own: where it begins depends on the thread."""
+    """Whether each thread has a region of its own: its start depends on the thread index."""
     region = part.owner
     return isinstance(region, RegionOp) and any(
         isinstance(offset, SSAValue) and is_by_thread(offset) for offset in region.offsets

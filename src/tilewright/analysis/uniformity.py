@@ -1,11 +1,11 @@
-"""Uniformity: what all threads of a block have in common, and what may differ between them.
+"""Uniformity: values that are equal in all threads of a block, and values that may differ.
 
-    if tid < 32:            # differs: only some threads come to what is inside
-    for k in range(n):      # n is an argument: all threads run the loop as often
+    if tid < 32:            # divergent: only some threads reach the body
+    for k in range(n):      # n is an argument: the trip count is uniform
 
-Values are followed back to where threads may get different ones: their own number, an election, a
-shuffle, a variable of their own. What is read from memory is taken to be the same for all, as
-threads meet before anybody writes there.
+Values are traced back to the sources of divergence: the thread index, an election, a shuffle, a
+private variable. Loads from memory are assumed to be uniform, as threads synchronise before a write
+to the same address.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ def differs(value: SSAValue) -> bool:
 
 
 def runs_together(op: ForOp) -> bool:
-    """Whether all threads run a loop as often, one turn after the other.
+    """Whether the loop has the same trip count in all threads, with sequential iterations.
 
-    The turns of a thread's share of a parallel loop touch different elements: they are one op.
+    The iterations of a thread's share of a parallel loop access different elements: they are one
+    op.
     """
     return nv_names.SHARE not in op.attributes and not _Differences().parts(op)
 
 
 def leaves_apart(op: WhileOp) -> bool:
-    """Whether threads may leave a loop after different numbers of turns."""
+    """Whether threads may leave a loop after different trip counts."""
     return _Differences().parts(op)
 
 
 def comes_together(op: Operation) -> bool:
-    """Whether all threads of a block or of a role come to `op`, as far as can be told."""
+    """Whether all threads of a block or of a role reach `op`, as far as known."""
     is_share = any(nv_names.SHARE in each.attributes for each in _around(op))
     return not is_share and not _Differences().is_apart(op)
 
@@ -56,7 +57,7 @@ def _around(op: Operation) -> Iterator[Operation]:
 
 
 class _Differences:
-    """Follows values to where threads may get different ones."""
+    """Traces values to the sources of divergence."""
 
     def __init__(self) -> None:
         self._values: dict[SSAValue, bool] = {}
@@ -65,7 +66,7 @@ class _Differences:
     def of(self, value: SSAValue) -> bool:
         found = self._values.get(value)
         if found is None:
-            self._values[value] = False  # on a cycle nothing new comes in
+            self._values[value] = False  # a cycle adds no source of divergence
             found = self._values[value] = self._computed(value)
         return found
 
@@ -84,14 +85,14 @@ class _Differences:
         return any(self.of(each) for each in owner.operands)
 
     def _chosen(self, op: IfOp, value: SSAValue) -> bool:
-        """What a branch gives goes with its condition, and with what either side yields."""
-        number = next(n for n, each in enumerate(op.results) if each is value)
+        """The result of a branch depends on its condition, and on what either side yields."""
+        position = next(n for n, each in enumerate(op.results) if each is value)
         ends = [region.block.last_op for region in op.regions if region.blocks]
-        given = [end.operands[number] for end in ends if end is not None]
+        given = [end.operands[position] for end in ends if end is not None]
         return self.of(op.condition) or any(self.of(each) for each in given)
 
     def _argument(self, value: SSAValue, block: Block) -> bool:
-        """A loop's variable goes with its bounds; what a loop carries may be anything."""
+        """A loop index depends on its bounds; loop-carried values may be anything."""
         loop = block.parent_op()
         if isinstance(loop, ForOp):
             if value is not block.args[0]:
@@ -106,11 +107,11 @@ class _Differences:
         if any(self.of(each) for each in op.indices):
             return True
         if space is not None and (space is Space.GLOBAL or space.is_shared):
-            return False  # threads meet before anybody writes there
+            return False  # threads synchronise before a write to this address
         return space is None or not space.is_per_thread or self._cell(base_of(op.memref))
 
     def _cell(self, buffer: SSAValue) -> bool:
-        """Whether threads may keep different numbers in a variable of their own."""
+        """Whether threads may have different values in a private variable."""
         found = self._cells.get(buffer)
         if found is None:
             self._cells[buffer] = False
@@ -125,11 +126,11 @@ class _Differences:
         return self.of(op.value) or any(map(self.of, op.indices)) or self.is_apart(op)
 
     def is_apart(self, op: Operation) -> bool:
-        """Whether only some threads come to `op`, or not all as often."""
+        """Whether only some threads reach `op`, or not all equally many times."""
         return any(map(self.parts, _around(op)))
 
     def parts(self, op: Operation) -> bool:
-        """Whether threads go different ways at a branch or a loop."""
+        """Whether threads diverge at a branch or a loop."""
         if isinstance(op, IfOp):
             return self.of(op.condition)
         if isinstance(op, ForOp):
@@ -146,4 +147,4 @@ _OWN = frozenset(
         *("tile.shuffle", "tile.atomic", "tile.vote", "tile.warp_reduce"),
     )
 )
-"""Ops whose result is each thread's own."""
+"""Ops with a different result in each thread."""

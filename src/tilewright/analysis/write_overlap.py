@@ -1,21 +1,21 @@
-"""Whether writes of a kernel meet at the same elements of a tensor: in other iterations or ops.
+"""Whether writes of a kernel overlap in a tensor: in different iterations or ops.
 
     for k in T.serial(8):
         for i in T.Parallel(64):
             B[i + k] = ...          iteration k + 1 writes 63 elements of iteration k again
 
 An index is a sum of variables times constants. Two executions write the same element only if, in
-every dimension, the differences of the variables add up to less than the extent of the part. A
-variable is *pinned* where that forces its difference to be zero: its coefficient is larger than
-all that the other variables and the extent can make up for::
+every dimension, the differences of the variables add up to less than the extent of the box. A
+variable is *pinned* where that forces its difference to be zero: its coefficient is larger than all
+that the other variables and the extent can make up for::
 
-    C[k * 64 + i, j]    i < 64      k is pinned: iterations lie apart
-    B[i * 4 + k]        k < 4       i is pinned, and then k: iterations lie apart
+    C[k * 64 + i, j]    i < 64      k is pinned: iterations are disjoint
+    B[i * 4 + k]        k < 4       i is pinned, and then k: iterations are disjoint
     B[i + k]            i < 64      neither: iterations overlap, at other elements
 
-An index that is not such a sum (quotients, loaded values) shows nothing of iterations. Two ops lie
-apart all the same if it is a multiple of a number in both, and their parts are apart modulo it:
-`C[by * 256]` and `C[by * 256 + 128]`, 128 elements each, whatever `by` is.
+An index that is not such a sum (quotients, loaded values) shows nothing about iterations. Two ops
+are disjoint nevertheless if it is a multiple of a constant in both, and their boxes are disjoint
+modulo it: `C[by * 256]` and `C[by * 256 + 128]`, 128 elements each, whatever `by` is.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Variable:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """Where a write lies in one dimension: a start, and variables times numbers."""
+    """The extent of a write in one dimension: a start, and variables times constants."""
 
     start: Poly
     """The index without the variables inside."""
@@ -61,21 +61,21 @@ class _Dimension:
     """What differs within one execution of the statement: threads, parallel iterations."""
     low: int | None
     high: int | None
-    """From where to where the part goes, relative to its start; None if that is not known."""
+    """The bounds of the box, relative to its start; None if they are unknown."""
 
 
 @dataclass(eq=False)
 class WriteOverlap:
-    """Answers about the writes inside `root`; nothing is analysed before the first question."""
+    """Queries about the writes inside `root`; nothing is analysed before the first query."""
 
     root: Operation
     _ranges: IndexRanges | None = None
     _shifts: dict[Operation, bool] = field(default_factory=dict[Operation, bool])
 
     def is_shifted(self, statement: Operation) -> bool:
-        """Whether iterations of loops around a statement write parts of a tensor that overlap.
+        """Whether iterations of loops around a statement write overlapping boxes of a tensor.
 
-        Iterations that write the very same part do not count.
+        Iterations that write the very same box do not count.
         """
         found = self._shifts.get(statement)
         if found is None:
@@ -85,12 +85,12 @@ class WriteOverlap:
             )
         return found
 
-    def may_meet(self, one: Operation, other: Operation) -> bool:
+    def may_overlap(self, one: Operation, other: Operation) -> bool:
         """Whether two ops without regions may write the same elements of a tensor."""
         return any(
-            mine.may_overlap(theirs) and not self._apart((one, mine), (other, theirs))
-            for _, mine in tensor_writes(one)
-            for _, theirs in tensor_writes(other)
+            own.may_overlap(others) and not self._apart((one, own), (other, others))
+            for _, own in tensor_writes(one)
+            for _, others in tensor_writes(other)
         )
 
     # -- one statement -------------------------------------------------------------------------
@@ -112,15 +112,15 @@ class WriteOverlap:
     def _apart(
         self, one: tuple[Operation, AccessedRegion], other: tuple[Operation, AccessedRegion]
     ) -> bool:
-        """Whether two writes are proved to lie apart, in all iterations of loops around both."""
-        (first, mine), (second, theirs) = one, other
-        if mine.base is not theirs.base:
+        """Whether two writes are proved to be disjoint, in all iterations of loops around both."""
+        (first, own), (second, others) = one, other
+        if own.base is not others.base:
             return False
         parts: list[tuple[dict[_Variable, int], int]] = []
         separating: list[set[_Variable]] = []
         for a, b in zip(
-            self._dimensions(mine, first, first),
-            self._dimensions(theirs, second, second),
+            self._dimensions(own, first, first),
+            self._dimensions(others, second, second),
             strict=True,
         ):
             if a is None or b is None or a.low is None or b.low is None:
@@ -195,7 +195,7 @@ class WriteOverlap:
                 inner[variable] = factor * variable.step
             elif any(each.is_ancestor(value.owner) for each in loops):
                 outer = None  # another one in every iteration
-        low, high = _hull(inner, extent, self._least(inner, leaf))
+        low, high = _hull(inner, extent, self._minima(inner, leaf))
         return _Dimension(start, outer, inner, low, high)
 
     def _is_inner(self, value: SSAValue, statement: Operation) -> bool:
@@ -214,12 +214,12 @@ class WriteOverlap:
             return _Variable(value, step, None)
         return _Variable(value, step, (limits.hi - limits.lo) // step)
 
-    def _least(self, variables: dict[_Variable, int], at: Operation) -> list[int | None]:
-        """What each variable adds at its least value."""
+    def _minima(self, variables: dict[_Variable, int], at: Operation) -> list[int | None]:
+        """What each variable adds at its minimum."""
         found: list[int | None] = []
         for variable, factor in variables.items():
-            least = self._known.range(variable.value, at).lo
-            found.append(None if least is None else least * factor // variable.step)
+            minima = self._known.range(variable.value, at).lo
+            found.append(None if minima is None else minima * factor // variable.step)
         return found
 
 
@@ -233,10 +233,10 @@ def tensor_writes(statement: Operation) -> Iterator[tuple[Operation, AccessedReg
 
 
 def _hull(
-    variables: dict[_Variable, int], extent: int, least: Sequence[int | None]
+    variables: dict[_Variable, int], extent: int, minima: Sequence[int | None]
 ) -> tuple[int | None, int | None]:
     low, high = 0, extent - 1
-    for (variable, factor), base in zip(variables.items(), least, strict=True):
+    for (variable, factor), base in zip(variables.items(), minima, strict=True):
         if base is None or variable.reach is None:
             return None, None
         low += base + min(0, factor * variable.reach)
@@ -267,23 +267,24 @@ def _pinned(parts: Sequence[tuple[dict[_Variable, int], int]]) -> set[_Variable]
 
 
 def _apart_by_residue(one: Poly, size: int, other: Poly, other_size: int) -> bool:
-    """Whether parts lie apart modulo a number that divides all of both starts but a constant."""
+    """Whether boxes are disjoint modulo a constant that divides all of both starts but a
+    constant."""
     unit = gcd(*(n for poly in (one, other) for monomial, n in poly if monomial))
     if not unit:
-        return False  # two numbers, which have been compared
+        return False  # two constants, which have been compared
     ahead = (other.constant_term - one.constant_term) % unit
     return size <= ahead and ahead + other_size <= unit
 
 
 def _loops_around(op: Operation) -> list[Operation]:
-    """The loops of the kernel around an op whose iterations come one after the other."""
+    """The loops of the kernel around an op whose iterations are sequential."""
     found: list[Operation] = []
     around = op.parent_op()
     while around is not None and not isinstance(around, KernelOp):
         if isinstance(around, _LOOPS):
             found.append(around)
         elif isinstance(around, ParallelOp):
-            found = []  # its iterations are not one after the other, nor are those inside
+            found = []  # its iterations are not sequential, nor are those inside
         around = around.parent_op()
     return found
 
@@ -301,13 +302,13 @@ def _is_index(value: SSAValue, loop: Operation) -> bool:
 
 
 def _exclude_each_other(one: Operation, other: Operation) -> bool:
-    """Whether two ops stand in different branches of one `if`."""
+    """Whether two ops are in different branches of one `if`."""
     around: Operation | None = one
     while around is not None:
         outer = around.parent_op()
         if isinstance(outer, IfOp) and outer.is_ancestor(other):
-            mine = next(n for n, each in enumerate(outer.regions) if each.is_ancestor(one))
-            return not outer.regions[mine].is_ancestor(other)
+            own = next(n for n, each in enumerate(outer.regions) if each.is_ancestor(one))
+            return not outer.regions[own].is_ancestor(other)
         if outer is not None and outer.is_ancestor(other):
             return False
         around = outer

@@ -155,7 +155,7 @@ def test_a_tile_for_two_blocks_on_threads() -> None:
 
 def test_blocks_begin_together() -> None:
     alone = [each for each in GpuPipeline().passes() if not isinstance(each, SyncClusters)]
-    with pytest.raises(CompileError, match=r"full\[0\] is used, but nobody has set it up"):
+    with pytest.raises(CompileError, match=r"full\[0\] is used, but not initialised"):
         product_on_threads(alone)
     unchecked = [each for each in alone if not isinstance(each, CheckThreadSync)]
     with pytest.raises(SimtFault, match="full of CTA 1 has not been initialised"):

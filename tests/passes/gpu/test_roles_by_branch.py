@@ -176,7 +176,9 @@ def test_the_report_names_who_waits_and_is_the_authors() -> None:
     CheckThreadSync().run(without_arrival("sides", 0), engine)
     (found,) = engine.diagnostics
     assert found.code == "TW4084"
-    assert found.message.startswith("deadlock: threads 0 to 127, in turn 0, waits for phase 0 of")
+    assert found.message.startswith(
+        "deadlock: threads 0 to 127, in iteration 0, waits for phase 0 of"
+    )
     assert any(each.message.startswith("threads 128 to 255") for each in found.notes)
 
 
@@ -217,5 +219,5 @@ def test_some_threads_meet_at_a_barrier_of_their_own() -> None:
 
 
 def test_a_barrier_that_counts_too_many_is_found() -> None:
-    with pytest.raises(CompileError, match=r"TW\d+\]: deadlock: .*96 threads at barrier 3, but"):
+    with pytest.raises(CompileError, match=r"TW\d+\]: deadlock: .*96 threads on barrier 3, but"):
         lowered(half(96))

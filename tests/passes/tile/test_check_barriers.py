@@ -147,7 +147,7 @@ def test_a_wait_that_leaves_too_many_copies_in_flight() -> None:
         Rewriter().replace_op(op, CpAsyncWaitOp(op.count + 1))
     (found, *_) = reported(kernel)
     assert found.code == "TW4052"
-    assert "nothing orders this after" in found.message
+    assert "data race: nothing orders" in found.message
 
 
 def test_the_message_names_roles_bytes_and_turns() -> None:

@@ -1,4 +1,4 @@
-"""When on-chip buffers are in use, point by point, and why.
+"""Live ranges of shared- and tensor-memory buffers, point by point, and their causes.
 
     liveness = BufferLiveness(module)
     for function in liveness.functions.values():
@@ -7,11 +7,10 @@
         print(function.conflict(one, other))       # None: they may share
 
 Shared memory (``ttg.local_alloc``) and tensor memory (``ttng.tmem_alloc``) alike, through views,
-loops, branches, jumps and warp-specialised partitions. A buffer that an asynchronous engine may
-still be reading or writing is in use until a wait that is known to end that.
+loops, branches, jumps and warp-specialised partitions. A buffer that an asynchronous operation may
+still read or write is live until a wait that is known to cover it.
 """
 
-from tilewright.analysis.buffer_liveness.facts import AllocationOp, Engine, OperandEffect, touches
 from tilewright.analysis.buffer_liveness.flow import Flow, Partition, Point
 from tilewright.analysis.buffer_liveness.liveness import (
     BufferLiveness,
@@ -20,6 +19,12 @@ from tilewright.analysis.buffer_liveness.liveness import (
     Held,
     LiveBuffer,
     Spans,
+)
+from tilewright.analysis.buffer_liveness.op_effects import (
+    AllocationOp,
+    Engine,
+    OperandEffect,
+    operand_effects,
 )
 from tilewright.analysis.buffer_liveness.roots import BufferRoots
 
@@ -37,5 +42,5 @@ __all__ = [
     "Partition",
     "Point",
     "Spans",
-    "touches",
+    "operand_effects",
 ]

@@ -1,18 +1,19 @@
 """Barriers between partitions that are all waited for when ``warp_specialize`` is left.
 
-A producer arms a barrier and starts copies, or a tensor core reports to one; a consumer in another
-partition waits for it. Which element of the array is meant changes from turn to turn, but turns can
-be counted: where every arming has a wait that runs as often (the same loops with the same bounds,
-under no condition), all that work has been waited for when both partitions are through::
+A producer issues expect-tx on a barrier and starts copies, or a tensor core signals one; a consumer
+in another partition waits for it. The element of the array changes with the iteration, but trip
+counts can be compared: where every expect-tx has a wait that runs as many times (the same loops
+with the same bounds, under no condition), all that work has completed when both partitions are
+done::
 
     partition0: for k in 0..K step 64 { wait full[i], phase; ... }
     partition1: for k in 0..K step 64 { barrier_expect full[j]; copy -> full[j] }
 
-That holds if the first wait is for the first phase. The slots of a ring are handed back the
-other way round: the first turn finds them empty, its wait passes at once, and the phases of the
-last turns are waited for by nobody. So the first wait must be for parity 0, one partition must
-make all the waits, and nothing else may have moved the barrier on: no plain arrival, and no phase
-that was armed in front of the partitions.
+That holds if the first wait is for the first phase. The slots of a ring buffer are released the
+other way round: in the first iteration they are empty, its wait passes at once, and no partition
+waits for the phases of the last iterations. So the first wait must be for parity 0, one partition
+must perform all the waits, and nothing else may have advanced the barrier: no plain arrival, and no
+expect-tx before the partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from tilewright.analysis.buffer_liveness.facts import (
+from tilewright.analysis.buffer_liveness.op_effects import (
     AllocationOp,
     Engine,
     InvalBarrierOp,
@@ -42,8 +43,8 @@ from tilewright.dialects.ttng import BarrierExpectOp, InitBarrierOp, TCGen5Commi
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
-Turns = tuple[tuple[object, ...], ...]
-"""The bounds of the loops around an op: equal ones make equally many turns."""
+LoopBounds = tuple[tuple[object, ...], ...]
+"""The bounds of the loops around an op: equal ones have equal trip counts."""
 
 _ARMED_COPIES = (
     "ttng.async_tma_copy_global_to_local",
@@ -54,8 +55,8 @@ _ARMED_COPIES = (
 
 def drained_barriers(op: WarpSpecializeOp, roots: BufferRoots) -> frozenset[AllocationOp]:
     """The arrays of barriers with as many waits as armings in the regions of `op`."""
-    armed: dict[AllocationOp, Counter[Turns | None]] = {}
-    waited: dict[AllocationOp, Counter[Turns | None]] = {}
+    armed: dict[AllocationOp, Counter[LoopBounds | None]] = {}
+    waited: dict[AllocationOp, Counter[LoopBounds | None]] = {}
     waiting: dict[AllocationOp | None, Region] = {}
     doubtful = _moved_elsewhere(op, roots)
     for each in walk(op):
@@ -72,13 +73,13 @@ def drained_barriers(op: WarpSpecializeOp, roots: BufferRoots) -> frozenset[Allo
                     doubtful.add(root)
     return frozenset(
         root
-        for root, turns in armed.items()
-        if None not in turns and waited.get(root) == turns and root not in doubtful
+        for root, bounds in armed.items()
+        if None not in bounds and waited.get(root) == bounds and root not in doubtful
     )
 
 
 def _moved_elsewhere(op: WarpSpecializeOp, roots: BufferRoots) -> set[AllocationOp | None]:
-    """The arrays whose phases end by more than what is counted in the regions of `op`."""
+    """The arrays whose phases are advanced by more than what is counted in the regions of `op`."""
     found: set[AllocationOp | None] = set()
     for each in _up_to(op):
         if isinstance(each, InitBarrierOp | InvalBarrierOp | WaitBarrierOp):
@@ -91,7 +92,7 @@ def _moved_elsewhere(op: WarpSpecializeOp, roots: BufferRoots) -> set[Allocation
 
 
 def _up_to(op: WarpSpecializeOp) -> Iterator[Operation]:
-    """What may run before `op` is left: all of the function if something may lead back to it."""
+    """Ops that may run before `op` is left: all of the function if control may return to it."""
     outer = op.parent_op()
     if isinstance(outer, FuncOp) and len(outer.regions[0].blocks) == 1:
         for each in outer.regions[0].blocks[0].ops:
@@ -107,7 +108,7 @@ def _up_to(op: WarpSpecializeOp) -> Iterator[Operation]:
 def _is_counted(each: Operation) -> bool:
     if isinstance(each, BarrierExpectOp | TCGen5CommitOp):
         return True
-    # Copies add to the phase that their `barrier_expect` has armed.
+    # Copies complete bytes of the phase of their `barrier_expect`.
     return engine_of(each) is Engine.TENSOR_CORE or each.name in _ARMED_COPIES
 
 
@@ -115,15 +116,15 @@ def _partition(each: Operation, op: WarpSpecializeOp) -> Region:
     """The region of `op` that `each` is in."""
     region = each.parent_region()
     while region is not None:
-        holder = region.parent
-        if holder is op or isinstance(holder, WarpSpecializePartitionsOp):
+        parent = region.parent
+        if parent is op or isinstance(parent, WarpSpecializePartitionsOp):
             return region
-        region = None if holder is None else holder.parent_region()
+        region = None if parent is None else parent.parent_region()
     raise AssertionError("every op that `walk` finds in an op is in one of its regions")
 
 
 def _first_value(value: SSAValue) -> int | None:
-    """What `value` is when control gets to it for the first time, if that is a constant."""
+    """The value when control reaches it for the first time, if it is a constant."""
     known = _first_constant(value, {})
     return known.value.data if isinstance(known, IntegerAttr) else None
 
@@ -156,7 +157,7 @@ def _first_of(value: SSAValue, known: dict[SSAValue, Attribute | None]) -> Attri
 
 
 def _count(
-    counts: dict[AllocationOp, Counter[Turns | None]],
+    counts: dict[AllocationOp, Counter[LoopBounds | None]],
     each: Operation,
     barrier: SSAValue,
     op: WarpSpecializeOp,
@@ -164,10 +165,10 @@ def _count(
 ) -> None:
     root = roots.single(barrier)
     if root is not None:
-        counts.setdefault(root, Counter())[_turns(each, op)] += 1
+        counts.setdefault(root, Counter())[_loop_bounds(each, op)] += 1
 
 
-def _turns(each: Operation, op: WarpSpecializeOp) -> Turns | None:
+def _loop_bounds(each: Operation, op: WarpSpecializeOp) -> LoopBounds | None:
     found: list[tuple[object, ...]] = []
     outer = each.parent_op()
     while outer is not None and outer is not op:

@@ -1,6 +1,6 @@
-"""The points of a function in textual order, and the ways control may take between them.
+"""The points of a function in textual order, and the control-flow edges between them.
 
-An op is a point; one with regions is two, entered and left. Time is the number of a point::
+An op is a point; one with regions is two, entered and left. Time is the index of a point::
 
     0  scf.for     entered       1 <- 0, 3      body, from outside and around the back edge
     1    local_store             2 <- 1
@@ -8,9 +8,8 @@ An op is a point; one with regions is two, entered and left. Time is the number 
     3    scf.yield               4 <- 0, 3
     4  scf.for     left
 
-The regions of ``ttg.warp_specialize`` run at the same time. They are parallel ways from the point
-where it is entered to the point where it is left, and `Flow.partitions` tells which points are in
-which.
+The regions of ``ttg.warp_specialize`` run concurrently. They are parallel paths from the point
+where it is entered to the point where it is left, and `Flow.partitions` maps points to partitions.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tilewright.ir.traversal import walk
 
 @dataclass(frozen=True)
 class Point:
-    """One moment: `op` runs, or is entered; with `is_exit` it is left."""
+    """One point: `op` runs, or is entered; with `is_exit` it is left."""
 
     op: Operation
     is_exit: bool = False
@@ -38,10 +37,10 @@ class Partition:
     """One region of a ``warp_specialize``: 0 is the default region, the others count from 1."""
 
     op: WarpSpecializeOp
-    number: int
+    index: int
 
     def __str__(self) -> str:
-        return "the default region" if self.number == 0 else f"partition {self.number - 1}"
+        return "the default region" if self.index == 0 else f"partition {self.index - 1}"
 
 
 class Flow:
@@ -52,21 +51,21 @@ class Flow:
         self.points: list[Point] = []
         self.enter: dict[Operation, int] = {}
         self.leave: dict[Operation, int] = {}
-        self._number_region(function)
+        self._index_region(function)
         self.successors: list[tuple[int, ...]] = [
             tuple(dict.fromkeys(self._next(point))) for point in self.points
         ]
         self.predecessors: list[list[int]] = [[] for _ in self.points]
-        for number, targets in enumerate(self.successors):
+        for index, targets in enumerate(self.successors):
             for target in targets:
-                self.predecessors[target].append(number)
+                self.predecessors[target].append(index)
 
     def __len__(self) -> int:
         return len(self.points)
 
     @property
     def specialized(self) -> Iterator[WarpSpecializeOp]:
-        """The stretches of code whose regions run at the same time."""
+        """The ops whose regions run concurrently."""
         for op in self.enter:
             if isinstance(op, WarpSpecializeOp):
                 yield op
@@ -75,16 +74,16 @@ class Flow:
         """The partition that `op` is in."""
         region = op.parent_region()
         while region is not None:
-            holder = region.parent
-            if isinstance(holder, WarpSpecializeOp) and region is holder.default_region:
-                return Partition(holder, 0)
-            if isinstance(holder, WarpSpecializePartitionsOp):
-                outer = holder.parent_op()
+            parent = region.parent
+            if isinstance(parent, WarpSpecializeOp) and region is parent.default_region:
+                return Partition(parent, 0)
+            if isinstance(parent, WarpSpecializePartitionsOp):
+                outer = parent.parent_op()
                 assert isinstance(outer, WarpSpecializeOp), "checked by verify"
-                return Partition(outer, 1 + [*holder.regions].index(region))
-            if holder is None or holder is self.function:
+                return Partition(outer, 1 + [*parent.regions].index(region))
+            if parent is None or parent is self.function:
                 return None
-            region = holder.parent_region()
+            region = parent.parent_region()
         return None
 
     def inside(self, op: Operation) -> range:
@@ -99,9 +98,8 @@ class Flow:
                 yield op
             op = op.parent_op()
 
-    def _number_region(self, function: Operation) -> None:
-        # `walk` lists an op before its regions; where it is left is known when the next op that
-        # is not inside arrives.
+    def _index_region(self, function: Operation) -> None:
+        # `walk` lists an op before its regions; its exit is known at the next op outside of it.
         open_ops: list[Operation] = []
         for op in walk(function):
             if op is function:
@@ -136,7 +134,7 @@ class Flow:
             if isinstance(op, WarpSpecializePartitionsOp) and not op.regions:
                 yield self.leave[op]
             return
-        yield from (number for region in op.regions for number in self._start(region))
+        yield from (index for region in op.regions for index in self._start(region))
         yield self.leave[op]
 
     def _out_of_block(self, op: Operation) -> Iterator[int]:
@@ -153,7 +151,7 @@ class Flow:
         if not found:
             yield self.leave[parent]
         if trait is None:
-            yield from (number for each in parent.regions for number in self._start(each))
+            yield from (index for each in parent.regions for index in self._start(each))
 
     def _targets(self, edges: list[Edge]) -> Iterator[int]:
         for edge in edges:

@@ -1,15 +1,15 @@
-"""Which phase of a barrier is in progress, where the text tells.
+"""The current phase of a barrier, where it is known statically.
 
-A wait names the parity of a phase. One for a phase that is over passes at once and says nothing
-about work that was started since::
+A wait names the parity of a phase. A wait for a completed phase passes at once and does not cover
+work that was started since::
 
     init bar                         phase 0 is in progress
     mma -> bar;  wait bar, 0         phase 1 is
-    mma -> bar;  wait bar, 0         passes: the second product may still be running
+    mma -> bar;  wait bar, 0         passes: the second MMA may still be in flight
 
-Parities that are constants are followed forward from ``init_barrier``; where ways meet with
-different ones, around loops and in partitions, nothing is known, and a wait is believed to be for
-the work at hand.
+Constant parities are propagated forward from ``init_barrier``; where paths join with different
+ones, around loops and in partitions, the phase is unknown, and a wait is assumed to be for the
+pending work.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-from tilewright.analysis.buffer_liveness.facts import AllocationOp, WaitBarrierOp, is_true
 from tilewright.analysis.buffer_liveness.flow import Flow
+from tilewright.analysis.buffer_liveness.op_effects import AllocationOp, WaitBarrierOp, is_true
 from tilewright.analysis.buffer_liveness.roots import BufferRoots, slot_of
 from tilewright.dialects.ttg.warps import WarpSpecializeOp, WarpSpecializePartitionsOp
 from tilewright.dialects.ttng import ArriveBarrierOp, InitBarrierOp
@@ -40,7 +40,7 @@ State = dict[Element, _Phase]
 
 
 class Parities:
-    """What is known in front of every point of a function."""
+    """The phases before every point of a function."""
 
     def __init__(self, flow: Flow, roots: BufferRoots) -> None:
         self._flow = flow
@@ -48,13 +48,13 @@ class Parities:
         self._before: list[State | None] = [None] * len(flow)
         self._solve()
 
-    def is_stale(self, number: int, op: WaitBarrierOp) -> bool:
-        """Whether a wait is certainly for a phase that is over."""
+    def is_stale(self, index: int, op: WaitBarrierOp) -> bool:
+        """Whether a wait is certainly for a completed phase."""
         phase = _constant_phase(op)
         slot = slot_of(op.alloc, self._roots)
         if phase is None or slot is None or not isinstance(slot.index, int):
             return False
-        known = (self._before[number] or {}).get((slot.root, slot.index))
+        known = (self._before[index] or {}).get((slot.root, slot.index))
         return known is not None and known.parity != phase
 
     def _solve(self) -> None:
@@ -63,18 +63,18 @@ class Parities:
         self._before[0] = {}
         pending = [0]
         while pending:
-            number = pending.pop()
-            after = self._after(number)
-            for target in self._flow.successors[number]:
+            index = pending.pop()
+            after = self._after(index)
+            for target in self._flow.successors[index]:
                 known = self._before[target]
-                met = after if known is None else _common(known, after)
-                if met != known:
-                    self._before[target] = met
+                joined = after if known is None else _common(known, after)
+                if joined != known:
+                    self._before[target] = joined
                     pending.append(target)
 
-    def _after(self, number: int) -> State:
-        state = self._before[number] or {}
-        point = self._flow.points[number]
+    def _after(self, index: int) -> State:
+        state = self._before[index] or {}
+        point = self._flow.points[index]
         if isinstance(point.op, WarpSpecializeOp | WarpSpecializePartitionsOp):
             return {}
         if point.is_exit or not isinstance(

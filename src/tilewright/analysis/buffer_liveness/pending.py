@@ -1,22 +1,22 @@
-"""Work that asynchronous engines may not have finished, at every point of a function.
+"""Asynchronous operations that may be in flight, at every point of a function.
 
-A forward analysis: an op that starts work adds an item for each buffer it touches, a wait takes
-away what it has certainly waited for. Where ways meet, the less certain state wins.
+A forward analysis: an asynchronous op adds an item for each buffer it accesses, a wait removes what
+it certainly covers. Where paths join, the less certain state wins.
 
-* In-order engines (cp.async groups, wgmma, TMA stores): an item has an *age*, the number of groups
+* In-order units (cp.async groups, wgmma, TMA stores): an item has an *age*, the number of groups
   started after its own, and a wait that leaves `n` groups open ends all of age `n` or more.
-* Barriers: an item has for every array of barriers that will report it the elements that may be the
-  one. A wait for an element takes it from the list; the item ends when a list is empty. Under the
+* Barriers: an item has for every array of barriers that it signals the elements that may be the
+one. A wait for an element takes it from the list; the item ends when a list is empty. Under the
   rules of mbarriers no second phase of a barrier may be in flight before the first was waited for,
-  so a wait after the start of the work is a wait for it, unless its parity says that it is for an
-  earlier phase (``parity``). Invalidating a barrier says the same.
-* A later tcgen05 commit reports everything that was started before it.
-* Groups and commits are those of the threads at hand: no wait or commit in a partition concerns
-  what others started, and none behind ``warp_specialize`` what its partitions did. Barriers do.
-* ``local_dealloc`` is the author's word that a buffer is done with.
+  so a wait after the start of the work is a wait for it, unless its parity is that of an earlier
+  phase (``parity``). Invalidating a barrier implies the same.
+* A later tcgen05 commit signals the completion of everything that was started before it. * Groups
+and commits belong to the executing threads: no wait or commit in a partition covers what other
+partitions started, and none after ``warp_specialize`` what its partitions did. Barriers do. *
+``local_dealloc`` ends all work on a buffer: the kernel guarantees it.
 
-An index that is computed is the same barrier only within one run of its block; across jumps any
-element may be meant. What is left at the end of a function was never waited for.
+A computed index is the same barrier only within one execution of its block; across jumps it may be
+any element. What is left at the end of a function was never waited for.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.buffer_liveness.drained import drained_barriers
-from tilewright.analysis.buffer_liveness.facts import (
+from tilewright.analysis.buffer_liveness.flow import Flow
+from tilewright.analysis.buffer_liveness.op_effects import (
     AllocationOp,
     Engine,
     InvalBarrierOp,
     WaitBarrierOp,
     engine_of,
     is_true,
+    operand_effects,
     signals,
-    touches,
 )
-from tilewright.analysis.buffer_liveness.flow import Flow
 from tilewright.analysis.buffer_liveness.parity import Parities
 from tilewright.analysis.buffer_liveness.roots import BufferRoots, Slot, slot_of
 from tilewright.dialects.ttg.copies import AsyncCommitGroupOp, AsyncWaitOp
@@ -52,7 +52,7 @@ from tilewright.dialects.ttng import (
 
 _UNCOMMITTED = -1
 _OLDEST = 64
-"""Ages above any number of groups that a wait names."""
+"""Ages above any group count that a wait names."""
 
 _IN_ORDER = (Engine.WGMMA, Engine.TMA_STORE)
 
@@ -66,13 +66,13 @@ class Item:
     reports: Mapping[AllocationOp, frozenset[int]] | None = None
     exact: tuple[tuple[AllocationOp, SSAValue], ...] = ()
     foreign: bool = False
-    """Whether other threads than those at hand have started it."""
+    """Whether other threads than the executing ones have started it."""
 
     def older(self) -> Item:
         return replace(self, age=min(self.age + 1, _OLDEST))
 
     def reported(self, slot: Slot) -> Item:
-        """The same work with one more barrier that will tell of its end."""
+        """The same work with one more barrier that signals its completion."""
         reports = {**(self.reports or {}), slot.root: slot.possible}
         exact = self.exact
         if isinstance(slot.index, SSAValue):
@@ -93,8 +93,8 @@ class Item:
         return replace(self, reports={**reports, slot.root: rest}) if rest else None
 
     def joined(self, other: Item) -> Item:
-        mine, yours = self.reports or {}, other.reports or {}
-        reports = {root: mine[root] | yours[root] for root in mine if root in yours}
+        own, others = self.reports or {}, other.reports or {}
+        reports = {root: own[root] | others[root] for root in own if root in others}
         exact = tuple(each for each in self.exact if each in other.exact)
         age, foreign = min(self.age, other.age), self.foreign or other.foreign
         return Item(self.engine, age, reports, exact, foreign)
@@ -120,11 +120,11 @@ class PendingWork:
         queued = [True] * len(self._flow)
         while pending:
             pending.sort(reverse=True)
-            number = pending.pop()
-            queued[number] = False
-            after = self._after(number)
-            for target in self._flow.successors[number]:
-                crossed = after if target == number + 1 else _across(after)
+            index = pending.pop()
+            queued[index] = False
+            after = self._after(index)
+            for target in self._flow.successors[index]:
+                crossed = after if target == index + 1 else _across(after)
                 if self._merge(target, crossed) and not queued[target]:
                     queued[target] = True
                     pending.append(target)
@@ -140,9 +140,9 @@ class PendingWork:
                 changed = True
         return changed
 
-    def _after(self, number: int) -> State:
-        point = self._flow.points[number]
-        state = self.before[number]
+    def _after(self, index: int) -> State:
+        point = self._flow.points[index]
+        state = self.before[index]
         if point.is_exit:
             if isinstance(point.op, WarpSpecializeOp):
                 return self._joined(point.op, state)
@@ -151,12 +151,13 @@ class PendingWork:
             return state
         if isinstance(point.op, WarpSpecializePartitionsOp):
             return {key: _abroad(item) for key, item in state.items()}
-        if not (isinstance(point.op, WaitBarrierOp) and self._parities.is_stale(number, point.op)):
+        if not (isinstance(point.op, WaitBarrierOp) and self._parities.is_stale(index, point.op)):
             state = self._waited(point.op, state)
         return self._started(point.op, state)
 
     def _joined(self, op: WarpSpecializeOp, state: State) -> State:
-        """What partitions started and others have certainly waited for is done when all are."""
+        """Work of partitions that other partitions have certainly waited for is complete when all
+        are done."""
         gone = self._drained[op]
         return {
             (root, source): item
@@ -209,29 +210,29 @@ class PendingWork:
         fresh = self._items(op, engine)
         if engine is Engine.TENSOR_CORE or op.name == "ttng.tc_gen5_commit":
             state = {
-                key: _told(item, slots) if _is_ours(item, Engine.TENSOR_CORE) else item
+                key: _with_signals(item, slots) if _is_ours(item, Engine.TENSOR_CORE) else item
                 for key, item in state.items()
             }
         after = dict(state)
         for key, item in fresh:
-            # What the same op has started in an earlier turn of a loop is not over because it
+            # Work that the same op started in an earlier iteration may still be in flight when it
             # starts again.
             earlier = state.get(key)
-            told = _told(item, slots)
-            after[key] = told if earlier is None else told.joined(earlier)
+            signalled = _with_signals(item, slots)
+            after[key] = signalled if earlier is None else signalled.joined(earlier)
         return after
 
     def _items(self, op: Operation, engine: Engine) -> Iterator[tuple[Key, Item]]:
-        for touch in touches(op):
-            if touch.engine is Engine.NOW:
+        for effect in operand_effects(op):
+            if effect.engine is Engine.NOW:
                 continue
             age = _UNCOMMITTED if engine is Engine.CP_ASYNC else 0
-            for root in self._roots.of(touch.value):
+            for root in self._roots.of(effect.value):
                 if root is not None:
-                    yield (root, op), Item(touch.engine, age)
+                    yield (root, op), Item(effect.engine, age)
 
 
-def _told(item: Item, slots: list[Slot]) -> Item:
+def _with_signals(item: Item, slots: list[Slot]) -> Item:
     for slot in slots:
         item = item.reported(slot)
     return item
@@ -254,5 +255,5 @@ def _aged(state: State, engine: Engine) -> State:
 
 
 def _across(state: State) -> State:
-    """The same work behind a jump, where computed indices may mean other barriers."""
+    """The same work after a jump, where computed indices may denote other barriers."""
     return {key: replace(item, exact=()) if item.exact else item for key, item in state.items()}

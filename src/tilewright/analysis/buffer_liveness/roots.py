@@ -1,7 +1,7 @@
-"""Which allocation a buffer value stands for, and how much of it.
+"""The allocations that a buffer value may be a view of, and how much of them.
 
 A value may come from several allocations (an ``scf.if`` that picks one, a loop that rotates them),
-so the answer is a set. `None` in it stands for memory from elsewhere: an argument, a call.
+so the result is a set. `None` in it represents external memory: an argument, a call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.buffer_liveness.facts import AllocationOp
+from tilewright.analysis.buffer_liveness.op_effects import AllocationOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.views import (
     MemDescIndexOp,
@@ -61,7 +61,7 @@ class _RootAnalysis(Analysis[Roots]):
 
 
 class BufferRoots:
-    """The allocations behind every buffer value of a module."""
+    """The allocations of every buffer value of a module."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._solution: Solution[Roots] = solve(module, _RootAnalysis())
@@ -78,7 +78,7 @@ class BufferRoots:
 
 @dataclass(frozen=True)
 class Slot:
-    """One element of an array of barriers: `index` is a number, a value, or None if unknown."""
+    """One element of an array of barriers: `index` is an integer, a value, or None if unknown."""
 
     root: AllocationOp
     index: int | SSAValue | None
@@ -99,10 +99,10 @@ class Slot:
 def captured(value: SSAValue) -> SSAValue:
     """`value`, or what a partition captured it from."""
     while isinstance(value, BlockArgument):
-        holder = value.block.parent_op()
-        if not isinstance(holder, WarpSpecializePartitionsOp):
+        parent = value.block.parent_op()
+        if not isinstance(parent, WarpSpecializePartitionsOp):
             break
-        value = holder.operands[value.index]
+        value = parent.operands[value.index]
     return value
 
 

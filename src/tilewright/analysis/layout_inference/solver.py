@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.copy_instructions import plain_piece
+from tilewright.analysis.copy_instructions import plain_box_columns
 from tilewright.analysis.layout_inference import gemm_instructions, swizzles
 from tilewright.analysis.layout_inference.accesses import (
     Depends,
@@ -155,7 +155,7 @@ class Solver(Agreement):
             # TMA copies a wide tile in several boxes, and only a swizzled layout is box after box.
             elif isinstance(op, AsyncCopyOp) and op.is_bulk:
                 bits = bit_width(element_type_of(op.src.type))
-                if plain_piece(shape_of(op.src.type), bits) is None:
+                if plain_box_columns(shape_of(op.src.type), bits) is None:
                     self._swizzle(base_of(op.dst), bits)
 
     def _check_threads(self, op: AllocOp, table: Table) -> None:

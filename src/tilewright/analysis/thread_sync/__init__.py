@@ -1,33 +1,33 @@
 """Synchronisation of kernels at the thread level, proved without data.
 
-A block is run with the numbers of its threads: index arithmetic is done for all of them at once,
+A block is run with its thread indices: index arithmetic is evaluated for all threads as arrays,
 loops and branches are followed, and everything that orders memory is modelled; elements of tensors
-are not known and hardly matter. Every two accesses of the same bytes, one of them a write, must be
-ordered by a chain of barriers, arrivals and waits; that they happened to come in the right order is
-not enough.
+are unknown and hardly matter. Every two accesses of the same bytes, one of them a write, must be
+ordered by a chain of barriers, arrivals and waits; that one run executed them in the right order
+proves nothing.
 
-    values      integers, one for all threads or one for each
-    origins     which indices grow with numbers that a run makes up
-    program     what of a kernel matters, as Python functions
-    control     loops, branches and roles
-    turns       how the middle of long loops is left out
-    threads     accesses of threads
-    engines     the copy engine and the tensor cores
-    sync        barriers
-    groups      groups of copies and products, and fences
-    barriers    phases, and what a wait is sure of
-    registers   sums of products that are under way
-    clocks      what each warp knows of the others
-    arena       shared memory, cut into slabs
-    deeds       accesses of threads, collected
-    shadow      who touched each granule of a slab last
-    holders     whose data lies in each granule of a slab
-    state       the threads that run in step, and their block
-    teams       who runs in step with whom
-    run         one block, from its beginning to its end
-    launches    which blocks, and with which numbers
+    values           integers, one for all threads or one for each
+    origins          which indices grow with values that a run assumes
+    program          the relevant ops of a kernel, as Python functions
+    control          loops, branches and roles
+    loop_sampling    how the middle of long loops is left out
+    threads          accesses of threads
+    async_units      TMA and the tensor cores
+    sync             barriers
+    groups           groups of copies and MMAs, and fences
+    barriers         phases, and which of them a wait guarantees to be complete
+    registers        accumulators and operands of MMAs in flight
+    clocks           vector clocks of warps and asynchronous units
+    arena            shared memory, divided into shadow regions
+    thread_accesses  accesses of threads, batched
+    shadow           the last accesses of each shadow cell
+    byte_owners      the buffer whose data each shadow cell holds
+    state            convergent threads, and their block
+    convergence      which threads are convergent
+    run              one block, from its beginning to its end
+    launches         which blocks, and with which arguments
 
-It has no logic in common with the passes that put the synchronisation there.
+It shares no logic with the passes that insert the synchronisation.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Whose data lies in each granule of a slab: a buffer finds there what it put there itself.
+"""The buffer whose data each shadow cell holds: a buffer must read what was written to it.
 
-Buffers share bytes because one is not needed while the other is (`place-shared-memory`). If a
-buffer is read where it was written once, and another one has been written since, its data was
-needed after all. What a buffer never wrote it may read: that is for the author to answer.
+Buffers overlap because their live ranges are disjoint (`place-shared-memory`). If a buffer is read
+where it was written once, and another one has been written since, it was still live. A buffer may
+read what was never written to it: uninitialised reads are not checked here.
 
-Storage that an author has shared counts as one buffer, for what lies there is his affair.
+Storage that the user lets overlap counts as one buffer; its contents are up to the kernel.
 """
 
 from __future__ import annotations
@@ -13,76 +13,78 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.thread_sync.arena import SlabPlan
+from tilewright.analysis.thread_sync.arena import ShadowPlan
 from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
 from tilewright.analysis.thread_sync.thread_accesses import AccessBatch, ThreadAccess
 
-_NOBODY = -1
+_NONE = -1
 
 
-class Holders:
-    """The holders of one slab."""
+class ByteOwners:
+    """The owners of the cells of one shadow region."""
 
-    def __init__(self, plan: SlabPlan, count: int) -> None:
+    def __init__(self, plan: ShadowPlan, count: int) -> None:
         self.plan = plan
         self.column = {
-            storage: number
-            for number, storage in enumerate(dict.fromkeys(each.storage for each in plan.places))
+            storage: column_index
+            for column_index, storage in enumerate(
+                dict.fromkeys(each.storage for each in plan.spans)
+            )
         }
         self.is_shared = len(self.column) > 1
         if self.is_shared:
-            self.holder: Any = np.full(count, _NOBODY, np.int16)
+            self.owner: Any = np.full(count, _NONE, np.int16)
             self.writer: Any = np.zeros(count, np.int32)
-            """The last write, as a number of `deeds`."""
+            """The last write, as an index into `accesses`."""
             self.has_written: Any = np.zeros((count, len(self.column)), np.bool_)
-            self.deeds: list[ThreadAccess] = []
+            self.accesses: list[ThreadAccess] = []
 
-    def settle(self, batch: AccessBatch) -> None:
-        """What threads did, in its order."""
+    def record(self, batch: AccessBatch) -> None:
+        """A batch of accesses of threads, in order."""
         if not self.is_shared:
             return
-        reads = {deed.instance for deed in batch.reads}
+        reads = {access.instance for access in batch.reads}
         everything = (*batch.reads, *batch.writes, *batch.copies)
-        for deed in sorted(everything, key=lambda each: each.instance):
-            if deed.instance in reads:
-                self.read(deed)
+        for access in sorted(everything, key=lambda each: each.instance):
+            if access.instance in reads:
+                self.read(access)
             else:
-                self.write(deed)
+                self.write(access)
 
-    def write(self, deed: ThreadAccess) -> None:
+    def write(self, access: ThreadAccess) -> None:
         if not self.is_shared:
             return
-        at, column = deed.granules, self.column[deed.storage]
-        self.holder[at], self.writer[at] = column, len(self.deeds)
+        at, column = access.cells, self.column[access.storage]
+        self.owner[at], self.writer[at] = column, len(self.accesses)
         self.has_written[at, column] = True
-        self.deeds.append(deed)
+        self.accesses.append(access)
 
-    def read(self, deed: ThreadAccess) -> None:
+    def read(self, access: ThreadAccess) -> None:
         if not self.is_shared:
             return
-        at, column = deed.granules, self.column[deed.storage]
-        lost = self.has_written[at, column] & (self.holder[at] != column)
+        at, column = access.cells, self.column[access.storage]
+        lost = self.has_written[at, column] & (self.owner[at] != column)
         if lost.any():
-            self._raise(deed, int(at[np.argmax(lost)]))
+            self._raise(access, int(at[np.argmax(lost)]))
 
-    def _raise(self, deed: ThreadAccess, granule: int) -> None:
-        first = granule * self.plan.granule + self.plan.first // self.plan.granule * (
-            self.plan.granule
+    def _raise(self, access: ThreadAccess, cell_bytes: int) -> None:
+        first = cell_bytes * self.plan.cell_bytes + self.plan.first // self.plan.cell_bytes * (
+            self.plan.cell_bytes
         )
-        span = first, first + self.plan.granule
-        other = self.deeds[int(self.writer[granule])]
-        mine, theirs = (self.plan.describe(*span, each.buffer) for each in (deed, other))
+        span = first, first + self.plan.cell_bytes
+        other = self.accesses[int(self.writer[cell_bytes])]
+        own, overwriter = (self.plan.describe(*span, each.buffer) for each in (access, other))
         raise FaultError(
             SyncFault(
                 FaultKind.LOST,
-                deed.op,
-                f"reads {mine}, whose bytes {other.buffer} has taken since it was written",
+                access.op,
+                f"reads {own}, which {other.buffer} has overwritten since it was written",
                 (
-                    (other.op, f"{theirs} is written here"),
+                    (other.op, f"{overwriter} is written here"),
                     (
                         None,
-                        f"both lie in bytes {span[0]} to {span[1] - 1} of shared memory: "
-                        f"{deed.buffer} was taken for dead too early",
+                        f"both are allocated at bytes {span[0]} to {span[1] - 1} of shared memory: "
+                        f"{access.buffer} is still live",
                     ),
                 ),
             )

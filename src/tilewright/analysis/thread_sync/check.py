@@ -1,4 +1,4 @@
-"""All kernels of a module: what is wrong with their synchronisation."""
+"""Checks the synchronisation of all kernels of a module."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tilewright.dialects.nv.across import LaunchOp
 
 @dataclass(frozen=True)
 class KernelResult:
-    """What was found of one kernel."""
+    """The result for one kernel."""
 
     function: FuncOp
     fault: SyncFault | None = None
     run: str = ""
-    """The run in which it was found."""
+    """The run with the finding."""
     skipped: tuple[Operation, ...] = ()
-    """Writes that could not be followed."""
+    """Writes that could not be analysed."""
     not_analysed: NotAnalysedError | None = None
 
 
 def check(module: ModuleOp) -> Iterator[KernelResult]:
-    """The verdict on each kernel of a module."""
+    """The result for each kernel of a module."""
     functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
     kernels = [op for op in functions if nv_names.KERNEL in op.attributes]
     hosts = [op for op in functions if nv_names.KERNEL not in op.attributes]

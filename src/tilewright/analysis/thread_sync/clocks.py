@@ -1,16 +1,16 @@
-"""What each warp knows of the others: vector clocks, joined where threads meet.
+"""What each warp has observed of the others: vector clocks, joined where threads synchronise.
 
-An *agent* is whatever touches shared memory by itself, or ends phases. `known[w, a]` is the latest
-time of agent `a` that warp `w` has heard of; what `a` did up to then happened before what `w` does
-now. `fenced[w, a]` is the same for engines that `w` starts: a proxy fence takes over all that the
-warp knows. With W warps, the agents are
+An *agent* accesses shared memory independently, or completes phases. `observed[w, a]` is the latest
+time of agent `a` that warp `w` has observed; what `a` did up to then happened before what `w` does
+now. `fenced[w, a]` is the same for asynchronous operations that `w` issues: an async proxy fence
+publishes all that the warp has observed. With W warps, the agents are
 
     0 … W         warps: what their lanes do themselves
     W … 2W        tensor cores, by the first warp of their group
     2W … 3W       bulk stores of a warp
-    3W … 4W       cp.async of a warp; nobody knows of these, waiting makes them the warp's own
-    4W … 4W+64    loads of the copy engine, which end in any order: slots, used in turn
-    from there    barriers, one each: how many phases have ended
+    3W … 4W       cp.async of a warp; never observed, a wait makes them the warp's own
+    4W … 4W+64    TMA loads, which complete in any order: slots, used cyclically
+    from there    barriers, one each: how many phases have completed
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ class Clocks(WarpClocks):
         self.first_load = 4 * self.warps
         self.first_barrier = self.first_load + _SLOTS
         self.agents = self.first_barrier + barriers
-        self.known: Any = np.zeros((self.warps, self.agents), np.int32)
+        self.observed: Any = np.zeros((self.warps, self.agents), np.int32)
         own = np.arange(self.warps)
-        self.known[own, own] = 1
-        self.fenced: Any = np.zeros_like(self.known)
-        self.met: Any = np.ones(self.warps, np.int32)
-        """The time at which all lanes of a warp last met: what one did before, the others know."""
+        self.observed[own, own] = 1
+        self.fenced: Any = np.zeros_like(self.observed)
+        self.converged: Any = np.ones(self.warps, np.int32)
+        """The time at which all lanes of a warp last converged: they observe each other up to
+        it."""
         self.ticks: Any = np.zeros(self.agents, np.int32)
         self._loads = 0
 
@@ -63,4 +64,4 @@ class Clocks(WarpClocks):
     # -- events ------------------------------------------------------------------------------
 
     def of_warp(self, warp: int) -> ClockSnapshot:
-        return ClockSnapshot(self.known[warp].copy(), self.fenced[warp].copy())
+        return ClockSnapshot(self.observed[warp].copy(), self.fenced[warp].copy())

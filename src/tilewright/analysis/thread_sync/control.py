@@ -1,9 +1,9 @@
 """Loops, branches and roles.
 
-Where only the run knows which way threads go, the first branch is taken if something is ordered in
-one of the two, because then all go the same way; otherwise what the branches do is not looked at.
-Loops of a length that only the run knows make `UNKNOWN_TURNS` turns. A run in which something is
-ordered that way is a guess, and what seems to be wrong in it is not told.
+Where a condition is a run-time value, the first branch is taken if one of the two synchronises,
+because then all threads take the same branch; otherwise the accesses of both are skipped. Loops of
+unknown trip count have `UNKNOWN_TRIP_COUNT` iterations. A run in which such a loop or branch
+synchronises is a guess, and its findings are not reported.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tilewright.analysis.thread_sync.values import Partly, Value, merged
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile.warps import WsOp
 
-UNKNOWN_TURNS = 5
+UNKNOWN_TRIP_COUNT = 5
 _PASSED = 64
-"""Steps that a turn of a loop costs at least."""
+"""Steps that an iteration of a loop costs at least."""
 
 
 # -- branches ----------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
     is_ordering = orders(op)
 
     def ways(frame: Frame) -> list[tuple[CompiledCode, Any]]:
-        """The branches that somebody takes, and who."""
+        """The branches that are taken, with the masks of their threads."""
         chosen: Value = frame.env[condition]
         if chosen is None:
             if is_ordering:
@@ -49,10 +49,10 @@ def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
         if isinstance(chosen, int):
             return [(then if chosen else other, frame.mask)]
         chosen = chosen != 0
-        mine = chosen if frame.mask is None else chosen & frame.mask
+        taken = chosen if frame.mask is None else chosen & frame.mask
         rest = ~chosen if frame.mask is None else ~chosen & frame.mask
         found: list[tuple[CompiledCode, Any]] = []
-        for code, mask in ((then, mine), (other, rest)):
+        for code, mask in ((then, taken), (other, rest)):
             if mask.any():
                 found.append((code, None if mask.all() else mask))
         return found
@@ -96,22 +96,22 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
     shortening = shortening_of(compiler.arena, op)
     is_ordering = orders(op)
 
-    def turns(frame: Frame) -> Iterator[None]:
-        """Each turn of the loop; between two the carried values move on."""
+    def iterations(frame: Frame) -> Iterator[None]:
+        """Each iteration of the loop; between two the loop-carried values are updated."""
         env, mask = frame.env, frame.mask
         values = [env[each] for each in initial]
         start, end, by = env[low], env[high], env[step]
         if is_ordering and (start is None or end is None or by is None):
             frame.block.budget.guess = op
-        for number, current, mask_of in _indices(frame, op, (start, end, by), shortening):
+        for ordinal, current, mask_of in _indices(frame, op, (start, end, by), shortening):
             frame.mask = mask if mask_of is None else mask_of
             env[index] = current
             for slot, value in zip(carried, values, strict=True):
                 env[slot] = value
             frame.block.budget.spend(op, len(code.steps) + _PASSED)
-            frame.turns.append((op, number))
+            frame.iterations.append((op, ordinal))
             yield
-            frame.turns.pop()
+            frame.iterations.pop()
             new = [env[each] for each in code.results]
             if mask_of is not None:
                 new = [merged(mask_of, a, b) for a, b in zip(new, values, strict=True)]
@@ -121,11 +121,11 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
             env[slot] = value
 
     def act(frame: Frame) -> None:
-        for _ in turns(frame):
+        for _ in iterations(frame):
             code.run(frame)
 
     def process(frame: Frame) -> Steps:
-        for _ in turns(frame):
+        for _ in iterations(frame):
             yield from code.process(frame)
 
     return Blocking(process) if code.may_wait else act
@@ -134,27 +134,27 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
 def _indices(
     frame: Frame, op: Operation, bounds: tuple[Value, Value, Value], shortening: Shortening | None
 ) -> Iterator[tuple[int, Value, Any]]:
-    """The number, the index and the threads (None: as before) of each turn."""
+    """The ordinal, the index and the threads (None: as before) of each iteration."""
     start, end, by = bounds
     if start is None or end is None or by is None or (isinstance(by, int) and by <= 0):
         first, step = (start if start is not None else 0), (by if isinstance(by, int) else 1)
-        for number in range(UNKNOWN_TURNS):
-            yield number, first + number * step, None
+        for ordinal in range(UNKNOWN_TRIP_COUNT):
+            yield ordinal, first + ordinal * step, None
         return
     if all(isinstance(each, int) for each in bounds):
         count = max(0, -(-(end - start) // by))
         skip, after = (0, count)
         if shortening is not None and frame.block.budget.is_short:
             skip, after = shortening.skip(frame.block.budget, count)
-        for number in range(count - skip):
-            turn = number if number < after else number + skip
-            yield turn, start + turn * by, None
+        for ordinal in range(count - skip):
+            skipped_to = ordinal if ordinal < after else ordinal + skip
+            yield skipped_to, start + skipped_to * by, None
         return
     counts = np.maximum(0, -(-(end - start) // by))
-    most = counts if frame.mask is None else np.where(frame.mask, counts, 0)
-    for number in range(int(most.max())):
-        active = np.broadcast_to(most > number, (frame.count,))
-        yield number, start + number * by, active
+    counts_here = counts if frame.mask is None else np.where(frame.mask, counts, 0)
+    for ordinal in range(int(counts_here.max())):
+        active = np.broadcast_to(counts_here > ordinal, (frame.count,))
+        yield ordinal, start + ordinal * by, active
 
 
 def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
@@ -177,12 +177,12 @@ def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
             frame.block.budget.spend(op, len(body.steps) + _PASSED)
             condition, *new = [env[each] for each in test.results]
             here = frame.mask
-            out = new if not out or here is None else _kept(here, new, out)
+            out = new if not out or here is None else _merged_all(here, new, out)
             if condition is None:
                 unknown += 1
                 if is_ordering:
                     frame.block.budget.guess = op
-                condition = unknown < UNKNOWN_TURNS
+                condition = unknown < UNKNOWN_TRIP_COUNT
             goes_on = condition
             if not isinstance(condition, int):
                 goes_on = (condition != 0) & (np.True_ if here is None else here)
@@ -205,7 +205,7 @@ def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
     return Blocking(process) if test.may_wait or body.may_wait else act
 
 
-def _kept(mask: Any, new: list[Value], old: list[Value]) -> list[Value]:
+def _merged_all(mask: Any, new: list[Value], old: list[Value]) -> list[Value]:
     return [merged(mask, a, b) for a, b in zip(new, old, strict=True)]
 
 
@@ -213,10 +213,12 @@ def _kept(mask: Any, new: list[Value], old: list[Value]) -> list[Value]:
 
 
 def _roles(compiler: Compiler, op: Operation) -> Act:
-    """Roles are started by whoever runs the kernel: `run.py` goes on after each by itself."""
+    """Roles are started by `run.py`, as separate tasks."""
     assert isinstance(op, WsOp)
     if not isinstance(op.parent_op(), FuncOp):
-        raise NotAnalysedError(op, "roles begin inside of a loop, a branch or a role")
+        raise NotAnalysedError(
+            op, "a warp-specialised region is nested in a loop, a branch or a role"
+        )
     bodies = [compiler.code(region.block) for region in op.bodies]
     roles = list(op.roles)
 
@@ -224,12 +226,12 @@ def _roles(compiler: Compiler, op: Operation) -> Act:
         rest = np.ones(frame.count, np.bool_)
         parts: list[tuple[CompiledCode | None, Any, str]] = []
         for role, code in zip(roles, bodies, strict=True):
-            mine = np.zeros(frame.count, np.bool_)
-            for first, behind in role.ranges:
-                mine |= (frame.tids >= first) & (frame.tids < behind)
-            rest &= ~mine
-            if mine.any():
-                parts.append((code, mine, role.name))
+            taken = np.zeros(frame.count, np.bool_)
+            for first, stop in role.ranges:
+                taken |= (frame.tids >= first) & (frame.tids < stop)
+            rest &= ~taken
+            if taken.any():
+                parts.append((code, taken, role.name))
         if rest.any():
             parts.append((None, rest, frame.name))
         frame.split = parts
@@ -238,14 +240,14 @@ def _roles(compiler: Compiler, op: Operation) -> Act:
 
 
 def part_of(frame: Frame, mask: Any, name: str) -> Frame:
-    """Some of the threads of a frame, on their own."""
+    """Some of the threads of a frame, as a separate frame."""
     if mask.all():
         frame.name = name
         return frame
     frame.flush()
     part = Frame(frame.block, frame.tids[mask], [_of(each, mask) for each in frame.env], name)
     part.held = {
-        buffer: {place: _of(value, mask) for place, value in held.items()}
+        buffer: {element: _of(value, mask) for element, value in held.items()}
         for buffer, held in frame.held.items()
     }
     part.cluster_waits = frame.cluster_waits
@@ -253,7 +255,7 @@ def part_of(frame: Frame, mask: Any, name: str) -> Frame:
 
 
 def _of(value: Value, mask: Any) -> Value:
-    """What some of the threads hold."""
+    """The values of some of the threads."""
     if isinstance(value, Partly):
         value = value.value(None)
     return value[mask] if isinstance(value, np.ndarray) and value.shape == mask.shape else value

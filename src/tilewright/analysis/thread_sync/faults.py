@@ -1,4 +1,4 @@
-"""What can be wrong with the synchronisation of a kernel, and how that is told."""
+"""Kinds of synchronisation errors of a kernel, and their reports."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ class FaultKind(Enum):
     RACE = "race"
     """Two accesses of the same bytes that nothing orders."""
     FENCE = "fence"
-    """An engine reads what threads wrote, and no fence of the proxies lies between."""
+    """TMA or a tensor core reads what threads wrote, without an async proxy fence between."""
     IN_FLIGHT = "in flight"
-    """Registers of a product, or memory of a bulk store, are used before its end."""
+    """Registers of an MMA, or memory of a bulk store, are used while it is in flight."""
     DEADLOCK = "deadlock"
-    """Threads wait for ever."""
+    """Threads wait forever."""
     BYTES = "bytes"
-    """A barrier expects other bytes than copies bring."""
+    """The expected bytes of a barrier differ from those that copies complete."""
     COUNT = "count"
-    """A barrier counts other arrivals than come."""
+    """The arrive count of a barrier differs from its arrivals."""
     OVERRUN = "overrun"
-    """A phase may end while somebody still waits for the one before."""
+    """A phase may complete while threads still wait for the one before."""
     OUTSIDE = "outside"
-    """An access outside of shared memory."""
+    """An access out of bounds."""
     LOST = "lost"
-    """A buffer is read whose bytes another one has taken."""
+    """A buffer is read after another one has overwritten it."""
 
 
 @dataclass(frozen=True)
 class SyncFault:
-    """Something wrong, at an op, and what else to look at."""
+    """An error at an op, and related ops."""
 
     kind: FaultKind
     op: Operation | None
@@ -42,7 +42,7 @@ class SyncFault:
 
 
 class FaultError(Exception):
-    """Ends a run: what follows a fault says nothing."""
+    """Ends a run: what follows an error is meaningless."""
 
     def __init__(self, fault: SyncFault) -> None:
         super().__init__(fault.message)
@@ -50,7 +50,7 @@ class FaultError(Exception):
 
 
 class NotAnalysedError(Exception):
-    """Ends a run that cannot be followed with numbers."""
+    """Ends a run that cannot be analysed."""
 
     def __init__(self, op: Operation | None, reason: str) -> None:
         super().__init__(reason)

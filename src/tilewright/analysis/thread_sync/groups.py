@@ -1,4 +1,4 @@
-"""Groups of copies and products that are waited for by counting, and fences."""
+"""Groups of copies and MMAs that are waited for by counting, and fences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.clocks import GROUP
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
-from tilewright.analysis.thread_sync.registers import settle
+from tilewright.analysis.thread_sync.registers import fence_operand
 from tilewright.analysis.thread_sync.shadow import Landing
 from tilewright.analysis.thread_sync.state import Frame
 from tilewright.analysis.thread_sync.thread_accesses import CODE
@@ -22,7 +22,7 @@ from tilewright.dialects.nv.barriers import WaitOp
 def land(copies: list[Any]) -> None:
     for each in copies:
         assert isinstance(each, Landing)
-        each.slab.land(each)
+        each.region.land(each)
 
 
 def _copies_commit(compiler: Compiler, op: Operation) -> Act:
@@ -44,15 +44,15 @@ def _copies_wait(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _products_wait(compiler: Compiler, op: Operation) -> Act:
+def _wgmma_wait(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, WaitOp)
     leave = op.count
 
     def act(frame: Frame) -> None:
         frame.flush()
-        for each in frame.products.forget(leave):
+        for each in frame.mmas.forget(leave):
             each.end()
-            frame.clocks.learn(np.arange(each.first, each.first + GROUP), each.agent, each.time)
+            frame.clocks.observe(np.arange(each.first, each.first + GROUP), each.agent, each.time)
 
     return act
 
@@ -77,7 +77,7 @@ def _stores_wait(compiler: Compiler, op: Operation) -> Act:
         for code, groups in frame.stores.items():
             if code in active:
                 for each in groups.forget(leave):
-                    frame.clocks.learn(np.array([code // CODE]), each.agent, each.time)
+                    frame.clocks.observe(np.array([code // CODE]), each.agent, each.time)
 
     return act
 
@@ -101,16 +101,16 @@ def _fence_init(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _product_fence(compiler: Compiler, op: Operation) -> Act:
+def _wgmma_fence(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         frame.fence_time = frame.tick()
 
     return act
 
 
-def _settle(compiler: Compiler, op: Operation) -> Act:
+def _fence_operand(compiler: Compiler, op: Operation) -> Act:
     buffer = op.operands[0]
-    return lambda frame: settle(frame, buffer)
+    return lambda frame: fence_operand(frame, buffer)
 
 
 def _plain(make: Callable[[Compiler, Operation], Act]) -> Rule:
@@ -120,12 +120,12 @@ def _plain(make: Callable[[Compiler, Operation], Act]) -> Rule:
 RULES: Mapping[str, Rule] = {
     "nv.cp_async.commit": _plain(_copies_commit),
     "nv.cp_async.wait": _plain(_copies_wait),
-    "nv.wgmma.commit": _plain(lambda compiler, op: lambda frame: frame.products.commit()),
-    "nv.wgmma.wait": _plain(_products_wait),
+    "nv.wgmma.commit": _plain(lambda compiler, op: lambda frame: frame.mmas.commit()),
+    "nv.wgmma.wait": _plain(_wgmma_wait),
     "nv.tma_store.commit": _plain(_stores_commit),
     "nv.tma_store.wait": _plain(_stores_wait),
     "nv.fence_proxy_async": _plain(_fence_async),
     "nv.fence_barrier_init": _plain(_fence_init),
-    "nv.wgmma.fence": _plain(_product_fence),
-    "nv.wgmma.fence_operand": _plain(_settle),
+    "nv.wgmma.fence": _plain(_wgmma_fence),
+    "nv.wgmma.fence_operand": _plain(_fence_operand),
 }

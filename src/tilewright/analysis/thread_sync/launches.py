@@ -1,12 +1,12 @@
-"""Which blocks of a kernel are followed, and with which numbers for what only the caller knows.
+"""Which blocks of a kernel are analysed, and with which values for run-time arguments.
 
-If nothing depends on the number of the block, one block stands for all; otherwise the first and
-the last one are followed, since loops over parts of a triangle or over the rest of the tiles differ
-there, and one beside the first where indices of shared memory grow with it (`origins.py`). Extents
-and other integers of the caller are all taken to be the same number, each of `EXTENTS` in turn: so
-that loops make one turn, a few, and so many that every ring of slots is used again. Elements of
-tensors grow with their index, as the offsets of packed sequences do; where an index of shared
-memory grows with them, a second run with zeros judges those accesses.
+If nothing depends on the block index, one block represents all; otherwise the first and the last
+one are analysed, since loops over a triangle or over the remaining tiles differ there, and one next
+to the first where indices of shared memory grow with it (`origins.py`). Extents and other integer
+arguments are all assumed to be the same value, each of `EXTENTS` in turn: so that loops have trip
+counts of one, a few, and so many that every ring buffer wraps around. Elements of tensors grow with
+their index, as the offsets of packed sequences do; where an index of shared memory grows with them,
+a second run with zeros checks those accesses.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ EXTENTS = (896, 96, 1)
 
 
 def launches_of(program: Program, host: LaunchOp | None) -> Iterator[Launch]:
-    """The runs that a kernel is judged by."""
-    numbers = [
+    """The runs that a kernel is checked with."""
+    integers = [
         argument
         for argument in program.function.body.block.args
         if argument in program.compiler.needed
         and isinstance(argument.type, IntegerType | IndexType)
     ]
-    for extent in EXTENTS if numbers else EXTENTS[:1]:
-        arguments = {argument.index: _given(host, argument.index, extent) for argument in numbers}
+    for extent in EXTENTS if integers else EXTENTS[:1]:
+        arguments = {argument.index: _given(host, argument.index, extent) for argument in integers}
         grid = _grid(host, extent)
-        is_made_up = bool(numbers) or len({_grid(host, each) for each in EXTENTS}) > 1
+        is_made_up = bool(integers) or len({_grid(host, each) for each in EXTENTS}) > 1
         for index in _blocks(program, grid):
             yield Launch(index, grid, arguments, is_made_up)
             if Origin.TENSOR in program.compiler.followed:
@@ -58,7 +58,7 @@ def _grid(host: LaunchOp | None, extent: int) -> Triple:
 
 
 def _evaluated(value: SSAValue, extent: int, known: dict[SSAValue, Value]) -> Value:
-    """A number of the host, if its arguments and the extents of its tensors are `extent`."""
+    """An integer of the host, if its arguments and the extents of its tensors are `extent`."""
     if value not in known:
         known[value] = _compute(value, extent, known)
     return known[value]
@@ -88,8 +88,8 @@ def _blocks(program: Program, grid: Triple) -> list[Triple]:
 
 
 def describe(launch: Launch, arguments: Mapping[int, str]) -> str:
-    """What a run was for."""
-    numbers = {arguments[index]: value for index, value in (launch.arguments or {}).items()}
-    given = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+    """The block and the arguments of a run."""
+    integers = {arguments[index]: value for index, value in (launch.arguments or {}).items()}
+    given = ", ".join(f"{name} = {value}" for name, value in integers.items())
     where = f"block {launch.index} of {launch.grid}"
     return f"{where}, with {given}" if given else where

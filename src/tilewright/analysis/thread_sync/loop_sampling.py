@@ -1,13 +1,13 @@
-"""Long loops are followed at their beginning and at their end.
+"""Long loops are analysed at their beginning and at their end.
 
-Rings of slots and the parities of their barriers repeat themselves: with V slots, after 2V turns.
-So a loop goes on in the same state if a multiple of that is left out of its middle, with indices as
-they are in the turns that stay. V stay at the beginning, and V at the end: every slot is used
-again, and where turns start nothing for those behind them, all of these stay. A loop around another
-one repeats itself as soon as the turns of the inner one add up to a multiple of its period.
+Ring buffers and the parities of their barriers repeat: with V slots, after 2V iterations. So a loop
+continues in the same state if a multiple of that is left out of its middle, with indices as they
+are in the remaining iterations. V remain at the beginning, and V at the end: every slot is reused,
+and all iterations that issue nothing for later ones remain. A loop around another one repeats as
+soon as the iterations of the inner one add up to a multiple of its period.
 
-Loops of several roles that use the same barriers have to leave out the same number. Where roles
-count differently, and a fault is found, everything is run again in full (`run.py`).
+Loops of several roles that use the same barriers have to skip the same count. Where roles have
+different trip counts, and an error is found, everything is run again in full (`run.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilewright.ir.interfaces import constant_value
 _LONGEST = 64
 """A period beyond which loops are not shortened."""
 _FEW = 3
-"""Turns that stay at least: two at the beginning, which may differ, and one at the end."""
+"""Iterations that remain at least: two at the beginning, which may differ, and one at the end."""
 _ORDERING = frozenset(
     (
         *("nv.mbarrier.wait", "nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx", "nv.bar"),
@@ -45,28 +45,28 @@ class Shortening:
     """How a loop is shortened."""
 
     family: object
-    """Loops of one family leave out the same number of turns."""
+    """Loops of one family skip the same number of iterations."""
     period: int
-    least: int
-    """Turns that stay."""
+    min_iterations: int
+    """Iterations that remain."""
 
     def skip(self, budget: Budget, count: int) -> tuple[int, int]:
-        """How many turns are left out, and after how many."""
+        """How many iterations are skipped, and after how many."""
         known = budget.left_out.setdefault(self.family, {})
         if count not in known:
             near = [each for each in known if abs(each - count) < self.period]
-            mine = max(0, count - self.least) // self.period * self.period
-            known[count] = known[near[0]] if near and known[near[0]] < count else mine
-        return known[count], min((self.least + 1) // 2, count)
+            own_skip = max(0, count - self.min_iterations) // self.period * self.period
+            known[count] = known[near[0]] if near and known[near[0]] < count else own_skip
+        return known[count], min((self.min_iterations + 1) // 2, count)
 
 
 def orders(op: Operation) -> bool:
-    """Whether something is ordered in an op."""
+    """Whether an op contains synchronisation."""
     return any(each.name in _ORDERING for each in op.walk())
 
 
 def shortening_of(arena: Arena, loop: Operation) -> Shortening | None:
-    """How to shorten a loop in which something is ordered; None if it is run in full."""
+    """How to shorten a loop that contains synchronisation; None if it is run in full."""
     if not orders(loop):
         return None
     inner = [op for op in loop.walk() if op.name == "scf.for" and op is not loop and orders(op)]
@@ -75,15 +75,15 @@ def shortening_of(arena: Arena, loop: Operation) -> Shortening | None:
         return None
     barriers = [n for n, alloc in enumerate(arena.barriers) if _uses(loop, alloc.result)]
     family = (_depth(loop), barriers[0]) if barriers else loop
-    least = _FEW if inner else max((_FEW, *(2 * ring for ring in _rings(loop))))
-    return Shortening(family, period, least)
+    min_iterations = _FEW if inner else max((_FEW, *(2 * ring for ring in _rings(loop))))
+    return Shortening(family, period, min_iterations)
 
 
 def _period(loop: Operation, inner: list[Operation]) -> int:
-    """Turns after which the rings of a loop are as they were."""
+    """Iterations after which the ring buffers of a loop repeat."""
     parts: list[int] = []
     for ring in _rings(loop):
-        counts = [_turns(each) for each in inner if ring in _rings(each)]
+        counts = [_trip_count(each) for each in inner if ring in _rings(each)]
         steps = 0
         for each in counts:
             steps = gcd(steps, 1 if each is None else each)
@@ -91,8 +91,8 @@ def _period(loop: Operation, inner: list[Operation]) -> int:
     return lcm(*parts) if parts else 1
 
 
-def _turns(loop: Operation) -> int | None:
-    """How many turns a loop makes, if that is a constant."""
+def _trip_count(loop: Operation) -> int | None:
+    """The trip count of a loop, if it is constant."""
     low, high, step = (constant_value(each) for each in loop.operands[:3])
     if not (
         isinstance(low, IntegerAttr)
@@ -104,7 +104,7 @@ def _turns(loop: Operation) -> int | None:
 
 
 def _rings(loop: Operation) -> list[int]:
-    """Slots of the rings that a loop uses."""
+    """Slot counts of the ring buffers that a loop uses."""
     found: dict[Operation, int] = {}
     for op in loop.walk():
         for operand in op.operands:

@@ -1,11 +1,11 @@
-"""Where the indices of an access come from: may they be too great in a run that is made up?
+"""Where the indices of an access come from: may they be too large in a run with assumed arguments?
 
-A run has to choose a block and numbers of the caller. An author who writes `s[bx + i]` knows that
-there are few blocks; a run of the last of a thousand would go on behind the row that is meant, into
-the next one or into another slot of a ring, and meet accesses there that it never meets. So with
-numbers that no caller may give, accesses that follow them are left out; another run, with small
-numbers, looks at those. Elements of tensors are the extreme case: the ones chosen grow with their
-index, and nothing says that a tensor may hold them.
+A run has to choose a block and integer arguments. A kernel with `s[bx + i]` is launched with few
+blocks; a run of the last of a thousand would access memory past the end of the intended row, in the
+next row or in another slot of a ring buffer, and report conflicts that never occur. So with values
+that no caller may pass, accesses that depend on them are left out; another run, with small values,
+checks those. Elements of tensors are the extreme case: the assumed ones grow with their index, and
+nothing guarantees that a tensor may contain them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tilewright.ir.interfaces import constant_value
 
 
 class Origin(Enum):
-    """What a run chooses."""
+    """The source of an assumed value."""
 
     BLOCK = auto()
-    """The number of the block."""
+    """The block index."""
     GRID = auto()
-    """How many blocks there are: with `T.use_swizzle` even the second one works far away."""
+    """The grid size: with `T.use_swizzle` even the second block works far away."""
     CALLER = auto()
     """Arguments of the kernel."""
     TENSOR = auto()
@@ -38,7 +38,7 @@ class Origin(Enum):
 
 
 def origins_of(values: Iterable[SSAValue]) -> frozenset[Origin]:
-    """What values grow with; a remainder or a comparison grows with nothing."""
+    """The origins that values grow with; a remainder or a comparison grows with nothing."""
     found: set[Origin] = set()
     known: set[SSAValue] = set()
     work = list(values)
@@ -69,7 +69,7 @@ def _origin(value: SSAValue) -> Origin | None:
 
 
 def _grows_with(value: SSAValue) -> list[SSAValue]:
-    """Values whose size decides about the size of a value."""
+    """Values that a value grows with."""
     if isinstance(value, BlockArgument):
         loop = value.owner.parent_op()
         if loop is None or loop.name != "scf.for":

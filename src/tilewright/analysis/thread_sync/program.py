@@ -1,9 +1,9 @@
-"""A kernel as Python functions, with what does not matter for synchronisation left out.
+"""A kernel as Python functions, reduced to what matters for synchronisation.
 
-A rule says of an op which numbers it needs and what it does. Needed are the ops that order threads
-or touch shared memory, the numbers they use, whatever those are computed from, and the loops and
-branches around them; the rest (the arithmetic of tiles, tensors, registers) is not compiled. Pure
-ops are put where their operands come from, so that what does not change in a loop is computed once.
+A rule specifies the integers that an op needs, and its effect. Needed are the ops that synchronise
+or access shared memory, the integers they use, their definitions, and the loops and branches around
+them; the rest (the arithmetic of tiles, tensors, registers) is not compiled. Pure ops are placed at
+the level of their operands, so that loop-invariant values are computed once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Blocking:
 
 @dataclass(frozen=True)
 class CompiledCode:
-    """The ops of a block, and the values it hands on."""
+    """The ops of a block, and the values it yields."""
 
     steps: Sequence[Act | Blocking]
     results: Sequence[int]
@@ -62,7 +62,7 @@ class CompiledCode:
 
 @dataclass(frozen=True)
 class Rule:
-    """What to do with an op."""
+    """How an op is compiled."""
 
     uses: Callable[[Operation], Iterable[SSAValue]]
     make: Callable[[Compiler, Operation], Act | Blocking | None]
@@ -79,26 +79,26 @@ class Compiler:
     constants: dict[int, Value] = field(default_factory=dict[int, Value])
     needed: set[SSAValue] = field(default_factory=set[SSAValue])
     effects: set[Operation] = field(default_factory=set[Operation])
-    """Ops that have to be run, and the loops and branches around them."""
-    products: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Registers that asynchronous products use."""
+    """Ops that are compiled, and the loops and branches around them."""
+    mma_registers: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Registers used by asynchronous MMAs."""
     touching: set[Operation] = field(default_factory=set[Operation])
-    """Ops that name those, and the loops and branches around them."""
+    """Ops that use those, and the loops and branches around them."""
     followed: set[Origin] = field(default_factory=set[Origin])
-    """What indices of shared memory grow with."""
+    """The origins of indices of shared memory."""
     levels: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     lists: list[list[Act | Blocking]] = field(default_factory=list[list[Act | Blocking]])
 
     # -- what matters --------------------------------------------------------------------------
 
     def choose(self, function: Operation) -> None:
-        """Find out what is needed."""
+        """Find the ops and values that are needed."""
         work: list[SSAValue] = []
         for op in function.walk():
             if isinstance(op, WgmmaOp):
-                self.products.add(op.acc)
+                self.mma_registers.add(op.acc)
                 if op.a_index is not None:
-                    self.products.add(op.a)
+                    self.mma_registers.add(op.a)
             rule = self.rules.get(op.name)
             if rule is not None and not op.regions and rule.applies(op):
                 self._take(op, work)
@@ -107,7 +107,7 @@ class Compiler:
             if value not in self.needed:
                 self.needed.add(value)
                 self._trace(value, work)
-        for buffer in self.products:
+        for buffer in self.mma_registers:
             for use in buffer.uses:
                 op: Operation | None = use.operation
                 while op is not None and op not in self.touching:
@@ -115,7 +115,7 @@ class Compiler:
                     op = op.parent_op()
 
     def _take(self, op: Operation, work: list[SSAValue]) -> None:
-        """An op has to be run."""
+        """An op is needed."""
         if op in self.effects:
             return
         self.effects.add(op)
@@ -125,7 +125,7 @@ class Compiler:
             self._take(parent, work)
 
     def _trace(self, value: SSAValue, work: list[SSAValue]) -> None:
-        """What a number is computed from."""
+        """The definition of an integer."""
         if isinstance(value, BlockArgument):
             op = value.owner.parent_op()
             if op is not None and op.name in ("scf.for", "scf.while"):
@@ -152,7 +152,7 @@ class Compiler:
     # -- code ----------------------------------------------------------------------------------
 
     def slot(self, value: SSAValue) -> int:
-        """Where a value is kept."""
+        """The environment slot of a value."""
         return self.slots.setdefault(value, len(self.slots))
 
     def all_slots(self, values: Iterable[SSAValue]) -> list[int]:
@@ -179,7 +179,7 @@ class Compiler:
             if made is not None:
                 self.lists[level].append(made)
             if not op.regions:
-                self._touch_registers(op, level)
+                self._access_registers(op, level)
             return
         if op.name == "arith.constant":
             self.constants[self.slot(op.results[0])] = constant_of(op)
@@ -187,7 +187,7 @@ class Compiler:
             return
         if any(result in self.needed for result in op.results):
             self._compile_pure(op)
-        self._touch_registers(op, level)
+        self._access_registers(op, level)
 
     def _compile_pure(self, op: Operation) -> None:
         level = max((self.levels.get(each, 0) for each in op.operands), default=0)
@@ -208,8 +208,8 @@ class Compiler:
 
         self.lists[level].append(act)
 
-    def _touch_registers(self, op: Operation, level: int) -> None:
-        """Registers of products that an op, or what is in it, reads and writes."""
+    def _access_registers(self, op: Operation, level: int) -> None:
+        """Registers of MMAs that an op, or an op nested in it, reads and writes."""
         if op not in self.touching:
             return
         read: dict[SSAValue, Operation] = {}
@@ -217,7 +217,7 @@ class Compiler:
         for each in op.walk():
             if each in self.touching and not isinstance(each, WgmmaOp | WgmmaFenceOperandOp):
                 for operand in each.operands:
-                    if operand in self.products:
+                    if operand in self.mma_registers:
                         (written if _writes(each, operand) else read).setdefault(operand, each)
         if read or written:
             self.lists[level].append(lambda frame: use_registers(frame, read, written))
@@ -233,14 +233,14 @@ def _binary(target: int, one: int, other: int, function: Callable[..., Value]) -
 
 
 def _is_counter(buffer: SSAValue) -> bool:
-    """Whether registers are only loaded and stored, so that their numbers can be followed."""
+    """Whether registers are only loaded and stored, so that their values can be tracked."""
     return space_of(buffer.type) in (Space.LOCAL, Space.VAR) and all(
         use.operation.name in ("memref.load", "memref.store") for use in buffer.uses
     )
 
 
 def _writes(op: Operation, buffer: SSAValue) -> bool:
-    """Whether an op writes the registers that it names."""
+    """Whether an op writes the registers that it uses."""
     if isinstance(op, LaneOp | MatrixMoveOp):
         return op.dst is buffer
     if isinstance(op, MmaOp):
@@ -249,7 +249,7 @@ def _writes(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _carried(op: Operation, value: SSAValue) -> list[SSAValue]:
-    """What a value that a loop or a branch hands on may be."""
+    """The possible sources of a value that a loop or a branch yields."""
     found: list[SSAValue] = []
     ends = [region.block.last_op for region in op.regions if region.blocks]
     if op.name == "scf.if":
@@ -260,11 +260,11 @@ def _carried(op: Operation, value: SSAValue) -> list[SSAValue]:
             found.extend(() if end is None else end.operands)
         return [*found, *op.operands]
     assert isinstance(value, OpResult | BlockArgument)
-    place = value.index if isinstance(value, OpResult) else value.index - 1
-    if place < 0:
+    position = value.index if isinstance(value, OpResult) else value.index - 1
+    if position < 0:
         return list(op.operands[:3])
-    found.append(op.operands[3 + place])
+    found.append(op.operands[3 + position])
     for end in ends:
         if end is not None:
-            found.append(end.operands[place])
+            found.append(end.operands[position])
     return found

@@ -1,4 +1,4 @@
-"""Registers of asynchronous products: whose they are between a `wgmma` and its wait.
+"""Registers of asynchronous MMAs: their state between a `wgmma` and its wait.
 
 Until a wait has returned, the accumulator of an MMA belongs to the tensor core, and its operands
 must not change; after the wait `nv.wgmma.fence_operand` returns the accumulator to the threads.
@@ -34,16 +34,16 @@ def state_of(frame: Frame, buffer: SSAValue) -> RegisterState:
 def use_registers(
     frame: Frame, read: Mapping[SSAValue, Operation], written: Mapping[SSAValue, Operation]
 ) -> None:
-    """Threads touch registers themselves."""
+    """Threads access registers."""
     for buffer, op in (*read.items(), *written.items()):
         state = frame.registers.get(buffer)
-        if state is not None and state.is_unsettled:
+        if state is not None and state.is_unfenced:
             missing = "nv.wgmma.wait" if state.writing else "nv.wgmma.fence_operand"
-            _raise(buffer, op, state, f"a product writes, before {missing}")
+            _raise(buffer, op, state, f"which an in-flight wgmma writes; {missing} is missing")
     for buffer, op in written.items():
         state = state_of(frame, buffer)
         if state.reading:
-            _raise(buffer, op, state, "a product under way reads, before nv.wgmma.wait")
+            _raise(buffer, op, state, "which an in-flight wgmma reads; nv.wgmma.wait is missing")
         state.changed = frame.tick()
 
 
@@ -52,22 +52,22 @@ def _raise(buffer: SSAValue, op: Operation, state: RegisterState, what: str) -> 
         SyncFault(
             FaultKind.IN_FLIGHT,
             op,
-            f"threads touch {_name(buffer)}, which {what}",
-            ((state.op, "the product"),),
+            f"threads access {_name(buffer)}, {what}",
+            ((state.op, "the wgmma"),),
         )
     )
 
 
 def check_fenced(frame: Frame, buffer: SSAValue, op: Operation) -> RegisterState:
-    """A product is about to take registers: threads have fenced what they wrote."""
+    """A `wgmma` is about to use registers: threads must have fenced their writes."""
     state = state_of(frame, buffer)
     if state.changed > frame.fence_time:
         raise FaultError(
             SyncFault(
                 FaultKind.FENCE,
                 op,
-                f"{_name(buffer)} was written after the last nv.wgmma.fence: the product may not "
-                "see it",
+                f"{_name(buffer)} is written after the last nv.wgmma.fence: the write may not be "
+                "visible to the wgmma",
             )
         )
     return state
@@ -75,9 +75,9 @@ def check_fenced(frame: Frame, buffer: SSAValue, op: Operation) -> RegisterState
 
 @dataclass(frozen=True)
 class InFlightMma:
-    """A `wgmma` under way."""
+    """A `wgmma` in flight."""
 
-    sums: RegisterState
+    accumulator: RegisterState
     operand: RegisterState | None
     first: int
     """The first warp of its group."""
@@ -85,19 +85,19 @@ class InFlightMma:
     time: int
 
     def start(self, op: Operation) -> None:
-        self.sums.writing += 1
-        self.sums.is_unsettled, self.sums.op = True, op
+        self.accumulator.writing += 1
+        self.accumulator.is_unfenced, self.accumulator.op = True, op
         if self.operand is not None:
             self.operand.reading += 1
             self.operand.op = op
 
     def end(self) -> None:
-        self.sums.writing -= 1
+        self.accumulator.writing -= 1
         if self.operand is not None:
             self.operand.reading -= 1
 
 
-def settle(frame: Frame, buffer: SSAValue) -> None:
-    """The sums are the threads' own again."""
+def fence_operand(frame: Frame, buffer: SSAValue) -> None:
+    """The accumulator belongs to the threads again."""
     state = state_of(frame, buffer)
-    state.is_unsettled = state.writing > 0
+    state.is_unfenced = state.writing > 0

@@ -1,8 +1,8 @@
-"""Runs a block, or the blocks of a cluster, and says what is wrong with it.
+"""Runs a block, or the blocks of a cluster, and reports its synchronisation errors.
 
-Tasks are run one after another, each until it has to wait. What a wait is sure of does not depend
-on that order, so one order is enough. Where some threads of a task wait and hold up its others, all
-is run again with those apart (`teams.py`).
+Tasks are run sequentially, each until it has to wait. What a wait guarantees does not depend on
+that order, so one order is enough. Where some threads of a task wait and block its others,
+everything is run again with those as a separate convergent group (`convergence.py`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync import control, engines, groups, sync, threads
+from tilewright.analysis.thread_sync import async_units, control, groups, sync, threads
 from tilewright.analysis.thread_sync.arena import plan_arena
 from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
 from tilewright.analysis.thread_sync.clocks import GROUP, WARP
 from tilewright.analysis.thread_sync.control import part_of
-from tilewright.analysis.thread_sync.convergence import divided, name_of_team, one_team
+from tilewright.analysis.thread_sync.convergence import divided, name_of_group, one_group
 from tilewright.analysis.thread_sync.faults import (
     FaultError,
     FaultKind,
@@ -41,10 +41,10 @@ RULES: Mapping[str, Rule] = {
     **threads.RULES,
     **sync.RULES,
     **groups.RULES,
-    **engines.RULES,
+    **async_units.RULES,
 }
 SMALL = 1
-"""A number that is made up, and that every buffer with an index of its own has room for."""
+"""An assumed value that is in bounds of every buffer that is indexed with it."""
 _STEPS = 200_000
 _STEPS_IN_FULL = 1_000_000
 _THREADS = 128
@@ -60,10 +60,10 @@ class Program:
     threads: int
     cluster: Triple
     opaque: Operation | None
-    """A call of code from outside, in which threads may wait for each other."""
+    """A call of external code, in which threads may synchronise."""
 
     def needs(self, name: str) -> bool:
-        """Whether an op of this name decides what happens."""
+        """Whether an op of this name is needed."""
         return any(op.name == name for op in self.compiler.effects)
 
 
@@ -85,8 +85,8 @@ def _cluster(function: FuncOp) -> Triple:
     found = function.attributes.get(nv_names.CLUSTER)
     extents: tuple[int, ...] = ()
     if isinstance(found, DenseArrayBase):
-        numbers = cast("DenseArrayBase[IntegerType]", found)  # clusters are counted
-        extents = tuple(int(each) for each in numbers.get_values())
+        sizes = cast("DenseArrayBase[IntegerType]", found)  # cluster sizes are integers
+        extents = tuple(int(each) for each in sizes.get_values())
     elif isinstance(found, ArrayAttr):
         extents = tuple(each.value.data for each in found.data if isinstance(each, IntegerAttr))
     x, y, z = (*extents, 1, 1, 1)[:3]
@@ -95,19 +95,19 @@ def _cluster(function: FuncOp) -> Triple:
 
 @dataclass(frozen=True)
 class Launch:
-    """What a run is for: a block of a grid, and numbers for the arguments of the kernel."""
+    """The parameters of a run: a block of a grid, and values for the arguments of the kernel."""
 
     index: Triple = (0, 0, 0)
     grid: Triple = (1, 1, 1)
     arguments: Mapping[int, int] | None = None
     is_made_up: bool = False
-    """Whether some of the numbers stand for those of a caller."""
+    """Whether some of the values are assumed in place of run-time values."""
     elements_are_zero: bool = False
-    """Whether elements of tensors are 0, the least index; otherwise they grow with their own."""
+    """Whether elements of tensors are 0, the smallest index; otherwise they grow with their own."""
 
     @property
     def too_great(self) -> frozenset[Origin]:
-        """What no caller need have that great."""
+        """Origins whose assumed values may exceed those of every caller."""
         elements = frozenset[Origin]() if self.elements_are_zero else frozenset((Origin.TENSOR,))
         if not self.is_made_up:
             return elements
@@ -116,19 +116,19 @@ class Launch:
             Origin.GRID: max(self.grid),
             Origin.CALLER: max((self.arguments or {}).values(), default=0),
         }
-        return elements | {each for each, most in chosen.items() if most > SMALL}
+        return elements | {each for each, largest in chosen.items() if largest > SMALL}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The result of a run."""
 
     fault: SyncFault | None
     skipped: Sequence[Operation]
 
 
 def run(program: Program, launch: Launch) -> Outcome:
-    """Follow one block; a fault that is found in a shortened run is looked for in full."""
+    """Run one block; an error that is found in a shortened run is confirmed by a full one."""
     budget = Budget(
         _STEPS,
         is_made_up=launch.is_made_up,
@@ -137,34 +137,36 @@ def run(program: Program, launch: Launch) -> Outcome:
     )
     fault, blocks = _attempt(program, launch, budget)
     if fault is not None and any(any(known.values()) for known in budget.left_out.values()):
-        # A run that takes too long is not made: then the shortened one has to do.
+        # A full run that would take too long is not made: then the shortened one is final.
         with suppress(NotAnalysedError):
             whole = replace(budget, steps=_STEPS_IN_FULL, is_short=False, guess=None, left_out={})
             fault, blocks = _attempt(program, launch, whole)
     if fault is not None and program.opaque is not None:
-        raise NotAnalysedError(program.opaque, "only its author knows what this call does")
+        raise NotAnalysedError(program.opaque, "the effect of this external call is unknown")
     if fault is not None and budget.guess is not None:
-        raise NotAnalysedError(budget.guess, "only the run knows which way threads go here")
+        raise NotAnalysedError(budget.guess, "this branch or trip count is a run-time value")
     return Outcome(fault, [op for block in blocks for op in block.skipped])
 
 
 def _attempt(
     program: Program, launch: Launch, budget: Budget
 ) -> tuple[SyncFault | None, list[BlockState]]:
-    """One run; teams part for as long as that lets somebody go on."""
+    """One run; convergent groups are split for as long as that lets threads continue."""
     unit = GROUP * WARP if program.needs("nv.wgmma") else WARP
-    teams = one_team(program.threads)
+    convergent = one_group(program.threads)
     while True:
-        blocks, tasks = _start(program, launch, budget, teams)
+        blocks, tasks = _start(program, launch, budget, convergent)
         try:
             _run_all(tasks)
             for block in blocks:
                 _check_end(block)
-        except _StandstillError as error:
-            finer = divided(teams, (each.threads for each in error.stuck if each.is_partial), unit)
+        except _DeadlockError as error:
+            finer = divided(
+                convergent, (each.threads for each in error.blocked if each.is_partial), unit
+            )
             if finer is None:
                 return error.fault, blocks
-            teams = finer
+            convergent = finer
         except FaultError as error:
             return error.fault, blocks
         else:
@@ -172,9 +174,9 @@ def _attempt(
 
 
 def _start(
-    program: Program, launch: Launch, budget: Budget, teams: Sequence[Any]
+    program: Program, launch: Launch, budget: Budget, convergent: Sequence[Any]
 ) -> tuple[list[BlockState], list[_Task]]:
-    """The blocks of a cluster and their teams, before anything happens."""
+    """The blocks of a cluster and their convergent groups, in the initial state."""
     blocks: list[BlockState] = []
     tasks: list[_Task] = []
     for rank in range(prod(program.cluster)):
@@ -182,15 +184,15 @@ def _start(
         arena, count = program.compiler.arena, program.threads
         blocks.append(BlockState(arena, count, index, launch.grid, rank, blocks, budget))
     for block in blocks:
-        for team in teams:
+        for group in convergent:
             env = _values(program, launch)
-            frame = Frame(block, team, env, name_of_team(team, teams, ""))
+            frame = Frame(block, group, env, name_of_group(group, convergent, ""))
             tasks.append(_Task(frame, _follow(program.code, 0, frame, tasks)))
     return blocks, tasks
 
 
 def _values(program: Program, launch: Launch) -> list[Value]:
-    """What is known before anything happens."""
+    """The values of the initial state."""
     env: list[Value] = [None] * len(program.compiler.slots)
     for slot, value in program.compiler.constants.items():
         env[slot] = value
@@ -217,7 +219,7 @@ def _member(index: Triple, cluster: Triple, rank: int) -> Triple:
 
 @dataclass(eq=False)
 class _Task:
-    """Threads that run by themselves."""
+    """Threads that run independently of others."""
 
     frame: Frame
     steps: Steps
@@ -230,9 +232,9 @@ class _Task:
 
 
 def _follow(code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
-    """Run a kernel from a step on; where roles begin, each goes on by itself."""
-    for number in range(first, len(code.steps)):
-        step = code.steps[number]
+    """Run a kernel from a step on; a warp-specialised region starts one task per role."""
+    for position in range(first, len(code.steps)):
+        step = code.steps[position]
         if isinstance(step, Blocking):
             yield from step.process(frame)
         else:
@@ -241,7 +243,7 @@ def _follow(code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]) ->
             parts, frame.split = frame.split, ()
             for body, mask, name in parts:
                 part = part_of(frame, mask, name)
-                tasks.append(_Task(part, _role(body, code, number + 1, part, tasks)))
+                tasks.append(_Task(part, _role(body, code, position + 1, part, tasks)))
             return
     frame.flush()
 
@@ -263,26 +265,26 @@ def _run_all(tasks: list[_Task]) -> None:
                 moved = True
         if moved:
             continue
-        stuck = [task.wait for task in tasks if task.wait is not None]
-        if stuck:
-            raise _StandstillError(stuck)
+        blocked = [task.wait for task in tasks if task.wait is not None]
+        if blocked:
+            raise _DeadlockError(blocked)
         return
 
 
-class _StandstillError(FaultError):
-    """Everybody waits."""
+class _DeadlockError(FaultError):
+    """Every task waits."""
 
-    def __init__(self, stuck: Sequence[Wait]) -> None:
-        super().__init__(_deadlock(stuck))
-        self.stuck = stuck
+    def __init__(self, blocked: Sequence[Wait]) -> None:
+        super().__init__(_deadlock(blocked))
+        self.blocked = blocked
 
 
 # -- the end -----------------------------------------------------------------------------------
 
 
-def _deadlock(stuck: Sequence[Wait]) -> SyncFault:
-    """Why tasks wait for ever: what is told of the barrier that has come furthest."""
-    for wait in stuck:
+def _deadlock(blocked: Sequence[Wait]) -> SyncFault:
+    """Why tasks wait forever: the report on the barrier that has advanced furthest."""
+    for wait in blocked:
         barrier = wait.barrier
         if isinstance(barrier, PhaseBarrier) and not barrier.missing:
             try:
@@ -290,32 +292,37 @@ def _deadlock(stuck: Sequence[Wait]) -> SyncFault:
             except FaultError as error:
                 found = error.fault
                 return SyncFault(
-                    found.kind, found.op, found.message, (*found.notes, *_notes(stuck))
+                    found.kind, found.op, found.message, (*found.notes, *_notes(blocked))
                 )
-    for wait in stuck:
+    for wait in blocked:
         barrier = wait.barrier
         if isinstance(barrier, PhaseBarrier) and barrier.came:
-            counts = f"counts {barrier.count} arrivals a phase, but {barrier.came} come"
-            return SyncFault(FaultKind.COUNT, barrier.op, f"{barrier.name} {counts}", _notes(stuck))
-    # Who waits for threads mostly waits for those that wait for a phase.
-    first, *others = sorted(stuck, key=lambda each: isinstance(each.barrier, NamedBarrier))
+            counts = (
+                f"is initialised with arrive count {barrier.count}, but {barrier.came} threads "
+                "arrive"
+            )
+            return SyncFault(
+                FaultKind.COUNT, barrier.op, f"{barrier.name} {counts}", _notes(blocked)
+            )
+    # A task at a named barrier mostly waits for the tasks that wait for a phase.
+    first, *others = sorted(blocked, key=lambda each: isinstance(each.barrier, NamedBarrier))
     barrier = first.barrier
     text = f"deadlock: {_task_name(first)} {first.text}"
     if isinstance(barrier, NamedBarrier):
-        text = f"{text}, but only {barrier.came} come"
+        text = f"{text}, but only {barrier.came} arrive"
     else:
         ended = len(barrier.phases)
-        text = f"{text}, but only {ended} {'phase ends' if ended == 1 else 'phases end'}"
+        text = f"{text}, but only {ended} {'phase completes' if ended == 1 else 'phases complete'}"
     return SyncFault(FaultKind.DEADLOCK, first.op, text, _notes(others))
 
 
-def _notes(stuck: Sequence[Wait]) -> tuple[tuple[Operation | None, str], ...]:
-    return tuple((each.op, f"{_task_name(each)} {each.text}") for each in stuck)
+def _notes(blocked: Sequence[Wait]) -> tuple[tuple[Operation | None, str], ...]:
+    return tuple((each.op, f"{_task_name(each)} {each.text}") for each in blocked)
 
 
 def _task_name(wait: Wait) -> str:
-    name, turns = wait.frame.name or "the block", wait.frame.where()
-    return f"{name}, in {turns}," if turns else name
+    name, iterations = wait.frame.name or "the block", wait.frame.where()
+    return f"{name}, in {iterations}," if iterations else name
 
 
 def _check_end(block: BlockState) -> None:
@@ -325,5 +332,5 @@ def _check_end(block: BlockState) -> None:
     for stores in block.stores:
         left: list[Any] = stores.all()
         if left:
-            text = "the block ends while a bulk store may still read its shared memory"
+            text = "the block exits while an in-flight bulk store may still read its shared memory"
             raise FaultError(SyncFault(FaultKind.IN_FLIGHT, left[0].op, text))

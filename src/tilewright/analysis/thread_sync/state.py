@@ -1,8 +1,8 @@
-"""The threads that run in step, and the block they belong to.
+"""Convergent threads, and the block they belong to.
 
 A *frame* is a set of threads of one block that run the same ops: all of them at first, then those
-of a role. Where control flow diverges, `mask` says who takes part; the others compute along, but
-touch no memory.
+of a role. Where control flow diverges, `mask` selects the active threads; the others compute along,
+but access no memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilewright.analysis.thread_sync.faults import (
     SyncFault,
 )
 from tilewright.analysis.thread_sync.origins import Origin
-from tilewright.analysis.thread_sync.shadow import Landing, Slab
+from tilewright.analysis.thread_sync.shadow import Landing, ShadowMemory
 from tilewright.analysis.thread_sync.thread_accesses import (
     CODE,
     MANY,
@@ -37,12 +37,12 @@ from tilewright.dialects.type_utils import num_elements
 
 Triple: TypeAlias = tuple[int, int, int]
 _ELEMENT = 512
-"""How far numbers that are made up for neighbouring elements of a tensor lie apart."""
+"""The difference of the values assumed for adjacent elements of a tensor."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Why a task does not go on."""
+    """Why a task is blocked."""
 
     op: Operation
     text: str
@@ -52,12 +52,12 @@ class Wait:
 
     @property
     def threads(self) -> Any:
-        """Who waits."""
+        """The waiting threads."""
         return self.frame.tids if self.frame.mask is None else self.frame.tids[self.frame.mask]
 
     @property
     def is_partial(self) -> bool:
-        """Whether threads that do not wait are held up."""
+        """Whether threads that do not wait are blocked."""
         return self.frame.mask is not None
 
 
@@ -66,30 +66,30 @@ Steps: TypeAlias = Generator[Wait, None, None]
 
 @dataclass
 class Budget:
-    """How much may be run, and how loops are shortened."""
+    """The step limit, and how loops are shortened."""
 
     steps: int
     is_short: bool = True
     """Whether the middle of long loops is left out."""
     guess: Operation | None = None
-    """A loop or branch that was followed, though only the run knows how."""
+    """A loop or branch that depends on a run-time value, and was executed as a guess."""
     left_out: dict[object, dict[int, int]] = field(default_factory=dict[object, dict[int, int]])
-    """By the family of a loop and its turns, how many were left out."""
+    """By the family of a loop and its trip count, how many iterations were skipped."""
     is_made_up: bool = False
-    """Whether numbers of the caller stand for others: indices may then be too great."""
+    """Whether argument values are assumed: indices may then be too large."""
     too_great: frozenset[Origin] = frozenset()
-    """What was chosen greater than every caller may have it."""
+    """Origins whose assumed values may exceed those of every caller."""
     elements_are_zero: bool = False
 
-    def element(self, place: int) -> int:
-        """A number for an element of a tensor."""
+    def element(self, offset: int) -> int:
+        """The assumed value of an element of a tensor."""
         self.is_made_up = True
-        return 0 if self.elements_are_zero else _ELEMENT * (place + 1)
+        return 0 if self.elements_are_zero else _ELEMENT * (offset + 1)
 
     def spend(self, op: Operation, steps: int) -> None:
         self.steps -= steps
         if self.steps < 0:
-            raise NotAnalysedError(op, "the kernel takes too many steps to be followed")
+            raise NotAnalysedError(op, "the kernel exceeds the step limit of the analysis")
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Groups:
         self.open = []
 
     def forget(self, leave: int) -> list[Any]:
-        """What a wait covers that leaves so many groups under way."""
+        """The operations of a wait that leaves so many groups in flight."""
         count = max(len(self.committed) - leave, 0)
         found = [each for group in self.committed[:count] for each in group]
         del self.committed[:count]
@@ -116,21 +116,21 @@ class Groups:
 
 @dataclass
 class RegisterState:
-    """An array of registers that products read or write."""
+    """An array of registers that MMAs read or write."""
 
     writing: int = 0
-    """Products under way that write it."""
+    """MMAs in flight that write it."""
     reading: int = 0
-    is_unsettled: bool = False
+    is_unfenced: bool = False
     changed: int = 0
-    """When threads last wrote it."""
+    """The time of the last write by threads."""
     op: Operation | None = None
-    """The last product."""
+    """The last MMA."""
 
 
 @dataclass(eq=False)
 class BlockState:
-    """One block while it runs."""
+    """The state of one block."""
 
     arena: Arena
     threads: int
@@ -140,22 +140,22 @@ class BlockState:
     cluster: list[BlockState]
     """All blocks of the cluster, this one among them."""
     budget: Budget
-    numbers: dict[tuple[Operation, str], int] = field(
+    op_indices: dict[tuple[Operation, str], int] = field(
         default_factory=dict[tuple[Operation, str], int]
     )
     ops: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
-    """Ops that touched shared memory, and the buffers they named."""
+    """Ops that accessed shared memory, and the buffers they used."""
     named: dict[int, NamedBarrier] = field(default_factory=dict[int, NamedBarrier])
     stores: list[Groups] = field(default_factory=list[Groups])
-    """Bulk stores of all threads: whoever ends has to have waited for them."""
+    """Bulk stores of all threads: a thread must wait for them before it exits."""
     skipped: list[Operation] = field(default_factory=list[Operation])
-    """Writes whose place, or whose condition, only the run knows."""
+    """Writes whose address or condition is a run-time value."""
 
     def __post_init__(self) -> None:
         rows = [alloc.result for alloc in self.arena.barriers]
         sizes = [num_elements(each.type) for each in rows]
         self.clocks = Clocks(self.threads, sum(sizes))
-        self.slabs = [Slab(plan, self.clocks, self.ops) for plan in self.arena.slabs]
+        self.regions = [ShadowMemory(plan, self.clocks, self.ops) for plan in self.arena.regions]
         self.barriers: dict[SSAValue, list[PhaseBarrier | None]] = {
             each: [None] * size for each, size in zip(rows, sizes, strict=True)
         }
@@ -165,13 +165,13 @@ class BlockState:
             self.barrier_agent[each] = agent
             agent += size
         self.instances = TOGETHER
-        self.meeting = self.clocks.nothing()
-        """What threads told when they came to the cluster's barrier."""
+        self.cluster_signal = self.clocks.nothing()
+        """The clocks that threads released at the cluster barrier."""
 
-    def number(self, op: Operation, buffer: str) -> int:
-        found = self.numbers.get((op, buffer))
+    def op_index(self, op: Operation, buffer: str) -> int:
+        found = self.op_indices.get((op, buffer))
         if found is None:
-            found = self.numbers[op, buffer] = len(self.ops)
+            found = self.op_indices[op, buffer] = len(self.ops)
             self.ops.append((op, buffer))
         return found
 
@@ -180,7 +180,7 @@ class BlockState:
 
 
 class Frame:
-    """Threads in step."""
+    """Convergent threads."""
 
     def __init__(self, block: BlockState, tids: Any, env: list[Value], name: str = "") -> None:
         self.block, self.tids, self.env, self.name = block, tids, env, name
@@ -189,26 +189,26 @@ class Frame:
         self.codes: Any = tids // WARP * CODE + tids % WARP
         self.warps: Any = np.unique(tids // WARP)
         self.mask: Any = None
-        """Who takes part; None is everybody."""
+        """The active threads; None is all of them."""
         self.is_unsure = False
-        """Whether a condition that only the run knows decides if this happens."""
-        self.turns: list[tuple[Operation, int]] = []
-        self.copies, self.products = Groups(), Groups()
+        """Whether execution depends on a run-time condition."""
+        self.iterations: list[tuple[Operation, int]] = []
+        self.copies, self.mmas = Groups(), Groups()
         self.stores: dict[int, Groups] = {}
         self.registers: dict[SSAValue, RegisterState] = {}
         self.held: dict[SSAValue, dict[int, Any]] = {}
-        """Registers whose numbers matter."""
+        """Registers whose values matter."""
         self.split: Sequence[tuple[Any, Any, str]] = ()
         """Set where roles begin: the code, the threads and the name of each."""
         self.fence_time = self.time = 0
         self.cluster_waits = 0
         self._batches: dict[int, AccessBatch] = {}
         self._visits: dict[int, int] = {}
-        """How often threads came to an op that writes, by its number."""
+        """How many times threads reached an op that writes, by its index."""
         self._masked: tuple[Any, Any] = (None, None)
         """The last mask, and its warps."""
 
-    # -- who -----------------------------------------------------------------------------------
+    # -- threads -------------------------------------------------------------------------------
 
     @property
     def active_codes(self) -> Any:
@@ -228,31 +228,31 @@ class Frame:
         return self._masked[1]
 
     def groups(self) -> list[int]:
-        """First warps of the warp groups that take part."""
+        """First warps of the active warp groups."""
         return sorted({int(each) // GROUP * GROUP for each in self.active_warps})
 
     def value_of_group(self, value: Value, first: int) -> Value:
-        """What the threads of a warp group agree on."""
+        """The common value of the threads of a warp group."""
         if value is None or isinstance(value, int):
             return value
         return int(value[int(np.searchsorted(self.tids, first * WARP))])
 
     def leader(self) -> int | None:
-        """The position of the thread that takes part, if it is only one."""
+        """The position of the active thread, if it is only one."""
         if self.mask is None:
             return 0 if self.count == 1 else None
         found = np.flatnonzero(self.mask)
         return int(found[0]) if len(found) == 1 else None
 
     def uniform(self, op: Operation, value: Value, what: str) -> int:
-        """A number that all active threads agree on."""
+        """An integer that is uniform over the active threads."""
         if isinstance(value, int):
             return int(value)
         if value is None:
-            raise NotAnalysedError(op, f"only the run knows {what}")
+            raise NotAnalysedError(op, f"{what} is a run-time value")
         chosen = value if self.mask is None else value[self.mask]
         if (chosen != chosen[0]).any():
-            raise NotAnalysedError(op, f"threads disagree on {what}")
+            raise NotAnalysedError(op, f"{what} differs between threads")
         return int(chosen[0])
 
     def tick(self) -> int:
@@ -260,17 +260,17 @@ class Frame:
         return self.time
 
     def where(self) -> str:
-        """The turns of loops that threads are in."""
-        return ", ".join(f"turn {number}" for _, number in self.turns)
+        """The current iterations of the enclosing loops."""
+        return ", ".join(f"iteration {op_index}" for _, op_index in self.iterations)
 
     # -- memory --------------------------------------------------------------------------------
 
-    def touch(
+    def access(
         self,
         op: Operation,
-        deed: str,
-        slab: int,
-        place: BufferSpan,
+        kind: str,
+        region: int,
+        span: BufferSpan,
         address: Value,
         size: int,
         *,
@@ -279,13 +279,13 @@ class Frame:
     ) -> None:
         """Threads access `size` bytes each, from `address` on.
 
-        With `matrices`, lanes of whole warps name the rows of so many, and share what they move.
+        With `matrices`, lanes of whole warps address the rows of so many, and share the accesses.
         """
         if address is None or self.is_unsure:
-            if deed != "reads":
+            if kind != "reads":
                 self.block.skipped.append(op)
             return
-        history = self.block.slabs[slab]
+        history = self.block.regions[region]
         codes = self.active_codes
         if isinstance(address, int):
             start = np.full(len(codes), address)
@@ -296,36 +296,34 @@ class Frame:
             start, codes = start[named], codes[named] // CODE * CODE + MANY
         if not len(start):
             return
-        low, behind = int(start.min()), int(start.max()) + size
-        if low < place.first or behind > place.behind:
-            self._leave(op, place, low, behind)
+        low, end = int(start.min()), int(start.max()) + size
+        if low < span.first or end > span.end:
+            self._leave(op, span, low, end)
             return
-        granules = start // history.granule - history.origin
-        steps = max(1, size // history.granule)
+        cells = start // history.cell_bytes - history.origin
+        steps = max(1, size // history.cell_bytes)
         if steps > 1:
-            granules = (granules[:, None] + np.arange(steps)).ravel()
+            cells = (cells[:, None] + np.arange(steps)).ravel()
             codes = np.repeat(codes, steps)
         self.block.instances += 1
-        number = self.block.number(op, place.name)
+        op_index = self.block.op_index(op, span.name)
         if is_atomic:
-            history.updates.add(number)
+            history.updates.add(op_index)
         instance = TOGETHER if is_atomic else self.block.instances
-        batch = self._batches.get(slab)
+        batch = self._batches.get(region)
         if batch is None:
-            batch = self._batches[slab] = AccessBatch()
+            batch = self._batches[region] = AccessBatch()
         visit = 0
-        if deed == "writes":
-            visit = self._visits[number] = self._visits.get(number, 0) + 1
-        found = ThreadAccess(
-            op, number, instance, place.name, granules, codes, place.storage, visit
-        )
-        getattr(batch, deed).append(found)
+        if kind == "writes":
+            visit = self._visits[op_index] = self._visits.get(op_index, 0) + 1
+        found = ThreadAccess(op, op_index, instance, span.name, cells, codes, span.storage, visit)
+        getattr(batch, kind).append(found)
 
-    def _leave(self, op: Operation, place: BufferSpan, low: int, behind: int) -> None:
-        """An access is not in its buffer.
+    def _leave(self, op: Operation, span: BufferSpan, low: int, end: int) -> None:
+        """An access is out of bounds of its buffer.
 
-        With numbers of a caller that were made up it may be that no caller gives such: then the
-        access is left out, for what it meets is another buffer's, or another row's.
+        With assumed arguments it may be that no caller passes such values: then the access is left
+        out, since it would be in another buffer, or another row.
         """
         if self.block.budget.is_made_up:
             return
@@ -333,12 +331,12 @@ class Frame:
             SyncFault(
                 FaultKind.OUTSIDE,
                 op,
-                f"touches bytes {low} to {behind - 1} of shared memory, but {place.name} lies in "
-                f"bytes {place.first} to {place.behind - 1}",
+                f"out-of-bounds access: bytes {low} to {end - 1} of shared memory, but {span.name} "
+                f"is at bytes {span.first} to {span.end - 1}",
                 (
                     (
                         None,
-                        "help: keep the index inside of the buffer, or make the buffer larger; a "
+                        "help: keep the index inside of the buffer, or enlarge the buffer; a "
                         "run with target='numpy' names the element",
                     ),
                 ),
@@ -348,33 +346,34 @@ class Frame:
     def by_engine(
         self,
         op: Operation,
-        slab: int,
-        place: BufferSpan,
-        granules: Any,
+        region: int,
+        span: BufferSpan,
+        cells: Any,
         block: BlockState | None = None,
     ) -> ThreadAccess | None:
-        """What an engine touches, here or in another block: granules of the slab."""
+        """An access by an asynchronous unit, here or in another block: cells of the shadow
+        region."""
         block = block or self.block
-        history = block.slabs[slab]
-        low = (int(granules.min()) + history.origin) * history.granule
-        last = (int(granules.max()) + history.origin) * history.granule
-        if low < place.first or last >= place.behind:
-            self._leave(op, place, low, last + history.granule)
+        history = block.regions[region]
+        low = (int(cells.min()) + history.origin) * history.cell_bytes
+        last = (int(cells.max()) + history.origin) * history.cell_bytes
+        if low < span.first or last >= span.end:
+            self._leave(op, span, low, last + history.cell_bytes)
             return None
         block.instances += 1
-        number = block.number(op, place.name)
-        return ThreadAccess(op, number, block.instances, place.name, granules, None, place.storage)
+        op_index = block.op_index(op, span.name)
+        return ThreadAccess(op, op_index, block.instances, span.name, cells, None, span.storage)
 
     # -- order ---------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Look at what threads did since their knowledge last changed."""
-        for slab, batch in self._batches.items():
+        """Check the accesses of threads since their clocks last changed."""
+        for region, batch in self._batches.items():
             if batch:
-                landing: Landing | None = self.block.slabs[slab].settle(batch)
+                landing: Landing | None = self.block.regions[region].record(batch)
                 if landing is not None:
                     self.copies.open.append(landing)
-                self._batches[slab] = AccessBatch()
+                self._batches[region] = AccessBatch()
 
     def release(self) -> ClockSnapshot:
         self.flush()

@@ -48,13 +48,13 @@ def _name(buffer: SSAValue, index: int) -> str:
 def barrier_at(
     frame: Frame, op: Operation, buffer: SSAValue, index: int, block: BlockState | None = None
 ) -> PhaseBarrier:
-    """A barrier that has been set up, as all who use it know."""
+    """A barrier whose initialisation is ordered before this use."""
     row = _row_of(block or frame.block, buffer)
     found = row[index] if 0 <= index < len(row) else None
     if found is None:
         if frame.block.budget.is_made_up:
-            raise NotAnalysedError(op, "only the run knows the barrier")
-        text = f"{_name(buffer, index)} is used, but nobody has set it up"
+            raise NotAnalysedError(op, "the barrier index is a run-time value")
+        text = f"{_name(buffer, index)} is used, but not initialised"
         raise FaultError(SyncFault(FaultKind.OUTSIDE, op, text))
     if block is None or block is frame.block:
         _check_known(frame, op, found)
@@ -67,21 +67,21 @@ def _check_known(frame: Frame, op: Operation, barrier: PhaseBarrier) -> None:
         return
     thread, time = barrier.maker
     warp = thread // CODE
-    knows = frame.clocks.known[warps, warp] >= time
-    if warp in warps and time >= frame.clocks.met[warp]:
-        mine = frame.active_codes
-        knows[warps == warp] = not ((mine // CODE == warp) & (mine != thread)).any()
-    if not knows.all():
+    is_ordered = frame.clocks.observed[warps, warp] >= time
+    if warp in warps and time >= frame.clocks.converged[warp]:
+        codes = frame.active_codes
+        is_ordered[warps == warp] = not ((codes // CODE == warp) & (codes != thread)).any()
+    if not is_ordered.all():
         raise FaultError(
             SyncFault(
                 FaultKind.RACE,
                 op,
-                f"warp {int(warps[np.argmin(knows)])} uses {barrier.name}, and nothing orders it "
-                "after the barrier is set up",
-                ((barrier.op, "set up here"),),
+                f"warp {int(warps[np.argmin(is_ordered)])} uses {barrier.name}, and nothing orders "
+                "it after the initialisation of the barrier",
+                ((barrier.op, "initialised here"),),
             )
         )
-    barrier.is_known[warps] = not (warp in warps and time >= frame.clocks.met[warp])
+    barrier.is_known[warps] = not (warp in warps and time >= frame.clocks.converged[warp])
 
 
 def _init(compiler: Compiler, op: Operation) -> Act:
@@ -89,16 +89,16 @@ def _init(compiler: Compiler, op: Operation) -> Act:
     at, count, buffer = compiler.slot(op.index), op.count.value.data, op.barrier
 
     def act(frame: Frame) -> None:
-        index = frame.uniform(op, frame.env[at], "the barrier")
+        index = frame.uniform(op, frame.env[at], "the barrier index")
         row = _row_of(frame.block, buffer)
         if not 0 <= index < len(row):
             raise FaultError(
-                SyncFault(FaultKind.OUTSIDE, op, f"there is no {_name(buffer, index)}")
+                SyncFault(FaultKind.OUTSIDE, op, f"{_name(buffer, index)} is out of bounds")
             )
         agent = frame.block.barrier_agent[base_of(buffer)] + index
         made = PhaseBarrier(_name(buffer, index), count, agent, frame.clocks, op)
         thread = int(frame.active_codes[0])
-        made.maker = thread, int(frame.clocks.known[thread // CODE, thread // CODE])
+        made.maker = thread, int(frame.clocks.observed[thread // CODE, thread // CODE])
         row[index] = made
 
     return act
@@ -110,29 +110,29 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
     there = None if op.cta is None else compiler.slot(op.cta)
 
     def act(frame: Frame) -> None:
-        index = frame.uniform(op, frame.env[at], "the barrier")
+        index = frame.uniform(op, frame.env[at], "the barrier index")
         if there is not None:
             _arrive_there(frame, op, index, frame.env[there])
             return
         barrier = barrier_at(frame, op, buffer, index)
-        barrier.tell(frame.release())
+        barrier.add_signal(frame.release())
         barrier.arrive(op, frame.active_count)
 
     return act
 
 
 def _arrive_there(frame: Frame, op: MBarrierArriveOp, index: int, blocks: Any) -> None:
-    """Arrivals at barriers of the cluster; what a block knows stays in the block."""
+    """Arrivals on barriers of other blocks of the cluster; clocks are not tracked across blocks."""
     if blocks is None:
-        raise NotAnalysedError(op, "only the run knows the block that is told")
+        raise NotAnalysedError(op, "the rank of the destination block is a run-time value")
     chosen = np.broadcast_to(blocks, (frame.count,))
     chosen = chosen if frame.mask is None else chosen[frame.mask]
     for rank, count in zip(*np.unique(chosen, return_counts=True), strict=True):
         if not 0 <= int(rank) < len(frame.block.cluster):
-            raise NotAnalysedError(op, f"there is no block {int(rank)} in the cluster")
+            raise NotAnalysedError(op, f"rank {int(rank)} is not in the cluster")
         block = frame.block.cluster[int(rank)]
         barrier = barrier_at(frame, op, op.barrier, index, block)
-        barrier.tell(frame.release() if block is frame.block else None)
+        barrier.add_signal(frame.release() if block is frame.block else None)
         barrier.arrive(op, int(count))
 
 
@@ -143,14 +143,14 @@ def _bytes(arrives: bool) -> Callable[[Compiler, Operation], Act]:
         slot = None if isinstance(count, int) else compiler.slot(count)
 
         def act(frame: Frame) -> None:
-            index = frame.uniform(op, frame.env[at], "the barrier")
+            index = frame.uniform(op, frame.env[at], "the barrier index")
             barrier = barrier_at(frame, op, buffer, index)
-            size = count if slot is None else frame.uniform(op, frame.env[slot], "the bytes")
+            size = count if slot is None else frame.uniform(op, frame.env[slot], "the byte count")
             assert isinstance(size, int)
             threads = frame.active_count
             barrier.expect(op, size * threads)
             if arrives:
-                barrier.tell(frame.release())
+                barrier.add_signal(frame.release())
                 barrier.arrive(op, threads)
 
         return act
@@ -163,38 +163,38 @@ def _wait(compiler: Compiler, op: Operation) -> Blocking:
     at, which, buffer = compiler.slot(op.index), compiler.slot(op.parity), op.barrier
 
     def process(frame: Frame) -> Steps:
-        index = frame.uniform(op, frame.env[at], "the barrier")
+        index = frame.uniform(op, frame.env[at], "the barrier index")
         parity = frame.uniform(op, frame.env[which], "the parity") & 1
         barrier = barrier_at(frame, op, buffer, index)
         frame.flush()
         warps = frame.active_warps
-        sure = barrier.sure_of(warps, parity)
-        if len(barrier.phases) < sure:
+        guaranteed = barrier.guaranteed_by(warps, parity)
+        if len(barrier.phases) < guaranteed:
             yield Wait(
                 op,
-                f"waits for phase {sure - 1} of {barrier.name}, parity {parity}",
-                lambda: len(barrier.phases) >= sure,
+                f"waits for phase {guaranteed - 1} of {barrier.name}, parity {parity}",
+                lambda: len(barrier.phases) >= guaranteed,
                 barrier,
                 frame,
             )
-        barrier.passed(op, warps, sure)
+        barrier.passed(op, warps, guaranteed)
 
     return Blocking(process)
 
 
 def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
-    """Arrives when the copies that were started so far are done."""
+    """Arrives when the copies that were issued so far complete."""
     assert isinstance(op, CpAsyncMBarrierArriveOp)
     at, buffer, noinc = compiler.slot(op.index), op.barrier, op.noinc is not None
 
     def act(frame: Frame) -> None:
-        index = frame.uniform(op, frame.env[at], "the barrier")
+        index = frame.uniform(op, frame.env[at], "the barrier index")
         barrier = barrier_at(frame, op, buffer, index)
         frame.flush()
         land(frame.copies.all())
         if not noinc:
             barrier.extra += frame.active_count
-        barrier.tell(frame.release())
+        barrier.add_signal(frame.release())
         barrier.arrive(op, frame.active_count)
 
     return act
@@ -203,37 +203,39 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
 # -- barriers that count threads ---------------------------------------------------------------
 
 
-def _meet(frame: Frame, op: Operation, number: int, wanted: int, *, waits: bool) -> Steps:
-    """Threads come to a barrier, and go on once all are there."""
+def _named_barrier(
+    frame: Frame, op: Operation, barrier_id: int, thread_count: int, *, waits: bool
+) -> Steps:
+    """Threads arrive on a barrier, and continue once all have arrived."""
     warps = frame.active_warps
-    point = frame.block.named.setdefault(number, NamedBarrier(f"barrier {number}"))
-    target = point.arrive(op, WARP * len(warps), wanted, frame.release())
+    point = frame.block.named.setdefault(barrier_id, NamedBarrier(f"barrier {barrier_id}"))
+    target = point.arrive(op, WARP * len(warps), thread_count, frame.release())
     if not waits:
         return
     if point.openings < target:
         yield Wait(
             op,
-            f"waits for {wanted} threads at {point.name}",
+            f"waits for {thread_count} threads on {point.name}",
             lambda: point.openings >= target,
             point,
             frame,
         )
     assert point.opened is not None
     frame.clocks.acquire(warps, point.opened)
-    frame.clocks.meet(warps)
+    frame.clocks.converge(warps)
 
 
 def _bar(compiler: Compiler, op: Operation) -> Act | Blocking:
     assert isinstance(op, BarOp)
-    number, threads = op.id.value.data, op.count.value.data
+    barrier_id, threads = op.id.value.data, op.count.value.data
     waits = op.mode.data == "sync"
-    return Blocking(lambda frame: _meet(frame, op, number, threads, waits=waits))
+    return Blocking(lambda frame: _named_barrier(frame, op, barrier_id, threads, waits=waits))
 
 
 def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
     def process(frame: Frame) -> Steps:
         threads = -(-frame.block.threads // WARP) * WARP
-        yield from _meet(frame, op, 0, threads, waits=True)
+        yield from _named_barrier(frame, op, 0, threads, waits=True)
 
     return Blocking(process)
 
@@ -245,10 +247,10 @@ def _cluster_point(frame: Frame) -> NamedBarrier:
 def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         blocks = frame.block.cluster
-        wanted = sum(WARP * -(-each.threads // WARP) for each in blocks)
-        frame.block.meeting.join(frame.release())
+        thread_count = sum(WARP * -(-each.threads // WARP) for each in blocks)
+        frame.block.cluster_signal.join(frame.release())
         nothing = frame.clocks.nothing()
-        _cluster_point(frame).arrive(op, WARP * len(frame.active_warps), wanted, nothing)
+        _cluster_point(frame).arrive(op, WARP * len(frame.active_warps), thread_count, nothing)
 
     return act
 
@@ -264,8 +266,8 @@ def _cluster_wait(compiler: Compiler, op: Operation) -> Blocking:
             point,
             frame,
         )
-        frame.acquire(frame.block.meeting)
-        frame.clocks.meet(frame.active_warps)
+        frame.acquire(frame.block.cluster_signal)
+        frame.clocks.converge(frame.active_warps)
 
     return Blocking(process)
 
@@ -284,19 +286,19 @@ def _sync(compiler: Compiler, op: Operation) -> Act | Blocking:
     if scope == "warp":
         return _sync_warps
     if op.barrier_id is not None and op.arrive_count is not None:
-        number, threads = op.barrier_id.value.data, op.arrive_count.value.data
-        return Blocking(lambda frame: _meet(frame, op, number, threads, waits=True))
-    # Who waits for all blocks waits for those of its own.
+        barrier_id, threads = op.barrier_id.value.data, op.arrive_count.value.data
+        return Blocking(lambda frame: _named_barrier(frame, op, barrier_id, threads, waits=True))
+    # A wait for all blocks includes the threads of its own block.
     return _block_barrier(compiler, op)
 
 
 def _sync_warps(frame: Frame) -> None:
     frame.release()
-    frame.clocks.meet(frame.active_warps)
+    frame.clocks.converge(frame.active_warps)
 
 
-def _numbers_of(op: Operation) -> list[SSAValue]:
-    """What a barrier op needs: everything but the row of barriers."""
+def _operands_of(op: Operation) -> list[SSAValue]:
+    """The operands that a barrier op needs: all but the array of barriers."""
     assert isinstance(op, BarrierOp)
     return [each for each in op.operands if each is not op.barrier]
 
@@ -306,12 +308,12 @@ def _plain(make: Callable[[Compiler, Operation], Act | Blocking]) -> Rule:
 
 
 RULES: Mapping[str, Rule] = {
-    "nv.mbarrier.init": Rule(_numbers_of, _init),
-    "nv.mbarrier.arrive": Rule(_numbers_of, _arrive),
-    "nv.mbarrier.expect_tx": Rule(_numbers_of, _bytes(arrives=False)),
-    "nv.mbarrier.arrive_expect_tx": Rule(_numbers_of, _bytes(arrives=True)),
-    "nv.mbarrier.wait": Rule(_numbers_of, _wait),
-    "nv.cp_async.mbarrier_arrive": Rule(_numbers_of, _copies_arrive),
+    "nv.mbarrier.init": Rule(_operands_of, _init),
+    "nv.mbarrier.arrive": Rule(_operands_of, _arrive),
+    "nv.mbarrier.expect_tx": Rule(_operands_of, _bytes(arrives=False)),
+    "nv.mbarrier.arrive_expect_tx": Rule(_operands_of, _bytes(arrives=True)),
+    "nv.mbarrier.wait": Rule(_operands_of, _wait),
+    "nv.cp_async.mbarrier_arrive": Rule(_operands_of, _copies_arrive),
     "nv.bar": _plain(_bar),
     "gpu.barrier": _plain(_block_barrier),
     "tile.sync": _plain(_sync),

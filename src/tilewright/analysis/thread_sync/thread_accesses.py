@@ -1,4 +1,4 @@
-"""Accesses of threads, as rows of numbers: one for each granule and thread."""
+"""Accesses of threads, as rows of arrays: one for each cell and thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 TOGETHER = 0
 """The instance of atomic updates, which need no order."""
 CODE = 64
-"""A thread is the number of its warp times this, plus its lane."""
+"""A thread is the index of its warp times this, plus its lane."""
 MANY = CODE - 1
 """The lane of an access by several lanes."""
 
@@ -22,27 +22,27 @@ class ThreadAccess:
     """One access of many threads."""
 
     op: Operation
-    number: int
-    """Of the op."""
+    op_index: int
+    """The index of the op."""
     instance: int
-    """Later ones have greater numbers."""
+    """Later ones have larger values."""
     buffer: str
-    granules: Any
+    cells: Any
     threads: Any
     storage: int
     """Of the buffer."""
     visit: int = 0
-    """How often these threads have come to the op; 0 if nobody counts."""
+    """How many times these threads have reached the op; 0 if not counted."""
 
 
 @dataclass
 class AccessBatch:
-    """What threads of one task did to a slab since their knowledge last changed."""
+    """Accesses of the threads of one task to a shadow region since their clocks last changed."""
 
     reads: list[ThreadAccess] = field(default_factory=list[ThreadAccess])
     writes: list[ThreadAccess] = field(default_factory=list[ThreadAccess])
     copies: list[ThreadAccess] = field(default_factory=list[ThreadAccess])
-    """Writes by cp.async, which go on until somebody waits."""
+    """Writes by cp.async, which are in flight until a wait."""
 
     def __bool__(self) -> bool:
         return bool(self.reads or self.writes or self.copies)
@@ -50,28 +50,28 @@ class AccessBatch:
 
 @dataclass(frozen=True)
 class AccessRows:
-    """Deeds, one row for each granule and thread."""
+    """Accesses, one row for each cell and thread."""
 
-    granules: Any
+    cells: Any
     threads: Any
     warps: Any
-    numbers: Any
+    op_indices: Any
     instances: Any
     visits: Any
 
     def like(self, row: int) -> Any:
         """Rows of the same thread and op."""
-        return (self.numbers == self.numbers[row]) & (self.threads == self.threads[row])
+        return (self.op_indices == self.op_indices[row]) & (self.threads == self.threads[row])
 
     @classmethod
-    def of(cls, deeds: Sequence[ThreadAccess]) -> AccessRows:
-        sizes = [len(each.granules) for each in deeds]
-        threads = np.concatenate([each.threads for each in deeds])
+    def of(cls, accesses: Sequence[ThreadAccess]) -> AccessRows:
+        sizes = [len(each.cells) for each in accesses]
+        threads = np.concatenate([each.threads for each in accesses])
         return cls(
-            np.concatenate([each.granules for each in deeds]),
+            np.concatenate([each.cells for each in accesses]),
             threads,
             threads // CODE,
-            np.repeat([each.number for each in deeds], sizes),
-            np.repeat([each.instance for each in deeds], sizes),
-            np.repeat([each.visit for each in deeds], sizes),
+            np.repeat([each.op_index for each in accesses], sizes),
+            np.repeat([each.instance for each in accesses], sizes),
+            np.repeat([each.visit for each in accesses], sizes),
         )

@@ -1,4 +1,4 @@
-"""Accesses of threads to shared memory, and the registers in which they count."""
+"""Accesses of threads to shared memory, and the registers that hold counters."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ _SAME_BEGINNING = ("tile.view", "memref.collapse_shape", "memref.cast")
 # -- where -------------------------------------------------------------------------------------
 
 
-def place_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, BufferSpan]:
-    """The slab of a buffer, and where in shared memory it lies."""
+def span_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, BufferSpan]:
+    """The shadow region of a buffer, and its bytes in shared memory."""
     root = _root_of(buffer)
-    return compiler.arena.slab_of[root], compiler.arena.place_of[root]
+    return compiler.arena.region_of[root], compiler.arena.span_of[root]
 
 
 def _root_of(buffer: SSAValue) -> SSAValue:
-    """The allocation behind views that begin where it does."""
+    """The allocation of a view that begins where it does."""
     while isinstance(owner := buffer.owner, Operation) and owner.name in _SAME_BEGINNING:
         buffer = owner.operands[0]
     if not isinstance(owner, AllocOp):
         raise NotAnalysedError(
-            owner if isinstance(owner, Operation) else None, "a part of a buffer"
+            owner if isinstance(owner, Operation) else None,
+            "accesses to part of a buffer are not supported",
         )
     return buffer
 
@@ -49,22 +50,22 @@ def _root_of(buffer: SSAValue) -> SSAValue:
 def address_of(
     compiler: Compiler, buffer: SSAValue, indices: Sequence[SSAValue]
 ) -> Callable[[Frame], Value]:
-    """A function that finds the byte of an element in shared memory."""
+    """A function that computes the address of an element in shared memory."""
     slots, bits = compiler.all_slots(indices), bits_of_elements(buffer)
-    base = place_of(compiler, buffer)[1].first
+    base = span_of(compiler, buffer)[1].first
     shape = shape_of(buffer.type)
     if DYNAMIC_INDEX in shape:
         return lambda frame: None
     strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
 
     def address(frame: Frame) -> Value:
-        place: Value = 0
+        offset: Value = 0
         for slot, stride in zip(slots, strides, strict=True):
             index = frame.env[slot]
             if index is None:
                 return None
-            place = place + index * stride
-        return base + place * bits // 8
+            offset = offset + index * stride
+        return base + offset * bits // 8
 
     return address
 
@@ -75,7 +76,7 @@ def address_of(
 def _access(
     compiler: Compiler,
     op: Operation,
-    deed: str,
+    kind: str,
     buffer: SSAValue,
     indices: Sequence[SSAValue],
     elements: int,
@@ -83,7 +84,7 @@ def _access(
     matrices: int = 0,
     is_atomic: bool = False,
 ) -> Act:
-    slab, place = place_of(compiler, buffer)
+    region, span = span_of(compiler, buffer)
     address = address_of(compiler, buffer, indices)
     size = _ROW_BYTES if matrices else max(1, elements * bits_of_elements(buffer) // 8)
     origins = origins_of(indices)
@@ -92,11 +93,11 @@ def _access(
     def act(frame: Frame) -> None:
         if origins & frame.block.budget.too_great:
             return
-        frame.touch(
+        frame.access(
             op,
-            deed,
-            slab,
-            place,
+            kind,
+            region,
+            span,
             address(frame),
             size,
             matrices=matrices,
@@ -111,7 +112,7 @@ def _load(compiler: Compiler, op: Operation) -> Act:
     if is_shared(buffer):
         return _access(compiler, op, "reads", buffer, indices, 1)
     if space_of(buffer.type) is Space.GLOBAL:
-        return _load_number(compiler, op)
+        return _load_integer(compiler, op)
     return _load_counter(compiler, op)
 
 
@@ -126,8 +127,8 @@ def _move(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, LaneOp)
     if is_shared(op.src):
         return _access(compiler, op, "reads", op.src, op.src_indices, op.width)
-    deed = "copies" if isinstance(op, AsyncMoveOp) else "writes"
-    return _access(compiler, op, deed, op.dst, op.dst_indices, op.width)
+    kind = "copies" if isinstance(op, AsyncMoveOp) else "writes"
+    return _access(compiler, op, kind, op.dst, op.dst_indices, op.width)
 
 
 def _matrices(compiler: Compiler, op: Operation) -> Act:
@@ -144,7 +145,7 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
 
 
 def _indices_of(op: Operation) -> Sequence[SSAValue]:
-    """Indices of the buffer that lies in shared memory."""
+    """Indices of the buffer that is in shared memory."""
     if isinstance(op, LaneOp):
         return op.src_indices if is_shared(op.src) else op.dst_indices
     if isinstance(op, MatrixMoveOp):
@@ -174,27 +175,27 @@ def _bytes(buffer: SSAValue, lanes: int) -> int:
     return max(1, lanes * bits_of_elements(buffer) // 8)
 
 
-# -- registers that hold numbers -----------------------------------------------------------------
+# -- registers that hold integers ----------------------------------------------------------------
 
 
-def _held(frame: Frame, buffer: SSAValue, place: int) -> Value:
-    found = frame.held.get(buffer, {}).get(place)
+def _held(frame: Frame, buffer: SSAValue, offset: int) -> Value:
+    found = frame.held.get(buffer, {}).get(offset)
     return found.value(frame.mask) if isinstance(found, Partly) else found
 
 
-def _load_number(compiler: Compiler, op: Operation) -> Act:
-    """An element of a tensor that all threads load: a number is made up for it.
+def _load_integer(compiler: Compiler, op: Operation) -> Act:
+    """An element of a tensor that all threads load: its value is assumed.
 
-    It is the same whoever loads it, and grows with the index, as offsets of parts do.
+    It is the same for all threads, and grows with the index, as offsets of packed sequences do.
     """
     _, *indices = op.operands
     slots, target = compiler.all_slots(indices), compiler.slot(op.results[0])
-    is_number = isinstance(op.results[0].type, IntegerType | IndexType)
+    is_integer = isinstance(op.results[0].type, IntegerType | IndexType)
 
     def act(frame: Frame) -> None:
-        place = [frame.env[each] for each in slots]
-        is_known = is_number and all(isinstance(each, int) for each in place)
-        frame.env[target] = frame.block.budget.element(sum(place)) if is_known else None
+        offset = [frame.env[each] for each in slots]
+        is_known = is_integer and all(isinstance(each, int) for each in offset)
+        frame.env[target] = frame.block.budget.element(sum(offset)) if is_known else None
 
     return act
 
@@ -204,9 +205,9 @@ def _load_counter(compiler: Compiler, op: Operation) -> Act:
     slots, target = compiler.all_slots(indices), compiler.slot(op.results[0])
 
     def act(frame: Frame) -> None:
-        place = [frame.env[each] for each in slots]
-        is_known = len(place) == 1 and isinstance(place[0], int)
-        frame.env[target] = _held(frame, buffer, place[0]) if is_known else None
+        offset = [frame.env[each] for each in slots]
+        is_known = len(offset) == 1 and isinstance(offset[0], int)
+        frame.env[target] = _held(frame, buffer, offset[0]) if is_known else None
 
     return act
 
@@ -216,11 +217,11 @@ def _store_counter(compiler: Compiler, op: Operation) -> Act:
     what, slots = compiler.slot(value), compiler.all_slots(indices)
 
     def act(frame: Frame) -> None:
-        place, held = [frame.env[each] for each in slots], frame.held.setdefault(buffer, {})
-        if len(place) != 1 or not isinstance(place[0], int) or frame.is_unsure:
+        offset, held = [frame.env[each] for each in slots], frame.held.setdefault(buffer, {})
+        if len(offset) != 1 or not isinstance(offset[0], int) or frame.is_unsure:
             held.clear()
             return
-        (at,), new = place, frame.env[what]
+        (at,), new = offset, frame.env[what]
         old = held.get(at)
         if frame.mask is None or at not in held:
             held[at] = new
@@ -232,7 +233,7 @@ def _store_counter(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-# -- who am I ----------------------------------------------------------------------------------
+# -- indices -----------------------------------------------------------------------------------
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -243,8 +244,8 @@ def _axis(op: Operation) -> int:
     return _AXES[str(getattr(data, "value", data))]
 
 
-def _number(find: Callable[[Frame, int], Value]) -> Rule:
-    """A rule for an op that tells threads apart, or blocks."""
+def _index_rule(find: Callable[[Frame, int], Value]) -> Rule:
+    """A rule for an op that returns a thread or block index."""
 
     def make(compiler: Compiler, op: Operation) -> Act:
         slot, axis = compiler.slot(op.results[0]), _axis(op) if "dimension" in op.properties else 0
@@ -270,12 +271,12 @@ RULES: Mapping[str, Rule] = {
     "nv.ldmatrix": _ROWS,
     "nv.stmatrix": _ROWS,
     "tile.atomic": Rule(_indices_of, _atomic, _is_access),
-    "gpu.thread_id": _number(lambda frame, axis: frame.tids if axis == 0 else 0),
-    "gpu.block_id": _number(lambda frame, axis: frame.block.index[axis]),
-    "gpu.grid_dim": _number(lambda frame, axis: frame.block.grid[axis]),
-    "gpu.block_dim": _number(lambda frame, axis: frame.block.threads if axis == 0 else 1),
-    "gpu.lane_id": _number(lambda frame, axis: frame.tids % WARP),
-    "gpu.subgroup_id": _number(lambda frame, axis: frame.tids // WARP),
-    "nv.elect": _number(lambda frame, axis: frame.tids % WARP == 0),
-    "nv.cluster.rank": _number(lambda frame, axis: frame.block.rank),
+    "gpu.thread_id": _index_rule(lambda frame, axis: frame.tids if axis == 0 else 0),
+    "gpu.block_id": _index_rule(lambda frame, axis: frame.block.index[axis]),
+    "gpu.grid_dim": _index_rule(lambda frame, axis: frame.block.grid[axis]),
+    "gpu.block_dim": _index_rule(lambda frame, axis: frame.block.threads if axis == 0 else 1),
+    "gpu.lane_id": _index_rule(lambda frame, axis: frame.tids % WARP),
+    "gpu.subgroup_id": _index_rule(lambda frame, axis: frame.tids // WARP),
+    "nv.elect": _index_rule(lambda frame, axis: frame.tids % WARP == 0),
+    "nv.cluster.rank": _index_rule(lambda frame, axis: frame.block.rank),
 }

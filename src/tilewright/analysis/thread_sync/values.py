@@ -1,8 +1,8 @@
-"""Integers of threads: one number if all agree, else an array with one for each thread.
+"""Integers of threads: one value if it is uniform, else an array with one for each thread.
 
-What only the run knows (elements of tensors, results of atomics) is None, and so is whatever is
-computed from it. Numbers are as wide as they need to be; those that a machine word cannot hold are
-None as well.
+Run-time values (elements of tensors, results of atomics) are None, and so is everything that is
+computed from them. Integers are as wide as they need to be; those that exceed 64 bits are None as
+well.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Value: TypeAlias = Any
 Function: TypeAlias = Callable[..., Value]
 _Two: TypeAlias = Callable[[Value, Value], Value]
 _Sized: TypeAlias = Callable[[Value, Value, int], Value]
-"""Of two numbers, and the bits of their type."""
+"""A function of two integers and the bits of their type."""
 
 _LIMIT = 1 << 62
-_WORD = (1 << 64) - 1
+_MASK_64 = (1 << 64) - 1
 
 
 def _narrow(value: Value) -> Value:
@@ -37,7 +37,7 @@ def _some_zero(value: Value) -> bool:
 
 
 def _unsigned(value: Value, bits: int) -> Value:
-    """The number that the bits of a negative one stand for."""
+    """The bits of a negative integer, read as unsigned."""
     if isinstance(value, int):
         return value if value >= 0 else value & ((1 << bits) - 1)
     if value.dtype == np.bool_ or int(value.min()) >= 0:
@@ -64,11 +64,11 @@ def _divides(function: _Two) -> _Sized:
     return lambda a, b, bits: None if _some_zero(b) else function(a, b)
 
 
-def _divides_words(function: _Two) -> _Sized:
+def _divides_unsigned(function: _Two) -> _Sized:
     def divide(a: Value, b: Value, bits: int) -> Value:
         if _some_zero(b):
             return None
-        return _as_words(function, a, b, bits)
+        return _as_unsigned(function, a, b, bits)
 
     return divide
 
@@ -77,20 +77,20 @@ def _is_power(value: Value) -> bool:
     return isinstance(value, int) and value > 0 and not value & (value - 1)
 
 
-def _quotient_of_words(a: Value, b: Value, bits: int) -> Value:
+def _quotient_of_unsigned(a: Value, b: Value, bits: int) -> Value:
     if bits == 64 and _is_power(b) and isinstance(a, np.ndarray) and a.dtype == np.int64:
         return (a.view(np.uint64) >> (b.bit_length() - 1)).view(np.int64)
-    return _divide_words(a, b, bits)
+    return _divide_unsigned(a, b, bits)
 
 
-def _remainder_of_words(a: Value, b: Value, bits: int) -> Value:
+def _remainder_of_unsigned(a: Value, b: Value, bits: int) -> Value:
     if bits == 64 and _is_power(b) and isinstance(a, np.ndarray):
         return a & (b - 1)
-    return _rest_of_words(a, b, bits)
+    return _rest_of_unsigned(a, b, bits)
 
 
-def _as_words(function: _Two, a: Value, b: Value, bits: int) -> Value:
-    """A function of numbers without sign."""
+def _as_unsigned(function: _Two, a: Value, b: Value, bits: int) -> Value:
+    """A function of unsigned integers."""
     if isinstance(a, int) and isinstance(b, int) and a >= 0 and b >= 0:
         return function(a, b)
     a, b = _unsigned(a, bits), _unsigned(b, bits)
@@ -109,19 +109,19 @@ def _shift_left(a: Value, b: Value, bits: int) -> Value:
 def _shift_right(a: Value, b: Value, bits: int) -> Value:
     if isinstance(b, int) and not 0 <= b < bits:
         return None
-    return _as_words(lambda x, y: x >> y, a, b, bits)
+    return _as_unsigned(lambda x, y: x >> y, a, b, bits)
 
 
-_divide_words = _divides_words(lambda a, b: a // b)
-_rest_of_words = _divides_words(lambda a, b: a % b)
+_divide_unsigned = _divides_unsigned(lambda a, b: a // b)
+_rest_of_unsigned = _divides_unsigned(lambda a, b: a % b)
 
 BINARY: Mapping[str, _Sized] = {
     "arith.addi": lambda a, b, bits: _narrow(a + b),
     "arith.subi": lambda a, b, bits: a - b,
     "arith.muli": lambda a, b, bits: _narrow(a * b),
-    "arith.divui": _quotient_of_words,
-    "arith.remui": _remainder_of_words,
-    "arith.ceildivui": _divides_words(lambda a, b: -(-a // b)),
+    "arith.divui": _quotient_of_unsigned,
+    "arith.remui": _remainder_of_unsigned,
+    "arith.ceildivui": _divides_unsigned(lambda a, b: -(-a // b)),
     "arith.divsi": _divides(_quotient),
     "arith.remsi": _divides(lambda a, b: a - _quotient(a, b) * b),
     "arith.floordivsi": _divides(lambda a, b: a // b),
@@ -134,8 +134,8 @@ BINARY: Mapping[str, _Sized] = {
     "arith.shrsi": lambda a, b, bits: a >> b,
     "arith.minsi": lambda a, b, bits: _minimum(a, b),
     "arith.maxsi": lambda a, b, bits: _maximum(a, b),
-    "arith.minui": lambda a, b, bits: _as_words(_minimum, a, b, bits),
-    "arith.maxui": lambda a, b, bits: _as_words(_maximum, a, b, bits),
+    "arith.minui": lambda a, b, bits: _as_unsigned(_minimum, a, b, bits),
+    "arith.maxui": lambda a, b, bits: _as_unsigned(_maximum, a, b, bits),
 }
 """By the name of the op, of its operands and the bits of their type."""
 
@@ -147,7 +147,7 @@ _COMPARE: Mapping[str, _Two] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
-_PREDICATES = {number: name for name, number in CMPI_PREDICATES.items()}
+_PREDICATES = {integer: name for name, integer in CMPI_PREDICATES.items()}
 
 
 _OTHERS = (
@@ -157,7 +157,7 @@ _OTHERS = (
 
 
 def bits_of(type: Attribute) -> int:
-    """How wide integers of a type are; indices are machine words."""
+    """The bit width of integers of a type; indices are 64 bits wide."""
     return type.width.data if isinstance(type, IntegerType) else 64
 
 
@@ -168,7 +168,7 @@ def _comparison(op: Operation) -> _Two:
     compare, bits = _COMPARE[name[-2:]], bits_of(op.operands[0].type)
     if not name.startswith("u"):
         return compare
-    return lambda a, b: _as_words(compare, a, b, bits)
+    return lambda a, b: _as_unsigned(compare, a, b, bits)
 
 
 def _select(chosen: Value, a: Value, b: Value) -> Value:
@@ -191,12 +191,12 @@ def _truncation(op: Operation) -> Callable[[Value], Value]:
 
 
 def is_arithmetic(op: Operation) -> bool:
-    """Whether `function_of` knows what an op computes."""
+    """Whether `function_of` supports an op."""
     return op.name in BINARY or op.name in _OTHERS
 
 
 def function_of(op: Operation) -> Function | None:
-    """What an op computes from known numbers; None if it is not integer arithmetic."""
+    """The function that an op computes; None if it is not integer arithmetic."""
     binary = BINARY.get(op.name)
     if binary is not None:
         bits = bits_of(op.operands[0].type)
@@ -233,16 +233,16 @@ def _signed_bit(a: Value) -> Value:
 
 
 def constant_of(op: Operation) -> Value:
-    """The number of `arith.constant`; None if it is no integer."""
+    """The value of `arith.constant`; None if it is not an integer."""
     found = op.properties.get("value")
     if not isinstance(found, IntegerAttr):
         return None
-    number = found.value.data
-    return number & 1 if bits_of(found.type) == 1 else number
+    integer = found.value.data
+    return integer & 1 if bits_of(found.type) == 1 else integer
 
 
 def merged(mask: Any, new: Value, old: Value) -> Value:
-    """What threads hold of whom only some took the new value."""
+    """The values of threads of which only some took the new value."""
     if new is None or old is None:
         return None
     if new is old or (isinstance(new, int) and isinstance(old, int) and new == old):
@@ -252,11 +252,11 @@ def merged(mask: Any, new: Value, old: Value) -> Value:
 
 @dataclass(frozen=True)
 class Partly:
-    """What some threads hold, and what the others do: mostly the first are asked again."""
+    """The values of some threads, and of the others: mostly the first are read again."""
 
     mask: Any
-    mine: Value
+    own: Value
     rest: Value
 
     def value(self, mask: Any) -> Value:
-        return self.mine if mask is self.mask else merged(self.mask, self.mine, self.rest)
+        return self.own if mask is self.mask else merged(self.mask, self.own, self.rest)

@@ -1,7 +1,7 @@
-"""What warps tell each other: vector clocks of warps and of engines, joined where threads meet.
+"""Vector clocks of warps and of asynchronous units, joined where threads synchronise.
 
-`known[w, a]` is the latest time of agent `a` that warp `w` has heard of, `fenced[w, a]` the same as
-engines see it that `w` starts; `met[w]` is when the lanes of `w` last met.
+`observed[w, a]` is the latest time of agent `a` that warp `w` has observed, `fenced[w, a]` the same
+for asynchronous operations that `w` issues; `converged[w]` is when the lanes of `w` last converged.
 """
 
 from __future__ import annotations
@@ -14,52 +14,52 @@ import numpy as np
 
 @dataclass(eq=False)
 class ClockSnapshot:
-    """What comes with an arrival: everything that happened before it."""
+    """The clock that an arrival releases: everything that happened before it."""
 
-    known: Any
+    observed: Any
     fenced: Any
 
     def join(self, other: ClockSnapshot) -> None:
-        np.maximum(self.known, other.known, out=self.known)
+        np.maximum(self.observed, other.observed, out=self.observed)
         np.maximum(self.fenced, other.fenced, out=self.fenced)
 
     def copy(self) -> ClockSnapshot:
-        return ClockSnapshot(self.known.copy(), self.fenced.copy())
+        return ClockSnapshot(self.observed.copy(), self.fenced.copy())
 
 
 class WarpClocks:
-    """Events between warps; which agents there are is for others to say."""
+    """Synchronisation between warps; subclasses define the agents."""
 
-    known: Any
+    observed: Any
     fenced: Any
-    met: Any
+    converged: Any
 
     def common(self, warps: Any) -> ClockSnapshot:
-        """What every one of these warps knows."""
-        return ClockSnapshot(self.known[warps].min(axis=0), self.fenced[warps].min(axis=0))
+        """What every one of these warps has observed."""
+        return ClockSnapshot(self.observed[warps].min(axis=0), self.fenced[warps].min(axis=0))
 
     def release(self, warps: Any) -> ClockSnapshot:
-        """What these warps together know; what they do next comes after it."""
-        signal = ClockSnapshot(self.known[warps].max(axis=0), self.fenced[warps].max(axis=0))
-        self.known[warps, warps] += 1
+        """The joined clock of these warps; their next accesses are not part of it."""
+        signal = ClockSnapshot(self.observed[warps].max(axis=0), self.fenced[warps].max(axis=0))
+        self.observed[warps, warps] += 1
         return signal
 
     def acquire(self, warps: Any, signal: ClockSnapshot) -> None:
-        """These warps have heard of what the signal tells."""
-        own = self.known[warps, warps]
-        self.known[warps] = np.maximum(self.known[warps], signal.known)
-        self.known[warps, warps] = own
+        """These warps observe the clock of the signal."""
+        own = self.observed[warps, warps]
+        self.observed[warps] = np.maximum(self.observed[warps], signal.observed)
+        self.observed[warps, warps] = own
         self.fenced[warps] = np.maximum(self.fenced[warps], signal.fenced)
 
-    def learn(self, warps: Any, agent: int, time: int) -> None:
-        """These warps know that an agent has come so far."""
-        self.known[warps, agent] = np.maximum(self.known[warps, agent], time)
+    def observe(self, warps: Any, agent: int, time: int) -> None:
+        """These warps observe an agent up to a time."""
+        self.observed[warps, agent] = np.maximum(self.observed[warps, agent], time)
 
-    def meet(self, warps: Any) -> None:
-        """All lanes of these warps have met."""
-        self.met[warps] = self.known[warps, warps]
+    def converge(self, warps: Any) -> None:
+        """All lanes of these warps have converged."""
+        self.converged[warps] = self.observed[warps, warps]
 
     def fence(self, warps: Any) -> None:
-        """Engines started after it see what these warps know."""
-        self.fenced[warps] = np.maximum(self.fenced[warps], self.known[warps])
-        self.known[warps, warps] += 1
+        """Asynchronous operations issued after it observe what these warps have observed."""
+        self.fenced[warps] = np.maximum(self.fenced[warps], self.observed[warps])
+        self.observed[warps, warps] += 1

@@ -53,7 +53,7 @@ class SelectTmaStores(Pass):
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):
                 continue  # each thread copies a part of its own
-            reason, later = bulk_store(op, starts, is_promised=_PROMISED in op.attributes), None
+            reason, later = bulk_store(op, starts, is_guaranteed=_PROMISED in op.attributes), None
             if isinstance(reason, BulkCopy):
                 later, reason = later_access(op), "the kernel accesses the tensor again"
                 if later is None:
@@ -81,7 +81,7 @@ def _other_write(store: CopyOp, overlap: WriteOverlap) -> tuple[Operation | None
         return store, "iterations of an enclosing loop write overlapping regions of the tensor"
     kernel = kernel_of(store)
     for op in () if kernel is None else walk(kernel):
-        if op is not store and not op.regions and overlap.may_meet(store, op):
+        if op is not store and not op.regions and overlap.may_overlap(store, op):
             return op, "another statement may write the same elements of the tensor"
     return None, ""
 

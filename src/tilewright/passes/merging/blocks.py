@@ -219,7 +219,7 @@ def _candidate(
     region = None
     if buffer.partition is not None:
         started = liveness.flow.enter[buffer.partition.op]
-        region = AsyncRegion(f"warp_specialize at {started}", buffer.partition.number)
+        region = AsyncRegion(f"warp_specialize at {started}", buffer.partition.index)
     return Candidate(buffer, name, source, memory, size, align, kept, region)
 
 

@@ -22,8 +22,8 @@ from itertools import cycle
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tilewright.analysis.buffer_liveness import AllocationOp, Engine, touches
-from tilewright.analysis.buffer_liveness.facts import engine_of, signals
+from tilewright.analysis.buffer_liveness import AllocationOp, Engine, operand_effects
+from tilewright.analysis.buffer_liveness.op_effects import engine_of, signals
 from tilewright.dialects.folding import fold
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tt import FuncOp
@@ -343,7 +343,7 @@ class _Trace:
         predicate: object = getattr(op, "pred", None)
         if isinstance(predicate, SSAValue) and self._is_off(predicate):
             return
-        for touch in touches(op):
+        for touch in operand_effects(op):
             place = self.value(touch.value)
             if not isinstance(place, AddressRange):
                 continue

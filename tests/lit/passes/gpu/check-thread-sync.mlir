@@ -12,8 +12,8 @@ func.func @exchange(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
   %next = arith.addi %tid, %c1 : index
   // expected-note @+1 {{written here by thread 1: S[1]}}
   memref.store %x, %S[%tid] : memref<129xf32, #s>
-  // expected-note @+2 {{the two share bytes 4 to 7 of shared memory}}
-  // expected-error @+1 {{thread 0 reads S[1], and nothing orders it after thread 1}}
+  // expected-note @+2 {{both access bytes 4 to 7 of shared memory}}
+  // expected-error @+1 {{data race: thread 0 reads S[1], and nothing orders it after thread 1}}
   %y = memref.load %S[%next] : memref<129xf32, #s>
   func.return
 }
@@ -59,8 +59,8 @@ func.func @turns(%x: f32) attributes {nv.kernel, nv.threads = 64 : i64} {
   %tid = gpu.thread_id x
   %other = arith.subi %c63, %tid : index
   scf.for %k = %c0 to %c4 step %c1 {
-    // expected-note @+2 {{the two share bytes 252 to 255 of shared memory}}
-    // expected-error @+1 {{thread 63 writes S[63], and nothing orders it after thread 0}}
+    // expected-note @+2 {{both access bytes 252 to 255 of shared memory}}
+    // expected-error @+1 {{data race: thread 63 writes S[63], and nothing orders it after thread 0}}
     memref.store %x, %S[%tid] : memref<64xf32, #s>
     gpu.barrier
     // expected-note @+1 {{read here by thread 0: S[63]}}
@@ -86,8 +86,8 @@ func.func @store(%x: f32, %C: memref<128xf32, #g>) attributes {nv.kernel, nv.thr
   memref.store %x, %S[%tid] : memref<128xf32, #s>
   gpu.barrier
   scf.if %first {
-    // expected-note @+2 {{the two share bytes 0 to 511 of shared memory}}
-    // expected-error @+1 {{the copy engine reads S[0] to [127], written by threads without an async proxy fence after it}}
+    // expected-note @+2 {{both access bytes 0 to 511 of shared memory}}
+    // expected-error @+1 {{TMA reads S[0] to [127], written by threads without an async proxy fence after it}}
     nv.bulk_store %S[%c0] -> %C[%c0] elements(128) : memref<128xf32, #s>, memref<128xf32, #g>
     nv.tma_store.commit
     nv.tma_store.wait 0
@@ -116,7 +116,7 @@ func.func @bytes(%A: memref<128xf32, #g>) attributes {nv.kernel, nv.threads = 12
   }
   gpu.barrier
   scf.if %first {
-    // expected-error @+1 {{full[0] is told to expect 1024 bytes in a phase, but the copies bring 512}}
+    // expected-error @+1 {{transaction count mismatch on full[0]: 1024 B expected in this phase, 512 B completed}}
     nv.mbarrier.arrive_expect_tx %full[%c0], 1024 : memref<1x!nv.mbarrier, #b>
     // expected-note @+1 {{the last of the copies}}
     nv.bulk_load %A[%c0] -> %S[%c0] elements(128) barrier %full[%c0] : memref<128xf32, #g>, memref<128xf32, #s>, memref<1x!nv.mbarrier, #b>
@@ -140,7 +140,7 @@ func.func @count() attributes {nv.kernel, nv.threads = 128 : i64} {
   %tid = gpu.thread_id x
   %first = arith.cmpi eq, %tid, %c0 : index
   scf.if %first {
-    // expected-error @+1 {{bar[0] counts 129 arrivals a phase, but 128 come}}
+    // expected-error @+1 {{bar[0] is initialised with arrive count 129, but 128 threads arrive}}
     nv.mbarrier.init %bar[%c0], 129 : memref<1x!nv.mbarrier, #b>
   }
   gpu.barrier
@@ -168,7 +168,7 @@ func.func @never() attributes {nv.kernel, nv.threads = 256 : i64} {
   }
   role "consumer" threads(128 to 256) {
     scf.for %k = %c0 to %c3 step %c1 {
-      // expected-error @+1 {{deadlock: consumer, in turn 1, waits for phase 1 of bar[0], parity 1, but only 1 phase ends}}
+      // expected-error @+1 {{deadlock: consumer, in iteration 1, waits for phase 1 of bar[0], parity 1, but only 1 phase completes}}
       nv.mbarrier.wait %bar[%c0], %k : memref<1x!nv.mbarrier, #b>, index
     }
   }
@@ -205,7 +205,7 @@ func.func @met_by_data(%x: f32, %y: f32) attributes {nv.kernel, nv.threads = 128
   %next = arith.addi %tid, %c1 : index
   %less = arith.cmpf olt, %x, %y : f32
   memref.store %x, %S[%tid] : memref<129xf32, #s>
-  // expected-remark @+1 {{synchronisation not analysed: only the run knows which way threads go here}}
+  // expected-remark @+1 {{synchronisation not analysed: this branch or trip count is a run-time value}}
   scf.if %less {
   } else {
     gpu.barrier
@@ -240,7 +240,7 @@ func.func @last_turn() attributes {nv.kernel, nv.threads = 256 : i64} {
     scf.for %k = %c0 to %c1000 step %c1 {
       %slot = arith.remui %k, %c2 : index
       nv.mbarrier.arrive %full[%slot] : memref<2x!nv.mbarrier, #b>
-      // expected-note @+1 {{producer, in turn 999, waits for 256 threads at barrier 1}}
+      // expected-note @+1 {{producer, in iteration 999, waits for 256 threads on barrier 1}}
       nv.bar sync 1, 256
     }
   }
@@ -251,7 +251,7 @@ func.func @last_turn() attributes {nv.kernel, nv.threads = 256 : i64} {
       %slot = arith.remui %turn, %c2 : index
       %round = arith.divui %turn, %c2 : index
       %parity = arith.remui %round, %c2 : index
-      // expected-error @+1 {{deadlock: consumer, in turn 999, waits for phase 500 of full[0], parity 0, but only 500 phases end}}
+      // expected-error @+1 {{deadlock: consumer, in iteration 999, waits for phase 500 of full[0], parity 0, but only 500 phases complete}}
       nv.mbarrier.wait %full[%slot], %parity : memref<2x!nv.mbarrier, #b>, index
       nv.bar sync 1, 256
     }

@@ -57,7 +57,7 @@ func.func @overwritten(%A: memref<?x64xf16, #global>, %n: index) {
         nv.mbarrier.arrive_expect_tx %full[%k], 8192 : memref<2x!nv.mbarrier, #barrier>
         %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
         %slot = tile.slot %s[%c0] : memref<2x64x64xf16, #shared> to memref<64x64xf16, #shared>
-        // expected-error @below {{an asynchronous write that loader issued (s[0:1, 0:64, 0:64]), but nothing orders this after an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) of the same bytes}}
+        // expected-error @below {{data race: nothing orders an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) after an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) of the same bytes}}
         // expected-note @below {{the other access is here}}
         // expected-note @below {{help: order the two accesses: one role arrives on a barrier}}
         tile.async_copy %r -> %slot barrier %full[%k] {instruction = "tma"} : !tile.region<64x64xf16, #global> -> memref<64x64xf16, #shared>, memref<2x!nv.mbarrier, #barrier>
@@ -91,7 +91,7 @@ func.func @stale(%A: memref<?x64xf16, #global>, %n: index) {
       scf.for %k = %c0 to %n step %c1 {
         %p = arith.remui %k, %c2 : index
         %q = arith.xori %p, %c1 : index
-        // expected-error @below {{loader may come too late to this wait: nothing keeps the next phase of empty[0] from ending before it}}
+        // expected-error @below {{loader may miss a phase at this wait: the next phase of empty[0] may complete before the wait}}
         nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
         nv.mbarrier.arrive_expect_tx %full[%c0], 8192 : memref<1x!nv.mbarrier, #barrier>
         %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
@@ -123,13 +123,13 @@ func.func @deadlock() {
     %b = tile.alloc "b" init [128] : memref<1x!nv.mbarrier, #barrier>
     tile.ws custom
     role "one" threads(0 to 128) {
-      // expected-error @below {{deadlock: one waits for phase 0 of a[0], where 0 of 128 arrivals came}}
+      // expected-error @below {{deadlock: one waits for phase 0 of a[0], where 0 of 128 arrivals occurred}}
       // expected-note @below {{help: check for a missing arrival, an arrive count that is too high, or a wrong parity}}
       nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
       nv.mbarrier.arrive %b[%c0] : memref<1x!nv.mbarrier, #barrier>
     }
     role "two" threads(128 to 256) {
-      // expected-note @below {{two waits for phase 0 of b[0], where 0 of 128 arrivals came}}
+      // expected-note @below {{two waits for phase 0 of b[0], where 0 of 128 arrivals occurred}}
       nv.mbarrier.wait %b[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
       nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
     }
@@ -181,7 +181,7 @@ func.func @unknown(%A: memref<4xf32, #global>) {
     role "one" threads(0 to 128) {
       %v = memref.load %A[%c0] : memref<4xf32, #global>
       %c = arith.cmpf ogt, %v, %zero : f32
-      // expected-remark @below {{barriers not analysed: a number depends on values that are not known}}
+      // expected-remark @below {{barriers not analysed: an integer depends on unknown values}}
       scf.if %c {
         nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
       }

@@ -97,7 +97,7 @@ func.func @values(%A: memref<64xf32, #global>, %idx: memref<64xi32, #global>, %x
       %n = memref.load %idx[%i] : memref<64xi32, #global>
       %at = arith.index_cast %n : i32 to index
       memref.store %x, %A[%at] : memref<64xf32, #global>
-      // expected-remark @below {{races not analysed: the element depends on loaded values}}
+      // expected-remark @below {{races not analysed: the index is data-dependent}}
       %v = memref.load %A[%at] : memref<64xf32, #global>
     }
   }

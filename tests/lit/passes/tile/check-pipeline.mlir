@@ -36,7 +36,7 @@ func.func @unknown(%A: memref<?x64xf16, #global>, %C: memref<64x64xf16, #global>
     %f = memref.load %n[%c0] : memref<1xf32, #global>
     %i32 = arith.fptosi %f : f32 to i32
     %turns = arith.index_cast %i32 : i32 to index
-    // expected-remark @below {{pipeline not analysed: a number depends on values that are not known}}
+    // expected-remark @below {{pipeline not analysed: an integer depends on unknown values}}
     tile.pipeline %k = 0 to %turns num_stages(2) {
       %i = arith.muli %k, %c64 : index
       %ra = tile.region %A[%i, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>

@@ -246,7 +246,7 @@ def test_too_many_arrivals() -> None:
     body = INIT + f"nv.mbarrier.arrive %b[%c0] : {BARRIERS}"
     found = fault(body)
     assert found.kind == "barrier"
-    assert "128 arrivals on b[0] in phase 0, but it is made for 1" in str(found)
+    assert "128 arrivals on b[0] in phase 0, but its arrive count is 1" in str(found)
 
 
 # TMA stores.

@@ -179,7 +179,7 @@ def test_missing_arrival_is_a_deadlock() -> None:
     assert fault.kind == "deadlock"
     assert fault.seed == 0
     assert "deadlock: producer waits for the phase of parity 0 of empty[0] to complete" in shown
-    assert "(in phase 0: 0 of 128 arrivals came)" in shown
+    assert "(in phase 0: 0 of 128 arrivals occurred)" in shown
     assert "consumer waits for the phase of parity 1 of full[0] to complete" in shown
     assert "nv.mbarrier.wait %empty[%s], %q" in shown
     assert "block (0, 0, 0), schedule with seed 0" in shown
@@ -220,7 +220,7 @@ def test_arrive_count_too_low_and_too_high() -> None:
     assert "128 arrivals on empty[0] in phase 0, but its arrive count is 64" in str(fault)
     fault = _fault(WARP_SPECIALISED, "init [128, 128]", "init [256, 256]")
     assert fault.kind == "deadlock"
-    assert "128 of 256 arrivals came" in str(fault)
+    assert "128 of 256 arrivals occurred" in str(fault)
 
 
 def test_barrier_that_is_not_there() -> None:

@@ -366,7 +366,7 @@ def test_branches_that_wait_in_vain_are_named_by_their_threads() -> None:
         run(text, np.zeros(8, np.float32), np.zeros(384, np.int32))
     assert caught.value.kind == "deadlock"
     assert "threads 0 to 127 waits for the phase of parity 0 of ready" in str(caught.value)
-    assert "128 of 129 arrivals came" in str(caught.value)
+    assert "128 of 129 arrivals occurred" in str(caught.value)
 
 
 DIVERGENT_BARRIER = block(

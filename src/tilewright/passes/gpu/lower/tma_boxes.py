@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from tilewright.analysis.copy_instructions import MAX_BOX, plain_piece
+from tilewright.analysis.copy_instructions import MAX_BOX, plain_box_columns
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.expressions import combined
@@ -32,7 +32,7 @@ class Pieces:
     def of(cls, extents: Sequence[int], bits: int, swizzle: int) -> Pieces:
         """The boxes of a tile of these extents in a tensor."""
         *outer, columns = extents
-        width = swizzle * 8 // bits if swizzle else plain_piece(extents, bits)
+        width = swizzle * 8 // bits if swizzle else plain_box_columns(extents, bits)
         if width is None:
             raise NotALayout(
                 f"tile not divisible into TMA boxes: a box has at most {MAX_BOX} elements "

@@ -1,10 +1,10 @@
 """Vector clocks of warps and asynchronous units, joined where threads synchronise.
 
 An *agent* accesses shared memory on its own. Each has a clock, which advances where the agent
-releases to others. `known[w, a]` is the latest time of agent `a` that warp `w` has observed: what
+releases to others. `observed[w, a]` is the latest time of agent `a` that warp `w` has observed: what
 `a` did up to then happens before what `w` does now. There are five kinds:
 
-    0 … W        warps; within a warp, lanes are distinguished by `met`, see below
+    0 … W        warps; within a warp, lanes are distinguished by `converged`, see below
     W … 2W       the tensor core of the group of warps that starts with this one (wgmma)
     2W … 3W      bulk stores of a warp, in the order they were issued
     3W … 4W      cp.async of a warp, in order too
@@ -35,7 +35,7 @@ class Clocks(WarpClocks):
     """The clocks of one block."""
 
     threads: int
-    known: Any = field(init=False)
+    observed: Any = field(init=False)
     fenced: Any = field(init=False)
     met: Any = field(init=False)
     """The time at which all lanes of a warp last synchronised: earlier accesses are ordered."""
@@ -46,11 +46,11 @@ class Clocks(WarpClocks):
         self.warps = -(-self.threads // WARP)
         self.first_load = 4 * self.warps
         self.agents = self.first_load + _SLOTS
-        self.known = np.zeros((self.warps, self.agents), np.int32)
+        self.observed = np.zeros((self.warps, self.agents), np.int32)
         own = np.arange(self.warps)
-        self.known[own, own] = 1
-        self.fenced = np.zeros_like(self.known)
-        self.met = np.ones(self.warps, np.int32)
+        self.observed[own, own] = 1
+        self.fenced = np.zeros_like(self.observed)
+        self.converged = np.ones(self.warps, np.int32)
         self.ticks = np.zeros(self.agents, np.int32)
         self._loads = 0
 

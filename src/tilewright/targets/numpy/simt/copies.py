@@ -181,7 +181,7 @@ def _arrival(
 ) -> Any:
     """What happens at the barrier when a copy is done."""
     signal = issuer.copy()
-    signal.known[agent] = time
+    signal.observed[agent] = time
 
     def arrive() -> None:
         barrier.tell(signal)
@@ -306,7 +306,7 @@ def _start_store(frame: Frame, op: Operation, leader: int, granules: Any, store:
         store,
         op,
         frame.name,
-        landed=lambda: block.clocks.learn(np.array([warp]), agent, time),
+        landed=lambda: block.clocks.observe(np.array([warp]), agent, time),
     )
     block.machine.issue("stores", operation)
     frame.stores.setdefault(thread, Groups()).issue(operation)

@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.convergence import divided, name_of_team
+from tilewright.analysis.thread_sync.convergence import divided, name_of_group
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.across import LaunchOp
@@ -193,7 +193,7 @@ class _Run:
         groups = self.groups.setdefault(kernel.op, self._first_groups(kernel))
         for group in groups:
             env = [*outside, *[None] * (len(kernel.compiler.slots) - len(outside))]
-            name = name_of_team(group, groups, "block")
+            name = name_of_group(group, groups, "block")
             frame = Frame(block, group, env, name)
             for slot, value in zip(kernel.arguments, arguments, strict=True):
                 frame.env[slot] = value

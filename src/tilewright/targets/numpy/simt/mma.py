@@ -296,7 +296,7 @@ class _Wgmma:
             acc.flight[rows, columns] -= 1
             if taken is not None:
                 taken[0].taken[rows, taken[1]] -= 1
-            block.clocks.learn(np.arange(first, first + 4), agent, time)
+            block.clocks.observe(np.arange(first, first + 4), agent, time)
 
         operation = Pending("wgmma", finish, op, frame.name, landed=landed)
         block.machine.issue(f"tensor core {block.rank}.{first}", operation, in_order=True)

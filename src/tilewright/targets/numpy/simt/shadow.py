@@ -86,7 +86,7 @@ class Shadow:
         at, warps, lanes = access.granules, access.warps, access.lanes
         self._check_written(op, at)
         self._after_write(op, access, "reads")
-        now = self.clocks.known[warps, warps]
+        now = self.clocks.observed[warps, warps]
         before = self.read[at, warps]
         lane = np.where((before == now) & (self.read_lane[at, warps] != lanes), _SEVERAL, lanes)
         self.read[at, warps] = now
@@ -111,7 +111,7 @@ class Shadow:
         """The write is in memory as one of these threads."""
         at, warps = access.granules, access.warps
         self.writer[at] = warps
-        self.written[at] = self.clocks.known[warps, warps]
+        self.written[at] = self.clocks.observed[warps, warps]
         self.write_lane[at] = access.lanes
         self.write_op[at] = self._op_index(op)
 
@@ -181,7 +181,7 @@ class Shadow:
         self, op: Operation, granules: Any, agent: int, time: int, issuer: ClockSnapshot
     ) -> None:
         self._known_to(op, granules, issuer, "writes", None)
-        late = self.read[granules] > issuer.known[: self.readers]
+        late = self.read[granules] > issuer.observed[: self.readers]
         if late.any():
             row, reader = (int(each) for each in np.argwhere(late)[0])
             self._raise_race(op, int(granules[row]), "writes", reader=reader)
@@ -216,8 +216,8 @@ class Shadow:
     ) -> None:
         at, warps = access.granules, access.warps
         writer, written = self.writer[at], self.written[at]
-        late = (writer >= 0) & (self.clocks.known[warps, writer] < written)
-        own = (writer == warps) & (written >= self.clocks.met[warps])
+        late = (writer >= 0) & (self.clocks.observed[warps, writer] < written)
+        own = (writer == warps) & (written >= self.clocks.converged[warps])
         late |= own & (self.write_lane[at] != access.lanes)
         if is_there is not None and late.any():
             late &= ~(is_there() & (self.write_op[at] == self._op_index(op)))
@@ -229,9 +229,9 @@ class Shadow:
     def _after_reads(self, op: Operation, access: ShadowAccess) -> None:
         at, warps = access.granules, access.warps
         read = self.read[at]
-        late = read > self.clocks.known[warps, : self.readers]
+        late = read > self.clocks.observed[warps, : self.readers]
         own = read[np.arange(len(at)), warps]
-        others = (own > 0) & (own >= self.clocks.met[warps])
+        others = (own > 0) & (own >= self.clocks.converged[warps])
         late[np.arange(len(at)), warps] = others & (self.read_lane[at, warps] != access.lanes)
         if late.any():
             where, reader = (int(each) for each in np.argwhere(late)[0])
@@ -242,10 +242,10 @@ class Shadow:
         self, op: Operation, granules: Any, issuer: ClockSnapshot, verb: str, thread: int | None
     ) -> None:
         writer, written = self.writer[granules], self.written[granules]
-        late = (writer >= 0) & (issuer.known[writer] < written)
+        late = (writer >= 0) & (issuer.observed[writer] < written)
         if thread is not None:
             warp, lane = divmod(thread, WARP)
-            own = (writer == warp) & (written >= self.clocks.met[warp])
+            own = (writer == warp) & (written >= self.clocks.converged[warp])
             late |= own & (self.write_lane[granules] != lane)
         if late.any():
             self._raise_race(op, int(granules[int(np.argmax(late))]), verb)

@@ -159,7 +159,7 @@ class Frame:
     def signal_of(self, position: int) -> ClockSnapshot:
         warp = int(self.tids[position]) // WARP
         clocks = self.block.clocks
-        return ClockSnapshot(clocks.known[warp].copy(), clocks.fenced[warp].copy())
+        return ClockSnapshot(clocks.observed[warp].copy(), clocks.fenced[warp].copy())
 
     # -- values --------------------------------------------------------------------------------
 

@@ -295,7 +295,7 @@ def meet(frame: Frame, number: int, threads: int, *, waits: bool) -> Steps:
     )
     frame.op = op
     block.clocks.acquire(warps, point.passed)
-    block.clocks.meet(warps)
+    block.clocks.converge(warps)
 
 
 def _bar(compiler: Compiler, op: Operation) -> Blocking:
@@ -345,7 +345,7 @@ def _cluster_wait(compiler: Compiler, op: Operation) -> Blocking:
         frame.op = op
         warps = frame.whole_warps("a barrier of the cluster")
         frame.block.clocks.acquire(warps, frame.block.meeting)
-        frame.block.clocks.meet(warps)
+        frame.block.clocks.converge(warps)
 
     return Blocking(process)
 
@@ -376,7 +376,7 @@ def _sync(compiler: Compiler, op: Operation) -> Blocking:
 def _sync_warps(frame: Frame) -> Steps:
     warps = frame.whole_warps("__syncwarp")
     frame.block.clocks.release(warps)
-    frame.block.clocks.meet(warps)
+    frame.block.clocks.converge(warps)
     yield None
 
 

@@ -1,4 +1,4 @@
-"""The copy engine and the tensor cores: what they read and write, and for whom."""
+"""TMA and the tensor cores: their reads and writes, and the warps that issue them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tilewright.analysis.thread_sync.registers import InFlightMma, check_fenced
 from tilewright.analysis.thread_sync.state import BlockState, Frame, Groups
 from tilewright.analysis.thread_sync.sync import barrier_at
 from tilewright.analysis.thread_sync.thread_accesses import CODE
-from tilewright.analysis.thread_sync.threads import address_of, place_of
+from tilewright.analysis.thread_sync.threads import address_of, span_of
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv.across import LaunchOp
@@ -35,22 +35,22 @@ from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_addre
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES
 
 _PATTERN = 1024
-"""Bytes after which every swizzle repeats itself."""
+"""Bytes after which every swizzle repeats."""
 
 
-# -- the copy engine ---------------------------------------------------------------------------
+# -- TMA ---------------------------------------------------------------------------------------
 
 
 def _tile_bytes(op: Operation, map: SSAValue) -> int:
-    """The bytes of one tile of a tensor map, which the host has made."""
+    """The bytes of one box of a tensor map, which the host encodes."""
     made = _map_of(map)
     if made is None:
-        raise NotAnalysedError(op, "the tensor map comes from elsewhere")
+        raise NotAnalysedError(op, "the definition of the tensor map is not visible")
     return int(np.prod(made.extents)) * bit_width(element_type_of(made.tensor.type)) // 8
 
 
 def _map_of(map: SSAValue) -> TensorMapOp | None:
-    """The op that makes a map; for an argument of a kernel, that of its launch."""
+    """The op that encodes a map; for an argument of a kernel, that of its launch."""
     owner = map.owner
     if isinstance(owner, TensorMapOp):
         return owner
@@ -65,12 +65,12 @@ def _map_of(map: SSAValue) -> TensorMapOp | None:
 
 
 def _issuer(frame: Frame, op: Operation) -> int | None:
-    """The position of the thread that starts a copy; None where that is not known."""
+    """The position of the thread that issues a copy; None where it is unknown."""
     leader = frame.leader()
     if frame.is_unsure:
         return None
     if leader is None:
-        text = f"{frame.active_count} threads start a copy that one thread starts"
+        text = f"{frame.active_count} threads issue a TMA copy, expected 1"
         raise FaultError(SyncFault(FaultKind.COUNT, op, text))
     return leader
 
@@ -81,7 +81,7 @@ def _of_leader(value: Value, leader: int) -> Value:
 
 def _load(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, TmaLoadOp | BulkLoadOp)
-    slab, place = place_of(compiler, op.dst)
+    region, span = span_of(compiler, op.dst)
     address = address_of(compiler, op.dst, [op.dst_index])
     at, buffer = compiler.slot(op.barrier_index), op.barrier
     receivers = None
@@ -97,16 +97,16 @@ def _load(compiler: Compiler, op: Operation) -> Act:
             return
         start, index = _of_leader(address(frame), leader), _of_leader(frame.env[at], leader)
         if start is None or index is None:
-            raise NotAnalysedError(op, "only the run knows where the copy goes")
+            raise NotAnalysedError(op, "the destination of the copy is a run-time value")
         mask = None if receivers is None else _of_leader(frame.env[receivers], leader)
         for block in _receivers(frame, mask):
-            _start_load(frame, op, block, (slab, place, start, size), (buffer, index), leader)
+            _start_load(frame, op, block, (region, span, start, size), (buffer, index), leader)
 
     return act
 
 
 def _receivers(frame: Frame, mask: int | None) -> list[BlockState]:
-    """The blocks that get a tile."""
+    """The blocks that receive a tile."""
     if mask is None:
         return [frame.block]
     return [block for rank, block in enumerate(frame.block.cluster) if mask >> rank & 1]
@@ -117,46 +117,46 @@ def _start_load(
     op: Operation,
     block: BlockState,
     target: tuple[int, BufferSpan, int, int],
-    gate: tuple[SSAValue, int],
+    barrier_ref: tuple[SSAValue, int],
     leader: int,
 ) -> None:
-    slab, place, start, size = target
-    barrier = barrier_at(frame, op, *gate, block)
+    region, span, start, size = target
+    barrier = barrier_at(frame, op, *barrier_ref, block)
     if not barrier.is_fenced:
         raise FaultError(
             SyncFault(
                 FaultKind.FENCE,
                 op,
-                f"{barrier.name} was set up without a fence after it: the copy engine may not "
-                "see it",
-                ((barrier.op, "set up here"),),
+                f"no fence after the initialisation of {barrier.name}: it may not be visible to "
+                "TMA (async proxy)",
+                ((barrier.op, "initialised here"),),
             )
         )
     frame.flush()
-    history = block.slabs[slab]
-    granules = _run(start, size, history.granule) - history.origin
-    deed = frame.by_engine(op, slab, place, granules, block)
+    history = block.regions[region]
+    cells = _run(start, size, history.cell_bytes) - history.origin
+    access = frame.by_engine(op, region, span, cells, block)
     agent, time = block.clocks.next_load()
-    # What this block knows of another one is not followed: only the arrival is ordered there.
+    # Clocks are not tracked across blocks: only the arrival is ordered there.
     is_here = block is frame.block
     warp = int(frame.codes[leader]) // CODE
     issuer = frame.clocks.of_warp(warp) if is_here else block.clocks.nothing()
-    if deed is not None and is_here:
-        history.write_by_engine(deed, agent, time, issuer)
-    elif deed is not None:
-        history.mark_by_engine(deed, agent, time)
-    issuer.known[agent] = time
-    barrier.tell(issuer)
-    barrier.bring(op, size)
+    if access is not None and is_here:
+        history.write_by_engine(access, agent, time, issuer)
+    elif access is not None:
+        history.mark_by_engine(access, agent, time)
+    issuer.observed[agent] = time
+    barrier.add_signal(issuer)
+    barrier.complete(op, size)
 
 
-def _run(start: int, size: int, granule: int) -> Any:
-    return np.arange(start // granule, -(-(start + size) // granule))
+def _run(start: int, size: int, cell_bytes: int) -> Any:
+    return np.arange(start // cell_bytes, -(-(start + size) // cell_bytes))
 
 
 @dataclass(frozen=True)
 class _Store:
-    """A bulk store under way."""
+    """A bulk store in flight."""
 
     op: Operation
     agent: int
@@ -165,7 +165,7 @@ class _Store:
 
 def _store(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, TmaStoreBase | BulkOp)
-    slab, place = place_of(compiler, op.src)
+    region, span = span_of(compiler, op.src)
     address = address_of(compiler, op.src, [op.src_index])
     if isinstance(op, TmaStoreBase):
         size = _tile_bytes(op, op.map)
@@ -179,13 +179,13 @@ def _store(compiler: Compiler, op: Operation) -> Act:
             return
         frame.flush()
         thread = int(frame.codes[leader])
-        history, warp = frame.block.slabs[slab], thread // CODE
-        granules = _run(start, size, history.granule) - history.origin
+        history, warp = frame.block.regions[region], thread // CODE
+        cells = _run(start, size, history.cell_bytes) - history.origin
         agent = 2 * frame.clocks.warps + warp
         store = _Store(op, agent, frame.clocks.tick(agent))
-        deed = frame.by_engine(op, slab, place, granules)
-        if deed is not None:
-            history.read_by_engine(deed, agent, store.time, frame.clocks.of_warp(warp), thread)
+        access = frame.by_engine(op, region, span, cells)
+        if access is not None:
+            history.read_by_engine(access, agent, store.time, frame.clocks.of_warp(warp), thread)
         groups = frame.stores.get(thread)
         if groups is None:
             groups = frame.stores[thread] = Groups()
@@ -200,10 +200,10 @@ def _store(compiler: Compiler, op: Operation) -> Act:
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand of a product in shared memory."""
+    """An operand of an MMA in shared memory."""
 
-    slab: int
-    place: BufferSpan
+    region: int
+    span: BufferSpan
     start: Value
     leading: int
     stride: int
@@ -212,19 +212,19 @@ class Operand:
 
 def _matrix(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, MatrixOp)
-    slab, place = place_of(compiler, op.buffer)
+    region, span = span_of(compiler, op.buffer)
     address, result = address_of(compiler, op.buffer, [op.index]), compiler.slot(op.result)
     swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
 
     def act(frame: Frame) -> None:
         start = address(frame)
-        frame.env[result] = Operand(slab, place, start, leading, stride, swizzle)
+        frame.env[result] = Operand(region, span, start, leading, stride, swizzle)
 
     return act
 
 
 @cache
-def _operand_granules(
+def _operand_cells(
     start: int,
     leading: int,
     stride: int,
@@ -232,14 +232,14 @@ def _operand_granules(
     shape: tuple[int, int],
     bits: int,
     k_major: bool,
-    granule: int,
+    cell_bytes: int,
 ) -> Any:
-    """Granules of an operand that begins in the first bytes of shared memory."""
+    """Cells of an operand that begins in the first bytes of shared memory."""
     along, depth = np.indices(shape)
     descriptor = MatrixDescriptor(start, leading, stride, swizzle)
-    address: Any = read_address  # its formulas hold for arrays as for numbers
+    address: Any = read_address  # its formulas hold for arrays as for integers
     where = address(descriptor, along, depth, bits, k_major)
-    return np.unique(where // granule)
+    return np.unique(where // cell_bytes)
 
 
 def _wgmma(compiler: Compiler, op: Operation) -> Act:
@@ -256,29 +256,29 @@ def _wgmma(compiler: Compiler, op: Operation) -> Act:
 
     def act(frame: Frame) -> None:
         frame.flush()
-        sums = check_fenced(frame, op.acc, op)
+        accumulator = check_fenced(frame, op.acc, op)
         operand = None if taken is None else check_fenced(frame, taken, op)
         for first in frame.groups():
             agent = frame.clocks.warps + first
-            product = InFlightMma(sums, operand, first, agent, frame.clocks.tick(agent))
+            mma = InFlightMma(accumulator, operand, first, agent, frame.clocks.tick(agent))
             issuer = frame.clocks.common(np.arange(first, min(first + GROUP, frame.clocks.warps)))
             for slot, shape, bits, k_major in sides:
                 side: Operand | None = frame.env[slot]
                 start = None if side is None else frame.value_of_group(side.start, first)
                 if side is None or start is None or start % UNIT_BYTES:
                     continue
-                history = frame.block.slabs[side.slab]
+                history = frame.block.regions[side.region]
                 rest = start % _PATTERN
-                granules = _operand_granules(
+                cells = _operand_cells(
                     *(rest, side.leading, side.stride, side.swizzle),
-                    *(shape, bits, k_major, history.granule),
+                    *(shape, bits, k_major, history.cell_bytes),
                 )
-                granules = granules + ((start - rest) // history.granule - history.origin)
-                deed = frame.by_engine(op, side.slab, side.place, granules)
-                if deed is not None:
-                    history.read_by_engine(deed, agent, product.time, issuer, None)
-            product.start(op)
-            frame.products.open.append(product)
+                cells = cells + ((start - rest) // history.cell_bytes - history.origin)
+                access = frame.by_engine(op, side.region, side.span, cells)
+                if access is not None:
+                    history.read_by_engine(access, agent, mma.time, issuer, None)
+            mma.start(op)
+            frame.mmas.open.append(mma)
 
     return act
 

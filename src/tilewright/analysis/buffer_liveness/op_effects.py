@@ -1,18 +1,18 @@
-"""What each op does to on-chip buffers, and which engine goes on doing it after the op.
+"""Effects of ops on shared and tensor memory, and the unit that continues after the op.
 
-Reads and writes are the memory effects that ops declare. What effects do not say is kept in tables
-here: who works asynchronously, what its end is reported to, and which writes replace a whole view.
+Reads and writes are the memory effects that ops declare. Tables here add what effects do not state:
+which ops are asynchronous, what their completion signals, and which writes replace a whole view.
 
 ====================  =======================================  ==================================
-engine                touches buffers until                    ops
+unit                  accesses buffers until                   ops
 ====================  =======================================  ==================================
-``NOW``               the op is over                           loads, stores, synchronous products
+``NOW``               the op is done                           loads, stores, synchronous MMAs
 ``CP_ASYNC``          ``async_wait`` of its group              ``async_copy_global_to_local``
 ``WGMMA``             ``warp_group_dot_wait``                  ``warp_group_dot`` with ``isAsync``
 ``TMA_STORE``         ``async_tma_store_wait``                 copies from shared to global memory
 ``BARRIER``           a wait for the barrier it signals        copies to shared memory
 ``TENSOR_CORE``       the same, or a later commit's barrier    ``tc_gen5_mma``, ``tmem_copy``
-``UNKNOWN``           nobody knows                             calls, ops without known effects
+``UNKNOWN``           unknown                                  calls, ops without known effects
 ====================  =======================================  ==================================
 """
 
@@ -50,7 +50,7 @@ AllocationOp = LocalAllocOp | TMEMAllocOp
 
 
 class Engine(Enum):
-    """Who does the work, named by what ends it; see the table above."""
+    """The unit that performs an op, named by its completion mechanism; see the table above."""
 
     NOW = "the op itself"
     CP_ASYNC = "cp.async copy"
@@ -74,7 +74,7 @@ class OperandEffect:
 
 @dataclass(frozen=True)
 class Signal:
-    """A barrier that an op makes report the end of its work; `certain` unless predicated."""
+    """A barrier that signals the completion of an op; `certain` unless predicated."""
 
     barrier: SSAValue
     certain: bool
@@ -119,7 +119,7 @@ _BARRIER_OPS = frozenset(
     )
 )
 _WAITS = (AsyncCommitGroupOp, AsyncWaitOp, WarpGroupDotWaitOp, TMAStoreWaitOp, TMAStoreTokenWaitOp)
-_NO_TOUCH = (LocalDeallocOp, *_WAITS)
+_NO_ACCESS = (LocalDeallocOp, *_WAITS)
 _MMA = (TCGen5MMAOp, TCGen5MMAScaledOp)
 
 
@@ -151,7 +151,7 @@ def barriers_of(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def signals(op: Operation) -> Iterator[Signal]:
-    """The barriers that will tell when the work of `op`, or committed by it, is done."""
+    """The barriers that signal the completion of the work of `op`, or committed by it."""
     if isinstance(op, TCGen5CommitOp):
         yield Signal(op.barrier, is_true(op.pred))
     elif isinstance(op, _MMA):
@@ -163,7 +163,7 @@ def signals(op: Operation) -> Iterator[Signal]:
 
 
 def engine_of(op: Operation) -> Engine:
-    """Who does the work of `op`."""
+    """The unit that performs `op`."""
     if isinstance(op, WarpGroupDotOp):
         return Engine.WGMMA if op.is_async.value.data else Engine.NOW
     if isinstance(op, _MMA) and op.is_async is None:
@@ -172,18 +172,18 @@ def engine_of(op: Operation) -> Engine:
 
 
 def is_handover(op: Operation) -> bool:
-    """Whether `op` only passes buffers on: views, structured ops, terminators."""
+    """Whether `op` only forwards buffers: views, structured ops, terminators."""
     if any(op.has_trait(trait) for trait in (RegionBranch, BranchLike, IsTerminator)):
         return True
     return bool(op.results) and all(isinstance(r.type, MemDescType) for r in op.results)
 
 
-def touches(op: Operation) -> tuple[OperandEffect, ...]:
-    """What `op` does to buffers, barriers left out."""
+def operand_effects(op: Operation) -> tuple[OperandEffect, ...]:
+    """The accesses of `op` to buffers other than barriers."""
     buffers = [v for v in op.operands if isinstance(v.type, MemDescType)]
     if isinstance(op, AllocationOp):
         return () if op.src is None else (OperandEffect(op.result, False, True, fills=True),)
-    if not buffers or isinstance(op, _NO_TOUCH) or op.name in _BARRIER_OPS:
+    if not buffers or isinstance(op, _NO_ACCESS) or op.name in _BARRIER_OPS:
         return ()
     effects = _effects(op)
     if effects is None:
@@ -202,7 +202,7 @@ def touches(op: Operation) -> tuple[OperandEffect, ...]:
 
 
 def _effects(op: Operation) -> tuple[set[SSAValue], set[SSAValue]] | None:
-    """The values that `op` reads and writes through; None where nobody knows."""
+    """The values that `op` reads and writes through; None if unknown."""
     traits = op.get_traits_of_type(MemoryEffect)
     if not traits:
         return None
@@ -249,6 +249,6 @@ __all__ = [
     "is_false",
     "is_handover",
     "is_true",
+    "operand_effects",
     "signals",
-    "touches",
 ]
