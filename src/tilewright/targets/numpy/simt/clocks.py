@@ -1,7 +1,7 @@
 """Vector clocks of warps and asynchronous units, joined where threads synchronise.
 
 An *agent* accesses shared memory on its own. Each has a clock, which advances where the agent
-releases to others. `observed[w, a]` is the latest time of agent `a` that warp `w` has observed: what
+releases. `observed[w, a]` is the latest time of agent `a` that warp `w` has observed: what
 `a` did up to then happens before what `w` does now. There are five kinds:
 
     0 … W        warps; within a warp, lanes are distinguished by `converged`, see below
@@ -37,7 +37,7 @@ class Clocks(WarpClocks):
     threads: int
     observed: Any = field(init=False)
     fenced: Any = field(init=False)
-    met: Any = field(init=False)
+    converged: Any = field(init=False)
     """The time at which all lanes of a warp last synchronised: earlier accesses are ordered."""
     ticks: Any = field(init=False)
     """The number of operations of each asynchronous agent."""

@@ -245,7 +245,9 @@ class OrderingRecorder(Recorder):
         for each in deadlock.blocked:
             barrier, source_id = each.wait.subject, each.wait.site
             if isinstance(barrier, NamedBarrier) and isinstance(source_id, int):
-                yield BlockedNamedBarrier(each.task, barrier.name, barrier.missing(), self._at[source_id])
+                yield BlockedNamedBarrier(
+                    each.task, barrier.name, barrier.missing(), self._at[source_id]
+                )
 
     def _keep_timeline(self, replaces: bool) -> None:
         if self._timeline is not None and (replaces or self._log.timeline is None):
