@@ -184,7 +184,7 @@ def test_a_barrier_that_not_all_reach_is_a_deadlock() -> None:
     }"""
     found = fault(body)
     assert found.kind == "deadlock"
-    assert "32 of 128 threads came" in str(found)
+    assert "32 of 128 threads arrived" in str(found)
 
 
 # Barriers in shared memory.
