@@ -164,7 +164,7 @@ def test_an_allocation_without_a_size_is_named(show):
     assert code == 0
     assert "even 16384" in out
     assert "odd" not in out
-    assert "kernel.mlir:5:10: warning[TW5064]: this allocation is not counted: " in err
+    assert "kernel.mlir:5:10: warning[TW5064]: allocation not counted: " in err
     assert "TMEM allocations must be at least 2D, got rank 1" in err
 
 

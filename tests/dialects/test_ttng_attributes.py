@@ -134,7 +134,7 @@ def test_a_missing_key_is_named() -> None:
 
 
 def test_both_ways_to_split_are_too_many() -> None:
-    with pytest.raises(ParseError, match="another way to say CGALayout"):
+    with pytest.raises(ParseError, match="cannot be combined with CGALayout"):
         attribute(f"{SCALES}<CTASplitM = 2, CGALayout = [[1, 0]]>")
 
 

@@ -185,7 +185,7 @@ def test_capacity():
     found = only(Case(replace(BACKING, capacity=31, unit_word="columns"), (A,)))
     assert (found.fault, found.text, found.low, found.high) == (
         PlacementViolation.OVER_CAPACITY,
-        "'r' takes 32 columns, there are 31",
+        "'r' needs 32 columns, 31 available",
         31,
         32,
     )
@@ -198,10 +198,10 @@ def test_capacity():
         (Case(BACKING, (Claim("a", ()),)), "'a' does not list its indices from 0"),
         (Case(BACKING, (Claim("a", (Span(1, 0, 4),)),)), "'a' does not list its indices from 0"),
         (Case(BACKING, (Claim("a", (Span(0, 4, 0),)),)), "'a'[0] has length 0"),
-        (Case(BACKING, (A,), (distinct("a", "x"),)), "no such pair as 'a' and 'x'"),
-        (Case(BACKING, (A,), (distinct("a", "a"),)), "no such pair as 'a' and 'a'"),
+        (Case(BACKING, (A,), (distinct("a", "x"),)), "unknown pair 'a' and 'x'"),
+        (Case(BACKING, (A,), (distinct("a", "a"),)), "unknown pair 'a' and 'a'"),
         (Case(BACKING, (A, B), (shared(0, 1),)), "'a' and 'b' share by no index"),
-        (Case(BACKING, (A, B)), "nothing is promised about 'a' and 'b'"),
+        (Case(BACKING, (A, B)), "no relation is stated for 'a' and 'b'"),
         (Case(BACKING, (replace(A, alignment=0),)), "alignment, stride or count 0 is not positive"),
         (
             Case(BACKING, (replace(A, window=Window(0)),)),

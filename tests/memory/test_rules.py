@@ -54,7 +54,7 @@ TEXTS = [
         {"size": 1, "other": 2},
         "view changes the per-buffer size from 1 to 2; take the view after indexing",
     ),
-    ("E10", {}, "buffers with different storage-alias placements meet here"),
+    ("E10", {}, "buffers with different storage-alias placements join here"),
     ("E11", {}, "storage-alias buffer crosses a call; inline the callee first"),
     ("E12", {}, "unsupported use of a storage-alias buffer array"),
     ("E13", {"group_size": 2}, "group_size 2 is only meaningful on a shared group"),

@@ -191,7 +191,7 @@ def test_a_packed_array_is_as_aligned_as_its_unit():
     [
         (Memory.SMEM, 0, 8, 1, "'a' has 0 buffers of 8"),
         (Memory.SMEM, 1, 0, 1, "'a' has 1 buffers of 0"),
-        (Memory.SMEM, 1, 8, 3, "'a' asks for alignment 3"),
+        (Memory.SMEM, 1, 8, 3, "'a' has an invalid alignment: 3"),
         (Memory.TMEM, 1, 24, 1, "'a' is 24 columns wide, not a power of two"),
     ],
 )

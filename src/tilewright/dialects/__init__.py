@@ -1,8 +1,8 @@
-"""What IR can say: one module or package a dialect, loaded when its first op or type is met.
+"""The dialects: one module or package each, loaded when its first op or type is used.
 
 ``DIALECTS`` maps the name in the text to a function that imports the dialect; ``make_context``
 registers them all and loads none, except ``builtin``. A name without an entry, or an entry whose
-module is not part of this installation, is an unknown operation at its place in the text, not an
+module is not part of this installation, is an unknown operation at its position in the text, not an
 import error.
 """
 
@@ -63,7 +63,7 @@ DIALECTS: Mapping[str, Callable[[], Dialect]] = {
 
 
 def make_context(*, allow_unregistered: bool = False) -> Context:
-    """A context that knows every dialect and has loaded only ``builtin``."""
+    """A context with every dialect registered and only ``builtin`` loaded."""
     from xdsl.context import Context
 
     context = Context(allow_unregistered=allow_unregistered)

@@ -186,7 +186,7 @@ class SwitchOp(IRDLOperation):
         default: tuple[Block, Sequence[Operand]],
         cases: Sequence[tuple[int, Block, Sequence[Operand]]] = (),
     ) -> None:
-        """A case is a value, the block to jump to, and what to hand over."""
+        """A case is a value, the block to jump to, and the operands to forward."""
         flag = value_of(flag)
         fallback = [value_of(argument) for argument in default[1]]
         passed = [[value_of(argument) for argument in case[2]] for case in cases]

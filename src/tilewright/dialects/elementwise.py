@@ -6,7 +6,7 @@ are its checks. A type is *like* a scalar when it is that scalar or a vector or 
     FLOAT_LIKE      f32     vector<4xf32>     tensor<128x64xf32, #blocked>
     BOOL_LIKE       i1      vector<4xi1>      tensor<128x64xi1, #blocked>
 
-The constraints, traits and base classes here carry MLIR's words, since tests compare messages.
+The constraints, traits and base classes here have MLIR's messages, since tests compare them.
 Types within one module are shared objects, so every check tries identity before equality.
 """
 
@@ -188,5 +188,5 @@ LIKE_RESULT = TypeRule("operands have the type of the result", lambda types: typ
 
 
 def value_of(operand: Operand) -> SSAValue:
-    """The value behind `operand`."""
+    """The value of `operand`."""
     return operand if isinstance(operand, SSAValue) else SSAValue.get(operand)

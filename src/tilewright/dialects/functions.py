@@ -1,12 +1,12 @@
 """What functions of all dialects share: their text, and what a signature has to obey.
 
 A function's text is MLIR's: a visibility, a symbol, arguments with their attributes and locations,
-results with theirs, further attributes, and a body unless it is declared only::
+results with the same, further attributes, and a body unless it is declared only::
 
     tt.func public @kernel(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}) attributes {...} {
 
 A function without a visibility is public. A declaration has no body and so cannot be. A dialect
-derives its op from ``FunctionOp`` and says its name and its traits.
+derives its op from ``FunctionOp`` and defines its name and its traits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DICTIONARIES_ATTR = Satisfies("Array of dictionary attributes", _is_dictionary_a
 
 
 def _signature_of(op: Operation) -> FunctionType | None:
-    """The type of a function. A broken one, complained about elsewhere, may have none."""
+    """The type of a function. An invalid one, reported elsewhere, may have none."""
     type = op.properties.get("function_type")
     return type if isinstance(type, FunctionType) else None
 
@@ -240,7 +240,7 @@ class _Signature:
             self.arguments.append(argument)
             self.inputs.append(argument.type)
             self.input_attributes.append(parser.parse_optional_attr_dict())
-            # A dictionary stands between the type and the location.
+            # A dictionary is between the type and the location.
             argument.location = parser.parse_optional_location() or argument.location
             return
         self.inputs.append(parser.parse_type())

@@ -2,7 +2,7 @@
 
 Triton resolves them before any TTGIR pass runs, so they appear only in the text a front end built.
 ``#gluon.auto_encoding`` is a layout still to be inferred, ``#gluon.coalesced_encoding`` one to be
-chosen for coalesced access; ``gluon.set_auto_layout`` fixes the first to a layout the author names.
+chosen for coalesced access; ``gluon.set_auto_layout`` fixes the first to a user-specified layout.
 """
 
 from __future__ import annotations

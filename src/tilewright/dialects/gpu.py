@@ -1,8 +1,8 @@
-"""The ``gpu`` dialect, as far as tile kernels meet it: who am I, how many are we, wait for all.
+"""The ``gpu`` dialect, as far as tile kernels use it: ids, extents, barriers.
 
-Older Triton prints ``gpu.barrier`` between the uses of a buffer; code at thread level asks for
-``gpu.thread_id`` and its relatives. All of these are ``index`` numbers that never change during a
-run, so asking is free of effects. Kernels, launches and memory of this dialect are left out.
+Older Triton prints ``gpu.barrier`` between the uses of a buffer; code at thread level reads
+``gpu.thread_id`` and its relatives. All of these are ``index`` values that never change during a
+run, so reading them has no effects. Kernels, launches and memory of this dialect are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Dimension(StrEnum):
 
 @unique
 class AddressSpace(StrEnum):
-    """Who sees a piece of memory."""
+    """Visibility of a memory region."""
 
     GLOBAL = "global"
     WORKGROUP = "workgroup"
@@ -57,7 +57,7 @@ class AddressSpace(StrEnum):
 
 @unique
 class BarrierScope(StrEnum):
-    """Who waits at a barrier."""
+    """Threads that a barrier synchronises."""
 
     WORKGROUP = "workgroup"
     SUBGROUP = "subgroup"
@@ -142,7 +142,7 @@ class DimensionOp(AsmOp):
 
     dimension = prop_def(DimensionAttr)
     upper_bound = opt_prop_def(IntegerAttr)
-    """The answer is known to be smaller (a position) or not larger (an extent)."""
+    """The result is known to be smaller (a position) or not larger (an extent)."""
     result = result_def(INDEX)
 
     traits = traits_def(Pure())

@@ -284,7 +284,7 @@ class LoopAnnotationAttr(LoopOptions):
 
 
 def _followups(*names: str) -> dict[str, Field]:
-    """Annotations for the loops that a transformation leaves behind."""
+    """Annotations for the loops that result from a transformation."""
     return {f"followup{name}": LoopAnnotationAttr for name in (*names, "All")}
 
 
@@ -342,7 +342,7 @@ LOOP_FIELDS.update(
 
 
 def _parse_bundles(parser: IRParser, state: ParseState) -> bool:
-    """``["tag"(%a, %b : i32, i32), ...]``: facts about values, each with a name."""
+    """``["tag"(%a, %b : i32, i32), ...]``: properties of values, each with a name."""
     state.operands["bundle_operands"], state.types["bundle_operands"] = [], ()
     state.properties["op_bundle_sizes"] = DenseArrayBase.from_list(i32, [])
     if parser.next_text != "[":
@@ -393,7 +393,7 @@ def _print_bundles(printer: IRPrinter, op: AssumeOp) -> None:
 
 @irdl_op_definition
 class AssumeOp(AsmOp):
-    """Tells later stages that its operand is true, and more facts in operand bundles."""
+    """Asserts to later stages that its operand is true, and properties in operand bundles."""
 
     name = "llvm.intr.assume"
     condition = operand_def(i1)
@@ -452,7 +452,7 @@ class AssumeOp(AsmOp):
 
 @irdl_op_definition
 class UndefOp(AsmOp):
-    """A value of any bits, the start of a struct that is filled piece by piece."""
+    """A value of any bits, the start of a struct that is filled field by field."""
 
     name = "llvm.mlir.undef"
     result = result_def(LLVM_TYPE)

@@ -1,11 +1,11 @@
-"""The ``memref`` dialect, as far as tile kernels meet it: elements and extents of buffers.
+"""The ``memref`` dialect, as far as tile kernels use it: elements and extents of buffers.
 
     %v = memref.load %A[%i, %j] : memref<64x64xf16, #tile.space<global>>
     memref.store %v, %A[%i, %j] : memref<64x64xf16, #tile.space<global>>
     %m = memref.dim %A, %c0 : memref<?x64xf16, #tile.space<global>>
 
-These are ours: xDSL's raise a plain ``Exception`` for a wrong number of indices, say nothing about
-which buffer they touch, and have no text for ``memref.cast``. The other ops are xDSL's.
+These are ours: xDSL's raise a plain ``Exception`` for a wrong number of indices, do not name
+the buffer they access, and have no text for ``memref.cast``. The other ops are xDSL's.
 """
 
 # pyright: reportIncompatibleMethodOverride=false

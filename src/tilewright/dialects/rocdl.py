@@ -1,8 +1,8 @@
 """``rocdl``: single instructions of AMD GPUs, the few that occur above code generation.
 
-They steer the scheduler of the hardware or of the compiler behind us. The mask of a scheduling
-barrier says which kinds of instructions may pass it; Triton 3.9 spells it in words, releases before
-as a number.
+They control the scheduler of the hardware or of the downstream compiler. The mask of a scheduling
+barrier selects the kinds of instructions that may pass it; Triton 3.9 writes it as keywords,
+releases before as a number.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def mask_words(mask: int) -> str:
 
 @dataclass(frozen=True)
 class _Mask(AttributeSyntax):
-    """A mask in words or as a number."""
+    """A mask as keywords or as a number."""
 
     @override
     def parse(self, parser: IRParser) -> Attribute:
@@ -94,7 +94,7 @@ class SchedBarrierOp(AsmOp):
 
 @irdl_op_definition
 class SchedGroupBarrierOp(AsmOp):
-    """Asks for `size` instructions of the kinds in the mask to be scheduled together here."""
+    """Requests `size` instructions of the kinds in the mask to be scheduled together here."""
 
     name = "rocdl.sched.group.barrier"
     mask = i32_prop()
@@ -134,7 +134,7 @@ class SSetPrioOp(AsmOp):
 
 @irdl_op_definition
 class BarrierOp(AsmOp):
-    """All waves of the workgroup meet here, with their memory accesses done."""
+    """Barrier across all waves of the workgroup, with their memory accesses done."""
 
     name = "rocdl.barrier"
 
@@ -143,7 +143,7 @@ class BarrierOp(AsmOp):
 
 @irdl_op_definition
 class SBarrierOp(AsmOp):
-    """All waves of the workgroup meet here; no memory fence."""
+    """Barrier across all waves of the workgroup; no memory fence."""
 
     name = "rocdl.s.barrier"
 
@@ -163,7 +163,7 @@ class SWaitcntOp(AsmOp):
 
 @irdl_op_definition
 class IglpOptOp(AsmOp):
-    """Asks for one of the compiler's own schedules for this block."""
+    """Selects one of the compiler's own schedules for this block."""
 
     name = "rocdl.iglp.opt"
     variant = i32_prop()

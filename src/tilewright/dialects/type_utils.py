@@ -1,4 +1,4 @@
-"""Questions about types that every dialect asks: element, shape, encoding, pointee, width.
+"""Queries about types that every dialect needs: element, shape, encoding, pointee, width.
 
 A *value type* is a scalar (``f32``, ``i1``, ``!tt.ptr<f16>``) or a tensor of scalars, with or
 without an encoding. The functions here treat both alike: a scalar is its own element type, has
@@ -8,7 +8,7 @@ shape ``()`` and no encoding. Types derived from a type keep its shape and encod
                                          i1_like           tensor<128xi1, #blocked>
 
 Types are immutable and, in parsed text, shared. Derived types are therefore remembered by the
-identity of their origin: asking twice costs one lookup and returns the same object, which also
+identity of their origin: a second query costs one lookup and returns the same object, which also
 makes the comparisons of the verifier cheap.
 """
 
@@ -52,7 +52,7 @@ class PointerLike(ABC):
 
 
 def _by_identity(function: Callable[[Attribute], Attribute]) -> Callable[[Attribute], Attribute]:
-    """Remember results by the identity of the argument, which is kept alive for that."""
+    """Memoise results by the identity of the argument, which stays alive for that."""
     memo: dict[int, tuple[Attribute, Attribute]] = {}
 
     @wraps(function)
@@ -129,7 +129,7 @@ def with_shape(
 ) -> AnyTensor:
     """A tensor of `shape` with the element type of `type`.
 
-    An encoding describes one shape, so it is not carried over: say which one holds now.
+    An encoding describes one shape, so it is not carried over: pass the one that holds now.
     """
     return tensor_of(element_type_of(type), shape, encoding)
 

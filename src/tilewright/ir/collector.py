@@ -2,7 +2,7 @@
 
 A module of IR is one large cycle: ops know their operands, values their uses. While passes run it
 all stays alive, and each look at it for garbage, of which the collector has dozens to a kernel, is
-for nothing. What a compile leaves behind is found by the first look after it.
+useless. Garbage of a compile is found by the first collection after it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from contextlib import contextmanager
 def collector_paused() -> Generator[None]:
     """No search for cycles inside; nothing happens where it is switched off already.
 
-    Who switches it off switches it on again, and nobody else touches it: so it is on when all of
-    several threads are done.
+    The caller that switches it off switches it on again, and no other code changes it: so it is on
+    when all of several threads are done.
     """
     if not gc.isenabled():
         yield

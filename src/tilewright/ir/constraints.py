@@ -1,8 +1,8 @@
-"""Type constraints that know their words.
+"""Type constraints with MLIR's descriptions.
 
 MLIR reports a wrong operand as ``operand #0 must be ranked tensor of floating-point values, but
-got 'i32'``. The words in the middle belong to the constraint, so a constraint here is a predicate
-and its description; ``ir.verify`` makes the sentence. A predicate is also an order of magnitude
+got 'i32'``. The description in the middle belongs to the constraint, so a constraint here is a
+predicate and its description; ``ir.verify`` makes the sentence. It is an order of magnitude
 cheaper to check than a tree of xDSL constraint objects.
 """
 

@@ -1,7 +1,7 @@
 """A sparse forward dataflow solver: one lattice state per SSA value.
 
 A client supplies a ``Lattice`` (how states join) and an ``Analysis`` (what ops do to states). The
-solver carries states along every way a value can take, and knows ops only by their traits
+solver propagates states along every path of a value, and identifies ops only by their traits
 (``ir.interfaces``)::
 
     operands ──visit──▶ results                  ordinary ops
@@ -10,14 +10,14 @@ solver carries states along every way a value can take, and knows ops only by th
     return operands ──join──▶ call results
 
 A value has no state until something reaches it; an op is visited when its block can run and all its
-operands have one. Code that never runs therefore keeps ``bottom``, and an analysis that knows a
+operands have one. Code that never runs therefore keeps ``bottom``, and an analysis that evaluates a
 branch condition cuts off the other side by ``feasible``.
 
 States only grow, because each new state is joined with the old. Where a value can flow into
-itself (the target of a backward edge) ``widen`` is asked from the ``widen_after``-th change on, and
+itself (the target of a backward edge) ``widen`` is used from the ``widen_after``-th change on, and
 a value that has changed ``give_up_after`` times becomes ``top`` for good. So every run ends,
 whatever the lattice. The order of work is the textual order of ops: runs repeat exactly, and an
-inner loop settles before what follows it is looked at.
+inner loop converges before what follows it is visited.
 
 Parity of integers, for example::
 
@@ -95,7 +95,7 @@ class Analysis(ABC, Generic[S]):
     def visit(self, op: Operation, states: Sequence[S]) -> Sequence[S] | None:
         """The states of the results, given those of the operands; ``None`` if nothing is known.
 
-        Not asked of structured ops whose results are forwarded, nor of calls to known functions.
+        Not called for structured ops whose results are forwarded, nor for calls to known functions.
         """
 
     def entry(self, argument: BlockArgument) -> S:
@@ -161,7 +161,7 @@ class _Kind:
 
 
 class _CallGraph:
-    """Who calls whom inside ``root``."""
+    """The call graph inside ``root``."""
 
     def __init__(self, root: Operation, calls: Iterable[tuple[Operation, CallLike]]):
         symbols = SymbolTables()
@@ -339,7 +339,7 @@ class _Solver(Generic[S]):
             self._update(result, state)
 
     def _enter_regions(self, op: Operation, states: Sequence[S]) -> None:
-        """Regions of an op that says nothing about them: they may run, with any arguments."""
+        """Regions of an op without a region interface: they may run, with any arguments."""
         for region in op.regions:
             block = region.first_block
             self._reach(block)
@@ -389,7 +389,7 @@ class _Solver(Generic[S]):
                     self._compute(op)
 
     def _compute(self, op: Operation) -> None:
-        """Bring the inputs up to date that ``op`` makes itself."""
+        """Update the inputs that ``op`` computes itself."""
         states = self._states_of(op.operands)
         inputs = self._computed.get(op)
         if states is None or not inputs:

@@ -4,13 +4,13 @@ A block ``a`` dominates a block ``b`` when every path from the region's entry to
 ``a``. A value dominates an op when its definition is certain to have run before the op does::
 
     value defined in block d, used by op u:
-        climb from u to the op u' that stands in d's region (u' may be u itself)
-        block(u') is d   ->  the definition stands in front of u'
+        climb from u to the op u' that is in d's region (u' may be u itself)
+        block(u') is d   ->  the definition precedes u'
         otherwise        ->  d dominates block(u')
 
 Blocks that the entry cannot reach never run, so anything dominates them and they dominate nothing
 but themselves; this is MLIR's rule too. The tree is found by the iterative algorithm of Cooper,
-Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), and answers in constant time by
+Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), and queried in constant time by
 numbering it in depth-first order.
 """
 
@@ -58,7 +58,7 @@ class DominatorTree:
 
 
 class Dominance:
-    """Dominance of values over ops, with one tree per region made when first asked for."""
+    """Dominance of values over ops, with one tree per region, computed on first use."""
 
     def __init__(self) -> None:
         self._trees: dict[Region, DominatorTree] = {}

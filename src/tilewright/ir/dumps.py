@@ -1,8 +1,8 @@
 """Looking inside a pipeline: the module before and after every pass, on a stream or in files.
 
-A dump folder holds ``00-input.mlir``, ``01-canonicalize.mlir``, … and, if a pass fails, what it
-left behind as ``NN-failed.mlir``. Files of an earlier run are removed first, so that the folder
-never mixes two runs. Input that is split gets a folder ``chunk-001`` per part, counted from 1.
+A dump directory holds ``00-input.mlir``, ``01-canonicalize.mlir``, … and, if a pass fails, the
+module after it as ``NN-failed.mlir``. Files of an earlier run are removed first, so that it never
+mixes two runs. Input that is split gets a directory ``chunk-001`` per part, counted from 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Dumps:
             self._directory = self._directory / f"chunk-{chunk + 1:03d}"
 
     def begin(self) -> None:
-        """Make the folder ready and keep the input."""
+        """Prepare the directory and dump the input."""
         if self._directory is None:
             return
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ class Dumps:
         self._write(number, name)
 
     def failed(self) -> None:
-        """Show what a pass that reported an error, or a check after it, left behind."""
+        """Show the module after a pass that reported an error, or failed verification."""
         if self._options.print_after_all or self._options.print_after_failure:
             self._show("After Failure")
         self._write(self._number + 1, "failed")

@@ -2,7 +2,7 @@
 
 Effects are xDSL's ``MemoryEffect`` traits; an op without one may do anything. The functions here
 differ from ``xdsl.traits.get_effects`` in that they need no recursion for ``RecursiveMemoryEffect``
-and stop at the first effect that settles the question.
+and stop at the first effect that decides the query.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tilewright.ir.traversal import children_backwards
 
 
 def iter_effects(op: Operation) -> Iterator[EffectInstance | None]:
-    """The effects of ``op`` and of what it contains where it says so; ``None`` is unknown."""
+    """The effects of ``op`` and, if its effects are recursive, of its body; ``None``: unknown."""
     pending = [iter((op,))]
     while pending:
         current = next(pending[-1], None)
@@ -50,9 +50,9 @@ def _memory_effects(cls: type[Operation]) -> tuple[MemoryEffect, ...]:
 
 
 def is_removable(op: Operation) -> bool:
-    """Whether nothing is lost with ``op`` once nobody uses its results.
+    """Whether nothing is lost with ``op`` once its results are unused.
 
-    Reading is not observable, nor is allocating what ``op`` itself hands out.
+    Reading is not observable, nor is allocating what ``op`` itself returns.
     """
     if never_removable(type(op)):
         return False
@@ -60,7 +60,7 @@ def is_removable(op: Operation) -> bool:
 
 
 def is_dead(op: Operation) -> bool:
-    """Whether ``op`` can be erased now: nobody uses it and it leaves no trace."""
+    """Whether ``op`` can be erased now: it is unused and has no effect."""
     return not any(result.first_use for result in op.results) and is_removable(op)
 
 

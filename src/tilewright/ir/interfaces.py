@@ -1,4 +1,4 @@
-"""How an op tells the IR machinery where control and data go next.
+"""How an op describes control and data flow to the IR machinery.
 
 The dataflow solver, the verifier and the canonicaliser know no dialect by name. They read the
 traits below, which a dialect attaches to its ops:
@@ -6,10 +6,10 @@ traits below, which a dialect attaches to its ops:
 * ``RegionBranch``  structured ops (``scf.for``, ``tt.reduce``, ``ttg.warp_specialize`` ...)
 * ``BranchLike``    terminators that jump to blocks (``cf.br``, ``cf.cond_br`` ...)
 * ``CallLike``      calls; the function side is xDSL's own ``CallableOpInterface``
-* ``Foldable``      ops that can say what they compute when some operands are constant
-* ``GraphRegions``  ops whose regions have no order (the module is one without saying so)
+* ``Foldable``      ops that can compute their results when some operands are constant
+* ``GraphRegions``  ops whose regions have no order (the module is one implicitly)
 
-Control flow is a set of ``Edge`` values. An edge says who hands control over, who receives it, and
+Control flow is a set of ``Edge`` values. An edge has the source and the target of control, and
 which values travel into which block arguments or results. ``scf.for``, for example::
 
     entry ──(init)──▶ body        entry ──(init)──▶ results
@@ -31,7 +31,7 @@ from xdsl.traits import CallableOpInterface, ConstantLike, HasFolder, OpTrait, R
 Point: TypeAlias = Operation | Region
 """Where control stands relative to a structured op.
 
-As a source, the op means "in front of it, entering"; as a target, "behind it, results defined".
+As a source, the op means "before it, entering"; as a target, "after it, results defined".
 A region means the ends of its blocks as a source and its entry block as a target.
 """
 
@@ -44,7 +44,7 @@ class Edge:
     """One way that control may take, and the values it takes along.
 
     ``operands[i]`` becomes ``inputs[i]``. An input that no value is forwarded to (an induction
-    variable, the arguments of a combine region, the results of a reduction) stands in ``unknown``.
+    variable, the arguments of a combine region, the results of a reduction) is in ``unknown``.
     """
 
     source: Operation
@@ -107,13 +107,13 @@ class CallLike(OpTrait, ABC):
 
 
 class GraphRegions(OpTrait):
-    """The ops of this op's regions may stand in any order: a use may precede its definition."""
+    """The ops of this op's regions may be in any order: a use may precede its definition."""
 
 
 class Foldable(OpTrait, ABC):
     """An op that may be replaced by existing values or constants.
 
-    ``fold`` looks and never touches: it must not change the IR. An op that is ``ConstantLike``
+    ``fold`` is read-only: it must not change the IR. An op that is ``ConstantLike``
     folds to its own value.
     """
 
@@ -124,7 +124,7 @@ class Foldable(OpTrait, ABC):
 
 @dataclass(frozen=True)
 class FoldBy(Foldable):
-    """``Foldable`` through a plain function, so that fold rules can stand in a table."""
+    """``Foldable`` through a plain function, so that fold rules can be in a table."""
 
     function: Callable[[Operation, Sequence[Attribute | None]], Folded]
 
@@ -181,7 +181,7 @@ def returns(op: Operation) -> list[Operation]:
 
 
 def constant_value(value: SSAValue) -> Attribute | None:
-    """The attribute behind ``value`` if a ``ConstantLike`` op defines it."""
+    """The attribute of ``value`` if a ``ConstantLike`` op defines it."""
     op = value.owner
     if not isinstance(op, Operation) or op.get_trait(ConstantLike) is None:
         return None

@@ -1,4 +1,4 @@
-"""Checks one op against its definition, in MLIR's words and at a fraction of xDSL's cost.
+"""Checks one op against its definition, with MLIR's messages and at a fraction of xDSL's cost.
 
 What an op class declares (operands, results, properties, regions, traits, type rules) is turned
 into a list of checks once per class. A type that was accepted before is not examined again:
@@ -97,7 +97,7 @@ def element_constraint(definition: Any) -> AttrConstraint | None:
 
 
 def describe(constraint: AttrConstraint) -> str:
-    """A constraint in words."""
+    """The description of a constraint."""
     if isinstance(constraint, Satisfies):
         return constraint.description
     if isinstance(constraint, EqAttrConstraint):

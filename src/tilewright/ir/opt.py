@@ -1,6 +1,6 @@
 """The opt driver: text in, passes, text out, with the manners of ``mlir-opt``.
 
-It knows neither dialects nor passes; the command line hands both in. One run:
+It has neither dialects nor passes of its own; the command line passes both in. One run:
 
     split into chunks → parse → verify → (pass → verify → dump)* → print
 
@@ -72,7 +72,7 @@ class Chunk:
 
 @dataclass
 class Outcome:
-    """What a run leaves behind."""
+    """The result of a run."""
 
     exit_code: int = 0
     text: str = ""
@@ -132,7 +132,7 @@ class OptDriver:
         try:
             return self._process(chunk, name, engine)
         except OSError:
-            raise  # the caller knows which file it was
+            raise  # the caller has the file name
         except Exception as error:
             position = SourcePosition(name, chunk.line_offset + 1, 1)
             what = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -251,7 +251,7 @@ class _Timer:
 
 
 class _Watched(Pass):
-    """A pass with a stop-watch, whose start is announced."""
+    """A pass with a stop-watch, whose start is reported."""
 
     def __init__(self, inner: Pass, seconds: dict[str, float], dumps: Dumps) -> None:
         self._inner = inner

@@ -1,6 +1,6 @@
 """Passes: what one is, how options are written, how several run in order.
 
-A pass is a frozen dataclass. Its fields are its options, spelled with dashes on the command
+A pass is a frozen dataclass. Its fields are its options, written with dashes on the command
 line; its ``name`` is its file name with dashes. It changes the module in place and reports to
 the engine; an error ends the pipeline::
 
@@ -55,7 +55,7 @@ PassRegistry: TypeAlias = Mapping[str, Callable[[], PassClass]]
 
 
 class PipelineError(ValueError):
-    """A pipeline that cannot be built: the text says what is wrong with it."""
+    """A pipeline that cannot be built, and why."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _PipelineReader:
         return not self._text[self._at :].strip()
 
     def fail(self, message: str) -> NoReturn:
-        """Show the pipeline with a caret under the place."""
+        """Show the pipeline with a caret under the position."""
         rest = self._text[self._at :]
         column = self._at + len(rest) - len(rest.lstrip())
         raise PipelineError(f"{message} in pass pipeline\n  {self._text}\n  {' ' * column}^")
@@ -167,7 +167,7 @@ def build_pass(spec: PassSpec, registry: PassRegistry) -> Pass:
 
 
 def warn_of_old_name(old: str, new: str) -> None:
-    """Say that `old` still works, and what it is called now."""
+    """Warn that `old` is deprecated, and name its replacement."""
     warnings.warn(f"{old} is deprecated: use {new}", FutureWarning, stacklevel=3)
 
 
@@ -208,7 +208,7 @@ def _type_name(hint: Any) -> str:
         return _type_name(next(a for a in get_args(hint) if a is not type(None)))
     if hint in _TYPE_NAMES:
         return _TYPE_NAMES[hint]
-    return "|".join(str(member.value) for member in hint)  # an Enum; _convert knows no others
+    return "|".join(str(member.value) for member in hint)  # an Enum; _convert has no others
 
 
 def _option_text(value: Any) -> str:

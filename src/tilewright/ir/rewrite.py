@@ -1,14 +1,14 @@
 """Changing IR without losing where it came from.
 
 xDSL's rewriter gives replacement ops ``loc(unknown)``, so line information decays pass by pass.
-Every change here goes through ``Rewriter``, which keeps two promises:
+Every change here goes through ``Rewriter``, which guarantees:
 
 * a new op without a location takes the location of the op it replaces or is inserted for; so do
   the ops and block arguments inside its regions;
 * a value that replaces another takes over its name if it has none.
 
 Patterns are small classes or functions, named by the ops they start from. ``apply_patterns`` tries
-them until none applies, folds ops on the way and drops dead ones::
+them until none applies, folds ops and drops dead ones::
 
     @pattern(AddOp)
     def double(op: AddOp, rewriter: Rewriter) -> None:
@@ -58,12 +58,12 @@ class Rewriter:
     def __init__(self, listener: RewriteListener | None = None):
         self._listener = RewriteListener() if listener is None else listener
         self.changed = False
-        """Whether anything was changed; whoever reads it may reset it."""
+        """Whether anything was changed; callers may reset it."""
 
     # Inserting.
 
     def insert(self, new_ops: NewOps, at: InsertPoint, origin: Operation | None = None) -> None:
-        """Put ops at a point; without ``origin`` they take the location of the op behind it."""
+        """Put ops at a point; without ``origin`` they take the location of the op after it."""
         origin = origin or at.insert_before or at.block.last_op or at.block.parent_op()
         ops = _as_list(new_ops)
         for op in ops:
@@ -80,13 +80,13 @@ class Rewriter:
     def insert_before(
         self, anchor: Operation, new_ops: NewOps, origin: Operation | None = None
     ) -> None:
-        """Put ops in front of ``anchor``, on behalf of ``origin`` (by default ``anchor``)."""
+        """Put ops before ``anchor``, on behalf of ``origin`` (by default ``anchor``)."""
         self.insert(new_ops, InsertPoint.before(anchor), origin or anchor)
 
     def insert_after(
         self, anchor: Operation, new_ops: NewOps, origin: Operation | None = None
     ) -> None:
-        """Put ops behind ``anchor``, on behalf of ``origin`` (by default ``anchor``)."""
+        """Put ops after ``anchor``, on behalf of ``origin`` (by default ``anchor``)."""
         self.insert(new_ops, InsertPoint.after(anchor), origin or anchor)
 
     # Replacing and erasing.
@@ -94,7 +94,7 @@ class Rewriter:
     def replace_op(
         self, op: Operation, new_ops: NewOps, results: Sequence[SSAValue] | None = None
     ) -> None:
-        """Put ``new_ops`` in the place of ``op``; its users get ``results`` instead.
+        """Replace ``op`` by ``new_ops``; its users get ``results`` instead.
 
         By default these are the results of the last new op.
         """
@@ -116,7 +116,7 @@ class Rewriter:
             return
         users = [use.operation for use in old.uses]
         old.replace_all_uses_with(new)  # takes the name along
-        if not new.name_hint:  # of `_0` xDSL keeps "", and refuses it at the next turn
+        if not new.name_hint:  # of `_0` xDSL keeps "", and rejects it the next time
             new.name_hint = None
         for user in users:
             self.modified(user)
@@ -144,7 +144,7 @@ class Rewriter:
     # Moving.
 
     def move(self, op: Operation, to: InsertPoint) -> None:
-        """Take ``op`` to another place."""
+        """Move ``op`` to another insertion point."""
         if to.insert_before is op:
             return
         op.detach()
@@ -172,7 +172,7 @@ class Rewriter:
     def replace_with_block(
         self, op: Operation, block: Block, arguments: Sequence[SSAValue] = ()
     ) -> None:
-        """Let the ops of ``block`` stand in for ``op``; its terminator's operands are the results.
+        """Replace ``op`` by the ops of ``block``; its terminator's operands are the results.
 
         This is what folding a loop that runs once, or a branch that is always taken, comes to.
         """
@@ -187,7 +187,7 @@ class Rewriter:
     # In place.
 
     def modified(self, op: Operation) -> None:
-        """Say that ``op`` was changed in place (attributes, operands, regions)."""
+        """Note that ``op`` was changed in place (attributes, operands, regions)."""
         self.changed = True
         self._listener.modified(op)
 
@@ -234,7 +234,7 @@ AnyPattern: TypeAlias = RewritePattern[Any]
 
 
 class FunctionPattern(RewritePattern[OpT]):
-    """A pattern made of a plain function; see ``pattern``."""
+    """A pattern from a plain function; see ``pattern``."""
 
     def __init__(
         self,
@@ -412,7 +412,7 @@ class _GreedyDriver(RewriteListener):
             )
         return plan
 
-    # The worklist, kept up to date by the rewriter.
+    # The worklist, updated by the rewriter.
 
     def _push(self, op: Operation) -> None:
         key = id(op)

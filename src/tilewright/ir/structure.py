@@ -1,8 +1,8 @@
 """Structural rules that hold for every dialect, one function each.
 
 xDSL checks an op by itself. The rules here look at how ops stand together: terminators, parents,
-what travels along branches, who is called. They know ops only through traits: ``kind_of`` collects
-for an op class the rules that its traits ask for, so that an ordinary op costs one lookup.
+values on branches, callees. They identify ops only through traits: ``kind_of`` collects
+for an op class the rules of its traits, so that an ordinary op costs one lookup.
 
 Rules come in two groups. ``before`` rules must hold or the op's own verifier would trip over the
 same fault with a worse message; ``after`` rules read the op through its traits and so need an op
@@ -86,7 +86,7 @@ def kind_of(cls: type[Operation]) -> OpKind:
 
 
 def op_name(op: Operation) -> str:
-    """The name of an op as its text spells it, also when the op is not registered."""
+    """The name of an op as in its text, also when the op is not registered."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 

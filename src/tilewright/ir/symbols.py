@@ -1,8 +1,8 @@
 """Finding ops by symbol.
 
-xDSL's ``SymbolTable.lookup_symbol`` reads the whole table for every question. A verifier or solver
-asks once per call, so the tables here are read once and kept; whoever adds or removes symbols makes
-a new ``SymbolTables``.
+xDSL's ``SymbolTable.lookup_symbol`` reads the whole table for every lookup. A verifier or solver
+looks up once per call, so the tables here are read once and cached; code that adds or removes
+symbols makes a new ``SymbolTables``.
 """
 
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
@@ -43,7 +43,7 @@ class SymbolTables:
 
 
 def symbol_name(op: Operation) -> str | None:
-    """The name under which ``op`` stands in its table."""
+    """The name of ``op`` in its table."""
     name = op.get_attr_or_prop("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 

@@ -14,7 +14,7 @@ def walk(root: Operation) -> Iterator[Operation]:
     """``root`` and everything inside it, an op before its regions, in textual order.
 
     The ops of a region are listed when their parent is left, so the op just received may be
-    changed freely; an op that is erased before its turn is still delivered.
+    changed freely; an op that is erased before it is reached is still delivered.
     """
     stack = [root]
     while stack:
@@ -37,7 +37,7 @@ def children(op: Operation) -> list[Operation]:
 
 
 def children_backwards(op: Operation) -> Iterator[Operation]:
-    """The ops directly inside ``op``, the last one first; none is looked for before its turn."""
+    """The ops directly inside ``op``, the last one first, lazily."""
     for region in reversed(op.regions):
         for block in reversed(list(region.blocks)):
             child = block.last_op

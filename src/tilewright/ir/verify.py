@@ -4,13 +4,13 @@ xDSL's ``Operation.verify`` stops at the first bad op, prints the module into th
 does not look at dominance. ``verify`` here walks the IR once and reports to a diagnostic engine::
 
     for each op:   operands dominate it          (set of visible values, see below)
-                   structural rules in front     (ir.structure)
+                   structural rules before       (ir.structure)
                    its own verifier              (verify_operation, replaceable)
-                   structural rules behind
+                   structural rules after
 
-Visible values are kept in one set per isolated op: a block adds its arguments and, op by op, the
+Visible values are in one set per isolated op: a block adds its arguments and, op by op, the
 results; leaving the block takes them out again. A value in the set dominates the op at hand, so
-the ordinary operand costs one lookup. Only a miss asks ``ir.dominance``: a use across blocks of a
+the ordinary operand costs one lookup. Only a miss uses ``ir.dominance``: a use across blocks of a
 CFG, or a fault. The stack of the walk is a list of generators, so nesting depth costs no recursion.
 """
 
@@ -57,9 +57,9 @@ class ErrorSink(Protocol):
 
 
 INVALID = "TW1033"
-"""IR that breaks a rule of its ops, as an author wrote it or as a kernel asks for it."""
+"""IR that violates a rule of its ops, in the input or as a kernel requests it."""
 BROKEN_BY_A_PASS = "TW9002"
-"""IR that did so only after a pass of this compiler: the author is not to blame."""
+"""IR that did so only after a pass of this compiler: an internal compiler error."""
 
 _XDSL_ISOLATION = "Operation using value defined out of its IsolatedFromAbove parent"
 
@@ -96,7 +96,7 @@ def verify(
     """Check ``root`` and all it contains; report every fault and return whether there was none.
 
     ``quote`` gives the text of an op to show in a note, or None where the excerpt shows it anyway.
-    ``code`` says who broke the rule.
+    ``code`` is the code of the diagnostics.
     """
     return _Verification(root, engine, verify_op, quote, code).run()
 
@@ -109,7 +109,7 @@ def _message_of(error: Exception) -> str:
 
 
 def _one_line(op: Operation, message: str) -> str:
-    """``message`` on one line and without the op's name, which some verifiers put in front."""
+    """``message`` on one line and without the op's name, which some verifiers prepend."""
     message = " ".join(line.strip() for line in message.splitlines())
     name = f"'{op_name(op)}' "
     return message.removeprefix(name).removeprefix("op ") if message.startswith(name) else message
@@ -196,7 +196,7 @@ class _Verification:
         for op in block.ops:
             self._reachable = reachable
             yield op
-            # Results become visible behind the op: its own regions must not use them.
+            # Results become visible after the op: its own regions must not use them.
             for result in op.results:
                 mine.append(id(result))
                 visible.add(id(result))
@@ -297,7 +297,7 @@ class _Verification:
             return False
         anchor = ancestor_in_region(op, region)
         if anchor is not None and anchor.parent is block and self._root.is_ancestor(region):
-            # The set is complete within one block, so the definition stands behind the use.
+            # The set is complete within one block, so the definition is after the use.
             return False
         return self._dominance.dominates(operand, op)
 
@@ -318,7 +318,7 @@ def _block_of(value: SSAValue) -> Block | None:
 
 
 def _where_defined(op: Operation, operand: SSAValue) -> tuple[Operation, str]:
-    """The note that tells where a value stands that does not dominate ``op``."""
+    """The note with the definition of a value that does not dominate ``op``."""
     owner, block = operand.owner, _block_of(operand)
     if isinstance(owner, Operation):
         relation = "in the same block" if block is op.parent else _relation(op, block)

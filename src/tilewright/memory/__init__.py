@@ -1,7 +1,7 @@
-"""Which bytes may share: reuse trees, placements, the proof that they are right, and advice.
+"""Which bytes may share: reuse trees, placements, their proof, and suggestions.
 
-This room knows bytes, not ops. A pass describes each allocation as a `Buffer`, each spec as a
-`StorageRegion` with its trees, and asks:
+This package works on bytes, not ops. A pass describes each allocation as a `Buffer`, each spec as a
+`StorageRegion` with its trees, and calls:
 
     result = plan_region(region, Options(capacity=target.capacity(region.memory)))
     result.findings          diagnostics, by rule and buffer or path

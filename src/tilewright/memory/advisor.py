@@ -1,13 +1,13 @@
 """Sharing that is not needed (docs/design/storage-alias.md#unneeded-sharing).
 
 With memory to spare, two buffers that share bytes only cost barriers. For each shared group, some
-of the parts that lie in it are moved out, either beside it (a distinct group) or into an allocation
+of its parts are moved out, either next to it (a distinct group) or into an allocation
 of their own, whichever takes less. A part is a child of the group or, where a child is a distinct
 group, one of its children: taking `p` out of ``shared(qk, distinct(p, alpha))`` leaves `alpha`
 where it is.
 
-Nothing is changed. Every piece of advice was planned again and given to the checker before it is
-offered, so the numbers it quotes are those the user will see.
+Nothing is changed. Every suggestion was planned again and given to the checker before it is
+offered, so the sizes it quotes are those the user will see.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_TRIALS = 512
 """How many combinations are planned for one region; a group of eight parts has 162."""
 
 _MAX_LEAVES_PLACED = 2_000
-"""Fewer combinations of larger trees: advice has to stay cheap."""
+"""Fewer combinations of larger trees: suggestions have to stay cheap."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def unsharings(
 ) -> tuple[Unsharing, ...]:
     """What need not share, over all regions of one memory: most storage first, then fewest parts.
 
-    Of several answers of which one contains the others, only the largest is given.
+    Of several results of which one contains the others, only the largest is given.
     """
     mine = [plan for plan in plans if plan.region.memory is memory]
     found = [
@@ -115,7 +115,7 @@ def unsharings(
 
 
 def _is_covered(advice: Unsharing, kept: Sequence[Unsharing]) -> bool:
-    """Whether the same was said already: as part of more, or from the other side."""
+    """Whether the same was suggested already: as part of more, or from the other side."""
     moved, peers = {*advice.moved}, {*advice.peers}
     return any(
         moved <= {*other.moved} or (moved == {*other.peers} and peers == {*other.moved})
@@ -169,7 +169,7 @@ def _subsets(tree: Tree) -> Iterator[tuple[Path, tuple[Path, ...]]]:
 
 
 def _parts(group: Group, path: Path) -> list[Path]:
-    """What can be taken out of a group: its children, and theirs through distinct groups."""
+    """What can be taken out of a group: its children, and children of distinct ones."""
     found: list[Path] = []
     for index, child in enumerate(group.children):
         below = (*path, index)
@@ -209,7 +209,7 @@ def _cheapest(
 
 
 def _beside(tree: Tree, group_path: Path, paths: Sequence[Path]) -> Iterator[Tree]:
-    """The tree with the parts behind or before the group they were in. Repetitions repeat both."""
+    """The tree with the parts after or before the group they were in. Repetitions repeat both."""
     group = node_at(tree, group_path)
     rest = _without(group, [path[len(group_path) :] for path in paths])
     assert isinstance(group, Group) and isinstance(rest, Group)

@@ -1,4 +1,4 @@
-"""The one allocation behind a region: how large, which shape, how aligned.
+"""The backing allocation of a region: size, shape, alignment.
 
 Rules: docs/design/storage-alias.md#backing-allocation.
 
@@ -7,7 +7,7 @@ Rules: docs/design/storage-alias.md#backing-allocation.
     smem   align_up(max over leaves of extent, 128); without a tree max count * unit
     tmem   rows x columns: what the shapes declare, and at least what the tree covers
 
-An explicit size only adds room behind the last buffer; it never stretches a stride.
+An explicit size only adds space after the last buffer; it never stretches a stride.
 
 Two numbers describe tensor memory. `Backing.extent` is what the text of the region shows; without a
 tree it comes from the shapes alone. `Backing.needed` is what the buffers cover, which is more for
@@ -35,10 +35,10 @@ from tilewright.memory.units import Buffer, align_up
 
 @dataclass(frozen=True)
 class Backing:
-    """The one allocation behind a region. Numbers are bytes or columns, except `size_bytes`.
+    """The backing allocation of a region, in bytes or columns, except `size_bytes`.
 
     `shape` is ``(bytes,)`` or ``(rows, columns)``. `rows_needed` can exceed the declared rows: two
-    blocks of 64 rows side by side use all 128. The base address is `residue` modulo `alignment`.
+    blocks of 64 rows next to each other use all 128. The base address is `residue` mod `alignment`.
     """
 
     memory: Memory
@@ -51,7 +51,7 @@ class Backing:
 
     @property
     def extent(self) -> int:
-        """What the text of the region says."""
+        """The extent in the IR of the region."""
         return self.shape[-1]
 
     @property
@@ -68,7 +68,7 @@ class Backing:
     def tiles(self) -> tuple[int, int, int]:
         """Tensor memory as count, rows, columns with a power of two as columns.
 
-        Types only allow powers of two; other widths become several tiles side by side.
+        Types only allow powers of two; other widths become several tiles.
         """
         rows, columns = self.shape
         width = columns & -columns
@@ -80,7 +80,7 @@ class Backing:
 
 
 def backing_of(region: StorageRegion, placements: Sequence[Placement], residue: int) -> Backing:
-    """The storage that holds all `placements`, or as much as the user asked for."""
+    """The storage that holds all `placements`, or the user-specified size."""
     needed = max(placement.extent for placement in placements)
     strictest = max(buffer.alignment for buffer in region.buffers)
     if region.memory is Memory.SMEM:
@@ -100,7 +100,7 @@ def backing_of(region: StorageRegion, placements: Sequence[Placement], residue: 
 
 
 def _declared(buffers: Sequence[Buffer]) -> tuple[int, int]:
-    """Rows (64 or 128) and columns that the shapes alone ask for."""
+    """Rows (64 or 128) and columns that the shapes alone require."""
     shapes = [buffer.declared or (buffer.rows, buffer.packed_size) for buffer in buffers]
     rows = max(rows for rows, _ in shapes)
     return TMEM_HALF_ROWS if rows <= TMEM_HALF_ROWS else TMEM_ROWS, max(c for _, c in shapes)

@@ -1,17 +1,17 @@
-"""Proof by enumeration that a placement keeps its promises.
+"""Proof by enumeration that a placement satisfies its guarantees.
 
 This file is written apart from the planner and shares no code with it: it does not know trees,
 levels or strides. It is given the final intervals, buffer by buffer and index by index, and what
-was promised about every pair, and it looks for a counterexample. It finds:
+is guaranteed about every pair, and it looks for a counterexample. It finds:
 
-* two buffers that are promised distinct and touch;
-* two buffers that may share, touching at different logical indices;
-* two indices of one buffer that touch;
+* two buffers that are guaranteed distinct and overlap;
+* two buffers that may share, overlapping at different logical indices;
+* two indices of one buffer that overlap;
 * an interval outside the backing storage, or outside the window of its logical index;
 * a start that is not where its alignment wants it;
 * a backing storage larger than the memory.
 
-A pair nobody said anything about is reported too: silence is not a promise. All intervals are
+A pair without a stated relation is reported too: silence is not a guarantee. All intervals are
 half-open, ``start .. end`` without the end, in the texts as well.
 """
 
@@ -23,7 +23,7 @@ from enum import Enum
 
 
 class Promise(Enum):
-    """What holds for two buffers. FREE: the author answers for it, they may touch anywhere."""
+    """What holds for two buffers. FREE: the user is responsible, they may overlap anywhere."""
 
     DISTINCT = "distinct"
     SHARED = "shared"
@@ -45,7 +45,7 @@ class PlacementViolation(Enum):
 
 @dataclass(frozen=True)
 class Backing:
-    """The storage all intervals lie in. Its base address is `residue` modulo `alignment`."""
+    """The storage of all intervals. Its base address is `residue` modulo `alignment`."""
 
     name: str
     extent: int
@@ -89,7 +89,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Pair:
-    """The promise about two allocations; ``index div …_per`` is the logical index they share."""
+    """The guarantee for two allocations; ``index div …_per`` is the logical index they share."""
 
     first: str
     second: str
@@ -159,7 +159,7 @@ def _divisors(claim: Claim) -> tuple[int, ...]:
 def _malformed_pairs(case: Case, names: set[str]) -> Iterator[Violation]:
     for pair in case.pairs:
         if pair.first == pair.second or not {pair.first, pair.second} <= names:
-            yield _bad(pair.first, f"no such pair as '{pair.first}' and '{pair.second}'")
+            yield _bad(pair.first, f"unknown pair '{pair.first}' and '{pair.second}'")
         elif min(pair.first_per, pair.second_per) < 1:
             yield _bad(pair.first, f"'{pair.first}' and '{pair.second}' share by no index")
 
@@ -172,8 +172,8 @@ def _capacity(case: Case) -> Iterator[Violation]:
     backing = case.backing
     if backing.capacity is not None and backing.extent > backing.capacity:
         text = (
-            f"'{backing.name}' takes {backing.extent} {backing.unit_word}, "
-            f"there are {backing.capacity}"
+            f"'{backing.name}' needs {backing.extent} {backing.unit_word}, "
+            f"{backing.capacity} available"
         )
         yield Violation(
             PlacementViolation.OVER_CAPACITY,
@@ -244,7 +244,7 @@ _Promises = Mapping[tuple[str, str], Sequence[tuple[Promise, int, int]]]
 
 
 def _promises(pairs: Sequence[Pair]) -> _Promises:
-    """Both directions of every pair. A pair in several phases has several promises."""
+    """Both directions of every pair. A pair in several phases has several guarantees."""
     found: dict[tuple[str, str], list[tuple[Promise, int, int]]] = {}
     for pair in pairs:
         there = (pair.promise, pair.first_per, pair.second_per)
@@ -285,5 +285,5 @@ def _unsaid(case: Case, promises: _Promises) -> Iterator[Violation]:
     for position, first in enumerate(names):
         for second in names[position + 1 :]:
             if (first, second) not in promises:
-                text = f"nothing is promised about '{first}' and '{second}'"
+                text = f"no relation is stated for '{first}' and '{second}'"
                 yield Violation(PlacementViolation.MALFORMED, text, first, second=second)

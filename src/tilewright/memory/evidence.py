@@ -1,6 +1,6 @@
-"""Hands a plan to the checker, in the checker's own words.
+"""Builds the checker's input from a plan.
 
-The intervals come from the plan, the promises from the trees (`relations`): had the planner
+The intervals come from the plan, the guarantees from the trees (`relations`): had the planner
 misread a tree, the two would disagree and the checker would show where.
 """
 
@@ -20,7 +20,7 @@ _PROMISES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHA
 
 
 def case_of(plan: StoragePlan, capacity: int | None = None, live: LiveRanges | None = None) -> Case:
-    """All that was decided and promised about one region."""
+    """All placements and guarantees of one region."""
     backing = checker.Backing(
         plan.region.name,
         plan.backing.allocated,
@@ -37,7 +37,7 @@ def case_of(plan: StoragePlan, capacity: int | None = None, live: LiveRanges | N
 def check_plan(
     plan: StoragePlan, capacity: int | None = None, live: LiveRanges | None = None
 ) -> tuple[Violation, ...]:
-    """Every promise the plan breaks; empty for a plan that is proved."""
+    """Every guarantee the plan violates; empty for a plan that is proved."""
     return checker.check(case_of(plan, capacity, live))
 
 
@@ -71,6 +71,6 @@ def _pairs(plan: StoragePlan, live: LiveRanges | None) -> Iterator[Pair]:
         for second in names[position + 1 :]:
             if frozenset((first, second)) in said:
                 continue
-            # Outside the trees the author answers for it; between phases, time keeps them apart.
+            # Outside the trees the user is responsible; phases are disjoint in time.
             is_free = bool({first, second} & outside) or not live_together(live, first, second)
             yield Pair(first, second, Promise.FREE if is_free else Promise.DISTINCT)

@@ -1,10 +1,10 @@
 """What to change when the regions of a kernel do not fit (part of an out-of-memory error).
 
-Three kinds of change are tried, the cheapest for the author first:
+Three kinds of change are tried, the cheapest for the user first:
 
 order    other orders of siblings lose less to alignment;
 alias    two regions that are never live at the same time share storage. Where live ranges are not
-         known the suggestion says what has to hold;
+         known the suggestion states what has to hold;
 stages   fewer buffers: all allocations with the same number of logical buffers are cut together,
          because they are the stages of one pipeline. In a region of one logical buffer the stages
          are in a ``group_size``, as in ``shared(shared(distinct(a, b), group_size=4), c)``.
@@ -39,7 +39,7 @@ MAX_STAGES = 64
 """How many smaller numbers of stages are planned."""
 
 MAX_SUGGESTIONS = 6
-"""More than this nobody reads."""
+"""The maximal number of suggestions in a message."""
 
 Regions = tuple[StorageRegion, ...]
 
@@ -193,7 +193,7 @@ def _as_one_buffer(region: StorageRegion) -> Tree | None:
 
 
 def _meet(one: StorageRegion, two: StorageRegion, live: LiveRanges | None) -> bool:
-    """Whether live ranges say that the regions are needed at the same time."""
+    """Whether the regions are live at the same time, by their live ranges."""
     if not _are_known(one, two, live):
         return False
     return any(live_together(live, a.name, b.name) for a in one.buffers for b in two.buffers)
@@ -223,7 +223,7 @@ def _fewer(count: int) -> range:
 
 
 def _counts(cut: Sequence[Buffer], times: int, fewer: int) -> str:
-    """The new counts in words: ``1 instead of 2 buffers of 'qk', 2 instead of 4 of 'p'``."""
+    """The new counts in prose: ``1 instead of 2 buffers of 'qk', 2 instead of 4 of 'p'``."""
     texts: list[str] = []
     for old in dict.fromkeys(buffer.count for buffer in cut):
         names = listed([buffer.name for buffer in cut if buffer.count == old])

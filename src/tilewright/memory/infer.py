@@ -1,4 +1,4 @@
-"""Regions nobody spelled out: overlap from groups alone, and the old way of reusing a buffer.
+"""Implicit regions: overlap inferred from groups alone, and the old form of reusing a buffer.
 
 Implicit overlap (docs/design/storage-alias.md#inferred-overlap): a reuse group states how its
 buffers relate, so no separate call is needed. The groups that belong to no other group are the
@@ -77,7 +77,7 @@ def _invalid(region: StorageRegion, root: Group) -> Iterator[Finding]:
 def _contradictions(
     region: StorageRegion, case: Case, others: Sequence[Group]
 ) -> Iterator[Finding]:
-    """The first promise each of the other roots finds broken."""
+    """The first guarantee that each of the other roots finds violated."""
     for root in others:
         said = tuple(_promises(root))
         mine = {frozenset((pair.first, pair.second)) for pair in said}

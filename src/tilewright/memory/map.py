@@ -1,8 +1,8 @@
-"""What the picture of a kernel's memory shows, as plain values; drawing it is done elsewhere.
+"""The memory map of a kernel as plain values; rendering is done elsewhere.
 
 One `MemoryMap` for each memory: its regions one above the other, each with a row per buffer, and
 totals against the capacity of the target. All intervals are half-open and relative to the start
-of their region. Room that no buffer covers is listed too, and what of it is due to alignment::
+of their region. Space that no buffer covers is listed too, and what of it is due to alignment::
 
     qk      |0 ......................|1 ......................|
     p       |0     |1     |          |2     |3     |
@@ -39,7 +39,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class MapCell:
-    """One buffer of a row: its index, the logical buffer of the tree it belongs to, its place."""
+    """One buffer of a row: its index, its logical buffer in the tree, its address range."""
 
     index: int
     logical: int
@@ -48,7 +48,7 @@ class MapCell:
 
 @dataclass(frozen=True)
 class Row:
-    """One allocation. `path` is its way through the tree in words, empty outside of trees."""
+    """One allocation. `path` is its path through the tree in prose, empty outside of trees."""
 
     name: str
     source: str
@@ -110,7 +110,7 @@ class RegionMap:
 class MemoryMap:
     """All regions of one memory. Without a target there is no capacity.
 
-    `kernel` tells the maps of a module with several kernels apart; they never share memory.
+    `kernel` names the kernel in a module with several; they never share memory.
     """
 
     memory: Memory
@@ -200,7 +200,7 @@ def _row(plan: StoragePlan, placement: Placement) -> Row:
 def _lost(tree: TreePlacement, extent: int) -> Iterator[Interval]:
     """Every gap of `tree` in all of its logical buffers, as far as the region reaches.
 
-    Room behind the last logical buffer is nobody's loss to alignment: somebody asked for it.
+    Space after the last logical buffer is not lost to alignment: it was requested.
     """
     logical = max(-(-each.buffer.count // each.group_size) for each in tree.placements)
     for gap in tree.gaps:
@@ -230,7 +230,7 @@ def _union(places: Sequence[Interval]) -> list[Interval]:
 
 
 def _complement(places: Sequence[Interval], extent: int) -> Iterator[Interval]:
-    """What of ``0 .. extent`` is in no place."""
+    """What of ``0 .. extent`` is in no interval."""
     end = 0
     for place in _union(places):
         if place.start > end:

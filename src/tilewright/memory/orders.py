@@ -1,7 +1,7 @@
 """Other orders of siblings.
 
 The order of a distinct group is the user's, and nothing here changes it. But when it does not work
-(a large tile behind a small one is not at a multiple of its own size) the message should name one
+(a large tile after a small one is not at a multiple of its own size) the message should name one
 that does. Orders are tried from the likely to the exhaustive, and only one that `works`, which is
 the planner itself, is returned:
 

@@ -2,13 +2,13 @@
 
 Rules: docs/design/storage-alias.md#phases.
 
-Every phase has its own tree, and all of them lie over the same bytes. Trees are placed in program
+Every phase has its own tree, and all of them use the same bytes. Trees are placed in program
 order. A leaf that an earlier phase placed is an *anchor*: its addresses stay, and the later tree
 has to be content with them. What is new in that tree goes, subtree by subtree, to the lowest offset
-that keeps all promises to what is already there. A tree without anchors is placed as if alone.
+that violates no guarantee. A tree without anchors is placed as if alone.
 
 Because logical buffers repeat with one stride, it is enough to look at a single one: all leaves of
-a tree lie in the same way inside ``0 .. stride``. A tree with anchors takes their stride; only
+a tree are placed alike inside ``0 .. stride``. A tree with anchors takes their stride; only
 where no anchor has a second logical buffer may the stride grow.
 """
 
@@ -148,7 +148,7 @@ class _Anchored:
             raise PhaseError(self._contradiction(anchor, reason))
         for place in _intervals(anchor):
             if self.room is not None and place.end > self.room:
-                reason = f"it ends at {place.end}, beyond a stride of {self.room}"
+                reason = f"the buffer ends at {place.end}, past its stride of {self.room}"
                 raise PhaseError(self._contradiction(anchor, reason))
             clash = self._clash(place)
             if clash is not None:
@@ -166,7 +166,7 @@ class _Anchored:
         self.taken += _intervals(placement)
 
     def _clash(self, place: _Taken) -> _Taken | None:
-        """The first interval that `place` may not touch but does."""
+        """The first interval that `place` may not overlap but does."""
         for other in self.taken:
             if other.start < place.end and place.start < other.end and not self._may(place, other):
                 return other
@@ -202,7 +202,7 @@ class _Anchored:
         return Level(group.group_size, levels[0].block)
 
     def _fit(self, tree: Tree, path: Path, outer: tuple[Level, ...]) -> None:
-        """Put a subtree without anchors at the lowest offset where it breaks no promise."""
+        """Put a subtree without anchors at the lowest offset where it violates no guarantee."""
         start, step = 0, self._step(tree)
         while True:
             start = align_up(start, step)
@@ -246,7 +246,7 @@ class _Anchored:
                 )
 
     def _shift(self, items: Sequence[Item], outer: tuple[Level, ...]) -> int:
-        """How far the first clash says to move; moving less would leave it a clash."""
+        """The distance that resolves the first conflict; a shorter one would leave it."""
         for placement in self._placements(items, outer):
             for place in _intervals(placement):
                 clash = self._clash(place)

@@ -234,5 +234,5 @@ def alignment_findings(placement: Placement, residue: int, alignment: int) -> tu
 
 
 def packed(buffer: Buffer) -> Placement:
-    """The placement of a buffer outside any tree: at the start, one after the other."""
+    """The placement of a buffer outside any tree: contiguous from the start."""
     return Placement(buffer, 0, (Level(None, buffer.unit),))

@@ -1,8 +1,8 @@
-"""From a region to a plan: every address, the storage behind it, and what is wrong with it.
+"""From a region to a plan: every address, the backing storage, and the findings.
 
-Nothing is raised for what a user can write. `plan_region` answers with a `PlanResult`: a
+Nothing is raised for what a user can write. `plan_region` returns a `PlanResult`: a
 `StoragePlan` and `Finding`s, and no plan where a finding is an error. Errors that another order of
-siblings or explicit placement would cure carry a note that says so, and only after that change went
+siblings or explicit placement would fix carry a note about it, and only after that change went
 through this planner too.
 """
 
@@ -23,7 +23,7 @@ from tilewright.memory.tree_layout import Rounding, TreePlacement
 from tilewright.memory.units import Buffer
 
 _CURABLE = ("E6", "E7", "E18")
-"""Errors about where a leaf lies, which another order or another mode can avoid."""
+"""Errors about the address of a leaf, which another order or another mode can avoid."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Options:
 
 
 def plan_region(region: StorageRegion, options: Options | None = None) -> PlanResult:
-    """Plan one region as its trees say. Errors carry a note with a change that was tried."""
+    """Plan one region by its trees. Errors carry a note with a change that was tried."""
     options = options or Options()
     result = try_plan(region, options)
     curable = [found for found in result.errors if found.rule in _CURABLE]
@@ -107,7 +107,7 @@ def plan_region(region: StorageRegion, options: Options | None = None) -> PlanRe
 
 
 def plan_with_fallback(region: StorageRegion, options: Options | None = None) -> PlanResult:
-    """Re-index where that is possible, place by address where not, with a remark that says so."""
+    """Re-index where that is possible, place by address where not, with a remark."""
     options = options or Options()
     by_index = replace(options, mode=Mode.REINDEX, tight=False)
     first = try_plan(region, by_index)
@@ -127,7 +127,7 @@ def plan_with_fallback(region: StorageRegion, options: Options | None = None) ->
 
 
 def try_plan(region: StorageRegion, options: Options) -> PlanResult:
-    """Plan without looking for ways out: for those who try many variants."""
+    """Plan without searching for fixes: for callers that try many variants."""
     if not region.buffers:
         return PlanResult(None, (finding("W1", region.name),))
     early = tuple(_early_findings(region, options))
@@ -200,7 +200,7 @@ def _residues(region: StorageRegion, options: Options) -> range:
 
 def _with_rounding(region: StorageRegion, rounding: Rounding) -> StoragePlan:
     trees = place_phases(region.phases, rounding)
-    # The first phase that places a leaf decides; later ones only repeat it.
+    # The first phase that contains a leaf decides; later ones only repeat it.
     placed = {p.buffer.name: p for tree in reversed(trees) for p in tree.placements}
     placements = tuple(placed.get(buffer.name) or packed(buffer) for buffer in region.buffers)
     backing = backing_of(region, placements, rounding.residue)

@@ -1,15 +1,15 @@
-"""Proof that a plan of blocks keeps every promise, found without the planner.
+"""Proof that a plan of blocks satisfies every constraint, found without the planner.
 
 This file takes nothing from the planner but the description of the problem, and goes about it the
-other way round: the planner walks along time and asks who is live together, the checker walks along
-addresses and asks of every two blocks that touch whether they were allowed to. What it finds:
+other way round: the planner walks along time and finds which blocks are live together, the checker
+walks along addresses and checks of every two blocks that overlap whether they may. It finds:
 
 * a block without an offset, or an offset without a block;
 * an offset below 0, off its alignment, or not the one that was fixed;
 * two blocks that overlap and must not;
-* `Inside` and `SameStart` not kept;
+* `Inside` and `SameStart` violated;
 * a height that is not where the topmost block ends, above the capacity, or below what the blocks
-  live at one moment need (a claim of "optimal" below that would be a lie).
+  live at one moment need (a claim of "optimal" below that would be false).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PlanViolation(Enum):
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken promise: what, about whom, and in numbers."""
+    """One violated constraint: which, of which blocks, with offsets."""
 
     fault: PlanViolation
     text: str
@@ -51,7 +51,7 @@ class Violation:
 
 
 def check_offsets(problem: Problem, offsets: Mapping[str, int]) -> tuple[Violation, ...]:
-    """Everything wrong with these offsets; empty means that every promise is kept."""
+    """All violations of these offsets; empty means that every constraint holds."""
     known = {block.id for block in problem.blocks}
     strangers = sorted(known ^ {*offsets})
     if strangers:
@@ -156,7 +156,7 @@ def _meet(one: Block, two: Block) -> bool:
 
 
 def _excused(relations: Sequence[Relation]) -> set[frozenset[str]]:
-    """Pairs that may overlap: said so, same start by some chain, one inside the other by some."""
+    """Pairs that may overlap: stated, same start by some chain, one inside the other by some."""
     excused = {frozenset(r.pair) for r in relations if type(r).__name__ == "MayOverlap"}
     for kind in ("SameStart", "Inside"):
         steps = [r.pair for r in relations if type(r).__name__ == kind]
@@ -176,7 +176,7 @@ def _capacities(problem: Problem, offsets: Mapping[str, int]) -> Iterator[Violat
     for space in problem.spaces:
         height = _height(problem, offsets, space.name)
         if space.capacity is not None and height > space.capacity:
-            text = f"'{space.name}' takes {height} {space.unit}, there are {space.capacity}"
+            text = f"'{space.name}' needs {height} {space.unit}, {space.capacity} available"
             yield Violation(PlanViolation.OVER_CAPACITY, text, (space.name,))
 
 
@@ -198,5 +198,5 @@ def _claims(
         text = f"'{space}' ends at {height}, claimed was {heights[space]}"
         yield Violation(PlanViolation.HEIGHT, text, (space,))
     if bounds[space] > height:
-        text = f"'{space}' is said to need {bounds[space]}, but ends at {height}"
+        text = f"'{space}' has a lower bound of {bounds[space]}, but ends at {height}"
         yield Violation(PlanViolation.BOUND, text, (space,))

@@ -1,8 +1,8 @@
-"""A region: some buffers of one memory, and what was said about how they overlap.
+"""A region: some buffers of one memory, and how they may overlap.
 
-It is what one ``storage_alias_spec`` stands for, before any address is known: the buffers allocated
+It is what one ``storage_alias_spec`` defines, before any address is known: the buffers allocated
 from it, and overlap definitions over them (none, one, or one for each phase). An ordinary
-allocation is a region of one buffer, so that totals and advice treat everything alike.
+allocation is a region of one buffer, so that totals and suggestions treat everything alike.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tilewright.memory.tree import Tree, leaves
 from tilewright.memory.units import Buffer
 
 LiveRanges = Mapping[str, tuple[int, int]]
-"""First and last moment a buffer is touched, both included. A buffer left out is always live."""
+"""First and last access of a buffer, both included. A buffer left out is always live."""
 
 
 @dataclass(frozen=True)
 class StorageRegion:
-    """Buffers that share storage. Buffers in no tree lie at offset 0, one after the other."""
+    """Buffers that share storage. Buffers in no tree are contiguous from offset 0."""
 
     name: str
     memory: Memory
@@ -48,7 +48,7 @@ class StorageRegion:
         return self.phases[0].tree if len(self.phases) == 1 else None
 
     def with_trees(self, *trees: Tree) -> StorageRegion:
-        """The same region with other trees; names of phases are kept in order."""
+        """The same region with other trees; names of phases are preserved in order."""
         names = [phase.name for phase in self.phases]
         names += [""] * (len(trees) - len(names))
         phases = tuple(Phase(tree, name) for tree, name in zip(trees, names, strict=False))

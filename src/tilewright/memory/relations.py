@@ -1,13 +1,13 @@
-"""What a tree promises about every pair of its buffers.
+"""The guarantees of a tree about every pair of its buffers.
 
-Two leaves meet in one group, the lowest that holds both:
+The lowest group that contains two leaves decides:
 
-* a *distinct* group: no buffer of one ever touches a buffer of the other;
-* a *shared* group: they may touch only inside one repetition of that group's content. Buffer ``i``
-  of a leaf belongs to repetition ``i div k``, ``k`` being the product of the group sizes between
-  leaf and group, the group itself left out.
+* a *distinct* group: no buffer of one ever overlaps a buffer of the other;
+* a *shared* group: they may overlap only inside one repetition of its content. Buffer ``i`` of
+  a leaf belongs to repetition ``i div k``, ``k`` being the group sizes between leaf and group,
+  multiplied, the group itself left out.
 
-This is what a kernel author may rely on; it follows from the tree alone, not from any placement.
+A kernel may rely on this; it follows from the tree alone, not from any placement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.memory.tree import Group, ReuseKind, Tree, leaves, node_at
 
 @dataclass(frozen=True)
 class Relation:
-    """The promise about two leaves. `first_per` and `second_per` are buffers per repetition."""
+    """The guarantee for two leaves. `first_per` and `second_per` are buffers per repetition."""
 
     first: str
     second: str
@@ -40,7 +40,7 @@ class Relation:
 
 
 def relations(tree: Tree) -> Iterator[Relation]:
-    """The promise about every pair of leaves, in the order of the leaves."""
+    """The guarantee for every pair of leaves, in the order of the leaves."""
     at = leaves(tree)
     chains = [_chain(tree, leaf.path) for leaf in at]
     for (one, one_chain), (two, two_chain) in combinations(zip(at, chains, strict=True), 2):
@@ -61,7 +61,7 @@ def _common(one: Path, two: Path) -> int:
 
 
 def _chain(tree: Tree, path: Path) -> list[tuple[Group, int]]:
-    """The groups from the root to the leaf, each with the product of the group sizes below it."""
+    """The groups from the root to the leaf, each with the group sizes below it multiplied."""
     found: list[tuple[Group, int]] = []
     below = 1
     for depth in range(len(path) - 1, -1, -1):

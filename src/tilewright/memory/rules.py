@@ -5,7 +5,7 @@ the step of the lowering that finds it, and its text. Planning returns `Finding`
 rows; a pass attaches them to ops. docs/design/storage-alias.md#rules lists them: V1… are the checks
 of the tree's ops, E1… errors, W1… warnings, R1… remarks.
 
-``subject`` tells a pass where to put the message:
+``subject`` selects the op of the message:
 
 =========  ==========================================================================
 spec       the ``storage_alias_spec``
@@ -48,7 +48,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that is broken, or advice that holds, at one place.
+    """A violated rule, or a suggestion, at one node.
 
     `subject` names a buffer, a group or a region; `path` leads to the node in the tree of `phase`.
     """
@@ -208,7 +208,7 @@ _ROWS = (
         3,
         "view changes the per-buffer size from {size} to {other}; take the view after indexing",
     ),
-    _error("E10", "op", 3, "buffers with different storage-alias placements meet here"),
+    _error("E10", "op", 3, "buffers with different storage-alias placements join here"),
     _error("E11", "call", 3, "storage-alias buffer crosses a call; inline the callee first"),
     _error("E12", "op", 3, "unsupported use of a storage-alias buffer array"),
     _error("E13", "group", 2, "group_size {group_size} is only meaningful on a shared group"),
@@ -260,12 +260,12 @@ _ROWS = (
         "{free} {unit} of {memory} are free; {moved} need not share with {peers} (+{extra} {unit})",
     ),
     _remark("R3", "spec", 3, "{backing}: {waste}"),
-    _remark("R4", "alloc", 3, "this allocation is not counted: {reason}"),
+    _remark("R4", "alloc", 3, "allocation not counted: {reason}"),
     _remark(
         "R5",
         "alias",
         4,
-        "tlx.placed_alias stays as it is; Tilewright's code generators know it, Triton does not",
+        "tlx.placed_alias not lowered: Tilewright's code generators support it, Triton does not",
     ),
 )
 

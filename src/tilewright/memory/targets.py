@@ -1,9 +1,9 @@
-"""How much on-chip memory a target has, and how it is cut.
+"""Shared- and tensor-memory capacities of targets, and their granularity.
 
-Every number about hardware that the rest of this room uses is here, with its source, so that a
-new chip is one more row and a wrong fact is one line to mend.
+Every hardware constant that the rest of this package uses is here, with its source, so that a
+new target is one more row and an error is fixed in one line.
 
-* Shared memory is counted in bytes, per CTA: the most one thread block can get when it asks for
+* Shared memory is counted in bytes, per CTA: the maximum of one thread block that requests
   more than the default (the "opt-in" maximum).
 * Tensor memory is counted in columns of 32 bits, 128 rows each; an address names a column.
 """
@@ -30,7 +30,7 @@ class Memory(Enum):
 
     @property
     def words(self) -> str:
-        """The memory as a person says it."""
+        """The human-readable name of the memory."""
         return "shared memory" if self is Memory.SMEM else "tensor memory"
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ TMEM_ALLOCATION_GRANULE = 4
 
 @dataclass(frozen=True)
 class Target:
-    """The on-chip memories of one chip. `tmem_columns` is 0 where there is no tensor memory."""
+    """Shared and tensor memory of one target. `tmem_columns` is 0 without tensor memory."""
 
     name: str
     smem_bytes: int
@@ -104,7 +104,7 @@ TARGETS: Mapping[str, Target] = _table(
     Target("gfx942", 64 * _KIB, source=_AMD_TABLE),
     Target("gfx950", 160 * _KIB, source=_AMD_TABLE),
 )
-"""Every target this room knows, by its plain name."""
+"""Every target of this package, by its plain name."""
 
 _SPELLING = re.compile(r"(?:cuda:|hip:)?(?:(?:sm_)?(?P<sm>\d+)[af]?|(?P<gfx>gfx\w+))")
 

@@ -1,6 +1,6 @@
-"""Reuse trees: who lies over whom, who beside whom, and how much room that takes.
+"""Reuse trees: which buffers overlap, which are disjoint, and how much space that takes.
 
-The leaves are buffers. The children of a *shared* group start at the same place, those of a
+The leaves are buffers. The children of a *shared* group start at the same offset, those of a
 *distinct* group follow each other. A shared group with ``group_size=G`` repeats its content G times
 inside one logical buffer, which is how one buffer of an operand holds G sub-tiles of another::
 
@@ -34,7 +34,7 @@ from tilewright.memory.units import Buffer, align_up
 
 
 class ReuseKind(Enum):
-    """What a group says about its children."""
+    """How a group arranges its children."""
 
     SHARED = "shared"
     DISTINCT = "distinct"
@@ -55,7 +55,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Group:
-    """A reuse group. Building one checks nothing; `validate` tells what is wrong with it."""
+    """A reuse group. Building one checks nothing; `validate` reports what is wrong with it."""
 
     kind: ReuseKind
     children: tuple[Leaf | Group, ...]
@@ -92,7 +92,7 @@ def _as_trees(children: tuple[Tree | Buffer, ...]) -> tuple[Tree, ...]:
 
 @dataclass(frozen=True)
 class LeafAt:
-    """A leaf with its way from the root; `group_size` is the product over the groups above."""
+    """A leaf with its path from the root; `group_size` multiplies those of the groups above."""
 
     buffer: Buffer
     path: Path
@@ -148,7 +148,7 @@ def replace_at(tree: Tree, path: Path, new: Tree) -> Tree:
 
 
 def describe(tree: Tree, path: Path) -> str:
-    """The way to a node in words: ``shared > distinct > shared*2 > p``."""
+    """The path to a node as text: ``shared > distinct > shared*2 > p``."""
     words: list[str] = []
     for depth in range(len(path) + 1):
         node = node_at(tree, path[:depth])
@@ -165,7 +165,7 @@ def pretty(tree: Tree, indent: str = "") -> str:
 
 
 def memory_of(tree: Tree) -> Memory:
-    """The memory the tree lies in; all its leaves agree, or `validate` says so."""
+    """The memory of the tree; all its leaves agree, or `validate` reports it."""
     while isinstance(tree, Group):
         tree = tree.children[0]
     return tree.buffer.memory
@@ -182,7 +182,7 @@ def granule(tree: Tree) -> int:
 
 
 def size(tree: Tree) -> int:
-    """Room of one logical buffer, without the gap to the next one."""
+    """Space of one logical buffer, without the gap to the next one."""
     if isinstance(tree, Leaf):
         return tree.buffer.unit
     if tree.kind is ReuseKind.DISTINCT:
@@ -203,7 +203,7 @@ def block(group: Group) -> int:
 
 
 def stride(tree: Tree) -> int:
-    """Distance between two logical buffers when the tree stands alone."""
+    """Distance between two logical buffers when the tree is the only one."""
     return align_up(size(tree), granule(tree))
 
 

@@ -56,7 +56,7 @@ class Rounding:
 
 @dataclass(frozen=True)
 class Gap:
-    """Room lost to alignment: one stretch, repeated over `levels` as a buffer is."""
+    """Space lost to alignment: one interval, repeated over `levels` as a buffer is."""
 
     offset: int
     length: int
@@ -92,7 +92,7 @@ class TreePlacement:
 
 @dataclass
 class Item:
-    """A leaf, or a gap where `buffer` is None, on the way up: outer levels are added as we go."""
+    """A leaf, or a gap where `buffer` is None; outer levels are added on the path to the root."""
 
     buffer: Buffer | None
     offset: int
@@ -101,7 +101,7 @@ class Item:
 
 
 def lay(tree: Tree, start: int, rounding: Rounding) -> tuple[int, list[Item]]:
-    """Lay out one logical buffer from `start`; returns its end and all items, leaves in order."""
+    """Place one logical buffer from `start`; returns its end and all items, leaves in order."""
     if isinstance(tree, Leaf):
         offset = rounding.start(start, tree.buffer)
         items = [Item(tree.buffer, offset, tree.buffer.unit), *_gap(start, offset)]
@@ -140,7 +140,7 @@ def _gap(start: int, end: int) -> list[Item]:
 
 
 def place_tree(tree: Tree, rounding: Rounding | None = None, phase: str = "") -> TreePlacement:
-    """Place a valid tree from offset 0. Pure arithmetic: legality is asked of the result."""
+    """Place a valid tree from offset 0. Pure arithmetic: legality is checked on the result."""
     rounding = rounding or Rounding()
     end, items = lay(tree, 0, rounding)
     at = leaves(tree)

@@ -65,7 +65,7 @@ class Padded:
 
 @dataclass(frozen=True)
 class SharedLinear:
-    """An arbitrary linear map of addresses that asks for an alignment of its own."""
+    """An arbitrary linear map of addresses that requires an alignment of its own."""
 
     alignment: int = SMEM_BASE_ALIGNMENT
 
@@ -84,7 +84,7 @@ class TmemTile:
 
 @dataclass(frozen=True)
 class TmemScales:
-    """Scale factors of a block-scaled matrix product, repeated for each of four warps."""
+    """Scale factors of a block-scaled MMA, repeated for each of four warps."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def smem_unit(tile: Sequence[int], bits: int, layout: SmemLayout) -> int:
 
 
 def _pads(elements: int, interval: int) -> int:
-    """How often `interval` elements fit. Index steps are only even when nothing is left over."""
+    """The number of `interval`s in `elements`. Steps are even only without a remainder."""
     if elements % interval:
         raise UnitError(
             f"padding every {interval} elements does not divide a buffer of {elements} elements; "
@@ -157,7 +157,7 @@ def tmem_unit(rows: int, columns: int, bits: int, layout: TmemLayout) -> int:
 
 
 def _tile_elements(rows: int, columns: int, tile: TmemTile) -> int:
-    """Elements side by side in one row of tensor memory, gaps of the column stride included."""
+    """Contiguous elements in one row of tensor memory, gaps of the column stride included."""
     spread = tile.col_stride * columns
     if tile.cta_mode == "twocta_rhs":
         return columns * rows // TMEM_ROWS
@@ -194,7 +194,7 @@ def tmem_declared_shape(shape: Sequence[int], bits: int, layout: TmemLayout) -> 
     """Rows and 32-bit columns that the shape alone suggests for the whole array.
 
     This is the shape in the IR of a region. It disregards the column stride, so it can
-    be less than what the buffers cover; what they cover decides about room.
+    be less than what the buffers cover; what they cover decides about space.
     """
     rows, columns = shape[-2], shape[-1] * prod(shape[:-2])
     size = element_bytes(bits)
@@ -215,7 +215,7 @@ class Buffer:
 
     `name` is unique within a region. `alignment` is what the view demands of each buffer's start.
     `rows` and `declared` (rows, columns of the whole array) matter in tensor memory only.
-    `is_indexed` tells whether a leading dimension counts the buffers; without one the array
+    `is_indexed` is whether a leading dimension counts the buffers; without one the array
     cannot be re-indexed, so it may not appear in a tree.
     """
 
@@ -238,13 +238,13 @@ class Buffer:
         if self.count < 1 or self.unit < 1:
             raise ValueError(f"'{self.name}' has {self.count} buffers of {self.unit}")
         if not is_power_of_two(self.alignment):
-            raise ValueError(f"'{self.name}' asks for alignment {self.alignment}")
+            raise ValueError(f"'{self.name}' has an invalid alignment: {self.alignment}")
         if self.memory is Memory.TMEM and not is_power_of_two(self.unit):
             raise ValueError(f"'{self.name}' is {self.unit} columns wide, not a power of two")
 
     @property
     def packed_size(self) -> int:
-        """All buffers, one after the other."""
+        """All buffers, contiguous."""
         return self.count * self.unit
 
     @property

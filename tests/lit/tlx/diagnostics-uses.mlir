@@ -105,7 +105,7 @@ module {
     %b = tlx.storage_alias_local_alloc %spec : !spec -> !a
     %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
-    // expected-error @+2 {{buffers with different storage-alias placements meet here}}
+    // expected-error @+2 {{buffers with different storage-alias placements join here}}
     // expected-note @+1 {{index the arrays before control flow joins, or pass the same array on all paths}}
     %x = scf.if %c -> (!a) {
       scf.yield %a : !a
@@ -131,7 +131,7 @@ module {
     %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
     %plain = ttg.local_alloc : () -> !a
-    // expected-error @+2 {{buffers with different storage-alias placements meet here}}
+    // expected-error @+2 {{buffers with different storage-alias placements join here}}
     // expected-note @+1 {{index the arrays before control flow joins}}
     cf.cond_br %c, ^bb1(%a : !a), ^bb1(%plain : !a)
   ^bb1(%x: !a):

@@ -17,7 +17,7 @@ module {
     // expected-error @+2 {{view changes the per-buffer size from 16384 to 8192}}
     // expected-note @+1 {{index the array first}}
     %v = ttg.memdesc_reinterpret %a : !a -> !v
-    // expected-error @+2 {{buffers with different storage-alias placements meet here}}
+    // expected-error @+2 {{buffers with different storage-alias placements join here}}
     // expected-note @+1 {{index the arrays before control flow joins}}
     %x = scf.if %c -> (!a) {
       scf.yield %a : !a

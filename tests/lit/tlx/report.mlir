@@ -65,7 +65,7 @@ module {
 !p = !ttg.memdesc<2x128x128xbf16, #tmem, #ttng.tensor_memory, mutable>
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
   tt.func @unknown_size() {
-    // expected-remark @+1 {{this allocation is not counted: TMEM allocations must be at least 2D, got rank 1}}
+    // expected-remark @+1 {{allocation not counted: TMEM allocations must be at least 2D, got rank 1}}
     %odd = ttng.tmem_alloc : () -> !ttg.memdesc<128xf32, #dummy, #ttng.tensor_memory, mutable>
     // expected-remark @+1 {{128 rows x 256 columns of tensor memory: padding 0, dead 0}}
     %region = tlx.storage_alias_spec storage = tmem : !spec

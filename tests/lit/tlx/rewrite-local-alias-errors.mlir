@@ -124,7 +124,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 module {
   tt.func @by_address() {
     %m = ttg.local_alloc : () -> !m
-    // expected-remark @+2 {{tlx.placed_alias stays as it is; Tilewright's code generators know it, Triton does not}}
+    // expected-remark @+2 {{tlx.placed_alias not lowered: Tilewright's code generators support it, Triton does not}}
     // expected-note @+1 {{for Triton, lower with placement=reindex}}
     %a = tlx.placed_alias %m offset = 0, radices = [], strides = [32768] : !m -> !a
     %b = tlx.placed_alias %m offset = 16384, radices = [], strides = [32768] : !m -> !a

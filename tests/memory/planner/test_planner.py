@@ -132,10 +132,10 @@ def test_spaces_are_planned_apart():
     ("parts", "message"),
     [
         ((Block("a", 8, fixed=0), Block("b", 8, fixed=4)), "'a' is fixed at 0 and 'b' at 4, but they must not overlap"),
-        ((Block("a", 8), Block("b", 8), SameStart("a", "b"), Apart("a", "b")), "no arrangement meets: 'a' starts with 'b'; 'a' apart from 'b'"),
-        ((Block("a", 8), Block("b", 4, 4), Inside("b", "a", 2), Block("c", 8, 4), SameStart("a", "c")), "no arrangement meets: 'b' inside 'a' at 2; 'a' starts with 'c'; 'b' aligned to 4; 'c' aligned to 4"),
-        ((Block("a", 4), Block("b", 16), Inside("a", "b", 4), Inside("a", "b", 8)), "no arrangement meets: 'a' inside 'b' at 4; 'a' inside 'b' at 8"),
-        ((Block("a", 4, fixed=0), Block("b", 4, fixed=8), SameStart("a", "b")), "no arrangement meets: 'a' starts with 'b'; 'a' fixed at 0; 'b' fixed at 8"),
+        ((Block("a", 8), Block("b", 8), SameStart("a", "b"), Apart("a", "b")), "no arrangement satisfies: 'a' starts with 'b'; 'a' apart from 'b'"),
+        ((Block("a", 8), Block("b", 4, 4), Inside("b", "a", 2), Block("c", 8, 4), SameStart("a", "c")), "no arrangement satisfies: 'b' inside 'a' at 2; 'a' starts with 'c'; 'b' aligned to 4; 'c' aligned to 4"),
+        ((Block("a", 4), Block("b", 16), Inside("a", "b", 4), Inside("a", "b", 8)), "no arrangement satisfies: 'a' inside 'b' at 4; 'a' inside 'b' at 8"),
+        ((Block("a", 4, fixed=0), Block("b", 4, fixed=8), SameStart("a", "b")), "no arrangement satisfies: 'a' starts with 'b'; 'a' fixed at 0; 'b' fixed at 8"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(parts: tuple[Block | Relation, ...], message: str):

@@ -68,7 +68,7 @@ EXAMPLES: list[Example] = [
     ((LEFT, RIGHT), {"l": 0, "r": 2}, (), ["overlap: 'l' at 0..4 and 'r' at 2..6 both have 2..4"]),
     ((LEFT, RIGHT), {"l": 0, "r": 2}, (MayOverlap("l", "r"),), []),
     ((LEFT, FARAWAY), {"l": 0, "f": 2}, (), []),
-    ((A, B), {"a": 12, "b": 2}, (), ["over capacity: 'smem' takes 20 bytes, there are 16"]),
+    ((A, B), {"a": 12, "b": 2}, (), ["over capacity: 'smem' needs 20 bytes, 16 available"]),
 ]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_claims():
     assert claim(14, 14) == []
     assert claim(14, 2) == []
     assert claim(13, 2) == ["wrong height: 'smem' ends at 14, claimed was 13"]
-    assert claim(14, 15) == ["wrong bound: 'smem' is said to need 15, but ends at 14"]
+    assert claim(14, 15) == ["wrong bound: 'smem' has a lower bound of 15, but ends at 14"]
 
 
 # -- mutated plans -------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def rewritten(every: int = 1) -> Iterator[tuple[str, str]]:
     `every` leaves out all but a share of the changes.
     """
     number = 0
-    imports = SOURCE[: SOURCE.index("class Fault")].count("\n")
+    imports = SOURCE[: SOURCE.index("class PlanViolation")].count("\n")
     for position, original in enumerate(ast.walk(ast.parse(SOURCE))):
         if getattr(original, "lineno", 0) <= imports:
             continue

@@ -29,7 +29,7 @@ A, B = Block("a", 8), Block("b", 4)
         ((SMEM,), (Block("a", 1, space="tmem"),), (), "'a' is in an unknown space, 'tmem'"),
         ((SMEM,), (Block("a", -1),), (), "'a' has a negative size, -1"),
         ((SMEM,), (Block("a", 1, 0),), (), "'a' is aligned to 0"),
-        ((Space("smem", base_align=64),), (Block("a", 1, 128),), (), "'a' wants alignment 128, but the base of 'smem' is only aligned to 64"),
+        ((Space("smem", base_align=64),), (Block("a", 1, 128),), (), "'a' requires alignment 128, but the base of 'smem' is only aligned to 64"),
         ((SMEM,), (Block("a", 1, 4, fixed=2),), (), "'a' is fixed at 2, not at a multiple of 4"),
         ((SMEM,), (Block("a", 1, fixed=-1),), (), "'a' is fixed at -1, not at a multiple of 1"),
         ((SMEM,), (Block("a", 1, live=((3, 3),)),), (), "'a' is live in an empty span, 3..3"),

@@ -109,7 +109,7 @@ def test_equal_values_are_equal_records():
 )
 def test_alignment_of_per_thread_memory(location, persistent, given):
     assert CUDABuffer("b", 3, location, persistent, alignment=given).align == given
-    message = f"Buffer 'b' asks for 16-byte alignment; its per-thread memory gives {given}."
+    message = f"Buffer 'b' requires 16-byte alignment; its per-thread memory has {given}."
     with pytest.raises(ValueError, match=message):
         CUDABuffer("b", 3, location, persistent, alignment=16)
 

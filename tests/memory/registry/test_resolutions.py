@@ -18,7 +18,7 @@ def test_r1_local_child_of_a_shared_parent_overlaps(policy):
     assert group.shared_layout == places("p[0,100) c[0,30)", SCALE[policy])
     assert group.local_sizes == {}
     noted = (
-        "Local buffer 'c' lies in shared memory over 'p': threads that see the same slice share it."
+        "Local buffer 'c' is in shared memory over 'p': threads that see the same slice share it."
     )
     assert group.notes == ((noted,) if policy == "strict" else ())
 

@@ -44,7 +44,7 @@ def test_first_fit_on_request():
 def test_notes_say_why_an_alias_lies_elsewhere():
     group = group_of("S p10, S c20>p, L l5, S d2>l, P q3, S e1>q", policy="strict")
     assert group.notes == (
-        "Buffer 'c' is not laid over 'p': no room for 80 bytes.",
+        "Buffer 'c' is not laid over 'p': out of space: 80 bytes needed.",
         "Buffer 'd' is not laid over 'l': 'l' is a local array.",
         "Buffer 'e' is not laid over 'q': one is scratch, the other persistent.",
     )
@@ -150,9 +150,9 @@ def test_a_planner_of_ones_own():
         ("d", Spot("shared", 42), "'d' needs a multiple of 4, not 42"),
         ("d", Spot("shared", -4), "'d' needs a multiple of 4, not -4"),
         ("d", Spot("local"), "'d' belongs to shared, not local"),
-        ("d", Spot("shared", 0, "p"), "'d' cannot lie inside 'p'"),
-        ("c", Spot("shared", 24, "p"), "'c' sticks out of 'p'"),
-        ("c", Spot("persistent", 0, "p"), "'c' cannot lie inside 'p'"),
+        ("d", Spot("shared", 0, "p"), "'d' cannot be inside 'p'"),
+        ("c", Spot("shared", 24, "p"), "'c' extends past the end of 'p'"),
+        ("c", Spot("persistent", 0, "p"), "'c' cannot be inside 'p'"),
         ("e", Spot("shared", 80), "not placed exactly once: e"),
     ],
 )

@@ -5,7 +5,7 @@
 ``buffers``     loads, stores and atomics by base pointer and offsets
 ``tdm``         asynchronous copies of blocks by descriptor (gfx1250)
 ``tensors``     slices, transposition in a thread, scaled conversions
-``scheduling``  registers and matrix instructions under the author's control (TLX)
+``scheduling``  registers and matrix instructions under the user's control (TLX)
 ==============  ================================================================================
 
 Spellings of Triton 3.6 to 3.9 and of the TLX fork are understood; the printer writes that of its

@@ -92,7 +92,7 @@ class ArriveBarrierOp(AsmOp):
 
 @irdl_op_definition
 class ClusterBarrierArriveOp(AsmOp):
-    """Says that this workgroup has come to a point that all of the cluster will pass."""
+    """Signals that this workgroup has reached a point that all of the cluster will pass."""
 
     name = "amdg.cluster_barrier_arrive"
 

@@ -1,8 +1,8 @@
-"""Control over registers and matrix instructions that the TLX fork gives authors of AMD kernels.
+"""Control over registers and matrix instructions that the TLX fork gives writers of AMD kernels.
 
-A ``scheduled_mfma`` stays where the author puts it. Its accumulator is *persistent*, living in
-registers across a loop, or *transient*; ``mfma_commit`` says where its result is needed. The other
-ops say in which kind of register a tensor is kept::
+A ``scheduled_mfma`` stays where the user puts it. Its accumulator is *persistent*, living in
+registers across a loop, or *transient*; ``mfma_commit`` marks where its result is needed. The other
+ops select the register class of a tensor::
 
     %r = amdg.register_resident %b class "agpr" groups 4 : B
     %d = amdg.scheduled_mfma %a, %r, %c resident "rhs" accumulator "persistent"
@@ -57,7 +57,7 @@ def _verify_class(attribute: StringAttr, *others: str) -> None:
 
 @irdl_op_definition
 class RematerializedRangeOp(AsmOp):
-    """The numbers from `start` to `end`, computed again at each use instead of kept."""
+    """The integers from `start` to `end`, recomputed at each use."""
 
     name = "amdg.rematerialized_range"
     start = i32_prop()
@@ -83,7 +83,7 @@ class RematerializedRangeOp(AsmOp):
 
 @irdl_op_definition
 class RegisterResidentOp(AsmOp):
-    """A tensor kept in registers of one class, in `groups` groups."""
+    """A tensor resident in registers of one class, in `groups` groups."""
 
     name = "amdg.register_resident"
     src = operand_def(NUMBER_TENSOR)

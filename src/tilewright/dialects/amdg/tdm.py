@@ -1,6 +1,6 @@
 """The tensor data mover of gfx1250: copies of blocks by descriptor.
 
-Where in the tensor a block lies is part of the descriptor since Triton 3.8; an op moves it::
+The position of a block in the tensor is part of the descriptor since Triton 3.8; an op moves it::
 
     %d2 = amdg.update_tensor_descriptor %d add_offsets = [%i, %j] : D
     %t = amdg.async_tdm_copy_global_to_local %d2 into %buf : D -> M
@@ -199,7 +199,7 @@ class AsyncTDMWaitOp(AsmOp):
 
 @irdl_op_definition
 class TDMPrefetchOp(AsmOp):
-    """Brings a block into the L2 cache; a `speculative` one may be wrong about the address."""
+    """Prefetches a block into the L2 cache; a `speculative` one may be wrong about the address."""
 
     name = "amdg.tdm_prefetch"
     desc = operand_def(DESC)

@@ -102,7 +102,7 @@ class ExtractSliceOp(AsmOp):
 
 @irdl_op_definition
 class ConcatOp(AsmOp):
-    """A larger tensor from tensors of one type, placed side by side."""
+    """A larger tensor, concatenated from tensors of one type."""
 
     name = "amdg.concat"
     sources = var_operand_def(TENSOR)
@@ -256,7 +256,7 @@ _UNIFORM = Satisfies("16/32/64-bit scalar or pointer", _is_uniform)
 
 @irdl_op_definition
 class AssumeUniformOp(AsmOp):
-    """A scalar of which the author says that all threads of a warp have the same."""
+    """A scalar that the user asserts to be uniform across the threads of a warp."""
 
     name = "amdg.assume_uniform"
     src = operand_def(_UNIFORM)

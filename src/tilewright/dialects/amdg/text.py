@@ -5,7 +5,7 @@
     before   amdg.buffer_load %p[%o], %m cacheModifier = cg stride = %s : T
     3.9      amdg.buffer_load %p[%o], %m stride = %s {cachePolicy = ...} : !tt.ptr<f32> -> T
 
-``ACCESS`` is what stands between the operands and the colon, ``types`` what stands behind it. TLX
+``ACCESS`` is the text between the operands and the colon, ``types`` the text after it. TLX
 writes the older form.
 """
 

@@ -1,6 +1,6 @@
 """The ``arith`` dialect: integer and floating-point arithmetic on scalars, vectors and tensors.
 
-All of MLIR's ops of that name, in the text Triton prints. xDSL's own dialect knows most of them for
+All of MLIR's ops of that name, in the text Triton prints. xDSL's own dialect has most of them for
 scalars only, and gives comparisons of tensors a scalar result.
 
 A class is named after its op: the mnemonic in camel case plus ``Op`` (``AddiOp``, ``DivsiOp``,

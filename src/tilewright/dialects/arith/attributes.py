@@ -2,7 +2,7 @@
 
 Flags are sets, ``#arith.fastmath<nnan,ninf>`` and ``#arith.overflow<nsw, nuw>`` (the blank is
 MLIR's). Named in an op they lose the prefix: ``fastmath<fast>``. Rounding modes and comparison
-predicates are plain integers that print as words.
+predicates are plain integers that print as keywords.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FastMathFlag(StrEnum):
 
 @unique
 class IntegerOverflowFlag(StrEnum):
-    """Promises that an integer result does not wrap around."""
+    """Guarantees that an integer result does not wrap around."""
 
     NSW = "nsw"
     NUW = "nuw"

@@ -169,7 +169,7 @@ class RoundedCastOp(CastOp):
 
 
 class UnsignedCastOp(CastOp):
-    """Base of conversions that may promise their operand not to be negative."""
+    """Base of conversions that may guarantee their operand not to be negative."""
 
     is_non_negative = opt_prop_def(UnitAttr, prop_name="nonNeg")
 

@@ -88,7 +88,7 @@ class CmpiOp(ComparisonOp):
 
     @property
     def predicate_name(self) -> str:
-        """The predicate as a word, such as ``slt``."""
+        """The predicate as a keyword, such as ``slt``."""
         return CMPI_PREDICATE.word(self.predicate)
 
     def verify_(self) -> None:
@@ -129,7 +129,7 @@ class CmpfOp(ComparisonOp):
 
     @property
     def predicate_name(self) -> str:
-        """The predicate as a word, such as ``olt``."""
+        """The predicate as a keyword, such as ``olt``."""
         return CMPF_PREDICATE.word(self.predicate)
 
     def verify_(self) -> None:

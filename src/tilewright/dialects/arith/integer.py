@@ -1,7 +1,7 @@
 """Integer arithmetic: two operands and a result of one type, wrapping around unless flagged.
 
-    addi subi muli shli                     may promise not to wrap: overflow<nsw, nuw>
-    divsi divui shrsi shrui                 may promise no remainder: exact
+    addi subi muli shli                     may guarantee not to wrap: overflow<nsw, nuw>
+    divsi divui shrsi shrui                 may guarantee no remainder: exact
     ceildivsi ceildivui floordivsi          round up or down
     remsi remui andi ori xori min* max*     plain
     *_extended                              two results, nothing is lost
@@ -60,7 +60,7 @@ class IntegerBinaryOp(UniformOp):
 
 
 class OverflowingOp(UniformOp):
-    """Base of integer ops that may promise not to wrap around."""
+    """Base of integer ops that may guarantee not to wrap around."""
 
     lhs = operand_def(SIZED_INTEGER_LIKE)
     rhs = operand_def(SIZED_INTEGER_LIKE)
@@ -89,7 +89,7 @@ class OverflowingOp(UniformOp):
 
 
 class ExactOp(UniformOp):
-    """Base of integer ops that may promise to drop no set bit and leave no remainder."""
+    """Base of integer ops that may guarantee to drop no set bit and leave no remainder."""
 
     lhs = operand_def(SIZED_INTEGER_LIKE)
     rhs = operand_def(SIZED_INTEGER_LIKE)
@@ -317,7 +317,7 @@ class SubuiExtendedOp(AsmOp):
 
 
 class ExtendedMultiplication(AsmOp):
-    """Base of multiplications that return both halves of the product."""
+    """Base of multiplications that return the full double-width result in halves."""
 
     lhs = operand_def(SIZED_INTEGER_LIKE)
     rhs = operand_def(SIZED_INTEGER_LIKE)

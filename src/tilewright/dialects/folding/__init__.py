@@ -1,7 +1,7 @@
 """What ops compute when their operands are constant, by the name of the op.
 
-``fold`` answers with constants or existing values for an op's results and changes nothing. The
-rules stand in one table per kind of op; each file says which results are never folded and why.
+``fold`` returns constants or existing values for an op's results and changes nothing. The
+rules are in one table per kind of op; each file lists which results are never folded and why.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _fold_truncation(op: Operation, constants: Constants) -> Folded:
 
 
 def _keeps_promise(constant: Attribute | None, width: int | None, flags: frozenset[str]) -> bool:
-    """Whether all numbers fit into the bits that are left, as ``nsw`` or ``nuw`` say."""
+    """Whether all values fit into the bits that are left, as ``nsw`` or ``nuw`` require."""
     values = numbers(constant)
     if values is None or width is None:
         return False

@@ -38,7 +38,7 @@ _INTEGER_TESTS: Sequence[Callable[[int, int], bool]] = (
 )
 
 SWAPPED_INTEGER: Sequence[int] = (EQ, NE, SGT, SGE, SLT, SLE, UGT, UGE, ULT, ULE)
-"""The predicate that says the same with the operands exchanged."""
+"""The equivalent predicate with the operands exchanged."""
 INVERTED_INTEGER: Sequence[int] = (NE, EQ, SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT)
 """The predicate that is true where the other is false."""
 
@@ -118,7 +118,7 @@ def _fold_extended_truth(op: Operation, predicate: int, right: Attribute) -> Fol
 
 
 def _fold_range_end(op: Operation, predicate: int, right: Attribute) -> Folded:
-    """An order that has the same answer at both ends of the range has it everywhere."""
+    """An order that has the same result at both ends of the range has it everywhere."""
     bound = single_number(right)
     width = integer_width(op.operands[0].type)
     if predicate in (EQ, NE) or not isinstance(bound, int) or width is None:

@@ -8,7 +8,7 @@ A fold rule is written once, on Python numbers. This file carries it to every fo
 
 Integers are signed, in the range of their type: ``true`` is -1, ``255 : i8`` is -1. Results wrap
 around into that range. ``index`` counts as 64 bits, as in MLIR. Floats are rounded to nearest even
-into their type; too large a number becomes an infinity. A rule answers ``None`` when the result is
+into their type; overflow becomes an infinity. A rule returns ``None`` when the result is
 not defined or not certain (division by zero, shift by too much), and nothing is folded.
 """
 
@@ -43,7 +43,7 @@ Constants: TypeAlias = Sequence[Attribute | None]
 """The value of each operand of an op, where it is known."""
 
 MAX_ELEMENTS = 4096
-"""A longer list of numbers is not computed on, one by one, at compile time."""
+"""A longer constant is not folded element by element at compile time."""
 
 INDEX_BITS = 64
 

@@ -1,15 +1,15 @@
 """What integer ops compute on constants, and what they are when one operand decides.
 
 Each op is a row: how to compute it, and which constants on the right make it trivial. Rules see
-signed numbers and the width; what they return wraps around. They answer ``None`` where MLIR leaves
+signed integers and the width; what they return wraps around. They return ``None`` where MLIR leaves
 the result undefined: division by zero, a quotient that does not fit, a shift by the width or more.
 
     unit        x op unit = x              (x + 0, x * 1, x & -1)
     absorber    x op absorber = absorber   (x * 0, x & 0, x | -1)
     on_equal    x op x = x, or 0           (x & x, x - x)
 
-``nsw`` and ``nuw`` promise that nothing wraps, ``exact`` that nothing is lost; a constant result
-that breaks its promise is left for the author of the program to find.
+``nsw`` and ``nuw`` guarantee that nothing wraps, ``exact`` that nothing is lost; a constant result
+that violates its guarantee is not folded.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Binary:
     unsigned: bool = False
     """Operands are read without sign, so "least" is 0."""
     wraps: bool = False
-    """The result may leave the range, and the op may promise that it does not."""
+    """The result may leave the range, and the op may guarantee that it does not."""
     undo: Callable[[int, int], int] | None = None
-    """Gets the left operand back from the result if nothing was lost; ``exact`` promises that."""
+    """Recovers the left operand from the result if nothing was lost, as ``exact`` guarantees."""
 
     def fold(self, op: Operation, constants: Constants) -> Folded:
         lhs, rhs = op.operands
@@ -108,7 +108,7 @@ class Binary:
 
 
 def overflow_flags(op: Operation) -> frozenset[str]:
-    """The promises ``nsw`` and ``nuw`` that an op makes."""
+    """The guarantees ``nsw`` and ``nuw`` of an op."""
     flags = op.properties.get("overflowFlags")
     if not isinstance(flags, IntegerOverflowAttr):
         return frozenset()
@@ -116,7 +116,7 @@ def overflow_flags(op: Operation) -> frozenset[str]:
 
 
 def breaks_promise(rule: Rule, a: int, b: int, width: int, flags: frozenset[str]) -> bool:
-    """Whether the exact result leaves the signed or unsigned range that ``flags`` promise."""
+    """Whether the exact result leaves the signed or unsigned range that ``flags`` guarantee."""
     if "nsw" in flags:
         value = rule(a, b, width)
         if value is not None and wrap(value, width) != value:

@@ -52,7 +52,7 @@ class _ChoiceBranch(RegionBranch):
 
 
 def _has_plain_yield(region: Region) -> bool:
-    """Whether the terminator of `region` says nothing, so that its text may be left out."""
+    """Whether the terminator of `region` is trivial, so that its text may be left out."""
     last = region.block.last_op
     return last is None or not (last.operands or last.results or last.attributes)
 

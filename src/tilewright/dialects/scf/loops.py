@@ -1,8 +1,8 @@
-"""Structured loops, ``scf.for`` and ``scf.while``, with values carried from turn to turn.
+"""Structured loops, ``scf.for`` and ``scf.while``, with loop-carried values.
 
     %r = scf.for %i = %lb to %ub step %s iter_args(%acc = %init) -> (f32)  : i32 { ... }
 
-    entry ──(inits)──▶ body      entry ──(inits)──▶ results        (no turn at all)
+    entry ──(inits)──▶ body      entry ──(inits)──▶ results        (no iteration)
     yield ──(next)───▶ body      yield ──(next)───▶ results
 
     %r = scf.while (%x = %init) : (i32) -> f32 { before } do { after }
@@ -10,7 +10,7 @@
     entry ──(inits)──▶ before ──(condition's values)──▶ after ──(yield)──▶ before
                               ──(condition's values)──▶ results
 
-The two blanks in front of ``: i32`` are MLIR's.
+The two blanks before ``: i32`` are MLIR's.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _ForBranch(RegionBranch):
 
 
 class _ForSpeculation(ConditionallySpeculatable):
-    """A loop with step 1 ends after finitely many turns; with another step it may not."""
+    """A loop with step 1 has a finite trip count; with another step it may not."""
 
     @classmethod
     def is_speculatable(cls, op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""Pieces of text that several ``scf`` ops share: result types, initial values, bodies."""
+"""Text that several ``scf`` ops share: result types, initial values, bodies."""
 
 from __future__ import annotations
 

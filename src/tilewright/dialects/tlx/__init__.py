@@ -1,6 +1,6 @@
 """``tlx``: what the TLX language adds to Triton's IR.
 
-``storage`` says which buffers share bytes, ``placed`` at which addresses, ``layouts`` asks for
+``storage`` defines which buffers share bytes, ``placed`` at which addresses, ``layouts`` requires
 layouts and lets go of them. Everything else that TLX programs do is in ``ttg`` and
 ``ttng``.
 """

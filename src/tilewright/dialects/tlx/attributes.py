@@ -3,11 +3,11 @@
 ========================  ======================================================================
 ``dummy_register_layout``  some layout of a tensor in registers, chosen once the function is inlined
 ``dummy_tmem_layout``      some layout of tensor memory, chosen by how the buffer is used
-``user_layout<L>``         ``L``, because the user says so: no pass may choose another one
+``user_layout<L>``         ``L``, user-specified: no pass may choose another one
 ``no_verify_layout<L>``    ``L``, but the ops around it may not agree yet: check later
 ========================  ======================================================================
 
-Marks may stand in each other. Where a layout is asked something, a mark answers for what it marks;
+Marks may be nested. Where a layout is queried, a mark returns the result of the layout it marks;
 ``ttng.attributes.unwrapped`` takes all marks off.
 """
 
@@ -109,7 +109,7 @@ class DummyTMemLayout(FieldsAttr, TensorMemoryLayout):
 
 @dataclass(frozen=True)
 class _Mark(FieldsAttr, LayoutMark, DistributedEncoding):
-    """A layout with a remark; answers as the layout inside does."""
+    """A layout with a mark; queries return the results of the layout inside."""
 
     layout: Attribute
 

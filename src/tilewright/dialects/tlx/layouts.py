@@ -1,8 +1,8 @@
-"""Asking for layouts, letting go of them, and looking at what came of it.
+"""Requiring layouts, releasing them, and inspecting the result.
 
-``require_layout`` says which layout a buffer or tensor must have from here on; propagation makes
+``require_layout`` is the layout that a buffer or tensor must have from here on; propagation makes
 the producer have it or converts. ``release_layout`` ends such a demand. The other ops are for the
-person who tunes a kernel: they print or compare layouts while it is compiled.
+tuning of kernels: they print or compare layouts while it is compiled.
 """
 
 from __future__ import annotations

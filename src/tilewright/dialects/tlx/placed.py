@@ -1,13 +1,13 @@
 """A view of shared storage by address: what ``placement=explicit`` makes of a buffer.
 
 A ``tlx.local_alias`` starts where its source starts and steps by the size of its own tile, so
-sharing has to be spelled in indices. ``tlx.placed_alias`` says the addresses outright, in bytes of
+sharing has to be expressed in indices. ``tlx.placed_alias`` has the addresses outright, in bytes of
 shared memory or columns of tensor memory. Buffer ``i`` starts at::
 
     base + offset + (i mod r1) * s1 + (i div r1 mod r2) * s2 + ... + (i div r1*r2*...) * s_last
 
 with ``radices = [r1, r2, ...]`` and ``strides = [s1, s2, ..., s_last]``. Types and indices stay as
-the author wrote them; the code generator's ``memdesc_index`` does the arithmetic.
+in the kernel; the code generator's ``memdesc_index`` does the arithmetic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Storage aliasing: which buffers may share bytes.
 
 A *spec* stands for one region of memory without an address. Buffers are allocated from it, and a
-tree of groups says how they lie in it: the children of a ``shared`` group start at the same place,
+tree of groups arranges them in it: the children of a ``shared`` group start at the same offset,
 those of a ``distinct`` group follow each other::
 
     %spec = tlx.storage_alias_spec storage = smem : !tlx.storage_alias_spec<smem>
@@ -155,7 +155,7 @@ class StorageAliasLocalAllocOp(AsmOp):
 
 @irdl_op_definition
 class ReuseGroupOp(AsmOp):
-    """How buffers, and groups of them, lie to each other.
+    """How buffers, and groups of them, overlap.
 
     `group_size` consecutive buffers of each child make one: sub-tiles of a tile.
     """
@@ -214,7 +214,7 @@ class ReuseGroupOp(AsmOp):
 def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
     """The buffers of a tree of groups, from left to right.
 
-    A group that is named twice is walked twice: whoever walks a tree that is not proved to be one
+    A group that is named twice is walked twice: a walk of a tree that is not proved to be one
     must stop at the first buffer that comes again.
     """
     pending = [value]
@@ -228,7 +228,7 @@ def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
 
 @irdl_op_definition
 class SetBufferOverlapOp(AsmOp):
-    """Says how the buffers of a spec lie in its region."""
+    """Defines how the buffers of a spec overlap in its region."""
 
     name = "tlx.set_buffer_overlap"
     storage_alias_spec = operand_def(SPEC)

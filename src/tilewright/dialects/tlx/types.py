@@ -22,7 +22,7 @@ _GROUP = keyword({word: word for word in GROUP_KIND.keywords})
 
 
 def verify_size(size: int | None) -> None:
-    """Raise unless `size` bytes can be asked for."""
+    """Raise unless `size` bytes can be requested."""
     if size is not None and size <= 0:
         raise VerifyException(f"buffer_size_bytes must be positive, got {size}")
 
@@ -61,7 +61,7 @@ class StorageAliasSpecType(FieldsAttr, TypeAttribute):
 
 @dataclass(frozen=True)
 class ReuseGroupType(FieldsAttr, TypeAttribute):
-    """A node of a tree of buffers: its children share memory, or lie side by side."""
+    """A node of a tree of buffers: its children share memory, or are disjoint."""
 
     name = "tlx.reuse_group"
 

@@ -1,7 +1,7 @@
 """The ``tt`` dialect: Triton's own ops, text-compatible with Triton 3.6 to 3.9 and TLX.
 
-Reading accepts the text of all of them, and one form is kept: passes need not know which release
-wrote a kernel. Writing asks the printer's flavour. What is kept, where releases differ:
+Reading accepts the text of all of them, and one form is stored: passes need not handle releases.
+Writing queries the printer's flavour. The stored form, where releases differ:
 
 * cache modifier and eviction policy: the ``cachePolicy`` property of 3.9 (``attributes``);
 * pointers and descriptors: see ``types``;

@@ -47,7 +47,7 @@ class _AtomicOp(AsmOp):
 
     @property
     def semantic(self) -> str:
-        """The memory semantic as a word."""
+        """The memory semantic as a keyword."""
         return MEM_SEMANTIC.word(self.sem)
 
     def _check_semantic(self, one: str, other: str) -> None:
@@ -104,7 +104,7 @@ class AtomicRMWOp(_AtomicOp):
 
     @property
     def kind(self) -> str:
-        """How the value is combined, as a word."""
+        """How the value is combined, as a keyword."""
         return RMW_OP.word(self.atomic_rmw_op)
 
 

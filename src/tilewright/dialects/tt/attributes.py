@@ -1,4 +1,4 @@
-"""Cache policies: what a load or store asks of the caches.
+"""Cache policies: the cache hints of a load or store.
 
 Stored is the form of Triton 3.9: one optional property ``cachePolicy``. Releases before and TLX
 have two enumerations instead, written as clauses and left out where normal::
@@ -34,7 +34,7 @@ _WORDS = {"cache_modifier": CACHE_MODIFIER, "eviction_policy": EVICTION_POLICY}
 
 @runtime_checkable
 class CachePolicy(Protocol):
-    """What all cache policies answer, those of other dialects included."""
+    """The interface of all cache policies, those of other dialects included."""
 
     @property
     def cache_modifier(self) -> str: ...
@@ -53,7 +53,7 @@ class CachePolicyAttr(ParametrizedAttribute):
     def get(
         cls, cache_modifier: str = NO_MODIFIER, eviction_policy: str = NORMAL_EVICTION
     ) -> CachePolicyAttr:
-        """The policy with these two words."""
+        """The policy with these two keywords."""
         return cls(StringAttr(cache_modifier), StringAttr(eviction_policy))
 
     @property

@@ -64,13 +64,13 @@ def bool_prop(default: bool | None = None, *, name: str | None = None) -> Intege
 
 
 def enum_prop(enum: Enum, default: str | None = None, *, name: str | None = None) -> IntegerAttr:
-    """One of the words of `enum`."""
+    """One of the cases of `enum`."""
     value = None if default is None else enum.attribute(default)
     return cast("IntegerAttr", prop_def(one_of(enum), prop_name=name, default_value=value))
 
 
 def opt_enum_prop(enum: Enum, *, name: str | None = None) -> IntegerAttr | None:
-    """One of the words of `enum`, or nothing."""
+    """One of the cases of `enum`, or nothing."""
     return cast("IntegerAttr | None", opt_prop_def(one_of(enum), prop_name=name))
 
 

@@ -1,9 +1,9 @@
 """Cache policies in the text of loads and stores, for every release.
 
 ``access_attributes`` is the attribute dictionary of an op with a ``cachePolicy`` property, and the
-clauses that stood in front of it before Triton 3.9. Reading accepts both. Writing asks the
-flavour: see ``attributes`` for the two forms. In a format it takes the place of ``attr-dict``, with
-an empty literal before it because it brings its own spaces::
+clauses that preceded it before Triton 3.9. Reading accepts both. Writing queries the
+flavour: see ``attributes`` for the two forms. In a format it replaces ``attr-dict``, with
+an empty literal before it because it has its own spaces::
 
     "$ptr `` custom<Attributes>($cachePolicy, $isVolatile) `:` type($ptr)"
 """
@@ -114,7 +114,7 @@ class CachedAccess(AsmOp):
 
     @property
     def cache_policy(self) -> CachePolicy | None:
-        """The policy, if the op asks for one."""
+        """The policy, if the op has one."""
         policy = self.properties.get("cachePolicy")
         return policy if isinstance(policy, CachePolicy) else None
 
@@ -130,7 +130,7 @@ class CachedAccess(AsmOp):
 
 
 def _take_words(attributes: dict[str, Attribute]) -> dict[str, str]:
-    """Remove the enumerations of older releases; what they say, by name."""
+    """Remove the enumerations of older releases; their cases, by name."""
     words: dict[str, str] = {}
     for key, (name, enum) in _OLD_PROPERTIES.items():
         if _is_case(attributes.get(key), enum):

@@ -1,6 +1,6 @@
-"""What operands, results and properties of ``tt`` ops may be, in Triton's words.
+"""What operands, results and properties of ``tt`` ops may be, with Triton's descriptions.
 
-``tt`` knows fewer scalars than MLIR: the floats below, signless integers of six widths, and
+``tt`` has fewer scalars than MLIR: the floats below, signless integers of six widths, and
 pointers. *Like* means the scalar or a ranked tensor of it.
 """
 
@@ -80,7 +80,7 @@ FLOAT = instance_of("floating-point", *_FLOATS)
 INT = Satisfies("integer", _is_integer, (IntegerType,))
 PTR = instance_of("ptr", PtrType)
 BLOCK_PTR = Satisfies("ptr", lambda type: block_pointee(type) is not None, (PtrType,))
-"""A pointer to a tensor; its words upstream are those of any pointer."""
+"""A pointer to a tensor; its description upstream is that of any pointer."""
 
 FLOAT_TENSOR = tensor_of_any(FLOAT)
 INT_TENSOR = tensor_of_any(INT)

@@ -112,9 +112,9 @@ def _print_types(printer: IRPrinter, op: MakeTensorDescOp) -> None:
 
 @irdl_op_definition
 class MakeTensorDescOp(AsmOp):
-    """A descriptor of a tensor; in TLX possibly written to a place in memory, `desc_ptr`.
+    """A descriptor of a tensor; in TLX possibly written to an address in memory, `desc_ptr`.
 
-    `padding` says what is read beyond the bounds of the tensor.
+    `padding` is what is read out of bounds of the tensor.
     """
 
     name = "tt.make_tensor_descriptor"
@@ -164,7 +164,7 @@ class MakeTensorDescOp(AsmOp):
         **parts: Any,
     ) -> Self:
         if "operandSegmentSizes" not in properties:
-            # Generic text other than TLX's has as many strides as extents, and says no sizes.
+            # Generic text other than TLX's has as many strides as extents, and no segment sizes.
             rank = len(operands) // 2
             sizes = ints_attr((1, rank, rank, 0))
             properties = {**properties, "operandSegmentSizes": sizes}

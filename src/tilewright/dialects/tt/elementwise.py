@@ -91,7 +91,7 @@ class BitcastOp(AsmOp):
 
 
 def _parse_conversion(parser: IRParser, state: ParseState) -> None:
-    """Everything behind the source: dictionary and clauses, in either order."""
+    """Everything after the source: dictionary and clauses, in either order."""
     state.operands["rbits"] = []
     state.types["rbits"] = ()
     _take_attributes(parser, state)
@@ -171,7 +171,7 @@ class FpToFpOp(AsmOp):
 
 @irdl_op_definition
 class ClampFOp(TraitCheckedOp):
-    """A float limited to a range; `propagateNan` says what becomes of NaN."""
+    """A float limited to a range; `propagateNan` decides about NaN."""
 
     name = "tt.clampf"
 
@@ -250,7 +250,7 @@ class ApproxDivFOp(_BinaryOp):
 
 @irdl_op_definition
 class MulhiUIOp(_BinaryOp):
-    """The upper half of the product of two unsigned integers."""
+    """The upper half of the full multiplication of two unsigned integers."""
 
     name = "tt.mulhiui"
     x = operand_def(INT_LIKE)
@@ -299,7 +299,7 @@ class ExternElementwiseOp(AsmOp):
 
 @irdl_op_definition
 class ElementwiseInlineAsmOp(AsmOp):
-    """Assembly that is given `packed_element` elements at a time, which ones is not said."""
+    """Assembly that is given `packed_element` elements at a time, in unspecified order."""
 
     name = "tt.elementwise_inline_asm"
 

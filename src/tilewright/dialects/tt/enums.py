@@ -1,6 +1,6 @@
 """The enumerations of ``tt`` ops.
 
-Enumerations are 32-bit integers that formats spell as words, as upstream has them; in an attribute
+Enumerations are 32-bit integers that formats print as keywords, as upstream does; in an attribute
 dictionary the number shows. An ``Enum`` translates both ways::
 
     ROUNDING.attribute("rtne")    1 : i32

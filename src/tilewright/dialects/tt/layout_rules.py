@@ -1,8 +1,8 @@
 """What ops that change the shape of a tensor do to its layout.
 
-``tt`` knows no layouts: a tensor's encoding is an attribute of a dialect above. An encoding that
-derives from ``LayoutRules`` answers what ``tt`` must know to check, or to infer, the result types
-of its shape ops. Every answer may be ``None``, which stands for "cannot say" and is never an
+``tt`` has no layouts: a tensor's encoding is an attribute of a dialect above. An encoding that
+derives from ``LayoutRules`` provides what ``tt`` needs to check, or to infer, the result types
+of its shape ops. Every result may be ``None``, which means "unknown" and is never an
 error: then only shapes and element types are checked.
 
 Result types are compared the way MLIR compares what an op infers with what it has::
@@ -28,7 +28,7 @@ from tilewright.dialects.type_utils import (
 
 
 class LayoutRules:
-    """Base of encodings of tensors; a layout overrides what it can answer."""
+    """Base of encodings of tensors; a layout overrides the queries that it supports."""
 
     def after_reduce(self, axis: int) -> Attribute | None:
         """The layout of the result of a reduction along `axis`."""
@@ -57,11 +57,11 @@ class LayoutRules:
         return None
 
     def is_equivalent(self, other: Attribute, shape: Sequence[int]) -> bool:
-        """Whether `other`, spelled differently, still puts every element in the same place."""
+        """Whether `other`, written differently, still gives every element the same owner."""
         return False
 
     def dot_problem(self, a: Attribute, b: Attribute) -> str | None:
-        """Why a product of operands in layouts `a` and `b` cannot have this layout."""
+        """Why a dot of operands in layouts `a` and `b` cannot have this layout."""
         return None
 
     def cat_problem(self, source: AnyTensor, result: AnyTensor) -> str | None:
@@ -69,12 +69,12 @@ class LayoutRules:
         return None
 
     def tensor_problem(self, type: AnyTensor, op: Operation) -> str | None:
-        """Why `type` cannot have this layout at `op`, say for the number of warps there."""
+        """Why `type` cannot have this layout at `op`, for example for the number of warps there."""
         return None
 
 
 def rules_of(type: Attribute) -> LayoutRules | None:
-    """The layout of a tensor, if it can be asked."""
+    """The layout of a tensor, if it can be queried."""
     encoding = encoding_of(type)
     return encoding if isinstance(encoding, LayoutRules) else None
 
@@ -89,7 +89,7 @@ def are_equivalent(one: Attribute | None, other: Attribute | None, shape: Sequen
 
 
 class VerifyTensorLayouts(OpTrait):
-    """The layouts of all tensors an op touches fit the tensors and the place of the op."""
+    """The layouts of all tensors of an op fit the tensors and the position of the op."""
 
     def verify(self, op: Operation) -> None:
         for index, operand in enumerate(op.operands):
@@ -131,7 +131,7 @@ def check_inferred(
 ) -> None:
     """Raise unless the result types `found` are those inferred.
 
-    With `up_to_layout`, layouts need not be spelled alike, only mean the same.
+    With `up_to_layout`, layouts need not be written alike, only be equivalent.
     """
     pairs = zip(found, inferred, strict=True)
     if all(_agree(one, other, up_to_layout) for one, other in pairs):

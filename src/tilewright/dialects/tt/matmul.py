@@ -1,4 +1,4 @@
-"""Matrix products: plain, and of block-scaled operands.
+"""Dots: plain, and of block-scaled operands.
 
 Operands have two dimensions, or three with the first one counting matrices. ``tt.dot_scaled``
 multiplies numbers of the microscaling formats: an 8-bit scale for every 16 or 32 elements along K
@@ -54,9 +54,9 @@ _SCALE_FACTORS = (16, 32)
 
 
 class MatrixMultiply(OpTrait):
-    """The shapes of a, b and c, the first three operands, are those of a product.
+    """The shapes of a, b and c, the first three operands, are those of a dot.
 
-    Where operands hold matrices of another shape than their own, ``unpacked`` tells it.
+    Where operands hold matrices of another shape than their own, ``unpacked`` returns it.
     """
 
     def verify(self, op: Operation) -> None:
@@ -91,9 +91,9 @@ class MatrixMultiply(OpTrait):
 
 @irdl_op_definition
 class DotOp(AsmOp):
-    """The product of two matrices, added to a third.
+    """The dot of two matrices, added to a third.
 
-    `inputPrecision` says what may happen to f32 operands on their way through tensor cores.
+    `inputPrecision` is how tensor cores may round f32 operands.
     """
 
     name = "tt.dot"
@@ -171,7 +171,7 @@ def _doubled(shape: tuple[int, ...], dimension: int) -> tuple[int, ...]:
 
 @irdl_op_definition
 class DotScaledOp(AsmOp):
-    """The product of two block-scaled matrices, added to a third."""
+    """The dot of two block-scaled matrices, added to a third."""
 
     name = "tt.dot_scaled"
 
@@ -253,7 +253,7 @@ class DotScaledOp(AsmOp):
         return shape_of(self.a.type)[-1] * (2 if packed else 1)
 
     def scale_factor(self) -> int:
-        """How many numbers along K share a scale; raises where that cannot be told."""
+        """How many elements along K share a scale; raises where that is unknown."""
         lhs, rhs = self._factor_of(self.a_scale), self._factor_of(self.b_scale)
         if lhs and rhs and lhs != rhs:
             raise VerifyException(

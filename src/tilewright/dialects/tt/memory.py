@@ -1,7 +1,7 @@
 """Loads and stores through pointers.
 
 A pointer is a scalar, a tensor of pointers, or (before Triton 3.8) a block pointer, whose accesses
-may be checked against the bounds of the tensor behind it instead of carrying a mask. Types of the
+may be checked against the bounds of their tensor instead of carrying a mask. Types of the
 other operands and of the result follow from the pointer's and are not written.
 """
 

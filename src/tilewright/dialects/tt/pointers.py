@@ -104,7 +104,7 @@ class AddPtrOp(AsmOp):
 
 
 def _base_of(types: Types) -> Attribute:
-    """The pointer to the first element behind the block pointer that an op returns."""
+    """The pointer to the first element of the block pointer that an op returns."""
     block = block_pointee(types["result"])
     if block is None:
         raise TypeError("not a block pointer")

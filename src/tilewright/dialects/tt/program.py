@@ -1,4 +1,4 @@
-"""Where a program stands in the grid, and what it tells the outside.
+"""The position of a program in the grid, and its output to the host.
 
 A kernel runs as a grid of programs with up to three axes. ``tt.get_program_id`` and
 ``tt.get_num_programs`` are the same for all threads of a program and never change, so they are
@@ -122,7 +122,7 @@ class GridDependencyWaitOp(AsmOp):
 
 @irdl_op_definition
 class GridDependencyLaunchDependentsOp(AsmOp):
-    """Let the kernels behind start."""
+    """Let dependent kernels start."""
 
     name = "tt.grid_dependency_launch_dependents"
     traits = tt_traits(GlobalFence())

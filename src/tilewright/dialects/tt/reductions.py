@@ -9,7 +9,7 @@ two tuples into one tuple. All left elements come first::
       tt.reduce.return %v, %i : f32, i32
     })
 
-The combination is taken to be associative: in which order elements are combined is not said. The
+The combination is taken to be associative: the order of combination is unspecified. The
 region of ``tt.map_elementwise`` computes `pack` elements of each result at a time and may have
 several blocks. All three print in generic form.
 """
@@ -212,7 +212,7 @@ class ReduceOp(_CombineOp):
 
 @irdl_op_definition
 class ScanOp(_CombineOp):
-    """For each element along an axis, it and all before it (behind, if `reverse`) combined."""
+    """For each element along an axis, it and all before it (after, if `reverse`) combined."""
 
     name = "tt.scan"
     RETURN: ClassVar[str] = "tt.scan.return"
@@ -347,7 +347,7 @@ class MapElementwiseReturnOp(_ReturnOp):
 
 @irdl_op_definition
 class HistogramOp(AsmOp):
-    """How often each number from 0 on occurs among the elements that the mask lets through."""
+    """The frequency of each integer from 0 on among the elements that the mask selects."""
 
     name = "tt.histogram"
 

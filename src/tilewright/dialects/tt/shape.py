@@ -7,7 +7,7 @@
     reshape      8x4 -> 32               trans        8x4 -> 4x8        cat    8, 8 -> 16
     gather       by an index for each element, along one axis
 
-Layouts go along: where the layout can be asked (see ``layout_rules``), the result must have the
+Layouts are propagated: where the layout can do it (see ``layout_rules``), the result must have the
 one that follows from the source's.
 """
 
@@ -65,7 +65,7 @@ _LIKE_LHS = TypeRule("operands have one type", lambda types: types["lhs"])
 
 
 def _tensor(value: SSAValue) -> AnyTensor:
-    """The type of a value that the definition says is a tensor."""
+    """The type of a value that is a tensor by definition."""
     return cast("AnyTensor", value.type)
 
 
@@ -293,7 +293,7 @@ def split_type(source: Attribute, hint: Attribute | None = None) -> Attribute:
 
 @irdl_op_definition
 class JoinOp(TraitCheckedOp):
-    """Two tensors side by side in a further, last dimension."""
+    """Two tensors joined along a further, last dimension."""
 
     name = "tt.join"
 

@@ -233,7 +233,7 @@ class GlobalFence(MemoryEffect):
 
 
 class PureIfMarked(MemoryEffect, ConditionallySpeculatable):
-    """Foreign code: without effect if its ``pure`` property says so, else it may do anything."""
+    """Foreign code: without effect if its ``pure`` property is set, else it may do anything."""
 
     @classmethod
     @override

@@ -2,9 +2,9 @@
 
 One form is stored, whatever release wrote the text:
 
-* A pointer has an address space given by a word. Triton up to 3.8 writes a number and leaves out
+* A pointer has a named address space. Triton up to 3.8 writes a number and leaves out
   1, the global memory; 3.9 writes a string and leaves out ``"global"``. Numbers other than 1 stay
-  numbers, kept as their digits.
+  numbers, stored as their digits.
 * A descriptor has a block shape, an element type and, once chosen, the layout of the block in
   shared memory. Triton up to 3.7 wraps the three in a tensor type.
 
@@ -84,7 +84,7 @@ class PtrType(ParametrizedAttribute, TypeAttribute, PointerLike):
 
     @property
     def address_space(self) -> str:
-        """The word of the address space, or the digits of its number."""
+        """The name of the address space, or the digits of its number."""
         return self.space.data
 
     @property
@@ -169,7 +169,7 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute, ShapedType, Container
 
     @property
     def block_type(self) -> AnyTensor:
-        """A block as a tensor: the element type without its sign, the layout kept."""
+        """A block as a tensor: the element type without its sign, the same layout."""
         return tensor_of(self.signless_element_type, self.shape, self.encoding)
 
     @property
@@ -244,7 +244,7 @@ def address_space_of(type: Attribute) -> str:
 
 
 def block_pointee(type: Attribute) -> AnyTensor | None:
-    """The tensor behind a block pointer, ``None`` for other types."""
+    """The tensor of a block pointer, ``None`` for other types."""
     if isinstance(type, PtrType) and is_tensor(type.pointee):
         return type.pointee
     return None

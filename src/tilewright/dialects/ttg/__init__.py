@@ -3,7 +3,7 @@
 Here tensors have layouts, buffers in shared memory are explicit, and warps can run different code.
 Text is that of Triton 3.6 to 3.9 and of TLX: every spelling is read, and each is written for the
 release that the printer's flavour names. Layouts are data here (``interfaces`` lists what can be
-asked of them); where they put elements is computed elsewhere.
+queried of them); where they put elements is computed elsewhere.
 """
 
 from __future__ import annotations

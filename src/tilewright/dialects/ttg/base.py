@@ -17,7 +17,7 @@ from tilewright.ir.constraints import Satisfies
 
 
 class VerifyMemDescLayouts(OpTrait):
-    """The layouts of all memory descriptors an op touches fit the size of the cluster."""
+    """The layouts of all memory descriptors of an op fit the size of the cluster."""
 
     def verify(self, op: Operation) -> None:
         for index, operand in enumerate(op.operands):

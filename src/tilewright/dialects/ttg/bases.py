@@ -1,9 +1,9 @@
-"""Facts about linear layouts that can be read off their bases.
+"""Properties of linear layouts that can be read off their bases.
 
 A linear layout sends every bit of its inputs (register, lane, warp, CTA, offset) to a vector, its
 *basis*, in the coordinates of the tensor; an input with several bits set goes to the XOR of their
 bases. Checking that a layout is sound is linear algebra over two elements: a basis becomes one
-integer, the bits of its coordinates side by side.
+integer, the concatenated bits of its coordinates.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def dimension(bases: Bases) -> int:
 
 
 def is_injective(bases: Bases) -> bool:
-    """Whether no two inputs meet in one element."""
+    """Whether no two inputs map to the same element."""
     return dimension(bases) == len(bases)
 
 
@@ -116,7 +116,7 @@ def permuted(bases: Bases, order: Sequence[int]) -> Bases:
 
 
 def order_of(bases: Bases, rank: int) -> Ints:
-    """Dimensions in the order in which the bases first move in them, the others behind."""
+    """Dimensions in the order in which the bases first move in them, the others last."""
     seen: dict[int, None] = {}
     for basis in bases:
         for dim, value in enumerate(basis):

@@ -55,7 +55,7 @@ def cta_split_num(cga: Bases, rank: int) -> Ints:
 
 
 def shape_per_cta(shape: Ints, cga: Bases, rank: int) -> Ints:
-    """The share of one CTA; dimensions in front of the layout's are not split."""
+    """The share of one CTA; dimensions before the layout's are not split."""
     split = (1,) * (len(shape) - rank) + cta_split_num(cga, rank)
     return tuple(max(extent // parts, 1) for extent, parts in zip(shape, split, strict=True))
 

@@ -1,8 +1,8 @@
-"""How many CTAs, warps and threads run an op: what module, function and partition say.
+"""How many CTAs, warps and threads run an op, by module, function and partition.
 
 The number of warps is that of the closest of these around the op: a partition of a
-``ttg.warp_specialize``, a function with ``"ttg.num-warps"``, the module. Ops are told apart by
-name, so that layouts can ask without knowing the op classes that have layouts in their types.
+``ttg.warp_specialize``, a function with ``"ttg.num-warps"``, the module. Ops are identified by
+name, so that layouts need not import the op classes that have layouts in their types.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULT_THREADS_PER_WARP = 32
 
 
 def num_warps_at(op: Operation) -> int | None:
-    """The number of warps that run `op`, or None where nobody says."""
+    """The number of warps that run `op`, or None where it is not specified."""
     current = op
     while True:
         if isinstance(current, ModuleOp) or current.name == "tt.func":
@@ -52,7 +52,7 @@ def threads_per_warp_at(op: Operation) -> int:
 
 
 def _partition_warps(partitions: Operation, op: Operation) -> int | None:
-    """The number of warps of the partition that `op` stands in."""
+    """The number of warps of the partition that `op` is in."""
     holder, region = partitions.parent_op(), op.parent_region()
     if holder is None or region is None:
         return None

@@ -47,7 +47,7 @@ _SEGMENTS = "operandSegmentSizes"
 class AsyncCopyGlobalToLocalOp(CachedAccess):
     """Starts copying what pointers point to into a buffer; `other` where the mask is false.
 
-    In TLX, one bulk copy of `bulk_size` bytes may take the place of single ones (``useBulk``); it
+    In TLX, one bulk copy of `bulk_size` bytes may replace single ones (``useBulk``); it
     reports its end to a barrier.
     """
 
@@ -139,7 +139,7 @@ class AsyncCommitGroupOp(AsmOp):
 
 @irdl_op_definition
 class AsyncWaitOp(AsmOp):
-    """Waits until at most `num` groups of copies are still under way in this thread."""
+    """Waits until at most `num` groups of copies are in flight in this thread."""
 
     name = "ttg.async_wait"
     tokens = var_operand_def(TOKEN_TYPE)

@@ -1,4 +1,4 @@
-"""Layouts of tensors in registers: blocked, linear, slices and operands of matrix products."""
+"""Layouts of tensors in registers: blocked, linear, slices and operands of dots."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class LinearEncoding(Struct, DistributedEncoding):
 
 @struct_attr
 class GenericLinearEncoding(LinearEncoding):
-    """A linear layout whose warps may be permuted within rows, or meet in one element."""
+    """A linear layout whose warps may be permuted within rows, or share an element."""
 
     name = "ttg.generic_linear"
     ASM_ALIAS: ClassVar[str] = "generic_linear"
@@ -257,7 +257,7 @@ class SliceEncoding(Struct, DistributedEncoding):
 
 @struct_attr
 class DotOperandEncoding(Struct, DistributedEncoding):
-    """Operand `op_idx` (0 for A, 1 for B) of the product whose result has layout `parent`.
+    """Operand `op_idx` (0 for A, 1 for B) of the dot whose result has layout `parent`.
 
     `k_width` is the number of consecutive elements along K that a thread holds.
     """
@@ -310,7 +310,7 @@ _WMMA_K_WIDTHS = {1: (8, 16), 2: (4, 8, 16)}
 
 
 def _k_width_problem(op_idx: int, parent: Attribute, k_width: int) -> str | None:
-    """What is wrong with the operand of a product in layout `parent`."""
+    """What is wrong with the operand of a dot in layout `parent`."""
     match parent:
         case NvidiaMmaEncoding():
             if not k_width:

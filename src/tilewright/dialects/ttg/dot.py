@@ -1,4 +1,4 @@
-"""Which layouts the operands and the result of a product may have together."""
+"""Which layouts the operands and the result of a dot may have together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.dialects.ttg.shared import NvmmaSharedEncoding, SharedLinearEnco
 
 
 def dot_problem(result: Attribute, a: Attribute, b: Attribute) -> str | None:
-    """Why operands in layouts `a` and `b` cannot make a product in layout `result`."""
+    """Why a dot of operands in layouts `a` and `b` cannot have layout `result`."""
     for index, operand in enumerate((a, b)):
         problem = _operand_problem(result, operand, index)
         if problem is not None:

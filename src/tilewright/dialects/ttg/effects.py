@@ -1,7 +1,7 @@
 """What ops do to shared memory.
 
 ``AccessEffect`` names the operands through which an op reads, writes or frees a buffer; effects
-that go through different buffers can be told apart by later stages::
+that go through different buffers are distinguished by later stages::
 
     traits = ttg_traits(Touches(reads=("src",)))
 """
@@ -64,7 +64,7 @@ class AccessEffect(MemoryEffect):
 class LocalAllocation(MemoryEffect):
     """A new buffer, perhaps with contents.
 
-    Immutable memory cannot be told from other memory with the same contents, so allocating it is
+    Immutable memory equals other memory with the same contents, so allocating it is
     no effect until the buffer has an address.
     """
 

@@ -1,4 +1,4 @@
-"""What code asks of a layout without knowing which one it is.
+"""The interface of layouts, for code that handles all of them.
 
 ::
 
@@ -39,7 +39,7 @@ class SharedSpace(ABC):  # noqa: B024 - a mark, there is nothing to ask
 
 
 class LayoutEncoding(LayoutRules, ABC):
-    """A map between the elements of a tensor and the places that hold them."""
+    """A map between the elements of a tensor and the locations that hold them."""
 
     @property
     @abstractmethod
@@ -134,7 +134,7 @@ class DistributedEncoding(LayoutEncoding):
 
     @override
     def dot_problem(self, a: Attribute, b: Attribute) -> str | None:
-        from tilewright.dialects.ttg import dot  # which knows all layouts
+        from tilewright.dialects.ttg import dot  # which imports all layouts
 
         return dot.dot_problem(self.as_attribute(), a, b)
 
@@ -144,7 +144,7 @@ class DistributedEncoding(LayoutEncoding):
 
     @override
     def is_equivalent(self, other: Attribute, shape: Sequence[int]) -> bool:
-        # Two spellings of one layout are told apart by computing where elements go. Without that,
+        # Two spellings of one layout are compared by computing where elements go. Without that,
         # only what cannot be the same is rejected.
         return (
             isinstance(other, DistributedEncoding)

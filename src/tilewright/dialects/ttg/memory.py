@@ -63,7 +63,7 @@ class LocalAllocOp(AsmOp):
 
     @property
     def alignment_bytes(self) -> int:
-        """The alignment asked for, or the one the layout needs."""
+        """The requested alignment, or the one the layout needs."""
         if self.alignment is not None:
             return self.alignment.value.data
         layout = memdesc(self.result.type).encoding
@@ -232,7 +232,7 @@ class LocalScatterOp(AsmOp):
 
 @irdl_op_definition
 class LocalAtomicScatterRMWOp(AsmOp):
-    """As ``local_scatter``, but combines with what is there, in one step nobody can see half of.
+    """As ``local_scatter``, but combines with what is there, atomically.
 
     The result holds what was there before; where the mask is false, nothing is defined.
     """

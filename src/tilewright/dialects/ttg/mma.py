@@ -143,7 +143,7 @@ class CtaTiles:
 
     @classmethod
     def regular(cls, warps_per_cta: Ints, tiles_per_warp: Ints) -> CtaTiles:
-        """Rows of tiles, the last dimension fastest; what releases before 3.7 could say."""
+        """Rows of tiles, the last dimension fastest; all that releases before 3.7 support."""
         order = tuple(reversed(range(len(warps_per_cta))))
         return cls(
             identity_bases(tiles_per_warp, order),
@@ -245,7 +245,7 @@ class AmdWmmaEncoding(CgaStruct, MmaEncoding):
     def entries(self, flavour: Flavour) -> Sequence[tuple[str, FieldKind[Any], Any]]:
         shown = {entry[0]: entry for entry in super().entries(flavour)}
         if self.cta_layout.rank:
-            shown.pop("rank", None)  # the bases tell
+            shown.pop("rank", None)  # implied by the bases
         if flavour.is_tlx or flavour.at_least(3, 7):
             return list(shown.values())
         warps, tiles = self._tile_counts()

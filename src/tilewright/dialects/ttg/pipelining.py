@@ -1,4 +1,4 @@
-"""What the loop pipeliner leaves behind while it works: predicates of stages, masked regions."""
+"""Intermediate ops of the loop pipeliner: predicates of stages, masked regions."""
 
 from __future__ import annotations
 

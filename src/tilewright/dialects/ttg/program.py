@@ -57,9 +57,9 @@ _ADDRESS_SPACE = Satisfies("", _is_address_space, (IntegerAttr,))
 
 @irdl_op_definition
 class BarrierOp(AsmOp):
-    """All threads of the CTA meet; what they did to the memory spaces named is visible after.
+    """Barrier of all threads of the CTA; accesses to the named memory spaces are visible after.
 
-    Written as words with bars between: ``ttg.barrier local|global_read``.
+    Written as keywords with bars between: ``ttg.barrier local|global_read``.
     """
 
     name = "ttg.barrier"
@@ -100,7 +100,7 @@ def _parse_space(parser: IRParser) -> int:
 
 @irdl_op_definition
 class LocalBarrierOp(AsmOp):
-    """All threads of the CTA meet, and shared memory is visible; 3.6 has no other barrier."""
+    """Barrier of all threads of the CTA for shared memory; 3.6 has no other barrier."""
 
     name = "ttg.local_barrier"
     traits = ttg_traits()

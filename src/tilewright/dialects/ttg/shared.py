@@ -188,7 +188,7 @@ class NvmmaSharedEncoding(CgaStruct, SharedEncoding):
 
 
 class _LinearShared(SharedEncoding):
-    """Common part of layouts that say where each bit of the offset goes."""
+    """Common part of layouts that map each bit of the offset."""
 
     offset: Bases
     block: Bases
@@ -300,7 +300,7 @@ class PaddedSharedEncoding(FieldsAttr, _LinearShared):
     def in_order(
         cls, intervals: Ints, paddings: Ints, shape: Ints, order: Ints
     ) -> PaddedSharedEncoding:
-        """Elements of `shape` one after the other, with gaps."""
+        """Contiguous elements of `shape`, with gaps."""
         return cls(intervals, paddings, identity_bases(shape, order), (), len(shape))
 
     @property
@@ -419,7 +419,7 @@ def _parse_linear_part(parser: AttrParser) -> tuple[Bases, Bases, int]:
 
 @struct_attr
 class PartitionedSharedEncoding(Struct, SharedEncoding):
-    """A tensor cut along `partition_dim`, the pieces dealt out to partitions of shared memory."""
+    """A tensor cut along `partition_dim`, distributed over partitions of shared memory."""
 
     name = "ttg.partitioned_shared"
     ASM_ALIAS: ClassVar[str] = "shared"

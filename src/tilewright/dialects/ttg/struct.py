@@ -49,7 +49,7 @@ def flavour_of(printer: Printer) -> Flavour:
 
 
 class _Plain(Data[object]):
-    """A field's value where xDSL asks for an attribute; never part of the IR."""
+    """A field's value where xDSL requires an attribute; never part of the IR."""
 
     name = "builtin.plain_value"
 
@@ -174,7 +174,7 @@ ATTRIBUTE: FieldKind[Attribute] = FieldKind(
 
 
 def keyword(words: Mapping[str, T]) -> FieldKind[T]:
-    """One of a few words, each standing for a value."""
+    """One of a few keywords, each representing a value."""
     spelling = {value: word for word, value in words.items()}
 
     def parse(parser: AttrParser, what: str) -> T:
@@ -212,13 +212,13 @@ def key(name: str, kind: FieldKind[T], *, default: T, always: bool = False) -> T
 
 
 def key(name: str, kind: FieldKind[T], *, default: Any = MISSING, always: bool = False) -> Any:
-    """A field of a struct that is spelled ``name = value``."""
+    """A field of a struct that is written ``name = value``."""
     return field(default=default, metadata={"key": (name, kind, default, always)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Struct(FieldsAttr):
-    """Base of attributes spelled ``<{key = value, ...}>``."""
+    """Base of attributes written ``<{key = value, ...}>``."""
 
     BRACES: ClassVar[bool] = True
     """Whether braces stand inside the angle brackets."""
@@ -263,7 +263,7 @@ class Struct(FieldsAttr):
 
     @classmethod
     def field_values(cls, found: Mapping[str, Any], parser: AttrParser) -> dict[str, Any]:
-        """The value of every field, defaults filled in; complains about a missing key."""
+        """The value of every field, defaults filled in; a missing key is an error."""
         for each in cls.KEYS:
             if each.name in found or each.default is not MISSING:
                 continue
@@ -298,7 +298,7 @@ class Struct(FieldsAttr):
 def struct_attr(cls: type[S]) -> type[S]:
     """Make a dataclass of `cls` and note its keys.
 
-    Keys print in the order of the class body. Those that a base class brings along come behind,
+    Keys print in the order of the class body. Those of a base class come last,
     unless the body states them again.
     """
     inherited = [each.field for each in cls.KEYS]

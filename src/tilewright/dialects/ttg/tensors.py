@@ -44,7 +44,7 @@ class ConvertLayoutOp(AsmOp):
 class Fp4ToFpOp(AsmOp):
     """Unpacks pairs of four-bit floats (e2m1), the first of a pair in the low half of its byte.
 
-    Pairs lie along `axis`, which becomes twice as long.
+    Pairs are along `axis`, which becomes twice as long.
     """
 
     name = "ttg.fp4_to_fp"

@@ -5,7 +5,7 @@ A memory descriptor is a view of a buffer in shared or tensor memory::
     !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable, 4x128x64>
                  shape  element  layout  space           shape of the whole allocation
 
-The layout describes the trailing dimensions; one more in front counts the buffers of a pipeline.
+The layout describes the trailing dimensions; one before them counts the buffers of a pipeline.
 The shape of the allocation is written only where the view is smaller. Only mutable memory may be
 stored to.
 """
@@ -121,7 +121,7 @@ class MemDescType(FieldsAttr, TypeAttribute, ShapedType, ContainerType[Attribute
         self.encoding.verify_memdesc(self)
 
     def _verify_powers_of_two(self, what: str, shape: Ints) -> None:
-        # Dimensions in front of the layout's are free: they count buffers. Releases differ in
+        # Dimensions before the layout's are free: they count buffers. Releases differ in
         # whether a layout of full rank leaves the first one free; text of all is accepted.
         first = max(1, len(shape) - self.layout_rank)
         if any(extent & (extent - 1) for extent in shape[first:]):
@@ -180,5 +180,5 @@ MEMDESC = instance_of(
 
 
 def comma(extents: Ints) -> str:
-    """Extents as they stand in messages: ``4, 3``."""
+    """Extents as they are in messages: ``4, 3``."""
     return ", ".join(map(str, extents))

@@ -1,4 +1,4 @@
-"""Views of buffers: other shapes, parts and types of the same memory. None touches the memory."""
+"""Views of buffers: other shapes, parts and types of the same memory. None accesses the memory."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
 
 STORAGE_ALIAS_VIEW = "tlx.storage_alias_view"
-"""Mark of a reinterpretation whose gaps may differ: nobody reads through it what others wrote."""
+"""Mark of a reinterpretation whose gaps may differ: other buffers' data is not read through it."""
 
 
 class _View(AsmOp):
-    """Base of ops that turn one descriptor into another of the same memory."""
+    """Base of ops that return a descriptor of the same memory as their operand."""
 
     @property
     def types(self) -> tuple[MemDescType, MemDescType]:

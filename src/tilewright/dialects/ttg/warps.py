@@ -54,7 +54,7 @@ from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
 
 _WARP_GROUP = 4
-"""Warps that share a register budget, and so are handed out together."""
+"""Warps that share a register budget, and so are assigned together."""
 
 
 class _PartitionsBranch(RegionBranch):
@@ -83,7 +83,7 @@ class _SpecializeBranch(RegionBranch):
 
 
 def _yielded(end: Operation, op: Operation) -> Sequence[SSAValue] | None:
-    """What `end` makes of the results of `op`. One that does not fit complains itself."""
+    """What `end` makes of the results of `op`. Its verifier reports one that does not fit."""
     fits = [value.type for value in end.operands] == list(op.result_types)
     return end.operands if fits else None
 

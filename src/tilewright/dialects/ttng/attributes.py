@@ -1,12 +1,12 @@
 """Memory spaces, tensor-memory layouts and the small attributes of NVIDIA ops.
 
-Tensor memory is 128 rows of 512 columns, 32 bits each. A matrix lies in it in blocks of
-``blockM x blockN``; ``colStride`` says how far apart two elements of a row are, in elements::
+Tensor memory is 128 rows of 512 columns, 32 bits each. A matrix is stored in blocks of
+``blockM x blockN``; ``colStride`` is the distance of two elements of a row, in elements::
 
     #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
 
 Scale factors of block-scaled matrix instructions have a fixed arrangement of their own, the
-*scales* layout. Both describe the last two dimensions; one more in front counts buffers.
+*scales* layout. Both describe the last two dimensions; one leading dimension counts buffers.
 
 Releases up to 3.7 wrote how CTAs share a matrix as ``CTASplitM = 2`` where later ones have basis
 vectors, ``CGALayout = [[1, 0]]``. Basis vectors are what is stored here; the older text is read
@@ -69,7 +69,7 @@ SHARED_CLUSTER_MEMORY = SharedClusterMemorySpace()
 
 
 class LayoutMark(ABC):
-    """A layout that is another one with a remark attached, such as "the user asked for it"."""
+    """A layout that is another one with a mark, such as "user-specified"."""
 
     @property
     @abstractmethod
@@ -134,7 +134,7 @@ class _CtaStruct(Struct, TensorMemoryLayout):
         if (split_m, split_n) == (1, 1):
             return values
         if "CGALayout" in values:
-            parser.raise_error("CTASplitM and CTASplitN are another way to say CGALayout")
+            parser.raise_error("CTASplitM and CTASplitN cannot be combined with CGALayout")
         return values | {"CGALayout": bases_of_splits(split_m, split_n)}
 
     @override
@@ -235,7 +235,7 @@ class TensorMemoryScalesEncoding(_CtaStruct):
     """The layout of scale factors in tensor memory.
 
     Blocks of 32x16 bytes, each repeated for the four warps of a warp group. `block_rep_order`
-    says in which direction the blocks of a larger tensor follow each other.
+    is the direction in which the blocks of a larger tensor follow each other.
     """
 
     name = "ttng.tensor_memory_scales_encoding"

@@ -1,7 +1,7 @@
 """Barriers: where asynchronous work reports, and where threads wait for it.
 
-An *mbarrier* is a 64-bit word in shared memory that counts arrivals and expected bytes. When both
-are complete, its phase flips; waiting means waiting for the phase of a given parity to be over::
+An *mbarrier* is a 64-bit object in shared memory that counts arrivals and expected bytes. When both
+are complete, its phase flips; waiting means waiting for the phase of a given parity to complete::
 
     ttng.init_barrier %bar, 1 : Mb              one arrival completes a phase
     ttng.barrier_expect %bar, 32768, %p : Mb    arrive, and expect so many bytes from copies
@@ -107,7 +107,7 @@ class BarrierExpectOp(AsmOp):
 class WaitBarrierOp(AsmOp):
     """Blocks until the phase of parity `phase` is complete.
 
-    `deps` are buffers that asynchronous work may touch until then.
+    `deps` are buffers that asynchronous work may access until then.
     """
 
     name = "ttng.wait_barrier"
@@ -148,7 +148,7 @@ def _spell_arrival(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, A
 class ArriveBarrierOp(RenamedProperties):
     """Counts as `count` arrivals: once for all threads, or for each with `per_thread`.
 
-    The bits of `multicast_cta` say along which directions of the cluster the arrival is repeated
+    The bits of `multicast_cta` are the directions of the cluster in which the arrival is repeated
     on the barriers of other CTAs.
     """
 

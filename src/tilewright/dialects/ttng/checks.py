@@ -1,6 +1,6 @@
 """What several verifiers of this dialect check.
 
-The functions raise ``VerifyException`` with the words Triton uses. Where its releases and the TLX
+The functions raise ``VerifyException`` with Triton's messages. Where its releases and the TLX
 fork disagree, the check is the one that all their programs pass: text of any of them must load.
 Checks that need layouts as functions (is this register layout one that tensor memory can be
 read into?) are made when layouts are lowered, not here.
@@ -41,7 +41,7 @@ def module_attribute(op: Operation, name: str) -> Attribute | None:
 
 
 def verify_barrier(op: Operation, type: Attribute) -> None:
-    """Raise if `type` is not that of a barrier: one 64-bit word for each of some CTAs."""
+    """Raise if `type` is not that of a barrier: one word of 64 bits for each of some CTAs."""
     if (
         isinstance(type, MemDescType)
         and type.rank == 1
@@ -119,7 +119,7 @@ def verify_completion_barrier(op: Operation, type: Attribute) -> None:
         return
     is_shared_by_all = not any(any(basis) for basis in cga_of(type))
     if is_shared_by_all and module_attribute(op, TWO_CTAS) is None:
-        # What Triton 3.6 does. Later releases always say whether there are pairs.
+        # What Triton 3.6 does. Later releases always mark pairs.
         return
     expected = [one_per_cta(num_ctas)]
     if uses_pairs(op):

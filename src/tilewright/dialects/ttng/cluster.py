@@ -1,7 +1,7 @@
 """Clusters of CTAs: fences, barriers across CTAs, remote buffers, and dynamic scheduling.
 
 *Cluster launch control* lets a running CTA take over the work of one that has not started yet. The
-request writes a 16-byte answer to shared memory and completes on an mbarrier; the answer says
+request writes a 16-byte response to shared memory and completes on an mbarrier; it has
 whether a CTA was cancelled and which one. Triton and the TLX fork have ops of their own for it.
 """
 
@@ -54,7 +54,7 @@ i128 = IntegerType(128)
 
 @irdl_op_definition
 class FenceAsyncSharedOp(AsmOp):
-    """Makes writes to shared memory visible to asynchronous engines (TMA, tensor cores)."""
+    """Makes writes to shared memory visible to the async proxy (TMA, tensor cores)."""
 
     name = "ttng.fence_async_shared"
     b_cluster = bool_prop(name="bCluster")
@@ -96,7 +96,7 @@ def _always_says_relaxed(shown: dict[str, Attribute], flavour: Flavour) -> dict[
 
 @irdl_op_definition
 class ClusterArriveOp(AsmOp):
-    """Says that this CTA has come to a point that all CTAs of the cluster will pass."""
+    """Signals that this CTA has reached a point that all CTAs of the cluster will pass."""
 
     name = "ttng.cluster_arrive"
     relaxed = bool_prop(False)
@@ -204,7 +204,7 @@ class AsyncSharedStoreOp(AsmOp):
 
 
 def verify_launch_response(type: Attribute) -> None:
-    """Raise if `type` is not a buffer that holds the answer to a request, the same in all CTAs."""
+    """Raise if `type` is not a buffer for the response to a request, the same in all CTAs."""
     assert isinstance(type, MemDescType)
     element = type.element_type
     if not isinstance(element, IntegerType) or element.width.data != 64:
@@ -230,7 +230,7 @@ def _says_multicast(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, 
 
 @irdl_op_definition
 class CLCTryCancelOp(AsmOp):
-    """Asks for the work of a CTA that has not started."""
+    """Requests the work of a CTA that has not started."""
 
     name = "ttng.clc_try_cancel"
     result = operand_def(MEMDESC)
@@ -252,7 +252,7 @@ class CLCTryCancelOp(AsmOp):
 
 @irdl_op_definition
 class CLCLoadResultOp(AsmOp):
-    """Loads the answer into registers."""
+    """Loads the response into registers."""
 
     name = "ttng.clc_load_result"
     src = operand_def(MEMDESC)
@@ -267,7 +267,7 @@ class CLCLoadResultOp(AsmOp):
 
 @irdl_op_definition
 class CLCTryCancelSyncOp(AsmOp):
-    """Asks, waits and loads the answer, as a tensor of two 64-bit words."""
+    """Requests, waits and loads the response, as a tensor of two words of 64 bits."""
 
     name = "ttng.clc_try_cancel_sync"
     result = result_def(TENSOR)
@@ -281,7 +281,7 @@ class CLCTryCancelSyncOp(AsmOp):
 
 @irdl_op_definition
 class CLCIsCanceledOp(AsmOp):
-    """Whether the answer names a CTA."""
+    """Whether the response names a CTA."""
 
     name = "ttng.clc_is_canceled"
     clc_result = operand_def(i128)
@@ -307,7 +307,7 @@ class CLCGetProgramIdOp(AsmOp):
 
 @irdl_op_definition
 class AsyncCLCTryCancelOp(AsmOp):
-    """The fork's request; the answer is one 128-bit element."""
+    """The fork's request; the response is one 128-bit element."""
 
     name = "ttng.async_clc_try_cancel"
     mbar_alloc = operand_def(MEMDESC)
@@ -324,7 +324,7 @@ class AsyncCLCTryCancelOp(AsmOp):
 
 @irdl_op_definition
 class CLCQueryCancelOp(AsmOp):
-    """The fork's way to read an answer: the coordinates of the CTA, or -1.
+    """The fork's op to read a response: the coordinates of the CTA, or -1.
 
     Older text returns the first coordinate only.
     """

@@ -216,7 +216,7 @@ class AsyncBulkCopyLocalToGlobalOp(AsmOp):
 
 @irdl_op_definition
 class PrefetchOp(CachedAccess):
-    """Brings what pointers point to into a cache: L1 for modifier ``ca``, L2 for ``cg``."""
+    """Prefetches what pointers point to into a cache: L1 for modifier ``ca``, L2 for ``cg``."""
 
     name = "ttng.prefetch"
     ptr = operand_def(PTR_LIKE)
@@ -238,7 +238,7 @@ class PrefetchOp(CachedAccess):
 
 @irdl_op_definition
 class PrefetchTensormapOp(AsmOp):
-    """Brings a descriptor itself into the cache of the TMA hardware."""
+    """Prefetches a descriptor itself into the cache of the TMA hardware."""
 
     name = "ttng.prefetch_tensormap"
     desc = operand_def(DESC)

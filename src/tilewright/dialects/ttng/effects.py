@@ -1,6 +1,6 @@
 """Which operands an op reads and writes.
 
-Most ops of this dialect touch memory through descriptors and return nothing, so what they do
+Most ops of this dialect access memory through descriptors and return nothing, so what they do
 *is* their memory effects. ``AccessEffect`` lists them by the operand names of the definition::
 
     traits = ttng_traits(Touches(reads=("src",), writes=("dst",)))
@@ -30,7 +30,7 @@ from tilewright.dialects.ttng.attributes import TensorMemorySpace
 from tilewright.ir.interfaces import constant_value
 
 COLUMN_OFFSET = "tensor_memory_col_offset"
-"""The attribute that says where an allocation lies, once that is decided."""
+"""The attribute with the address of an allocation, once that is decided."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ TENSOR = TensorMemory()
 
 
 def memory_of(type: Attribute) -> Resource:
-    """The memory behind a value of `type`."""
+    """The memory of a value of `type`."""
     if not isinstance(type, MemDescType):
         return GLOBAL
     return TENSOR if isinstance(type.memory_space, TensorMemorySpace) else SHARED
@@ -113,7 +113,7 @@ class Accumulates(MemoryEffect):
 class TensorMemoryAllocation(MemoryEffect):
     """A new buffer, perhaps with contents: it may be dropped when unused, but never merged.
 
-    Immutable memory cannot be told from other memory with the same contents, so allocating it is
+    Immutable memory equals other memory with the same contents, so allocating it is
     no effect until the buffer has an address.
     """
 

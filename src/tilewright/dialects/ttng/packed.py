@@ -1,6 +1,6 @@
 """Arithmetic on adjacent elements at once, and votes of a warp.
 
-A packed instruction computes two or four neighbours in one go. The element types of operands and
+A packed instruction computes two or four adjacent elements. The element types of operands and
 result choose it; ``_SIGNATURES`` lists what exists. Four-bit elements come two to a byte, which
 halves one dimension of that operand.
 """
@@ -108,7 +108,7 @@ _SIGNATURES = (
 
 @irdl_op_definition
 class PackedArithOp(AsmOp):
-    """Sum, difference, product, product and sum, minimum or maximum, element by element."""
+    """Addition, subtraction, multiplication, FMA, minimum or maximum, element by element."""
 
     name = "ttng.packed_arith"
     # Not `operands`, which every op has.

@@ -1,7 +1,7 @@
 """Matrix instructions of Blackwell: one thread starts them, the result is in tensor memory.
 
 Completion is signalled on barriers, each under a predicate; a commit makes a barrier track all
-instructions before it. Brackets behind the accumulator order accesses to it by tokens::
+instructions before it. Brackets after the accumulator order accesses to it by tokens::
 
     %t = ttng.tc_gen5_mma %a, %b, %d[%dep], %use_d, %pred, %bar[%p] {is_async} : A, B, D, Mb
 
@@ -176,8 +176,8 @@ class TCGen5MMAOp(AsmOp):
             )
         for what, value in (("returned value", self.d), ("LHS operand", self.a)):
             layout = layout_of(value.type)
-            # In a kernel of pairs, whose instructions must agree is said by the fixup pass. The
-            # layout of a pair's buffer need not say so in text of the fork.
+            # In a kernel of pairs, whose instructions must agree, the fixup pass marks it. The
+            # layout of a pair's buffer need not have the mark in text of the fork.
             is_marked = isinstance(layout, TensorMemoryEncoding) and layout.two_ctas
             if is_marked and not is_pair and not uses_pairs(self):
                 raise VerifyException(
@@ -258,7 +258,7 @@ def _verify_elements(left: Attribute, right: Attribute, result: Attribute) -> No
 class TCGen5CommitOp(AsmOp):
     """Makes a barrier track the completion of all asynchronous instructions before it.
 
-    With `descs`, the buffers that multicast copies filled, other CTAs are told as well.
+    With `descs`, the buffers that multicast copies filled, other CTAs are signalled as well.
     """
 
     name = "ttng.tc_gen5_commit"
@@ -448,7 +448,7 @@ class TCGen5MMAScaledOp(AsmOp):
     def _block_rep_order(self, what: str) -> str:
         """In which direction the hardware wants the blocks of scales to follow each other.
 
-        Only the left scales of products of two four-bit operands with 8-bit float scales differ,
+        Only the left scales of MMAs of two four-bit operands with 8-bit float scales differ,
         on compute capability 10.7.
         """
         is_nvfp4 = self.a_format == self.b_format == "e2m1" and all(
@@ -472,7 +472,7 @@ _ELEMENTS: Mapping[str, Attribute] = {
 
 
 def _element(type: Attribute, format: str) -> Attribute:
-    """What an operand holds; bytes hold what the op says they do."""
+    """The element type of an operand; for bytes, the op's format decides."""
     element = element_type_of(type)
     return element if isinstance(element, AnyFloat) else _ELEMENTS[format]
 

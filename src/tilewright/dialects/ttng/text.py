@@ -4,8 +4,8 @@
   token; what stands inside is the token it waits for.
 * ``BARRIERS``: ``, %bar[%pred], %bar2[%pred2]``, barriers with the predicates under which they
   are signalled.
-* ``attributes``: an attribute dictionary that releases spell differently. In a format it follows
-  an empty literal, since it brings its own space: ``$src `` custom<Attributes>() `:` ...``.
+* ``attributes``: an attribute dictionary that differs between releases. In a format it follows
+  an empty literal, since it has its own space: ``$src `` custom<Attributes>() `:` ...``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ Spelling: TypeAlias = Callable[[dict[str, Attribute], Flavour], Mapping[str, Att
 
 
 def attributes(defaults: Mapping[str, Attribute | None], spell: Spelling) -> Directive:
-    """An attribute dictionary that releases spell differently.
+    """An attribute dictionary that differs between releases.
 
     `defaults` names the properties it holds and, where there is one, the value not printed.
     """

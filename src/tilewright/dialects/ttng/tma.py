@@ -168,7 +168,7 @@ def _verify_multicast(is_multicast: bool, buffer: Attribute) -> None:
 class AsyncTMACopyGlobalToLocalOp(CachedAccess):
     """Copies a block to shared memory.
 
-    Several CTAs receive it where `multicast` is set and the layout says so, or, in the TLX fork,
+    Several CTAs receive it where `multicast` and the layout are set so, or, in the TLX fork,
     those whose bits are set in `multicast_targets`.
     """
 
@@ -307,7 +307,7 @@ def _verify_rows(desc: Attribute, buffer: Attribute, indices: Attribute) -> None
 
 @irdl_op_definition
 class AsyncTMAPrefetchOp(CachedAccess):
-    """Brings a block into the L2 cache."""
+    """Prefetches a block into the L2 cache."""
 
     name = "ttng.async_tma_prefetch"
     desc = operand_def(DESC)

@@ -94,7 +94,7 @@ class TMEMAllocOp(AsmOp):
 
 @irdl_op_definition
 class TMEMLoadOp(AsmOp):
-    """Copies a buffer to registers, and reduces its rows on the way if `red_op` is given."""
+    """Copies a buffer to registers, and reduces its rows if `red_op` is given."""
 
     name = "ttng.tmem_load"
     src = operand_def(MEMDESC)

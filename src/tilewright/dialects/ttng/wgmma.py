@@ -1,7 +1,7 @@
 """Matrix instructions of Hopper: a warp group multiplies into registers.
 
 The right operand is in shared memory, the left one there or in registers. The instruction is
-asynchronous; the accumulator is valid behind a ``warp_group_dot_wait``, whose results replace
+asynchronous; the accumulator is valid after a ``warp_group_dot_wait``, whose results replace
 what was waited for::
 
     %d = ttng.warp_group_dot %a, %b, %c {isAsync = true} : A * B -> C
@@ -55,7 +55,7 @@ from tilewright.ir.text.printer import IRPrinter
 
 _MMA_ROWS, _MMA_COLUMNS = 64, 8
 _PRECISE_ACCUMULATION = 32
-"""How many 8-bit products may be added in the narrow accumulator of the tensor core."""
+"""How many 8-bit MMAs may be accumulated in the narrow accumulator of the tensor core."""
 
 
 @irdl_op_definition
@@ -162,7 +162,7 @@ def _print_types(printer: IRPrinter, op: Operation) -> None:
 
 @irdl_op_definition
 class WarpGroupDotWaitOp(AsmOp):
-    """Waits until at most `pendings` multiplications are unfinished; hands on what they touch."""
+    """Waits until at most `pendings` MMAs are in flight; forwards their operands."""
 
     name = "ttng.warp_group_dot_wait"
     inputs = var_operand_def(TENSOR_OR_MEMDESC)

@@ -355,7 +355,7 @@ ENTRIES = (
         severity="remark",
         title="Allocation not counted (R4)",
         meaning="An allocation takes no part in the memory plan, for the reason given.",
-        example="this allocation is not counted: TMEM allocations must be at least 2D, got rank 1",
+        example="allocation not counted: TMEM allocations must be at least 2D, got rank 1",
         fix="Give the allocation a static size.",
     ),
     CodeEntry(
@@ -366,7 +366,7 @@ ENTRIES = (
             "A `tlx.placed_alias` remains in the IR. Tilewright's code generators support it; "
             "stock Triton does not."
         ),
-        example="tlx.placed_alias stays as it is",
+        example="tlx.placed_alias not lowered",
         fix="Nothing is required unless the IR is passed to Triton.",
     ),
     CodeEntry(

@@ -1,4 +1,4 @@
-"""One thing to tell the user: how bad, what, where, and the notes that explain it.
+"""A diagnostic: severity, message, location, and the notes that explain it.
 
 A `Diagnostic` is a value except for its notes, which are attached after it was reported:
 
@@ -28,7 +28,7 @@ class Severity(IntEnum):
 
     @property
     def label(self) -> str:
-        """The word shown to users and used in `expected-…` comments."""
+        """The severity shown to users and used in `expected-…` comments."""
         return self.name.lower()
 
 
@@ -47,7 +47,7 @@ def locate(where: Where) -> Location | None:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A message at a place. Everything but the list of notes is fixed."""
+    """A message at a location. Everything but the list of notes is fixed."""
 
     severity: Severity
     message: str
@@ -58,7 +58,7 @@ class Diagnostic:
     def note(self, where: Where, message: str) -> Diagnostic:
         """Attach a note and return this diagnostic, so that calls chain.
 
-        With `where` None the note stays at the place of the diagnostic itself.
+        With `where` None the note has the location of the diagnostic itself.
         """
         location = self.location if where is None else locate(where)
         self.notes.append(Diagnostic(Severity.NOTE, message, location))

@@ -1,15 +1,15 @@
 """Collects what goes wrong instead of stopping at the first exception.
 
-Every stage reports to one `DiagnosticEngine` and goes on while that makes sense; whoever
-drives the stages asks `has_errors` in between. The engine
+Every stage reports to one `DiagnosticEngine` and goes on while that makes sense; the driver of the
+stages checks `has_errors` in between. The engine
 
 - drops what is below `minimum`, and everything after `max_errors` errors (one closing
-  diagnostic says so), because the twenty-first error is noise;
+  diagnostic reports it), because the twenty-first error is noise;
 - hands each diagnostic to the handlers once, complete with its notes. Notes are attached after
   the call that reports, so delivery happens when the next diagnostic arrives or at `flush`
   (also done by `raise_if_errors` and at the end of `with engine:`);
-- can be told to `capture`: inside the block it behaves as a fresh engine without handlers,
-  and what was said is the caller's to inspect, drop or `emit` again.
+- supports `capture`: inside the block it behaves as a fresh engine without handlers,
+  and the diagnostics are the caller's to inspect, drop or `emit` again.
 
 Users of the Python API get a `CompileError` from `raise_if_errors`, at the outermost call only.
 """
@@ -68,7 +68,7 @@ class CompileError(Exception):
 
 
 class DiagnosticEngine:
-    """The place all stages report to. See the module's documentation for the rules."""
+    """The sink of all stages' diagnostics. See the module's documentation for the rules."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The source line under a message, with a mark below the place that is meant.
+"""The source line under a message, with a caret below the position.
 
       7 | \t%0 = arith.addi %α, %b : i32
         | \t                ^~
@@ -67,7 +67,7 @@ def _window(length: int, centre: int) -> tuple[int, int]:
         return 0, length
     inner = MAX_WIDTH - 2
     first = max(0, min(centre - inner // 2, length - inner))
-    # With no ellipsis on one side, its place belongs to the text.
+    # With no ellipsis on one side, its columns belong to the text.
     if first <= 1:
         return 0, MAX_WIDTH - 1
     if first + inner >= length - 1:

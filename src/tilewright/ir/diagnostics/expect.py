@@ -1,4 +1,4 @@
-"""Diagnostics that a test file announces, compared with those that came.
+"""Expected diagnostics of a test file, for comparison with the actual ones.
 
 The notation is MLIR's, in a `//` comment that ends its line:
 
@@ -7,7 +7,7 @@ The notation is MLIR's, in a `//` comment that ends its line:
     expected-error @below {{text}}      on the next line without a comment of this kind
     expected-error @above {{text}}      on the last line before without one
     expected-error @unknown {{text}}    at no known position
-    expected-error-re {{a {{[0-9]+}}}}  what stands in the inner braces is a regular expression
+    expected-error-re {{a {{[0-9]+}}}}  the inner braces contain a regular expression
 
 and beyond MLIR: `{{a}} {{b}}` is two expectations, one line may hold several comments of this
 kind, `expected-error 2 {{text}}` means exactly two (without a number: one or more), and
@@ -53,12 +53,12 @@ _POSIX_CLASSES = {
 
 @dataclass(frozen=True)
 class Expectation:
-    """One announced diagnostic."""
+    """One expected diagnostic."""
 
     severity: Severity
     text: str
     position: SourcePosition
-    """Where the announcement itself is written."""
+    """The position of the expectation itself."""
     line: int | None
     """Line of the same file where the diagnostic must be; None for no known position."""
     pattern: re.Pattern[str] | None = None
@@ -71,7 +71,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class BadExpectation:
-    """An announcement that cannot be understood."""
+    """An expectation that cannot be parsed."""
 
     position: SourcePosition
     message: str
@@ -79,7 +79,7 @@ class BadExpectation:
 
 @dataclass(frozen=True)
 class Expectations:
-    """All announcements of one text, in the order written."""
+    """All expectations of one text, in the order written."""
 
     items: tuple[Expectation, ...] = ()
     problems: tuple[BadExpectation, ...] = ()
@@ -87,7 +87,7 @@ class Expectations:
 
 @dataclass(frozen=True)
 class _Found:
-    """An announcement as written, before its line is known."""
+    """An expectation as written, before its line is known."""
 
     expectation: Expectation
     place: str
@@ -104,7 +104,7 @@ class _Scan:
     waiting: list[int] = field(default_factory=list[int])
 
     def plain(self, line: int) -> None:
-        """A line without announcements: what `@above` and `@below` look for."""
+        """A line without expectations: what `@above` and `@below` look for."""
         for index in self.waiting:
             self._settle(index, line)
         self.waiting.clear()
@@ -132,7 +132,7 @@ class _Scan:
 
 
 def parse_expectations(text: str, file: str, line_offset: int = 0) -> Expectations:
-    """The announcements in `text`, which is `file` or the part of it after `line_offset` lines."""
+    """The expectations in `text`, which is `file` or the part of it after `line_offset` lines."""
     lines = text.split("\n")
     first = line_offset + 1
     scan = _Scan(last_line=line_offset + len(lines), plain_line=first)
@@ -174,7 +174,7 @@ def _announcements(line: str, file: str, number: int) -> Iterator[_Found | BadEx
 def _closing_braces(line: str, opening: int) -> int | None:
     """Index of the braces that close the text opened at `opening`.
 
-    Text may hold braces of its own, in pairs or not, so only two places qualify: where the
+    Text may hold braces of its own, in pairs or not, so only two positions qualify: where the
     pairs are even and another text or comment follows, else the end of the line.
     """
     depth = 0
@@ -209,7 +209,7 @@ def _one(head: re.Match[str], text: str, position: SourcePosition) -> _Found | B
 
 
 def _compile(text: str) -> re.Pattern[str]:
-    """The pattern for an `-re` text: literal but for the pieces in braces."""
+    """The pattern for an `-re` text: literal but for the parts in braces."""
     parts: list[str] = []
     rest = text
     while rest:

@@ -1,10 +1,10 @@
-"""Pairs announced diagnostics with those that came and lists what does not fit.
+"""Pairs expected diagnostics with the actual ones and lists mismatches.
 
 The rules and the wording are those of mlir-opt's `--verify-diagnostics`: every diagnostic, notes
-included, must be announced, and every announcement must come true. A diagnostic fits when file,
-line and severity are equal and its message contains the announced text. An announcement without
-a number may cover several diagnostics; one that nothing has met yet is preferred, so that equal
-announcements are met one by one.
+included, must be expected, and every expectation must match. A diagnostic matches when file,
+line and severity are equal and its message contains the expected text. An expectation without
+a count may cover several diagnostics; an unmatched one is preferred, so that equal
+expectations are matched in order.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tilewright.ir.diagnostics.render import one_line
 class MismatchKind(Enum):
     """What is wrong."""
 
-    MALFORMED = "an announcement cannot be read"
-    UNEXPECTED = "a diagnostic was not announced"
-    WRONG_SEVERITY = "a diagnostic was announced with another severity"
-    MISSING = "an announced diagnostic did not come"
+    MALFORMED = "expectation cannot be parsed"
+    UNEXPECTED = "unexpected diagnostic"
+    WRONG_SEVERITY = "diagnostic expected with another severity"
+    MISSING = "expected diagnostic missing"
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One way in which announcements and diagnostics differ."""
+    """One mismatch between expectations and diagnostics."""
 
     kind: MismatchKind
     message: str
@@ -50,9 +50,9 @@ def match(
     *,
     only_expected: bool = False,
 ) -> list[Mismatch]:
-    """Everything that differs; empty when the run did what the text announces.
+    """All mismatches; empty when the run matches the expectations.
 
-    `only_expected` lets diagnostics pass that nobody announced.
+    `only_expected` ignores diagnostics without an expectation.
     """
     tally = _Tally(expectations.items)
     mismatches = [
@@ -73,14 +73,14 @@ def _with_notes(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 class _Tally:
-    """Which announcements were met, and how often."""
+    """Match counts of expectations."""
 
     def __init__(self, items: tuple[Expectation, ...]) -> None:
         self._items = items
         self._met = [0] * len(items)
 
     def take(self, diagnostic: Diagnostic) -> Mismatch | None:
-        """Count the diagnostic for the announcement it meets, or say why there is none."""
+        """Count the diagnostic for the expectation it matches, or return why there is none."""
         near = self._candidates(diagnostic)
         fitting = [i for i in near if self._items[i].severity is diagnostic.severity]
         open_ones = [i for i in fitting if self._is_open(i)]
@@ -110,7 +110,7 @@ class _Tally:
                 )
 
     def _candidates(self, diagnostic: Diagnostic) -> list[int]:
-        """Announcements for this place and text, whatever the severity."""
+        """Expectations for this position and text, whatever the severity."""
         place = diagnostic.trail.primary
         wanted = None if place is None else (place.file, place.line)
         return [

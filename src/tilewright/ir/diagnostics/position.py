@@ -1,7 +1,7 @@
 """Where in the user's files an operation comes from.
 
-IR carries locations as trees: a name around a position, a call site made of a callee and a
-caller, several places fused into one. A person wants one place to look at first and, if the
+IR carries locations as trees: a name around a position, a call site with a callee and a
+caller, several positions fused into one. A reader needs one position first and, if the
 code was inlined, the calls that led there. `resolve` turns the tree into that `Trail`:
 
     callsite("f"("lib.py":3:5) at "k"("main.py":9:1))
@@ -44,7 +44,7 @@ MAX_FRAMES = 64
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """A place in a file, or with an end a range: `end_column` is the first one after it."""
+    """A position in a file, or with an end a range: `end_column` is the first one after it."""
 
     file: str
     line: int
@@ -73,7 +73,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Trail:
-    """A resolved location: the place to show, its names, and the calls that led there."""
+    """A resolved location: the position to show, its names, and the calls that led there."""
 
     primary: SourcePosition | None = None
     names: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Trail:
 
 
 def resolve(location: Location | None) -> Trail:
-    """The place `location` stands for. Never fails: what it cannot place has no primary."""
+    """The position of `location`. Never fails: an unresolvable location has no primary."""
     if location is None:
         return Trail()
     if isinstance(location, SourcePosition):

@@ -1,6 +1,6 @@
-"""Diagnostics as text: a form for people and a form for tools.
+"""Diagnostics as text: human-readable, and one line per message for tools.
 
-For people (`pretty`), with the source line, the calls that led there, and the notes:
+Human-readable (`pretty`), with the source line, the calls that led there, and the notes:
 
     lib.py:3:5: error[TW1010]: tensors of different shape
       3 |     x + y
@@ -10,8 +10,8 @@ For people (`pretty`), with the source line, the calls that led there, and the n
         1 | def add(x, y):
           |         ^
 
-For tools (`one_line`), as mlir-opt words it: one line a message, no code, no excerpt, unknown
-places written `<unknown>:0`. Colour appears only when asked for: who calls knows the terminal.
+For tools (`one_line`), in mlir-opt's format: one line a message, no code, no excerpt, unknown
+positions written `<unknown>:0`. Colour is opt-in: the caller has to check the terminal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SEVERITY_STYLES = {
 def pretty(
     diagnostic: Diagnostic, sources: SourceManager | None = None, *, colour: bool = False
 ) -> str:
-    """The form for people, without a final line break."""
+    """The human-readable form, without a final line break."""
     renderer = _Renderer(SourceManager() if sources is None else sources, colour)
     return "\n".join(renderer.diagnostic(diagnostic))
 
@@ -53,7 +53,7 @@ def pretty_all(
     *,
     colour: bool = False,
 ) -> str:
-    """The form for people of several diagnostics, one after the other."""
+    """The human-readable form of several diagnostics, concatenated."""
     shared = SourceManager() if sources is None else sources
     return "\n".join(pretty(each, shared, colour=colour) for each in diagnostics)
 
@@ -76,7 +76,7 @@ def _mlir_line(trail: Trail, diagnostic: Diagnostic) -> str:
 
 
 class _Renderer:
-    """Builds the form for people as a list of lines."""
+    """Builds the human-readable form as a list of lines."""
 
     def __init__(self, sources: SourceManager, colour: bool) -> None:
         self._sources = sources
@@ -88,7 +88,7 @@ class _Renderer:
         previous = trail.primary
         for note in diagnostic.notes:
             place = note.trail
-            # The same source line twice in a row tells nothing new.
+            # The same source line twice in a row adds nothing.
             entry = self._entry(note, place, with_excerpt=place.primary != previous)
             lines += [INDENT + line for line in entry + self._calls(place)]
             previous = place.primary

@@ -1,9 +1,9 @@
-"""The text behind a file name, for excerpts.
+"""The text of source files, for excerpts.
 
 Most files are read from disk when a diagnostic first points into them. Text that is not on
 disk under that name is supplied by `add`: standard input, or one chunk of a split file, which
 starts at some later line of the original; or it is known to Python's `linecache`, as the cells of
-a notebook are. Asking for a line never fails and never blocks: a
+a notebook are. Querying a line never fails and never blocks: a
 missing, unreadable, special, huge or binary file simply has no lines.
 """
 
@@ -55,7 +55,7 @@ class SourceManager:
 
 
 def _registered(file: str) -> str | None:
-    """Text that somebody registered for `file`, without looking at the disk."""
+    """Text that was registered for `file`, without looking at the disk."""
     entry = linecache.cache.get(file)
     # One element stands for text that has not been fetched yet.
     return "".join(entry[2]) if entry is not None and len(entry) == 4 else None
@@ -65,7 +65,7 @@ def _read(file: str) -> str | None:
     path = Path(file)
     try:
         status = path.stat()
-        # A pipe or terminal would block until somebody writes to it.
+        # A pipe or terminal would block until it is written to.
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
             return None
         data = path.read_bytes()

@@ -1,6 +1,6 @@
 """Text of IR: parser, printer, literals, locations, aliases, names and assembly formats.
 
-The only package that touches private parts of xDSL. Read IR with ``parse_source``, write it with
+The only package that uses private parts of xDSL. Read IR with ``parse_source``, write it with
 ``print_module``; dialects use ``assembly.AsmOp`` and ``syntax``.
 """
 

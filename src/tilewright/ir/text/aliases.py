@@ -1,7 +1,7 @@
 """Attribute, type and location aliases: ``#blocked``, ``#shared1``, ``#loc42``.
 
 MLIR decides on aliases before it prints. It walks the IR in printing order, notes every attribute
-it meets, and gives each one that wants an alias a *depth*: 1 for a leaf, one more than its
+it visits, and gives each one that wants an alias a *depth*: 1 for a leaf, one more than its
 deepest part otherwise. Aliases are then sorted by (depth, types first, stem), the sort being
 stable, and numbered per stem; so a definition never refers to a later one.
 

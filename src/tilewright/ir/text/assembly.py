@@ -116,7 +116,7 @@ class AsmOp(IRDLOperation):
         self.format().print(printer, self)
 
     def verify_type_rules(self) -> None:
-        """Raise if a type differs from what its rule says."""
+        """Raise if a type differs from its rule."""
         if not self.TYPES:
             return
         known = _TypesOfOp(self)
@@ -131,7 +131,7 @@ class AsmOp(IRDLOperation):
 
 
 class _TypesOfOp(Mapping[str, Sequence[Attribute]]):
-    """Types of an op's operands and results, looked up when a rule asks for them."""
+    """Types of an op's operands and results, looked up when a rule needs them."""
 
     def __init__(self, op: IRDLOperation) -> None:
         self._op = op

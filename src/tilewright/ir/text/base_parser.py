@@ -1,4 +1,4 @@
-"""What all parts of the parser share: where it is, how deep it is, how it complains.
+"""What all parts of the parser share: position, nesting depth, errors.
 
 Positions are those of the original file also when only a chunk of it is parsed. Nesting has a
 limit, so hostile input ends in an error and not in a stack overflow. xDSL's messages come in
@@ -65,7 +65,7 @@ class PositionedParser(Parser):
     def raise_error(
         self, msg: str, at_position: Any = None, end_position: int | None = None
     ) -> NoReturn:
-        """Every fault of the text ends here; xDSL's messages are brought into one style."""
+        """Every error of the text ends here; xDSL's messages are converted to one style."""
         polished = _polished(msg)
         if end_position is not None:
             super().raise_error(polished, at_position, end_position)
@@ -76,7 +76,7 @@ class PositionedParser(Parser):
     def _end_of_line_before(self) -> int | None:
         """Where the text ends before the next token, if that token is on a later line.
 
-        Something missing is missed there, not in front of the next op.
+        Something missing is missed there, not before the next op.
         """
         skipped = self._text[: self.pos].rstrip()
         return len(skipped) if "\n" in self._text[len(skipped) : self.pos] else None
@@ -107,7 +107,7 @@ _REWORDED = {
 
 
 def _polished(message: str) -> str:
-    """`message` as a phrase that says first what was expected."""
+    """`message` as a phrase that begins with what was expected."""
     if message in _REWORDED:
         return _REWORDED[message]
     message = message.rstrip("!.")

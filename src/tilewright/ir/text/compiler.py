@@ -3,9 +3,9 @@
 Whether a space stands before an element depends only on the format, never on the op (that is
 MLIR's rule as well), so it is decided here, once:
 
-* a literal gets a space before it unless it is punctuation that hugs its left neighbour;
+* a literal gets a space before it unless it is punctuation that hugs the token to its left;
 * anything else gets one unless it follows an opening bracket or an empty literal;
-* an attribute dictionary brings its own space, since it may be absent.
+* an attribute dictionary has its own space, since it may be absent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The elements of assembly formats: what ``$x``, ``type($x)``, ``(...)?`` and the rest do.
 
-Each element knows how to parse itself into a ``ParseState`` and how to print itself from an op.
-Whether a space stands before it is decided by the compiler and kept in ``space``.
+Each element can parse itself into a ``ParseState`` and print itself from an op.
+Whether a space precedes it is decided by the compiler and stored in ``space``.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ class AllResultTypes(Spaced):
 
 @dataclass
 class AttributeDictionary(Element):
-    """``attr-dict``: all that the rest of the format does not say, minus default values."""
+    """``attr-dict``: all attributes that the rest of the format omits, minus default values."""
 
     hidden: frozenset[str]
     properties: frozenset[str]

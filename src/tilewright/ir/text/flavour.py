@@ -1,7 +1,7 @@
 """Printer flavours: the same IR in the spelling of a given consumer.
 
 Triton's text drifts from release to release, and the TLX fork is a release of its own. Dialects
-hold one definition per op; where the spelling differs, the printing method asks the flavour.
+hold one definition per op; where the spelling differs, the printing method queries the flavour.
 The parser needs no flavour: it accepts every spelling.
 """
 

@@ -96,7 +96,7 @@ class Format:
         return (inferred,) * (1 if operands is None else len(operands))
 
     def _unfit_type(self, state: ParseState) -> str | None:
-        """What is wrong with a type in the text, in the words of the definition."""
+        """What is wrong with a type in the text, as the definition describes it."""
         definition = self.op.get_irdl_definition()
         for name, slot in (*definition.operands, *definition.results):
             constraint = element_constraint(slot)

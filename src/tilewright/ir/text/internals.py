@@ -9,7 +9,7 @@ from xdsl.irdl import IRDLOperation
 
 
 def author_verifier(op: type[IRDLOperation]) -> Callable[[Any], None] | None:
-    """The ``verify_`` that the author of `op` wrote.
+    """The ``verify_`` in the source of `op`'s class.
 
     ``irdl_op_definition`` replaces it by one that first checks the definition in xDSL's own way
     and then calls the original, which lives on only in the closure of the replacement.

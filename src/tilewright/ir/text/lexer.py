@@ -2,7 +2,7 @@
 
 xDSL's lexer looks at one character at a time and builds two dataclasses a token; lexing is then
 the larger half of parsing. Here one compiled pattern skips white space and comments and
-recognises the token, and a token makes its ``Span`` only when somebody asks for it (errors do).
+recognises the token, and a token makes its ``Span`` only on demand (errors need it).
 
 All repetitions are possessive: a 10 MB line or an unterminated string costs one pass, never a
 backtracking search.
@@ -10,7 +10,7 @@ backtracking search.
 
 # pyright: reportIncompatibleVariableOverride=false, reportIncompatibleMethodOverride=false
 # xDSL declares `text` and `span` as a property and a field; a token here swaps the two, which
-# readers of a token cannot tell apart.
+# readers of a token cannot distinguish.
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SourceLexer(MLIRLexer):
         return _KIND_BY_PUNCTUATION[text]
 
     def _fail(self) -> NoReturn:
-        """Nothing matched: say which of the few possible faults it is."""
+        """Nothing matched: report which of the few possible errors it is."""
         content = self.input.content
         skipped = _WHITE_SPACE.match(content, self.pos)
         start = skipped.end() if skipped else self.pos

@@ -33,7 +33,7 @@ from tilewright.ir.text.location_parser import LocationParser
 
 _INTEGER_AS_FLOAT = "unexpected decimal integer literal for a floating point value"
 _MAX_COMPLEX = 1 << 16
-"""Elements of a complex constant, which is stored one by one."""
+"""Elements of a complex constant, which is stored element by element."""
 
 
 class LiteralParser(LocationParser):
@@ -57,7 +57,7 @@ class LiteralParser(LocationParser):
                 self.raise_error(_INTEGER_AS_FLOAT, start.span)
             return FloatAttr(rounded(value, type), type)
         if not isinstance(type, (IntegerType, IndexType)):
-            self.raise_error(f"a number cannot have type '{type}'", start.span)
+            self.raise_error(f"a numeric literal cannot have type '{type}'", start.span)
         if isinstance(value, float):
             self.raise_error("floating point value not valid for specified type", start.span)
         return self._integer_attribute(value, type, start.span)
@@ -80,7 +80,7 @@ class LiteralParser(LocationParser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> Any:
-        """``dense<...>``, with hex literals read as bits and uniform values kept as a splat."""
+        """``dense<...>``, with hex literals read as bits and uniform values stored as a splat."""
         start = self._current_token.span
         self.parse_punctuation("<", " in dense attribute")
         literal: str | tuple[list[Any], list[int]]

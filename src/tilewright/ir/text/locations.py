@@ -1,4 +1,4 @@
-"""Source locations: what MLIR can say and xDSL 0.74 cannot, and how to look inside one.
+"""Source locations: those of MLIR that xDSL 0.74 lacks, and how to look inside one.
 
 xDSL ships five location attributes. MLIR has one more that real files contain, the range
 ``"f.py":3:4 to 5:6``; it is defined here as an attribute of its own. The helpers walk a location

@@ -3,7 +3,7 @@
 All values of a region are numbered before the regions nested in it; a nested region starts from
 the counters its parent ended with. Three counters exist: plain numbers, ``%argN`` for entry block
 arguments, and one shared counter for the suffix of names already taken. A name comes, in this
-order, from the location (``NameLoc``, where the flavour says so), from the value's own hint, or
+order, from the location (``NameLoc``, where the flavour has it), from the value's own hint, or
 from the op (``%c4_i32``, ``%true``).
 
 An op with several results has one name; its results are ``%name#0``, ``%name#1``, unless the op

@@ -7,7 +7,7 @@ What differs from ``xdsl.parser.Parser``, here and in the three classes below it
 * an op without a location gets its position in the file, so diagnostics have a line;
 * an isolated region opens a fresh name scope;
 * hex literals are bits also inside ``dense<>``, and splats stay splats;
-* ``{-# ... #-}`` resources of any kind are read and kept as text;
+* ``{-# ... #-}`` resources of any kind are read and stored as text;
 * nesting has a limit and every fault ends in a positioned ``ParseError``;
 * types and attributes in angle brackets are parsed once per file and spelling.
 
@@ -218,7 +218,7 @@ class IRParser(LiteralParser):
         return found
 
     def _op_hint(self, name: str) -> str:
-        """What the author of an unknown op name may have meant."""
+        """A suggestion for an unknown op name."""
         dialect_name, dot, _ = name.partition(".")
         if not dot:
             return ""
@@ -293,7 +293,7 @@ class IRParser(LiteralParser):
         return resolved
 
     def _raise_with_note(self, message: str, span: Span, name: str, note: str) -> NoReturn:
-        """An error about value `name` that also shows where it was met first."""
+        """An error about value `name` that also shows its first use."""
         first = self._first_spans.get(name)
         references = [(first, note)] if first is not None else []
         raise MultipleSpansParseError(span, message, None, list(references))
@@ -339,7 +339,7 @@ class IRParser(LiteralParser):
         try:
             return self._memoised(name, build)
         except VerifyException as error:
-            # Upstream's words, at the attribute that breaks the rule.
+            # Upstream's message, at the attribute that violates the rule.
             raise ParseError(Span(start, self.pos, self.lexer.input), str(error)) from None
 
     def _parse_optional_builtin_parametrized_type(self) -> TypeAttribute | None:

@@ -4,7 +4,7 @@
 themselves, but what it decides is decided here: value names (``names``), aliases (``aliases``),
 locations, float literals, sorted dictionaries and the spelling of ``module``.
 
-Output is a list of pieces, strings and alias entries, joined at the end. An attribute or type is
+Output is a list of chunks, strings and alias entries, joined at the end. An attribute or type is
 printed once; every further occurrence is one list append.
 """
 
@@ -439,7 +439,7 @@ class IRPrinter(Printer):
     def print_op(self, op: Operation) -> None:
         location = None
         if self.print_debuginfo:
-            # MLIR meets the location before anything else of the op.
+            # MLIR visits the location before anything else of the op.
             location = self._visit_location(op.location)
         out = self._out
         if op.results:

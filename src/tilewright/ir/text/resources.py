@@ -1,7 +1,7 @@
 """File metadata, the ``{-# ... #-}`` sections at the end of an MLIR file.
 
 They hold blobs for dialects and, in reproducers, the pass pipeline. Nothing in this compiler
-interprets them: they are found by balancing the brackets, kept as text and printed back.
+interprets them: they are found by balancing the brackets, stored as text and printed back.
 """
 
 from __future__ import annotations

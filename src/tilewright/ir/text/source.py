@@ -1,7 +1,7 @@
 """From text to a module or to diagnostics: never to an exception.
 
 ``parse_source`` is the entry point of everything that reads IR. Whatever the text holds, the
-answer is a module, or None with at least one error that has a position.
+result is a module, or None with at least one error that has a position.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def parse_source(
 
 @dataclass(frozen=True)
 class _Place:
-    """Turns offsets in a text into positions in its file."""
+    """Maps offsets in a text to positions in its file."""
 
     text: str
     name: str

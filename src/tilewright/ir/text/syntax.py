@@ -1,7 +1,7 @@
-"""How a property is spelled where an op's format says ``$name``.
+"""The text of a property where an op's format has ``$name``.
 
 In an attribute dictionary every attribute prints in full (``axis = 1 : i32``). Named in a format
-it loses what the op already knows: an ``i32`` prints as ``1``, an enum as its keyword, an integer
+it omits what the op implies: an ``i32`` prints as ``1``, an enum as its keyword, an integer
 array as ``[1, 0]``. One ``AttributeSyntax`` object describes one such spelling.
 """
 
@@ -46,7 +46,7 @@ class AttributeSyntax:
 
 @dataclass(frozen=True)
 class Integer(AttributeSyntax):
-    """``42``: an integer whose type the op knows."""
+    """``42``: an integer whose type the op implies."""
 
     type: IntegerType
 
@@ -63,7 +63,7 @@ class Integer(AttributeSyntax):
 
 @dataclass(frozen=True)
 class Enum(AttributeSyntax):
-    """``relaxed``: an integer that stands for one of a few words."""
+    """``relaxed``: an integer that prints as one of a few keywords."""
 
     keywords: Mapping[str, int]
     type: IntegerType = i32
@@ -79,7 +79,7 @@ class Enum(AttributeSyntax):
         return IntegerAttr(parser.parse_keyword_from(dict(self.keywords)), self.type)
 
     def _quoted(self, parser: IRParser) -> Attribute:
-        """``"relaxed"``: older text puts the word in quotes."""
+        """``"relaxed"``: older text puts the keyword in quotes."""
         start = parser.pos
         word = parser.parse_str_literal()
         if word not in self.keywords:
@@ -104,7 +104,7 @@ class Enum(AttributeSyntax):
 
 @dataclass(frozen=True)
 class IntegerArray(AttributeSyntax):
-    """``[1, 0]``: a dense array whose element type the op knows."""
+    """``[1, 0]``: a dense array whose element type the op implies."""
 
     type: IntegerType = i32
 
@@ -145,7 +145,7 @@ class Symbol(AttributeSyntax):
 
 @dataclass(frozen=True)
 class Unit(AttributeSyntax):
-    """Present or absent; the group's literals say it, the attribute itself prints nothing."""
+    """Present or absent; the group's literals express it, the attribute itself prints nothing."""
 
     def parse(self, parser: IRParser) -> Attribute:
         return UnitAttr()

@@ -6,7 +6,7 @@
     plan = plan_problem(problem, Effort(seconds=1))
 
 `plan.offsets` by block, `plan.of("smem")` with height, lower bound, `optimal` and `method`. Storage
-alias regions, automatic merging and the buffer registry all make a `Problem` and ask here.
+alias regions, automatic merging and the buffer registry all build a `Problem` and solve it here.
 """
 
 from tilewright.memory.planner.accelerate import warm_up

@@ -74,7 +74,7 @@ def compiled() -> Engine:
     fingerprint = _fingerprint()
 
     def run(tables: Tables, state: State, nodes: int) -> int:
-        # Never true. Compiled code is kept on disk by this function's text and by the values it
+        # Never true. Compiled code is cached on disk by this function's text and by the values it
         # closes over; through this one the sources of everything it calls count as well.
         if fingerprint == nodes:
             return kernel.GOING
@@ -82,7 +82,7 @@ def compiled() -> Engine:
 
     try:
         compiled_run: Run = numba.njit(cache=True)(run)
-    except RuntimeError:  # no folder to keep it in
+    except RuntimeError:  # no directory to cache it in
         compiled_run = numba.njit(run)
 
     def as_arrays(values: Any) -> Any:

@@ -2,7 +2,7 @@
 
 Blocks of a clique that all start at multiples of `step` are `step` apart in multiples, so another
 member between them, unless it fits into a padding, costs a whole step or more. Where the limit does
-not have that step to spare, the member lies on top of all of them::
+not have that step to spare, the member is above all of them::
 
     limit 65568     strict members 8 x 8192, aligned to 1024     barrier of 24, aligned to 16
                     the barrier is at 65536 or higher
@@ -32,7 +32,7 @@ def grounds(part: SubProblem, limit: int) -> list[int]:
 def _on_top(
     part: SubProblem, clique: Sequence[int], step: int, limit: int
 ) -> Iterator[tuple[int, int]]:
-    """Members that must lie on top of those aligned to `step`, and how high that is."""
+    """Members that must be above those aligned to `step`, and how high that is."""
     total = padding = 0
     others: list[int] = []
     for member in clique:

@@ -1,17 +1,17 @@
 """Why a search cannot go on, and which decision to go back to.
 
 When a load does not fit, the lower bounds that made it fail are traced back, bound by bound, to the
-decisions they rest on, always asking for as little as the contradiction needs::
+decisions they rest on, always requiring as little as the contradiction needs::
 
     "why is b at 12 or higher?"      a, placed below b at level 3, ends at 12 or higher:
                                      level 3 is to blame, and "why is a at 12 - size or higher?"
-                                     nobody placed is that high, but b was postponed at level 5:
+                                     no placed block is that high, but b was postponed at level 5:
                                      level 5 is to blame, and the same question for all that could
                                      still go below b
 
 The search returns to the latest of these decisions and leaves alone all that happened since in
 other corners of the part. A decision whose both sides fail hands the union of its reasons upwards.
-A set of levels is a row of words, one bit a level.
+A set of levels is a row of 62-bit masks, one bit per level.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def ask(s: State, block: int, need: int) -> None:
 
 
 def blame_load(t: Tables, s: State, load: int, start: int) -> None:
-    """Members from `start` on do not fit: ask why each of them is as high as that."""
+    """Members from `start` on do not fit: explain why each of them is as high as that."""
     s.hits[load] += 1
     clear_blame(s)
     first, last = t.member_at[load], t.member_at[load + 1]
@@ -77,7 +77,7 @@ def blame_load(t: Tables, s: State, load: int, start: int) -> None:
 
 
 def blame_standstill(t: Tables, s: State, start: int, stop: int) -> None:
-    """Everybody waits for somebody else to be placed below: all postponements are to blame."""
+    """Every block waits for another one to be placed below: all postponements are to blame."""
     clear_blame(s)
     for place_in_line in range(start, stop):
         block = t.by_low[place_in_line]
@@ -86,7 +86,7 @@ def blame_standstill(t: Tables, s: State, start: int, stop: int) -> None:
 
 
 def explain(t: Tables, s: State) -> None:
-    """Answer all questions: by a placed neighbour that is high enough, or by a postponement."""
+    """Explain all queued bounds: by a placed block that is high enough, or a postponement."""
     while s.at[WORK] > 0:
         s.at[WORK] -= 1
         block = s.work[s.at[WORK]]
@@ -107,7 +107,7 @@ def explain(t: Tables, s: State) -> None:
 
 
 def earliest_support(t: Tables, s: State, block: int, need: int) -> int:
-    """The neighbour placed first among those below the block that end at `need` or higher."""
+    """The adjacent block placed first among those below it that end at `need` or higher."""
     size, level, offset, near = t.size, s.level, s.offset, t.near
     before = level[block] if level[block] >= 0 else len(s.frame_block)
     best = NOBODY
@@ -175,4 +175,4 @@ HELPERS = (
     back_to_culprit,
     latest_blamed,
 )
-"""What is called in here, for whoever compiles it."""
+"""The functions called here, for callers that compile it."""

@@ -1,8 +1,8 @@
-"""Heights nobody can get below: what the blocks of one clique take together.
+"""Lower bounds of the height: what the blocks of one clique take together.
 
 The sum of sizes is such a bound. Alignment makes it larger. Take the *strict* members of a clique,
 whose alignments are multiples of some `a`. From the start of one to the start of the next it is a
-multiple of `a`, and what lies between them beside the lower one goes into its padding only as far
+multiple of `a`, and what is between them above the lower one goes into its padding only as far
 as it is not a multiple of `a` itself::
 
     0         a         2a        3a        4a

@@ -1,8 +1,8 @@
 """Better quick plans: the order of a good one, changed a little, again and again.
 
 A greedy plan is decided by its order. The blocks that reach the top came too late, so one of them
-moves to the place of an earlier neighbour; a change is kept unless it makes the plan higher. Going
-sideways is allowed, or the climb would end on the first flat stretch. The random numbers are the
+moves to the position of an earlier adjacent block; a change that does not raise the plan stays.
+Going sideways is allowed, or the climb would end on the first flat stretch. Random values are the
 same every time, so the same number of trials always leads to the same plan.
 """
 

@@ -1,6 +1,6 @@
-"""Who is in whose way: the blocks of one space as a graph, with the cliques that bound its height.
+"""Which blocks conflict: the blocks of one space as a graph, with cliques that bound its height.
 
-After this file there is no time any more. Two blocks that must not overlap are neighbours; a clique
+After this file there is no time any more. Two blocks that must not overlap are adjacent; a clique
 is a set of blocks that are pairwise in each other's way, so their sizes add up. The blocks live at
 one instant are such a set (unless a relation lets some of them overlap), and only instants with a
 largest set count::
@@ -41,7 +41,7 @@ _MOST_CLIQUES_A_BLOCK = 6
 
 @dataclass(frozen=True)
 class Conflicts:
-    """Blocks of one space. `hulls` are intervals that meet wherever two blocks are neighbours."""
+    """Blocks of one space. `hulls` are intervals that overlap where two blocks are adjacent."""
 
     blocks: tuple[Block, ...]
     neighbours: tuple[Mask, ...]
@@ -70,7 +70,7 @@ def mask_of(numbers: Iterable[int]) -> Mask:
 
 
 def conflicts_of(blocks: Sequence[Block], relations: Sequence[Relation] = ()) -> Conflicts:
-    """The graph of some blocks of one space. Empty blocks are in nobody's way."""
+    """The graph of some blocks of one space. Empty blocks conflict with none."""
     spans, sections = _sections([block.live if block.size else () for block in blocks])
     forced = [*_forced_pairs(blocks, relations)]
     waived = [0] * len(blocks)
@@ -79,14 +79,14 @@ def conflicts_of(blocks: Sequence[Block], relations: Sequence[Relation] = ()) ->
         waived[two] |= 1 << one
     neighbours = _neighbours(spans, sections, waived, forced)
     weights = [block.size for block in blocks]
-    # Of intervals, any number that meet pairwise have a moment in common.
+    # Of intervals, any number that overlap pairwise have a moment in common.
     is_plain = not forced and not any(waived) and all(len(cuts) <= 1 for cuts in spans)
     cliques = _cliques(sections, neighbours, weights, forced, is_plain)
     return Conflicts(tuple(blocks), tuple(neighbours), cliques, _hulls(spans, forced))
 
 
 def _sections(lives: Sequence[Live]) -> tuple[list[list[tuple[int, int]]], list[Mask]]:
-    """Time cut at every start and end: the sections each block is live in, and who is in each."""
+    """Time cut at every start and end: the sections each block is live in, and the live blocks."""
     points = sorted({point for live in lives for span in live for point in span})
     number = {point: position for position, point in enumerate(points)}
     spans = [sorted((number[start], number[end]) for start, end in live) for live in lives]
@@ -101,7 +101,7 @@ def _sections(lives: Sequence[Live]) -> tuple[list[list[tuple[int, int]]], list[
 def _forced_pairs(
     blocks: Sequence[Block], relations: Sequence[Relation]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs kept apart by a relation, or by running at the same time in other partitions."""
+    """Pairs that a relation keeps apart, or that run concurrently in other partitions."""
     number = {block.id: position for position, block in enumerate(blocks)}
     apart = {frozenset(r.pair) for r in relations if isinstance(r, Apart)}
     for pair in sorted(sorted(number[id] for id in pair) for pair in apart):
@@ -210,9 +210,9 @@ def _cliques(
 
 
 def _every_clique(neighbours: Sequence[Mask], placed: Mask) -> list[Mask] | None:
-    """All sets of pairwise neighbours that cannot grow; None where they are too many.
+    """All sets of pairwise adjacent blocks that cannot grow; None where they are too many.
 
-    Bron and Kerbosch (1973): with a `pivot`, the next member is the pivot or no neighbour of it.
+    Bron and Kerbosch (1973): with a `pivot`, the next member is the pivot or not adjacent to it.
     """
     found: list[Mask] = []
     todo = [(0, placed, 0)] if placed else []
@@ -261,7 +261,7 @@ def _grow(
 
 
 def _largest(masks: Sequence[Mask], placed: Mask) -> list[Mask]:
-    """The sets that are not part of another, in the order they came; who is in none is alone."""
+    """The sets that are not part of another, in the order they came; others are alone."""
     thin: list[Mask] = []
     alone = placed
     for mask in masks:

@@ -9,9 +9,9 @@ aliasing, with all its leaves, is such a body, and so is a buffer with its alias
     c     |------|                  live with p or c or d; aligned for all of them
     d             |---|
 
-Mostly nothing is lost by that: if all other members lie within one of them, the shell, with no
-stricter alignment, and nobody is in the way of a member without being in the way of the shell, then
-the best plan of bodies is a best plan of blocks. `is_exact` says whether that holds for all bodies.
+Mostly nothing is lost by that: if all other members are within one of them, the shell, with no
+stricter alignment, and no block conflicts with a member without conflicting with the shell, then
+the best plan of bodies is a best plan of blocks. `is_exact` is whether that holds for all bodies.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Cover:
-    """All blocks of a space as bodies, and what must be said about pairs of bodies."""
+    """All blocks of a space as bodies, and the relations of pairs of bodies."""
 
     bodies: tuple[Body, ...]
     relations: tuple[Relation, ...]
@@ -88,7 +88,9 @@ def cover_of(conflicts: Conflicts, relations: Sequence[Relation]) -> Cover | Non
 class Contradiction(ProblemError):
     """Relations that cannot hold together for their blocks, in whatever units they were given."""
 
-    def __init__(self, relations: Sequence[Relation], what: str = "no arrangement meets") -> None:
+    def __init__(
+        self, relations: Sequence[Relation], what: str = "no arrangement satisfies"
+    ) -> None:
         super().__init__(f"{what}: {'; '.join(map(str, relations))}")
         self.relations = tuple(relations)
         self.what = what

@@ -1,13 +1,13 @@
-"""Parts of a space that know nothing of each other, each small enough to be searched.
+"""Independent parts of a space, each small enough to be searched.
 
-Blocks that are not connected by any conflict never meet: the height of the space is the largest of
-its parts. At an instant without a live block a space falls apart, but so it does wherever nobody
-is in nobody's way. Every part is renumbered from 0, and fixed blocks become obstacles::
+Blocks that are not connected by any conflict are independent: the height of the space is that of
+its highest part. At an instant without a live block a space falls apart, and so it does wherever no
+conflict connects two sets. Every part is renumbered from 0, and fixed blocks become obstacles::
 
     offsets a movable block cannot take        fixed block       low < offset < high
                                                f .. f + s        low = f - size, high = f + s
 
-so that nothing behind this file has to know that some blocks are fixed.
+so that no later stage has to handle fixed blocks.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _part(conflicts: Conflicts, mask: Mask) -> SubProblem:
 def _obstacles(
     block: Block, blocks: Sequence[Block], neighbours: Sequence[int]
 ) -> Iterator[Obstacle]:
-    """The stretches a movable block cannot start in, lowest first, joined where they touch."""
+    """The ranges a movable block cannot start in, lowest first, joined where they are adjacent."""
     if block.fixed is not None:
         return
     fixed = [other for n in neighbours if (other := blocks[n]).fixed is not None]

@@ -1,7 +1,7 @@
 """How hard to try: a number of nodes, a number of seconds, or until it is proved.
 
 A node is one decision of the exact search. With a limit in nodes a plan is the same on every
-machine and every day; only a limit in seconds, which has to be asked for, depends on the clock.
+machine and every day; only a limit in seconds, which is opt-in, depends on the clock.
 Seconds are those the planner itself computes: what the machine does for others does not count.
 """
 

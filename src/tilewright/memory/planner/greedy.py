@@ -1,10 +1,10 @@
-"""Quick plans: blocks one after another, each at the best offset its placed neighbours leave.
+"""Quick plans: blocks sequentially, each at the best offset that the placed ones leave.
 
 The order decides how good the result is, and no order is always good, so several are tried: largest
 first, largest area (size times lifetime) first, longest lifetime first, most conflicts first,
 earliest first. Each is tried with first fit (the lowest gap that is large enough) and with best
-fit (the gap that is left with the least room). Candidate offsets are 0 and the aligned ends of
-neighbours: any other offset could be lowered to one of them.
+fit (the gap that is left with the least space). Candidate offsets are 0 and the aligned ends of
+adjacent blocks: any other offset could be lowered to one of them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def order_by(part: SubProblem, name: str) -> list[int]:
 
 
 def portfolio(part: SubProblem) -> Iterator[Quick]:
-    """Every order with first fit, then every order with best fit, as long as somebody asks."""
+    """Every order with first fit, then every order with best fit, lazily."""
     for fit, is_best in (("first", False), ("best", True)):
         for name in ORDERS:
             offsets = place_in_order(part, order_by(part, name), is_best)
@@ -58,7 +58,7 @@ def portfolio(part: SubProblem) -> Iterator[Quick]:
 
 
 def best_quick(part: SubProblem, is_late: Callable[[], bool] = lambda: False) -> Quick:
-    """The lowest of the portfolio; the first one that meets the bound ends it."""
+    """The lowest of the portfolio; the first one that reaches the bound ends it."""
     best: Quick | None = None
     for quick in portfolio(part):
         if best is None or quick.height < best.height:
@@ -70,7 +70,7 @@ def best_quick(part: SubProblem, is_late: Callable[[], bool] = lambda: False) ->
 
 
 def place_in_order(part: SubProblem, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
-    """Place the movable blocks one by one; fixed ones stay where they are."""
+    """Place the movable blocks sequentially; fixed ones stay where they are."""
     offsets = [-1 if block.fixed is None else block.fixed for block in part.blocks]
     for number in order:
         offsets[number] = _place(part, number, offsets, is_best_fit)

@@ -4,7 +4,7 @@ In a plan where nothing can be lowered, every block is at 0, at a fixed offset, 
 aligned offset after the end of another. If all sizes (and fixed offsets, and distances of `Inside`)
 are multiples of a step, then so are these offsets, as long as rounding up to an alignment does not
 leave the grid: the alignment divides the step, or the step divides the alignment. Counting in steps
-makes numbers small and leaves no heights to ask for between the possible ones::
+makes integers small and leaves no heights to try between the possible ones::
 
     sizes 32768, 8192     alignments 128, 1024      step 8192
     sizes 32768, 8        alignments 1024, 16       step 8

@@ -3,12 +3,12 @@
 The question is whether a part fits below a limit. Every solution is found by deciding, for one
 block after another, between two statements that exclude each other:
 
-    place b       all neighbours not placed yet lie above b: b rests on the highest one below it
-    postpone b    at least one of them lies below b: b is no candidate until one is placed
+    place b       all adjacent blocks not placed yet are above b: b rests on the highest one below
+    postpone b    at least one of them is below b: b is no candidate until one is placed
 
 The candidate is always the block with the lowest possible offset. So far this is a plain search
 over canonical placements; two things make it quick. *Loads*: their members exclude each other, so
-scheduling them one after another by `reach`, the lowest offset each can still get, gives a top that
+scheduling them sequentially by `reach`, the lowest offset each can still get, gives a top that
 no arrangement can get below. *Blame*: a failure names the decisions it rests on (`blame`).
 
 Once the blocks that are left have no instant in common, they are searched one group at a time.
@@ -51,7 +51,7 @@ GOING, FOUND, NONE, DEEP = range(4)
 
 
 def run(t: Tables, s: State, nodes: int) -> int:
-    """Search until there is an answer, at most `nodes` decisions further."""
+    """Search until there is a result, at most `nodes` decisions further."""
     if s.at[NODES] == 0 and not fits_at_first(t, s):
         return NONE
     stop = s.at[NODES] + nodes
@@ -117,7 +117,7 @@ def candidate(t: Tables, s: State, start: int, stop: int) -> int:
 
 
 def place(t: Tables, s: State, block: int) -> bool:
-    """Place a block, lift its neighbours, check what that touched, split what is left."""
+    """Place a block, lift its adjacent blocks, check the affected loads, split what is left."""
     frame = s.at[LEVELS] - 1
     settle(s, block, frame)
     top = s.offset[block] + t.size[block]
@@ -137,7 +137,7 @@ def place(t: Tables, s: State, block: int) -> bool:
 
 
 def lift(t: Tables, s: State, block: int, top: int) -> bool:
-    """A neighbour ended at `top`: the block starts there or higher, and is a candidate again."""
+    """An adjacent block ends at `top`: this one starts there or higher and is a candidate again."""
     remember(s, block)
     if top > s.floor[block]:
         s.floor[block] = next_free(t, block, top)
@@ -172,7 +172,7 @@ def load_fits(t: Tables, s: State, load: int) -> bool:
     first, last = t.member_at[load], t.member_at[load + 1]
     member, reach, level, rounded = s.member, s.reach, s.level, t.rounded
     table = t.rounded_at[load]
-    # The order is kept from check to check, so there is little left to sort.
+    # The order is preserved from check to check, so there is little left to sort.
     for entry in range(first + 1, last):
         block = member[entry]
         key = reach[block]
@@ -202,7 +202,7 @@ def load_fits(t: Tables, s: State, load: int) -> bool:
 
 
 def postpone(t: Tables, s: State, frame: int) -> bool:
-    """The other side: some neighbour lies below the block, so it starts on top of one."""
+    """The other side: some adjacent block is below it, so it starts on top of one."""
     s.at[NODES] += 1
     s.frame_is_postponed[frame] = 1
     block = s.frame_block[frame]
@@ -229,7 +229,7 @@ def postpone(t: Tables, s: State, frame: int) -> bool:
 
 
 def split(t: Tables, s: State, frame: int) -> bool:
-    """Open the groups that are left, cut where nobody's hull reaches over; single blocks settle."""
+    """Open the groups that are left, cut where no hull reaches over; place single blocks."""
     s.at[OPEN] = s.frame_next[frame]
     start = stop = s.frame_start[frame]
     count = reach = 0
@@ -284,4 +284,4 @@ HELPERS = (
     close_group,
     next_free,
 )
-"""All that `run` calls, for whoever compiles it."""
+"""All that `run` calls, for callers that compile it."""

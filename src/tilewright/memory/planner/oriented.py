@@ -4,13 +4,13 @@ Every demand has the form "b starts at least w after a starts":
 
     SameStart(a, b)     a >= b         b >= a
     Inside(c, p)        c >= p         p >= c + size of c - size of p
-    a lies below b      b >= a + size of a
+    a is below b        b >= a + size of a
 
-With alignments rounding up and fixed blocks not moving, the least offsets that meet all demands are
-found by raising offsets until nothing changes. The search starts without saying who is below whom,
+With alignments rounding up and fixed blocks not moving, the least offsets that satisfy all demands
+are found by raising offsets until nothing changes. The search starts without an order of blocks,
 looks at the least offsets for two blocks that overlap and must not, and tries both orders for that
 pair only. When no pair is left, the offsets are a plan. This is slower than the kernel for ordinary
-blocks, but it is exact for everything a `Problem` can say.
+blocks, but it is exact for everything that a `Problem` can express.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class OrientedSearch:
         return self._settle([below]) and self._can_be_good()
 
     def _settle(self, changed: Sequence[int]) -> bool:
-        """Raise offsets until every demand is met; False where that is not possible."""
+        """Raise offsets until every demand is satisfied; False where that is not possible."""
         todo = [*changed]
         for block in changed:
             if not self._raise(block, self._offsets[block]):

@@ -1,8 +1,8 @@
-"""The answer: where every block goes, how high each space gets, and how good that is.
+"""The result: the offset of every block, the height of each space, and how good that is.
 
-A height is where the topmost block ends, in units of its space. `optimal` is said only of a space
-whose height equals a height nobody can get below, found by adding up what must lie side by side or
-by an exhausted search. Otherwise `gap` tells how much could be gained at the most.
+A height is where the topmost block ends, in units of its space. `optimal` holds only for a space
+whose height equals a lower bound, found by adding up what must be disjoint or by an exhausted
+search. Otherwise `gap` is an upper bound of what could be gained.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SpacePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Offsets by block id, and what they add up to by space. Every promise has been checked."""
+    """Offsets by block id, and the height of each space. Every constraint has been checked."""
 
     problem: Problem
     offsets: Mapping[str, int]

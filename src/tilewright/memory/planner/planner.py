@@ -48,7 +48,7 @@ class _Outcome:
 def plan_problem(problem: Problem, effort: Effort | str = "default") -> Plan:
     """A checked plan. `effort` is ``"default"`` (for a compiler), ``"max"`` or an `Effort`.
 
-    A plan may exceed a capacity; it then says so (`Plan.fits`). Raises ProblemError where no plan
+    A plan may exceed a capacity; then `Plan.fits` is false. Raises ProblemError where no plan
     exists.
     """
     offsets: dict[str, int] = {}
@@ -122,14 +122,14 @@ def _plan_space(
 
 @dataclass(frozen=True)
 class _Budget:
-    """What was asked for, and what that means for the search of some blocks."""
+    """The requested effort, and its limits for the search of some blocks."""
 
     effort: Effort | str
     spaces: int
     started: float
 
     def of(self, conflicts: Conflicts, cost: int = 1) -> Effort:
-        """Limits for these blocks; `cost` tells how much more than usual a node costs."""
+        """Limits for these blocks; `cost` is how much more than usual a node costs."""
         if isinstance(self.effort, Effort):
             seconds = self.effort.seconds
             share = None if seconds is None else seconds / self.spaces

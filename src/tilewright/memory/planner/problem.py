@@ -1,6 +1,6 @@
-"""What has to be placed: blocks with lifetimes, in spaces, and what is said about pairs of them.
+"""What has to be placed: blocks with lifetimes, in spaces, and relations of pairs of them.
 
-A `Block` asks for `size` units of one `Space` while it is live. Time is a line of integers; a
+A `Block` needs `size` units of one `Space` while it is live. Time is a line of integers; a
 lifetime is a tuple of half-open spans, and several spans mean holes in which the memory is free::
 
     address
@@ -11,9 +11,9 @@ lifetime is a tuple of half-open spans, and several spans mean holes in which th
       | |          a          |  a.live = ((1, 12),)
       +-+---------------------+--> time
 
-Two blocks of a space must not overlap when `Apart` says so, or when no relation covers the pair and
-either their lifetimes meet or they belong to different partitions of one asynchronous region (such
-partitions run at the same time, so program order says nothing). A pair is covered by `MayOverlap`,
+Two blocks of a space must not overlap if `Apart` relates them, or if no relation covers the pair
+and either their lifetimes overlap or they belong to different partitions of one asynchronous region
+(such partitions run concurrently, in no order). A pair is covered by `MayOverlap`,
 by a chain of `SameStart`, or by a chain of `Inside` that leads from one to the other.
 
 Nothing here decides anything: a `Problem` is a value, verified when it is made.
@@ -37,7 +37,7 @@ class ProblemError(ValueError):
 
 @dataclass(frozen=True)
 class Space:
-    """One memory. Its base is a multiple of `base_align`; None means of every alignment asked."""
+    """One memory. Its base is a multiple of `base_align`; None: of every required alignment."""
 
     name: str
     capacity: int | None = None
@@ -79,7 +79,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Inside:
-    """`child` lies within `parent`, `offset` units from its start where that is given."""
+    """`child` is within `parent`, `offset` units from its start where that is given."""
 
     child: str
     parent: str
@@ -114,7 +114,7 @@ class SameStart(_Symmetric):
 
 @dataclass(frozen=True)
 class Apart(_Symmetric):
-    """Never overlap, whatever the lifetimes say."""
+    """Never overlap, whatever the lifetimes."""
 
     def __str__(self) -> str:
         return f"'{self.a}' apart from '{self.b}'"
@@ -122,7 +122,7 @@ class Apart(_Symmetric):
 
 @dataclass(frozen=True)
 class MayOverlap(_Symmetric):
-    """The author answers for it: they may overlap even while both are live."""
+    """The user is responsible: they may overlap even while both are live."""
 
     def __str__(self) -> str:
         return f"'{self.a}' may overlap '{self.b}'"
@@ -196,7 +196,7 @@ def _block_faults(block: Block, space: Space | None) -> Iterator[str]:
         yield f"'{block.id}' is aligned to {block.align}"
     elif space.base_align is not None and space.base_align % block.align:
         yield (
-            f"'{block.id}' wants alignment {block.align}, but the base of '{space.name}' "
+            f"'{block.id}' requires alignment {block.align}, but the base of '{space.name}' "
             f"is only aligned to {space.base_align}"
         )
     elif block.fixed is not None and (block.fixed < 0 or block.fixed % block.align):

@@ -1,13 +1,13 @@
-"""The exact search of one part: which height to ask for, in which order, for how long.
+"""The exact search of one part: which height to try, in which order, for how long.
 
-The kernel answers one question, "does this part fit below this limit?", and takes from a few
+The kernel decides one question, "does this part fit below this limit?", and takes from a few
 hundred nodes to forever, depending on which of two equally low blocks it prefers. Three
 preferences are tried in turn, each for a while and for longer in every round; none is started
 again. From the second round on there is also one that starts from what was learned: blocks of the
 loads that broke most often come first.
 
-Which limit: the lower bound, as it is often met, or the capacity of the space as long as no plan
-fits it. Between rounds an easier limit, halfway to the best plan so far, brings that one down, so
+Which limit: the lower bound, as it is often reached, or the capacity of the space while no plan
+fits it. Between rounds an easier limit, halfway to the best plan so far, lowers that one, so
 that there is something to show whenever the search is stopped. A limit that is shown to be out of
 reach becomes the lower bound. A few steps of a hill climb over orders come between the rounds too:
 they cost little, and make the easier limits easier to choose.
@@ -35,7 +35,7 @@ _TRIALS_A_ROUND = 24
 
 @dataclass(frozen=True)
 class Measures:
-    """What preferences are made of, by block. The crowd is the largest load a block is part of."""
+    """The inputs of preferences, by block. The crowd is the largest load a block is part of."""
 
     crowd: list[int]
     lifetime: list[int]
@@ -72,7 +72,7 @@ class Line:
 
 @dataclass
 class Campaign:
-    """All lines that ask for one limit."""
+    """All lines that search for one limit."""
 
     limit: int
     lines: list[Line] = field(default_factory=list[Line])
@@ -199,7 +199,7 @@ class PartSearch:
         return Line(name, tables._replace(rank=rank), state)
 
     def _scores(self, campaign: Campaign) -> list[float]:
-        """How often the loads of a block broke, on average, with later lines counting more."""
+        """The average failure count of the loads of a block, with later lines counting more."""
         broken = [0.0] * len(self.part.loads)
         for line in campaign.lines:
             hits = [int(count) for count in line.state.hits]

@@ -18,14 +18,14 @@ UNPLACED = -1
 FIXED = -2
 NOBODY = -1
 WORD = 62
-"""Bits of a word of a set of levels."""
+"""Bits of one integer of a set of levels."""
 
 Ints = Sequence[int]
 Cells = MutableSequence[int]
 
 
 class Tables(NamedTuple):
-    """A part, as it is. ``x_at[n] .. x_at[n + 1]`` is where the entries of `n` lie in `x`."""
+    """A part, as it is. ``x_at[n] .. x_at[n + 1]`` is the range of the entries of `n` in `x`."""
 
     size: Ints
     align: Ints

@@ -1,7 +1,7 @@
 """A part as the flat sequences of integers that the search kernel works on.
 
 `tables_of` is done once a part, `fresh_state` once an attempt. Sizes of the stacks follow from the
-kernel: a block is placed once on any path, so the trail holds at most every neighbour of every
+kernel: a block is placed once on any path, so the trail holds at most every adjacent block of every
 block plus one entry a postponement, and groups split at most as often as there are blocks.
 """
 
@@ -121,7 +121,7 @@ def _all(part: SubProblem) -> range:
 
 
 def _flat(rows: Sequence[Iterable[_T]]) -> tuple[list[int], list[_T]]:
-    """Rows one after the other, and where each starts."""
+    """Rows concatenated, and where each starts."""
     starts, entries = [0], list[_T]()
     for row in rows:
         entries.extend(row)

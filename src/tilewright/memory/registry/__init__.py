@@ -1,4 +1,4 @@
-"""Scratch buffers of nested device functions: who needs what, where it lies, how to get at it.
+"""Scratch buffers of nested device functions: their sizes, offsets and allocators.
 
     registry = BufferRegistry()
     registry.register("k1", step, 8, "shared")

@@ -1,4 +1,4 @@
-"""Who asks to lie over whom: the checks on alias requests and the order they are met in.
+"""Which buffer aliases which: the checks on alias requests and the order they are handled in.
 
 Targets form a forest, because each buffer names at most one. Registering demands that the target
 exists, which keeps cycles out only until something is registered again or updated, so every change

@@ -1,4 +1,4 @@
-"""What a component asks for: one named scratch buffer, as a value that cannot change.
+"""What a component requests: one named scratch buffer, as a value that cannot change.
 
     class             declared as                        lives in                        for
     shared            location="shared"                  a slice of the shared pool      the kernel
@@ -21,12 +21,12 @@ import numpy.typing as npt
 from tilewright.memory.registry.allocators import element_allocator
 
 Pool: TypeAlias = Literal["shared", "persistent", "local"]
-"""Where a buffer can lie: a slice of one of two pools, or an array of its own."""
+"""The storage of a buffer: a slice of one of two pools, or an array of its own."""
 
 LOCATIONS = ("shared", "local")
 
 PERSISTENT_ALIGNMENT = 8
-"""Bytes: that of the widest element type, which the persistent pool is made of."""
+"""Bytes: that of the widest element type, which the persistent pool consists of."""
 
 _PRECISIONS: dict[np.dtype[Any], type[np.generic]] = {
     np.dtype(kind): kind for kind in (np.float16, np.float32, np.float64, np.int32, np.int64)
@@ -37,7 +37,7 @@ _PRECISIONS: dict[np.dtype[Any], type[np.generic]] = {
 class CUDABuffer:
     """A buffer's name, size in elements, storage class, alias target and element type.
 
-    `alignment` asks for more than the element type needs, in bytes; only the strict policy, which
+    `alignment` requires more than the element type does, in bytes; only the strict policy, which
     places bytes, honours it.
     """
 
@@ -77,7 +77,7 @@ class CUDABuffer:
 
     @property
     def pool(self) -> Pool:
-        """Where the buffer lies when it lies on its own."""
+        """The pool of the buffer when it does not alias another one."""
         if self.is_shared:
             return "shared"
         return "persistent" if self.persistent else "local"
@@ -140,6 +140,6 @@ def _check_alignment(buffer: CUDABuffer) -> None:
     given = PERSISTENT_ALIGNMENT if buffer.persistent else buffer.itemsize
     if not buffer.is_shared and wanted > given:
         raise ValueError(
-            f"Buffer '{buffer.name}' asks for {wanted}-byte alignment; "
-            f"its per-thread memory gives {given}."
+            f"Buffer '{buffer.name}' requires {wanted}-byte alignment; "
+            f"its per-thread memory has {given}."
         )

@@ -10,7 +10,7 @@ and handed to the planner's checker::
     predictor                |work|rest......|
     corrector                |work...|                       over predictor.work
 
-Two buffers may share a byte only if the author said so (an alias and its targets), or if they are
+Two buffers may share a byte only if the user allows it (an alias and its targets), or if they are
 below different children of one component, and those are never called at the same time. That is
 decided pair by pair, from the calls and nothing else.
 """
@@ -32,7 +32,7 @@ _POOLS = ("shared", "persistent")
 
 @dataclass(frozen=True)
 class Component:
-    """A group where it stands in the tree. `path` ends in a dot, except that of the root."""
+    """A group with its position in the tree. `path` ends in a dot, except that of the root."""
 
     group: BufferGroup
     path: str = ""
@@ -40,7 +40,7 @@ class Component:
 
 
 def calls_in_order(names: Sequence[str]) -> dict[str, Live]:
-    """Intervals of the caller's time for calls one after the other; names may repeat."""
+    """Intervals of the caller's time for sequential calls; names may repeat."""
     calls: dict[str, tuple[tuple[int, int], ...]] = {}
     for moment, name in enumerate(names):
         calls[name] = (*calls.get(name, ()), (moment, moment + 1))
@@ -52,7 +52,7 @@ def pool_blocks(
 ) -> tuple[planner.Block, ...]:
     """The pools of an outermost component as blocks, for a plan with other memory of its kernel.
 
-    Inside, everything has its place already. `itemsize` is what an element of compat pools takes.
+    Inside, everything has its offset already. `itemsize` is the size of an element of compat pools.
     """
     sizes = group.shared_buffer_size(), group.persistent_local_buffer_size()
     aligns = group.shared_alignment(), group.persistent_alignment()
@@ -80,7 +80,7 @@ def check_tree(root: Component) -> None:
 
 
 def tree_problem(root: Component) -> tuple[planner.Problem, dict[str, int]]:
-    """All buffers of the tree, who may overlap whom, and where the layouts put them."""
+    """All buffers of the tree, which may overlap, and the offsets of the layouts."""
     picture = _Picture()
     for pool in _POOLS:
         picture.draw(root, pool, 0)
@@ -90,7 +90,7 @@ def tree_problem(root: Component) -> tuple[planner.Problem, dict[str, int]]:
 
 
 class _Picture:
-    """Blocks by path; a buffer lies in one pool only."""
+    """Blocks by path; a buffer is in one pool only."""
 
     def __init__(self) -> None:
         self.blocks: list[planner.Block] = []
@@ -144,7 +144,7 @@ def _never_together(
 def _excuses(
     name: str, group: BufferGroup, drawn: Mapping[str, Sequence[str]]
 ) -> Iterator[planner.Relation]:
-    """An alias may lie over all its targets, nearest to farthest."""
+    """An alias may overlap all its targets, nearest to farthest."""
     for target in ancestors(name, group.entries):
         for one, other in product(drawn[name], drawn.get(target, ())):
             yield planner.MayOverlap(one, other)

@@ -1,13 +1,13 @@
-"""The planner that is always there: aliases over their targets, the rest at the lowest free place.
+"""The default planner: aliases over their targets, the rest at the lowest free offset.
 
-1. Each target takes its own aliases in, in order of registration, while there is room. This is
+1. Each target takes its own aliases in, in order of registration, while there is space. This is
    what the compat policy does, so nothing below can make the result larger than that.
 2. An alias left over tries the targets of its target, nearest first.
-3. What lies inside nothing goes to the lowest place of its pool where no block lies that is live
+3. A block that is inside none goes to the lowest offset of its pool without a block that is live
    at the same time.
 
 Then step 1 is tried once more with the best choice instead of the first: of a target's aliases,
-those that together fill it best. That answer is taken if it makes no pool larger.
+those that together fill it best. That result is taken if it makes no pool larger.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class FirstFit:
 
 
 def hostings(blocks: Sequence[Block]) -> tuple[Spots, Spots]:
-    """Both answers: aliases in order of registration, and those that fill their targets best."""
+    """Both results: aliases in order of registration, and those that fill their targets best."""
     return _plan(blocks, _in_order), _plan(blocks, _best_filling)
 
 
 class _Hosting:
-    """Who lies inside whom, and how far from the start of its host."""
+    """Which block is inside which, and at which offset from the start of its host."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = {block.name: block for block in blocks}
@@ -56,7 +56,7 @@ class _Hosting:
         self._taken = dict.fromkeys(self.blocks, 0)
 
     def around(self, name: str) -> Iterator[str]:
-        """`name`, its host, the host's host, up to the block that lies inside nothing."""
+        """`name`, its host, the host's host, up to the block that is inside none."""
         yield name
         while (outer := self.host.get(name)) is not None:
             yield outer
@@ -71,7 +71,7 @@ class _Hosting:
         return sum(self._inset.get(each, 0) for each in self.around(name))
 
     def enter(self, block: Block, host: str) -> bool:
-        """Put `block` after what is already inside `host`, if the host has an address and room."""
+        """Put `block` after the contents of `host`, if the host has an address and space."""
         if self.root(host).pool == "local":
             return False
         base = self.inset(host)

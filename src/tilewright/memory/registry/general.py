@@ -1,6 +1,6 @@
 """The strict policy's planner: first fit, and the general planner wherever that gets lower.
 
-`FirstFit` says which aliases lie inside which targets. With that settled the rest is a problem for
+`FirstFit` decides which aliases are inside which targets. With that fixed the rest is a problem for
 `memory.planner`: every buffer is a block, an alias is `Inside` its host and `Apart` from the other
 aliases there, and scratch of a child is live while the child is called::
 
@@ -9,7 +9,7 @@ aliases there, and scratch of a child is live while the child is called::
     over, in first always            |over..|
     second         2..4                     |second..|         around over, over the rest of first
 
-Three answers to who lies inside whom are tried: the two of first fit, and nobody inside anybody,
+Three nestings are tried: the two of first fit, and no block inside another,
 which is better where calls already keep a target and its alias apart. A pool is planned again only
 where that makes it smaller, so without calls and gaps layouts stay those of first fit.
 """
@@ -26,7 +26,7 @@ from tilewright.memory.registry.first_fit import FirstFit, hostings
 from tilewright.memory.registry.planning import Block, Spots, extents
 
 Hosts: TypeAlias = Mapping[str, str]
-"""Who lies inside whom, by name."""
+"""Which block is inside which, by name."""
 
 _POOLS = ("shared", "persistent")
 
@@ -68,7 +68,7 @@ class GeneralPlanner:
 
 
 def problem_of(blocks: Sequence[Block], start: Spots) -> planner.Problem:
-    """The blocks that lie in pools, inside the hosts that `start` gives them."""
+    """The blocks in pools, inside the hosts that `start` gives them."""
     pooled = [block for block in blocks if start[block.name].pool != "local"]
     relations: list[planner.Relation] = []
     for pool in _POOLS:
@@ -103,7 +103,7 @@ def _relations(
 
 
 def _starts(blocks: Sequence[Block], best: Spots) -> Iterator[Spots]:
-    """Answers to who lies inside whom, each once, that of first fit first."""
+    """Nestings, each once, that of first fit first."""
     seen: list[Hosts] = []
     answers = [best, *hostings(blocks)]
     if any(block.live is not None for block in blocks):

@@ -1,6 +1,6 @@
-"""The buffers of one component, in order of registration, and where they lie.
+"""The buffers of one component, in order of registration, and their offsets.
 
-Layouts are worked out on first use, all three maps together, and kept until something changes. A
+Layouts are worked out on first use, all three maps together, and cached until something changes. A
 change is checked as a whole before any of it is made, and a layout is published only when it is
 complete: whatever raises leaves the group as it was.
 """
@@ -30,7 +30,7 @@ from tilewright.memory.registry.strict import strict_layouts
 Policy: TypeAlias = Literal["compat", "strict"]
 
 Dialect: TypeAlias = Literal["memref", "ttg"]
-"""What an allocator in IR is made of: MLIR's own buffers, or Triton's shared-memory descriptors."""
+"""The types of an allocator in IR: MLIR's own buffers, or Triton's shared-memory descriptors."""
 
 _FIELDS = frozenset(field.name for field in fields(CUDABuffer))
 _BYTES_PER_GUARD_WORD = 8
@@ -184,7 +184,7 @@ class BufferGroup:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the strict policy did otherwise than asked, or surprisingly."""
+        """What the strict policy did otherwise than requested, or surprisingly."""
         return self.layouts().notes
 
     def shared_buffer_size(self) -> int:
@@ -223,7 +223,7 @@ class BufferGroup:
 
     @locked
     def get_allocator(self, name: str, zero: bool = False) -> Callable[..., Any]:
-        """A device function that turns the two pools into this buffer, as they lie now."""
+        """A device function that returns this buffer from the two pools, by the current layout."""
         entry, at = self._entry(name), self.layouts()
         places = at.shared.get(name), at.persistent.get(name), at.local.get(name)
         if self.policy == "strict":
@@ -243,7 +243,7 @@ class BufferGroup:
         """The allocator as a function in IR that takes byte pools (strict policy).
 
         `region` is the pool of the child that a roll-up entry stands for, where `dialect` is
-        ``"ttg"``: descriptors say in their type how a pool is cut.
+        ``"ttg"``: the type of a descriptor has the shape of its pool.
         """
         entry = self._entry(name)
         self._require_bytes()

@@ -1,20 +1,20 @@
-"""Canary mode: every slice between guard words, and who wrote over them.
+"""Canary mode: every slice between guard words, and which buffer wrote over them.
 
-A slice is a promise that a device does not check: an index past the end of one buffer lands in the
+A slice is a bound that a device does not check: an index past the end of one buffer lands in the
 next. With ``guard_words=n`` a registry leaves n words before and after every slice of its pools::
 
-    compat  |a.........|b.....|             b may lie over a
+    compat  |a.........|b.....|             b may alias a
     canary  |##|a.........|##|##|b.....|##|     # guard
 
 Overlaps are taken apart, because the guards of a buffer inside another would be overwritten by
 rightful use of the outer one. `arm` writes a pattern into the guards and `check` counts the words
-that changed, both on the device. A damaged run is blamed on the buffer that it touches:
+that changed, both on the device. A damaged run is blamed on the buffer adjacent to it:
 
     |a.........|XX|##|b.....|     a ran past its end
     |a.........|##|#X|b.....|     b ran before its start
 
 Words are elements of the pool in the compat policy. In strict they are bytes, eight to a guard
-word. Local arrays lie in no pool and have no guards.
+word. Local arrays are in no pool and have no guards.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Canary:
-    """The guard words of a component and of all its children, by their place in its pools."""
+    """The guard words of a component and of all its children, by their offset in its pools."""
 
     spans: tuple[Span, ...]
     shared_words: tuple[int, ...]
@@ -135,7 +135,7 @@ class Canary:
         return np.zeros(max(1, len(self.shared_words) + len(self.persistent_words)), np.int32)
 
     def damage(self, report: Sequence[int] | npt.NDArray[np.int32]) -> tuple[Damage, ...]:
-        """What the counters say, in the order of the pools."""
+        """The damage that the counters show, in the order of the pools."""
         shared = len(self.shared_words)
         counters = [int(count) for count in report]
         return (

@@ -7,8 +7,8 @@
       func.return %view : memref<8xf32>
     }
 
-Only the branch that is needed is written, as for numba. This room knows bytes, not ops, so the
-function is text; whoever wants ops parses it. Places are in bytes, so layouts come from the strict
+Only the required branch is emitted, as for numba. This package works on bytes, not ops, so the
+function is text, which callers parse. Offsets are in bytes, so layouts come from the strict
 policy. A child's region is a byte pool again, which the child's own allocators take.
 
 In canary mode two more functions arm the guards and count, guard byte by guard byte, what changed::

@@ -157,7 +157,7 @@ def _loop(start: int, stop: int, tag: str) -> Iterator[str]:
 def ttg_guards(canary: Canary, pool: Pool, num_warps: int) -> str:
     """``@arm(%shared)`` and ``@check(%shared, %report: !tt.ptr<i32>)``: the guards of the pool."""
     runs = runs_of(canary.shared_words)
-    # Guards of children may lie at finer places than anything of the component itself.
+    # Guards of children may be at finer offsets than anything of the component itself.
     row = gcd(pool.row, *(edge for run in runs for edge in (run.start, run.stop)))
     fine = Pool(pool.rows * pool.row // row, row, pool.alignment)
     start = [f"%rows = ttg.memdesc_reinterpret %shared : {pool.type} -> {fine.type}"]
@@ -183,7 +183,7 @@ def _arm(run: range, pool: Pool, num_warps: int) -> Iterator[str]:
 
 
 def _expected(pool: Pool, num_warps: int) -> Iterator[str]:
-    """Row %i of the pool, the places of its bytes, and what armed guards hold there."""
+    """Row %i of the pool, the offsets of its bytes, and what armed guards hold there."""
     wide, small = (_tensor(pool.row, element, num_warps) for element in ("i32", "i8"))
     base, step, period = BYTE_PATTERN
     row = memdesc(f"{pool.row}xi8")

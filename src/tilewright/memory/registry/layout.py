@@ -1,14 +1,14 @@
-"""Where every buffer of one component lies, as upstream's refactored registry places it.
+"""The offset of every buffer of one component, as upstream's refactored registry places it.
 
 Buffers without an alias are packed into their pool in order of registration. Then each alias is
-laid over its target if the target lies in the shared pool and has room left, whatever the class of
-the alias; otherwise it is placed by its own class at the end of its pool. Room is counted per
+laid over its target if the target is in the shared pool and has space left, whatever the class of
+the alias; otherwise it is placed by its own class at the end of its pool. Space is counted per
 direct target, and first come is first served::
 
     p 100 shared        |p.................................|
     c 40 over p         |c.............|
     d 40 over p                        |d.............|
-    e 40 over p: no room                                    |e.............|
+    e 40 over p: no space                                   |e.............|
 
 A layout is a function of the entries alone. It is worked out to the end before anybody sees it.
 """
@@ -83,7 +83,7 @@ class _Packing:
         self._next[buffer.pool] = start + buffer.size
 
     def overlap(self, buffer: CUDABuffer, target: CUDABuffer) -> bool:
-        """Lay `buffer` over `target` if that is in the shared pool and has room."""
+        """Place `buffer` over `target` if that is in the shared pool and has space."""
         window = self.shared.get(target.name)
         taken = self.consumed.get(target.name, 0)
         if window is None or buffer.size > target.size - taken:

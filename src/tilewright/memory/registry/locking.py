@@ -1,7 +1,7 @@
 """One lock for all groups and registries, so that threads see a change whole or not at all.
 
 Without it a layout that one thread works out from old entries could be published after another has
-changed them, and stay. A change touches the groups of a parent and its children together, so locks
+changed them, and stay. A change affects the groups of a parent and its children together, so locks
 of their own would have to be taken in an order; one lock has none. It belongs to the module rather
 than to the objects, which stay copyable.
 """

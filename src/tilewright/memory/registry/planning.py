@@ -1,11 +1,11 @@
-"""What the strict policy asks of a planner, and the check that every answer goes through.
+"""The planner interface of the strict policy, and the check of every result.
 
-A planner gets the buffers of one component as `Block`s, in bytes, and answers with a `Spot` for
-each: a place in one of the pools, or inside a block that it asked to lie over. Anything with a
+A planner gets the buffers of one component as `Block`s, in bytes, and returns a `Spot` for
+each: an offset in one of the pools, or inside one of its alias targets. Anything with a
 ``plan`` method of this shape will do; `FirstFit` is the one used unless another is given.
 
-Two blocks of one pool may overlap only if one of them lies inside the other, or if they are never
-live together. Blocks that lie inside the same host are apart, whatever their lives.
+Two blocks of one pool may overlap only if one of them is inside the other, or if they are never
+live together. Blocks inside the same host are apart, whatever their live ranges.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Live: TypeAlias = tuple[tuple[int, int], ...] | None
 
 
 class PlanError(ValueError):
-    """A planner's answer that would let one buffer overwrite another."""
+    """A planner's result that would let one buffer overwrite another."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One buffer in bytes. `hosts` are the alias targets it may lie inside, nearest first."""
+    """One buffer in bytes. `hosts` are the alias targets it may be inside of, nearest first."""
 
     name: str
     size: int
@@ -44,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a block lies: `offset` counts from the start of the pool, also inside a host."""
+    """The position of a block: `offset` counts from the start of the pool, also inside a host."""
 
     pool: Pool
     offset: int = 0
@@ -62,7 +62,7 @@ class Planner(Protocol):
 
 def live_together(a: Live, b: Live) -> bool:
     if a is None or b is None:
-        # What is always live meets everything but what never is.
+        # What is always live overlaps everything but what never is.
         return a != () and b != ()
     return any(x[0] < y[1] and y[0] < x[1] for x in a for y in b)
 
@@ -80,7 +80,7 @@ def extents(blocks: Sequence[Block], spots: Spots) -> tuple[int, int, int]:
 
 
 def check_spots(blocks: Sequence[Block], spots: Spots) -> None:
-    """Raise PlanError unless every block has a place that it may have."""
+    """Raise PlanError unless every block has a valid offset."""
     by_name = {block.name: block for block in blocks}
     if by_name.keys() != spots.keys():
         odd = sorted(by_name.keys() ^ spots.keys())
@@ -108,10 +108,10 @@ def _check_spot(block: Block, blocks: Mapping[str, Block], spots: Spots) -> None
 def _check_host(block: Block, host: Block, spots: Spots) -> None:
     spot, around = spots[block.name], spots[host.name]
     if host.name not in block.hosts or around.pool == "local" or spot.pool != around.pool:
-        raise PlanError(f"planner: '{block.name}' cannot lie inside '{host.name}'")
+        raise PlanError(f"planner: '{block.name}' cannot be inside '{host.name}'")
     end = spot.offset + block.size
     if not around.offset <= spot.offset <= end <= around.offset + host.size:
-        raise PlanError(f"planner: '{block.name}' sticks out of '{host.name}'")
+        raise PlanError(f"planner: '{block.name}' extends past the end of '{host.name}'")
 
 
 def _check_pair(one: Block, other: Block, spots: Spots) -> None:

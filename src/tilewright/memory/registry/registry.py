@@ -2,7 +2,7 @@
 
 A kernel is built from nested device functions. Each component registers its buffers under itself;
 a parent registers each child as two entries of its own, one for the child's shared pool and one
-for its persistent pool. Offsets are relative at every level, so no component knows its address::
+for its persistent pool. Offsets are relative at every level, so no component has absolute ones::
 
     kernel   shared  |step_shared..............................|
     step             |k1....|k2....|solver_shared.............|
@@ -99,7 +99,7 @@ class BufferRegistry:
     ) -> set[str]:
         """Move buffers by keys ``<buffer>_location``; the keys of buffers that exist.
 
-        Other keys are ignored, whatever `silent` says: a settings dictionary passes through many
+        Other keys are ignored, whatever `silent` is: a settings dictionary passes through many
         components. All values are checked before anything moves.
         """
         updates = {**(updates_dict or {}), **kwargs}
@@ -126,7 +126,7 @@ class BufferRegistry:
 
     @locked
     def clear_own(self, parent: object) -> None:
-        """Forget the buffers of `parent`; its children keep theirs."""
+        """Remove the buffers of `parent`; not those of its children."""
         self._groups.pop(parent, None)
 
     @locked
@@ -145,7 +145,7 @@ class BufferRegistry:
         self._groups.clear()
 
     def layouts(self, parent: object) -> Layouts:
-        """Where the buffers of `parent` lie; readable as text."""
+        """The offsets of the buffers of `parent`; human-readable."""
         return self._known(parent).layouts()
 
     def shared_buffer_size(self, parent: object) -> int:
@@ -251,7 +251,7 @@ class BufferRegistry:
         *,
         calls: Sequence[tuple[int, int]] | None = None,
     ) -> tuple[str, str]:
-        """Make room for `child` in `parent`, as large as its pools are now; the two entries' names.
+        """Reserve space for `child` in `parent`, as large as its pools are now; the entries' names.
 
         `calls` are the intervals of the parent's time in which the child runs (strict policy):
         shared scratch of children that never run at the same time may overlap. Without them, or
@@ -284,9 +284,9 @@ class BufferRegistry:
 
     @locked
     def register_calls(self, parent: object, order: Sequence[str]) -> None:
-        """Say in which order `parent` calls its recorded children, by name (strict policy).
+        """Set the order in which `parent` calls its recorded children, by name (strict policy).
 
-        A name may come several times. A child that is not named keeps what was said of it before.
+        A name may come several times. A child that is not named keeps its previous calls.
         """
         group = self._known(parent)
         unknown = [name for name in order if name not in group.children]
@@ -393,7 +393,7 @@ class BufferRegistry:
 
     @locked
     def _group(self, parent: object) -> BufferGroup | None:
-        # `in` answers False for an owner that cannot be referenced weakly, where `get` raises.
+        # `in` is False for an owner that cannot be referenced weakly, where `get` raises.
         if parent not in self._groups:
             return None
         return self._groups[parent]
@@ -406,7 +406,7 @@ class BufferRegistry:
         return _elements(sizes[0], precision), _elements(sizes[1], precision)
 
     def _alignments_of(self, child: object) -> tuple[int | None, int | None]:
-        """Bytes that a child's pools must start at a multiple of; compat asks for nothing."""
+        """Bytes that a child's pools must start at a multiple of; compat has no requirement."""
         group = self._group(child)
         if group is None or self.policy != "strict":
             return None, None

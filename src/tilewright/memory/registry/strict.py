@@ -4,10 +4,10 @@ Against `compat`, which repeats upstream, strict differs in what a user can see:
 
 * every buffer takes ``size * itemsize`` bytes at a multiple of its alignment, so buffers of
   different element types can share a pool;
-* a persistent alias lies over a persistent target, and never over anything else;
-* an alias that its target has no room for tries the target's own targets;
+* a persistent alias overlaps a persistent target, and never anything else;
+* an alias that does not fit into its target tries the target's own targets;
 * scratch of children that are never called at the same time may overlap;
-* whatever was asked for and not done, or done and surprising, is noted.
+* requests that were not satisfied, or in a surprising way, are noted.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _notes(aliased: list[CUDABuffer], entries: Entries, spots: Spots) -> tuple[s
             notes.append(f"Buffer '{entry.name}' is not laid over '{entry.aliases}': {reason}.")
         elif entry.is_local:
             notes.append(
-                f"Local buffer '{entry.name}' lies in shared memory over '{spot.host}': "
+                f"Local buffer '{entry.name}' is in shared memory over '{spot.host}': "
                 "threads that see the same slice share it."
             )
     return tuple(notes)
@@ -89,7 +89,7 @@ def _why_not(entry: CUDABuffer, entries: Entries, spots: Spots) -> str:
         return f"one is {_kind(entry)}, the other {_kind(target)}"
     if spots[target.name].pool == "local":
         return f"'{target.name}' is a local array"
-    return f"no room for {entry.nbytes} bytes"
+    return f"out of space: {entry.nbytes} bytes needed"
 
 
 def _kind(entry: CUDABuffer) -> str:

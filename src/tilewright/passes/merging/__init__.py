@@ -1,1 +1,1 @@
-"""Merging of on-chip buffers by liveness: problem, plan, rewriting and proof."""
+"""Merging of shared and tensor memory by liveness: problem, plan, rewriting and proof."""

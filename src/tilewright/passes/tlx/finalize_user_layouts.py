@@ -1,7 +1,7 @@
 """Unwrap user-specified layouts.
 
 ``#tlx.user_layout<L>`` keeps passes from choosing another layout. Once all layouts are chosen the
-mark is no longer needed, and stock Triton does not have it. Tensors have lost theirs when they got
+mark is no longer needed, and stock Triton does not have it. Tensors lose it when they get
 their layouts; here are the buffers.
 """
 

@@ -13,7 +13,7 @@ A link maps the layout of an operand to that of a result, and back::
 
 Either direction may have no result. Without a forward result the result takes the layout that its
 users require, and the operand is converted; without a backward result the op's result cannot be
-requested in that layout. Ops that are not in the tables have no links: their operands keep theirs.
+requested in that layout. Ops that are not in the tables have no links: operands stay.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ memory have a layout that suits their addresses. All other tensors follow them:
    forward, along ``layout_links``. Given layouts go first, so an accumulator that is carried
    through a loop has the layout of the instruction and not that of its initial value.
 2. What is still open is *flexible*: constants, ranges, splats and what is computed of them, and
-      what is read from shared memory. It takes the layout that its users require, from the accesses
+   what is read from shared memory. It takes the layout that its users require, from the accesses
    and from what step 1 decided. Where users disagree, one wins; the others get a copy computed
    in their layout, or a conversion (see ``apply_layouts``).
 3. A value without requirements is blocked, rows first; one read from shared memory in chunks of 16

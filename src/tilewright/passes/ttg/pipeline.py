@@ -31,13 +31,13 @@ TTGIR_PIPELINE: Final = (
     "tlx-storage-alias-lowering{{placement=reindex multi-overlap={phases} record=false}},"
     "tlx-rewrite-local-alias,"
     "fence-wgmma-reads,tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
-    "assign-descriptor-layouts,finish-for-stock-triton{{sync-before-arrivals={meet} "
+    "assign-descriptor-layouts,finish-for-stock-triton{{sync-before-arrivals={sync} "
     "addresses={addresses}}},"
     "canonicalize,cse,dce"
 )
 
 
-MEETS_BY_ITSELF: Final = (3, 8)
+SYNCHRONISES_BY_ITSELF: Final = (3, 8)
 """The first release that synchronises the threads of a task before one of them arrives."""
 
 
@@ -59,13 +59,13 @@ def pipeline_text(
         num_warps=num_warps,
         num_ctas=num_ctas,
         cluster=",".join(map(str, cluster_dims)),
-        meet=_said(triton < MEETS_BY_ITSELF),
-        addresses=_said(triton >= FIRST_WITH_ADDRESSES),
-        phases=_said(phases),
+        sync=_flag(triton < SYNCHRONISES_BY_ITSELF),
+        addresses=_flag(triton >= FIRST_WITH_ADDRESSES),
+        phases=_flag(phases),
     )
 
 
-def _said(option: bool) -> str:
+def _flag(option: bool) -> str:
     return "true" if option else "false"
 
 
@@ -79,7 +79,7 @@ def to_ttgir(
     cluster_dims: tuple[int, ...] = (),
     triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
 ) -> None:
-    """Turn `module` into finished TTGIR, in place; diagnostics go to `engine`.
+    """Lower `module` to finished TTGIR, in place; diagnostics go to `engine`.
 
     `triton` is the release that will read it, as (major, minor).
     """

@@ -4,7 +4,7 @@
   in every iteration.
 * A register operand of ``wgmma`` that was just loaded from shared memory could have stayed there.
 * A buffer that shares storage with another one may have its layout from there, and be read or
-    written by the threads of a warp in several passes (bank conflicts).
+  written by the threads of a warp in several passes (bank conflicts).
 
 Conversions that only rename registers cost nothing and are not mentioned; how values move is
 computed (``layouts``), not guessed.

@@ -160,14 +160,14 @@ def test_an_arena_is_not_believed():
 def test_was_the_sharing_needed():
     one = region("r", shared(raw("a", Memory.SMEM, 1, 512), raw("b", Memory.SMEM, 1, 256)))
     [apart] = sharing_of([one], {"a": (0, 1), "b": (2, 3)})
-    assert str(apart) == "512 bytes as written, 512 by lives alone: the specs save nothing"
+    assert str(apart) == "512 bytes as written, 512 by live ranges alone: the specs save nothing"
     assert (apart.was_needed, apart.smaller) == (False, 512)
     [together] = sharing_of([one], {"a": (0, 2), "b": (1, 3)})
-    assert str(together) == "512 bytes as written, 768 by lives alone: the specs save 256"
+    assert str(together) == "512 bytes as written, 768 by live ranges alone: the specs save 256"
     assert together.was_needed
     side = region("s", distinct(raw("c", Memory.SMEM, 1, 512), raw("d", Memory.SMEM, 1, 512)))
     [costly] = sharing_of([side], {"c": (0, 1), "d": (2, 3)})
-    assert str(costly) == "1024 bytes as written, 512 by lives alone: the specs cost 512"
+    assert str(costly) == "1024 bytes as written, 512 by live ranges alone: the specs cost 512"
     assert (costly.was_needed, costly.smaller) == (False, 512)
 
 

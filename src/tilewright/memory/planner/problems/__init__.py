@@ -3,7 +3,7 @@
     calls     functions that call each other: scratch is live while its function runs
     regions   storage alias regions: each is one rigid block, live whenever one of its buffers is
 
-A front decides nothing. It says what has to be placed and when it is needed; the planner places it.
+These modules decide nothing. They list what has to be placed and when it is live.
 """
 
 from tilewright.memory.planner.problems.calls import (

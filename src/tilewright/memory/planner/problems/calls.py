@@ -1,4 +1,4 @@
-"""When functions run, from who calls whom and when, and the problem of placing their scratch.
+"""When functions run, from the call graph with times, and the problem of placing their scratch.
 
 A function names its callees with intervals of its own time, and each callee spreads its own time
 out inside them::
@@ -10,11 +10,11 @@ out inside them::
 
 Scratch is live from the moment its function is entered until it is left, also during the calls it
 makes, and is worth nothing between calls. So one interval does for all rounds of a loop. Functions
-are known by name; one that is called from two places has one place in memory.
+are identified by name; one that is called from two sites has one offset in memory.
 
-Callees whose intervals meet are needed at the same time, and nothing is known of the order in which
-things happen inside one of them and inside the other. No line of time can say that without also
-forgetting the order inside each, so such pairs are told apart by a relation instead (`together`).
+Callees whose intervals overlap are live at the same time, and the order of events inside one
+and inside the other is unknown. No line of time can express that without also losing the order
+inside each, so such pairs are separated by a relation instead (`together`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from typing import TypeAlias
 from tilewright.memory.planner import ALWAYS, Apart, Block, Live, Problem, Space
 
 _MOST_ACTIVATIONS = 4096
-"""The number of paths through a call graph can be exponential in its size. What lies below the last
-one that is looked into counts as running all the time that it does."""
+"""The number of paths through a call graph can be exponential in its size. Callees below the last
+one that is visited count as running all the time that it does."""
 
 _Span: TypeAlias = tuple[int, int]
 
@@ -50,7 +50,7 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Call:
-    """`function` runs in these intervals of its caller's time; None says nothing is known."""
+    """`function` runs in these intervals of its caller's time; None means unknown."""
 
     function: Function
     during: Live | None = None
@@ -72,7 +72,7 @@ class Function:
 
 
 def in_order(*functions: Function) -> tuple[Call, ...]:
-    """Calls one after the other, as a function body makes them; a function may come again."""
+    """Sequential calls, as a function body makes them; a function may come again."""
     during: dict[str, list[_Span]] = {}
     for moment, function in enumerate(functions):
         during.setdefault(function.name, []).append((moment, moment + 1))
@@ -181,11 +181,11 @@ def _callees_first(main: Function) -> dict[str, Function]:
     def visit(function: Function) -> None:
         if function.name in path:
             cycle = [*path[path.index(function.name) :], function.name]
-            raise CallError(f"recursion has no end in memory: {' -> '.join(cycle)}")
+            raise CallError(f"recursive calls need unbounded memory: {' -> '.join(cycle)}")
         known = done.get(function.name)
         if known is not None:
             if known != function:
-                raise CallError(f"two functions are called '{function.name}'")
+                raise CallError(f"two functions have the name '{function.name}'")
             return
         path.append(function.name)
         for call in function.calls:
@@ -200,7 +200,7 @@ def _callees_first(main: Function) -> dict[str, Function]:
 def _schedule(function: Function, lengths: Mapping[str, int]) -> tuple[int, tuple[_Visit, ...]]:
     """How long `function` takes, the first moment being its own, and its calls in that time.
 
-    Callees whose intervals meet follow each other here too: `together` knows better of them.
+    Callees whose intervals overlap are sequential here too: `together` relates them.
     """
     during: dict[str, list[_Span]] = {}
     anytime = dict.fromkeys(call.function.name for call in function.calls if call.during is None)
@@ -217,7 +217,7 @@ def _schedule(function: Function, lengths: Mapping[str, int]) -> tuple[int, tupl
 
 
 def _joined(spans: Sequence[_Span]) -> list[_Span]:
-    """The same moments as disjoint spans in order; spans that touch stay apart."""
+    """The same moments as disjoint spans in order; adjacent spans are not joined."""
     joined: list[_Span] = []
     for start, stop in sorted(spans):
         if joined and start < joined[-1][1]:

@@ -1,8 +1,8 @@
-"""Storage alias regions beside each other: each is one rigid block, and blocks may share too.
+"""Several storage alias regions: each is one rigid block, and blocks may share too.
 
 Inside a region its trees have decided everything. To the planner a region is its backing, with size
-and alignment, live whenever one of its buffers is. Regions of disjoint phases of a kernel then lie
-over each other, although no spec speaks of both::
+and alignment, live whenever one of its buffers is. Regions of disjoint phases of a kernel then
+overlap, although no spec names both::
 
     address            load q, k, v  |  softmax  |  store
       |  qkv region    |#############|           |
@@ -12,7 +12,7 @@ over each other, although no spec speaks of both::
 A `RegionArena` is accepted only after three checks: the planner's own, the checker's of every
 region, and one over all buffers at their final addresses, which forgets that regions exist.
 
-`sharing_of` answers what an author of a spec asks: was the sharing needed? The same buffers are
+`sharing_of` tests whether the sharing of a spec was needed. The same buffers are
 planned again by their lives alone, without the trees.
 """
 
@@ -56,7 +56,7 @@ class RegionArena:
         return known.get(str(memory), 0)
 
     def verify(self) -> None:
-        """Raise PlannerFault with the first promises that are not kept."""
+        """Raise PlannerFault with the first violated guarantees."""
         inside = [found for one in self.regions for found in check_plan(one, live=self.live)]
         flat, offsets = self._flattened()
         found = [*map(str, inside), *map(str, planner_check.check_offsets(flat, offsets))]
@@ -70,7 +70,7 @@ class RegionArena:
         raise KeyError(region)
 
     def _flattened(self) -> tuple[planner.Problem, dict[str, int]]:
-        """All buffers by address. Who shares inside a region was judged by the look inside."""
+        """All buffers by address. Sharing inside a region was checked per region."""
         blocks: list[planner.Block] = []
         excused: list[planner.Relation] = []
         offsets: dict[str, int] = {}
@@ -79,7 +79,7 @@ class RegionArena:
             blocks += [block for block, _ in mine]
             offsets |= {b.id: self.base(one.region.name) + start for b, start in mine}
             excused += [planner.MayOverlap(a.id, b.id) for (a, _), (b, _) in combinations(mine, 2)]
-        # A memory that is too small is for the plan to say, and no fault.
+        # A memory that is too small is reported by the plan, and not an internal error.
         spaces = _spaces(self.regions, None)
         problem = planner.Problem(spaces, tuple(blocks), tuple(excused))
         return problem, offsets
@@ -107,7 +107,7 @@ class Sharing:
 
     def __str__(self) -> str:
         unit = self.memory.unit_word
-        numbers = f"{self.as_written} {unit} as written, {self.by_lives} by lives alone"
+        numbers = f"{self.as_written} {unit} as written, {self.by_lives} by live ranges alone"
         if self.was_needed:
             return f"{numbers}: the specs save {self.by_lives - self.as_written}"
         if self.as_written == self.by_lives:
@@ -196,8 +196,8 @@ def _refuse_ambiguous(regions: Sequence[StoragePlan], live: LiveRanges | None) -
             other = owner.setdefault(buffer.name, one.region.name)
             if other != one.region.name and buffer.name in (live or {}):
                 raise ValueError(
-                    f"'{other}' and '{one.region.name}' both have a buffer '{buffer.name}', "
-                    "so its live range does not say whose it is"
+                    f"'{other}' and '{one.region.name}' both have a buffer '{buffer.name}': "
+                    "its live range is ambiguous"
                 )
 
 

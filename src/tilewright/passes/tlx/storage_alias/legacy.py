@@ -46,7 +46,7 @@ _PlainAllocation = LocalAllocOp | TMEMAllocOp
 class Retired:
     """The rewritten old form: warnings, one for each reuse, and errors.
 
-    `specs` are those that were made for it; that their buffers all overlap is intended.
+    `specs` are those that replace it; that their buffers all overlap is intended.
     """
 
     findings: tuple[tuple[Operation, Finding], ...] = ()
