@@ -11,7 +11,7 @@ from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.memory import Memory, MemoryMap, RegionMap, Target
 from tilewright.memory.map import Interval, MapCell, Row, uncovered
-from tilewright.passes.merge_shared_memory import LEFT_ALONE, in_words
+from tilewright.passes.merge_shared_memory import LEFT_ALONE, conflict_text
 from tilewright.passes.merging.blocks import Candidate, FunctionPlan, plan_module
 
 REGION = "merged"
@@ -76,7 +76,7 @@ def _row(plan: FunctionPlan, each: Candidate) -> Row:
     )
     spans = " ".join(f"{begin}..{end}" for begin, end in each.buffer.spans)
     when = f"in use at ops {spans}" if spans else "never in use"
-    return Row(each.name, each.source, each.kept or when, unit, cells)
+    return Row(each.name, each.source, each.fixed_because or when, unit, cells)
 
 
 def _notes(plan: FunctionPlan, memory: Memory) -> Iterator[str]:
@@ -85,4 +85,4 @@ def _notes(plan: FunctionPlan, memory: Memory) -> Iterator[str]:
     proof = "no plan needs less" if status.optimal else f"at least {status.lower_bound} are needed"
     yield f"{saved} {memory.unit_word} saved by sharing; {proof}"
     for one, two, conflict in plan.conflicts(memory):
-        yield f"{one.name} and {two.name} cannot share: {in_words(one, two, conflict)}"
+        yield f"{one.name} and {two.name} cannot share: {conflict_text(one, two, conflict)}"

@@ -71,8 +71,8 @@ class _Mask(AttributeSyntax):
     def print(self, attribute: Any, printer: IRPrinter) -> None:
         mask: int = attribute.value.data
         is_known = 0 <= mask <= _VALUES[ALL]
-        in_words = is_known and printer.flavour.at_least(3, 9) and not printer.flavour.is_tlx
-        printer.print_string(mask_words(mask) if in_words else str(mask))
+        prints_keywords = is_known and printer.flavour.at_least(3, 9) and not printer.flavour.is_tlx
+        printer.print_string(mask_words(mask) if prints_keywords else str(mask))
 
 
 MASK = _Mask()

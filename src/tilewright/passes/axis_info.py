@@ -58,21 +58,21 @@ def _hints(op: Operation, info: AxisInfo) -> dict[str, Attribute]:
         "tt.constancy": info.constancy,
     }
     return {
-        name: _dense(numbers)
-        for name, numbers in found.items()
+        name: _dense(values)
+        for name, values in found.items()
         # User-written hints take precedence, and ones are trivial.
-        if name not in op.attributes and any(number > 1 for number in numbers)
+        if name not in op.attributes and any(value > 1 for value in values)
     }
 
 
-def _dense(numbers: tuple[int, ...]) -> Attribute:
-    made = from_numbers(list(_fitting(numbers)), tensor_of(i32, [len(numbers)]))
+def _dense(values: tuple[int, ...]) -> Attribute:
+    made = from_numbers(list(_fitting(values)), tensor_of(i32, [len(values)]))
     assert made is not None  # which only scalar types lead to
     return made
 
 
-def _fitting(numbers: tuple[int, ...]) -> Iterator[int]:
-    for number in numbers:
-        while number > _MAX_HINT:
-            number //= 2
-        yield number
+def _fitting(values: tuple[int, ...]) -> Iterator[int]:
+    for value in values:
+        while value > _MAX_HINT:
+            value //= 2
+        yield value

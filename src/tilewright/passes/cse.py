@@ -89,7 +89,7 @@ class _Table:
     added: list[Key] = field(default_factory=list[Key])
 
 
-class _Numbers:
+class _AttributeIds:
     """Small numbers for attributes, equal for equal attributes.
 
     Comparing attributes walks them; most are shared objects, so their identity usually decides.
@@ -101,12 +101,12 @@ class _Numbers:
         self._held: list[Attribute] = []
 
     def of(self, attribute: Attribute) -> int:
-        number = self._by_id.get(id(attribute))
-        if number is None:
-            number = self._by_value.setdefault(attribute, len(self._by_value))
-            self._by_id[id(attribute)] = number
+        attribute_id = self._by_id.get(id(attribute))
+        if attribute_id is None:
+            attribute_id = self._by_value.setdefault(attribute, len(self._by_value))
+            self._by_id[id(attribute)] = attribute_id
             self._held.append(attribute)  # so that the identity stays taken
-        return number
+        return attribute_id
 
     def of_dictionary(self, attributes: Mapping[str, Attribute]) -> Hashable:
         if not attributes:
@@ -122,7 +122,7 @@ Steps: TypeAlias = Iterator["Steps"]
 class _Eliminator:
     def __init__(self, rewriter: Rewriter):
         self._rewriter = rewriter
-        self._numbers = _Numbers()
+        self._attribute_ids = _AttributeIds()
         self._table = _Table()
 
     def run(self, root: Operation) -> None:
@@ -202,14 +202,14 @@ class _Eliminator:
 
     def _head(self, op: Operation, operands: Sequence[int]) -> Key:
         """All about an op but its regions, with numbers for the operands."""
-        numbers = self._numbers
+        attribute_ids = self._attribute_ids
         return (
             type(op),
             len(operands),
             *operands,
-            *[numbers.of(result.type) for result in op.results],
-            numbers.of_dictionary(op.properties),
-            numbers.of_dictionary(op.attributes),
+            *[attribute_ids.of(result.type) for result in op.results],
+            attribute_ids.of_dictionary(op.properties),
+            attribute_ids.of_dictionary(op.attributes),
         )
 
     def _regions_key(self, op: Operation) -> Key | None:
@@ -229,7 +229,9 @@ class _Eliminator:
                 if block is None:
                     parts.append(None)
                     continue
-                parts.append((len(block.ops), *[self._numbers.of(a.type) for a in block.args]))
+                parts.append(
+                    (len(block.ops), *[self._attribute_ids.of(a.type) for a in block.args])
+                )
                 for arg in block.args:
                     local[id(arg)] = ~len(local)
         return tuple(parts)

@@ -94,30 +94,30 @@ class MergeSharedMemory(Pass):
     def _groups(self, plan: FunctionPlan, engine: DiagnosticEngine) -> tuple[Group, ...]:
         groups = [group for memory in Memory for group in groups_of(plan, memory)]
         crowded = crowding(plan, groups)
-        for number, op in crowded.items():
+        for index, op in crowded.items():
             if self.report:
-                names = ", ".join(member.name for member in groups[number].members)
+                names = ", ".join(member.name for member in groups[index].members)
                 text = f"{names} not merged: this op needs the memory as scratch"
                 engine.remark(op, text, LEFT_ALONE)
-        return tuple(group for number, group in enumerate(groups) if number not in crowded)
+        return tuple(group for index, group in enumerate(groups) if index not in crowded)
 
     def _remark(
         self, plan: FunctionPlan, groups: tuple[Group, ...], engine: DiagnosticEngine
     ) -> None:
         for memory in Memory:
-            mine = [group for group in groups if group.members[0].memory is memory]
-            if not mine:
+            own = [group for group in groups if group.members[0].memory is memory]
+            if not own:
                 continue
-            saved = sum(group.apart - group.size for group in mine)
+            saved = sum(group.apart - group.size for group in own)
             unit = memory.unit_word
-            count = sum(len(group.members) for group in mine)
+            count = sum(len(group.members) for group in own)
             text = f"{memory.words}: {saved} {unit} saved, {count} buffers share "
-            text += f"{sum(group.size for group in mine)} {unit}"
+            text += f"{sum(group.size for group in own)} {unit}"
             diagnostic = engine.remark(plan.function, text, MERGED)
-            for group in mine:
+            for group in own:
                 for member, offset in zip(group.members, group.offsets, strict=True):
-                    place = f"{member.name}: {member.size} {unit} at {offset}"
-                    diagnostic.note(member.op, place)
+                    text_at = f"{member.name}: {member.size} {unit} at {offset}"
+                    diagnostic.note(member.op, text_at)
 
     def _prove(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for fault in check_module(module).faults:
@@ -131,31 +131,31 @@ def _too_large(plan: FunctionPlan, memory: Memory, engine: DiagnosticEngine) -> 
     text = f"{memory.words}: {space.height} {unit} needed, {space.space.capacity} available"
     diagnostic = engine.error(plan.function, text, SHARED_MEMORY_EXCEEDED)
     for each in sorted(plan.of(memory), key=plan.offset):
-        place = f"{each.name}: {each.size} {unit} at {plan.offset(each)}"
-        diagnostic.note(each.op, place)
+        text_at = f"{each.name}: {each.size} {unit} at {plan.offset(each)}"
+        diagnostic.note(each.op, text_at)
 
 
 def _explain(plan: FunctionPlan, engine: DiagnosticEngine) -> None:
     for memory in Memory:
         for each in plan.of(memory):
-            if each.kept and not each.buffer.is_barrier:
-                engine.remark(each.op, f"{each.name} not merged: {each.kept}", LEFT_ALONE)
+            if each.fixed_because and not each.buffer.is_barrier:
+                engine.remark(each.op, f"{each.name} not merged: {each.fixed_because}", LEFT_ALONE)
         for one, two, conflict in plan.conflicts(memory):
-            text = f"{one.name} and {two.name} cannot share: {in_words(one, two, conflict)}"
+            text = f"{one.name} and {two.name} cannot share: {conflict_text(one, two, conflict)}"
             engine.remark(two.op, text, APART).note(conflict.at, "both are live here")
 
 
-def in_words(one: Candidate, two: Candidate, conflict: Conflict) -> str:
+def conflict_text(one: Candidate, two: Candidate, conflict: Conflict) -> str:
     """Why two buffers cannot share, in a sentence with source lines."""
     first, second = conflict.reasons
-    return f"{one.name} is {_said(first)}; {two.name} is {_said(second)}"
+    return f"{one.name} is {_held_text(first)}; {two.name} is {_held_text(second)}"
 
 
-def _said(held: Held) -> str:
-    return held.text.format(*_places(held.ops))
+def _held_text(held: Held) -> str:
+    return held.text.format(*_source_lines(held.ops))
 
 
-def _places(ops: tuple[Operation, ...]) -> Iterator[str]:
+def _source_lines(ops: tuple[Operation, ...]) -> Iterator[str]:
     for op in ops:
         source = source_of(op)
         line = source.rpartition(":")[2]

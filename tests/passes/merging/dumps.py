@@ -138,7 +138,7 @@ def measure(name: str, text: str, target: str, *, with_build: bool = True) -> Ro
         all(plan.plan.optimal for plan in plans),
         before,
         allocated(ours, target)[1],
-        verdict.touches,
+        verdict.accesses,
         len(verdict.faults),
         merged,
         len(build(ours, "ttgir", target)) if merged and with_build else 0,

@@ -28,11 +28,11 @@ from tilewright.passes.tlx.storage_alias.materialise import shape_problems
 from tilewright.passes.tlx.storage_alias.messages import code_of
 from tilewright.passes.tlx.storage_alias.planning import Planned
 from tilewright.passes.tlx.storage_alias.record import (
-    Promised,
+    PathGuarantee,
     RecordError,
     TreeStep,
     Way,
-    promised,
+    guarantee_of,
     read_record,
 )
 
@@ -221,7 +221,7 @@ def test_record_of_a_view():
     assert second.levels == ((None, 32768),)
     assert second.ways == (Way("", (TreeStep(ReuseKind.DISTINCT, 1, 1),)),)
     assert [second.address(index) for index in (0, 1)] == [16384, 49152]
-    assert promised(first.ways[0], second.ways[0]) == Promised(ReuseKind.DISTINCT, 1, 1)
+    assert guarantee_of(first.ways[0], second.ways[0]) == PathGuarantee(ReuseKind.DISTINCT, 1, 1)
 
 
 def test_promises_of_paths():
@@ -233,13 +233,13 @@ def test_promises_of_paths():
     qk = way(("shared", 1, 0))
     p = way(("shared", 1, 1), ("distinct", 1, 0), ("shared", 2, 0))
     alpha = way(("shared", 1, 1), ("distinct", 1, 1))
-    assert promised(qk, p) == Promised(ReuseKind.SHARED, 1, 2)
-    assert promised(p, alpha) == Promised(ReuseKind.DISTINCT, 2, 1)
-    assert promised(qk, way(("shared", 1, 1), phase="b")) is None
+    assert guarantee_of(qk, p) == PathGuarantee(ReuseKind.SHARED, 1, 2)
+    assert guarantee_of(p, alpha) == PathGuarantee(ReuseKind.DISTINCT, 2, 1)
+    assert guarantee_of(qk, way(("shared", 1, 1), phase="b")) is None
     with pytest.raises(RecordError, match="same path"):
-        promised(qk, qk)
+        guarantee_of(qk, qk)
     with pytest.raises(RecordError, match="disagree about a group"):
-        promised(qk, way(("distinct", 1, 1)))
+        guarantee_of(qk, way(("distinct", 1, 1)))
 
 
 def test_records_are_left_out_on_demand():

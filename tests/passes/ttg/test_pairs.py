@@ -12,7 +12,7 @@ import tilewright as tw
 from tests.examples.tlx_examples import load
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
 from tilewright.dialects.ttg.types import SHARED_MEMORY, MemDescType
-from tilewright.passes.ttg.stock.pairs import instruction_word, matrix_operand
+from tilewright.passes.ttg.stock.pairs import instruction_descriptor, matrix_operand
 from tilewright.runtime.compile_only import compiling_only
 
 TILE = NvmmaSharedEncoding(swizzling_byte_width=128, transposed=False, element_bit_width=16)
@@ -37,7 +37,7 @@ def test_words_are_triton_s() -> None:
     assert b is not None
     numbers = {int(text) for text in re.findall(r"mov\.b32\s+%r\d+, (\d+);", ptx)}
     assert a.high_bits == b.high_bits
-    assert {a.high_bits, instruction_word(0, a, b, 128, 64)} <= numbers
+    assert {a.high_bits, instruction_descriptor(0, a, b, 128, 64)} <= numbers
     steps = {int(text) for text in re.findall(r"add\.s32\s+%r\d+, %r\d+, (\d+);", ptx)}
     assert {*a.steps[1:], *b.steps[1:]} <= steps
     assert (a.low_bits, b.low_bits) == (0, 0)

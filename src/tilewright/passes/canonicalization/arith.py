@@ -38,7 +38,7 @@ class _Offset:
 
     sign: int
     value: SSAValue
-    number: int
+    offset: int
 
 
 class CombineOffsets(RewritePattern[AddiOp | SubiOp]):
@@ -57,16 +57,16 @@ class CombineOffsets(RewritePattern[AddiOp | SubiOp]):
         inner = self._offset(inner_op)
         if inner is None:
             return
-        number = outer.sign * inner.number + outer.number
+        offset = outer.sign * inner.offset + outer.offset
         subtract = isinstance(op, SubiOp) and isinstance(inner_op, SubiOp) and inner.sign > 0
         if outer.sign * inner.sign < 0:
-            constant = self._constant(number, op, rewriter)
+            constant = self._constant(offset, op, rewriter)
             rewriter.replace_op(op, SubiOp(constant, inner.value))
         elif subtract and outer.sign > 0:
-            constant = self._constant(-number, op, rewriter)
+            constant = self._constant(-offset, op, rewriter)
             rewriter.replace_op(op, SubiOp(inner.value, constant))
         else:
-            constant = self._constant(number, op, rewriter)
+            constant = self._constant(offset, op, rewriter)
             rewriter.replace_op(op, AddiOp(inner.value, constant))
 
     def _offset(self, op: AddiOp | SubiOp) -> _Offset | None:
@@ -78,8 +78,8 @@ class CombineOffsets(RewritePattern[AddiOp | SubiOp]):
         left = self._pool.integer(lhs)
         return None if left is None else _Offset(1 if added else -1, rhs, left)
 
-    def _constant(self, number: int, op: Operation, rewriter: Rewriter) -> SSAValue:
-        constant = self._pool.get_integer(number, op.results[0].type, op, rewriter)
+    def _constant(self, offset: int, op: Operation, rewriter: Rewriter) -> SSAValue:
+        constant = self._pool.get_integer(offset, op.results[0].type, op, rewriter)
         assert constant is not None
         return constant
 
@@ -100,8 +100,8 @@ class CombineFactors(RewritePattern[MuliOp]):
         inner_factor = self._pool.integer(inner.rhs)
         if inner_factor is None:
             return
-        product = outer_factor * inner_factor
-        constant = self._pool.get_integer(product, op.result.type, op, rewriter)
+        factor = outer_factor * inner_factor
+        constant = self._pool.get_integer(factor, op.result.type, op, rewriter)
         if constant is not None:
             rewriter.replace_op(op, MuliOp(inner.lhs, constant))
 

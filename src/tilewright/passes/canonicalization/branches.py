@@ -76,26 +76,26 @@ def drop_results(op: IfOp, rewriter: Rewriter) -> None:
     if not op.results:
         return
     ends = op.then_yield, op.else_yield
-    kept: list[int] = []
+    retained: list[int] = []
     for index, result in enumerate(op.results):
         if_true, if_false = (end.operands[index] for end in ends)
         if if_true is if_false:
             rewriter.replace_all_uses(result, if_true)
         if result.first_use is not None:
-            kept.append(index)
-    if len(kept) == len(op.results):
+            retained.append(index)
+    if len(retained) == len(op.results):
         return
     for end in ends:
-        end.operands = [end.operands[index] for index in kept]
+        end.operands = [end.operands[index] for index in retained]
         rewriter.modified(end)
     new = IfOp.create(
         operands=op.operands,
-        result_types=[op.results[index].type for index in kept],
+        result_types=[op.results[index].type for index in retained],
         properties=op.properties.copy(),
         attributes=op.attributes.copy(),
         regions=[Region(), Region()],
     )
-    move_into(op, new, kept, rewriter)
+    move_into(op, new, retained, rewriter)
 
 
 @pattern(IfOp)

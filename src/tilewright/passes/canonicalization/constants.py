@@ -51,8 +51,8 @@ class ConstantPool:
     def integer(self, operand: SSAValue) -> int | None:
         """The signed value of an operand that is a scalar integer constant."""
         value = self.value(operand)
-        number = single_number(value) if is_integer_attr(value) else None
-        return number if isinstance(number, int) else None
+        integer = single_number(value) if is_integer_attr(value) else None
+        return integer if isinstance(integer, int) else None
 
     def gather(self, root: Operation, rewriter: Rewriter) -> None:
         """Move the constants that are there to the top of their functions, merging equal ones."""
@@ -72,8 +72,8 @@ class ConstantPool:
             rewriter.replace_op(op, (), first.results)
             return
         previous = op.prev_op
-        in_place = block is home and (previous is None or id(previous) in self._gathered)
-        if not in_place:
+        is_gathered = block is home and (previous is None or id(previous) in self._gathered)
+        if not is_gathered:
             rewriter.move(op, InsertPoint.at_start(home))
         self._gathered[id(op)] = op
 
@@ -95,11 +95,11 @@ class ConstantPool:
         return op.results[0]
 
     def get_integer(
-        self, number: int, type: Attribute, user: Operation, rewriter: Rewriter
+        self, integer: int, type: Attribute, user: Operation, rewriter: Rewriter
     ) -> SSAValue | None:
         """The gathered constant of a scalar integer type, the number wrapped into its range."""
         width = integer_width(type)
-        value = None if width is None else splat(wrap(number, width), type)
+        value = None if width is None else splat(wrap(integer, width), type)
         return None if value is None else self.get(value, type, user, rewriter)
 
     def _home(self, block: Block) -> Block:

@@ -65,17 +65,17 @@ def carry_less(op: ForOp, rewriter: Rewriter) -> None:
     carried = [
         _Carried(*each) for each in zip(op.init_args, op.iter_args, yields, op.results, strict=True)
     ]
-    kept: list[int] = []
+    retained: list[int] = []
     for index, each in enumerate(carried):
-        same = next((k for k in kept if each.runs_like(carried[k])), None)
+        same = next((k for k in retained if each.runs_like(carried[k])), None)
         if each.is_invariant or each.is_unused:
             each.replace_by(each.init, each.init, rewriter)
         elif same is not None:
             each.replace_by(carried[same].arg, carried[same].result, rewriter)
         else:
-            kept.append(index)
-    if len(kept) < len(carried):
-        _rebuild(op, kept, rewriter)
+            retained.append(index)
+    if len(retained) < len(carried):
+        _rebuild(op, retained, rewriter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,15 @@ class _Carried:
         rewriter.replace_all_uses(self.result, after)
 
 
-def _rebuild(op: ForOp, kept: Sequence[int], rewriter: Rewriter) -> None:
+def _rebuild(op: ForOp, retained: Sequence[int], rewriter: Rewriter) -> None:
     """The same loop with some of its carried values; the others are unused."""
     last = op.yield_op
-    last.operands = [last.operands[index] for index in kept]
+    last.operands = [last.operands[index] for index in retained]
     body = op.body_block
     for index in reversed(range(len(op.results))):
-        if index not in kept:
+        if index not in retained:
             body.erase_arg(body.args[index + 1])
-    inits = [op.init_args[index] for index in kept]
+    inits = [op.init_args[index] for index in retained]
     new = ForOp.create(
         operands=[op.lower_bound, op.upper_bound, op.step, *inits],
         result_types=[init.type for init in inits],
@@ -119,10 +119,10 @@ def _rebuild(op: ForOp, kept: Sequence[int], rewriter: Rewriter) -> None:
         attributes=op.attributes.copy(),
         regions=[Region()],
     )
-    move_into(op, new, kept, rewriter)
+    move_into(op, new, retained, rewriter)
 
 
-def move_into(op: Operation, new: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
+def move_into(op: Operation, new: Operation, retained: Sequence[int], rewriter: Rewriter) -> None:
     """Replace ``op`` by ``new``, which takes over the regions and the remaining results.
 
     The regions come after the insertion, so that what is inside keeps its locations.
@@ -130,7 +130,7 @@ def move_into(op: Operation, new: Operation, kept: Sequence[int], rewriter: Rewr
     rewriter.insert_before(op, new)
     for old_region, new_region in zip(op.regions, new.regions, strict=True):
         old_region.move_blocks(new_region)
-    for index, result in zip(kept, new.results, strict=True):
+    for index, result in zip(retained, new.results, strict=True):
         rewriter.replace_all_uses(op.results[index], result)
     rewriter.erase(op)
 

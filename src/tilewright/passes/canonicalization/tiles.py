@@ -46,12 +46,12 @@ def _absorb_constants(op: Operation, rewriter: Rewriter) -> None:
 
 def _drop_empty_loop(op: Operation, rewriter: Rewriter) -> None:
     ranges = cast("ParallelOp | PersistentOp | PipelineOp", op).ranges
-    numbers = [each for each in ranges if isinstance(each[0], int) and isinstance(each[1], int)]
-    if any(lower >= upper for lower, upper in cast("list[tuple[int, int]]", numbers)):
+    constant = [each for each in ranges if isinstance(each[0], int) and isinstance(each[1], int)]
+    if any(lower >= upper for lower, upper in cast("list[tuple[int, int]]", constant)):
         rewriter.erase(op)
 
 
-def _drop_idle_promise(op: Operation, rewriter: Rewriter) -> None:
+def _drop_trivial_assume(op: Operation, rewriter: Rewriter) -> None:
     condition = constant_value(op.operands[0])
     if isinstance(condition, IntegerAttr) and condition.value.data:
         rewriter.erase(op)
@@ -60,5 +60,5 @@ def _drop_idle_promise(op: Operation, rewriter: Rewriter) -> None:
 TILE_PATTERNS: list[AnyPattern] = [
     FunctionPattern(_absorb_constants, _WITH_LISTS, benefit=1),
     FunctionPattern(_drop_empty_loop, _LOOPS, benefit=1),
-    FunctionPattern(_drop_idle_promise, ("tile.assume",), benefit=1),
+    FunctionPattern(_drop_trivial_assume, ("tile.assume",), benefit=1),
 ]

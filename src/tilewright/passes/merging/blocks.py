@@ -65,7 +65,7 @@ class Candidate:
     memory: Memory
     size: int
     align: int
-    kept: str = ""
+    fixed_because: str = ""
     region: AsyncRegion | None = None
 
     @property
@@ -75,7 +75,7 @@ class Candidate:
     @property
     def block(self) -> Block:
         """The block of the planner's problem."""
-        is_fixed = bool(self.kept) and not self.buffer.is_barrier
+        is_fixed = bool(self.fixed_because) and not self.buffer.is_barrier
         live = ALWAYS if is_fixed else self.buffer.spans
         return Block(self.name, self.size, self.align, self.memory.value, live, self.region)
 
@@ -126,7 +126,7 @@ class FunctionPlan:
 
     def conflicts(self, memory: Memory) -> Iterator[tuple[Candidate, Candidate, Conflict]]:
         """Every two buffers that could be moved but not share, with the reason."""
-        movable = [each for each in self.of(memory) if not each.kept]
+        movable = [each for each in self.of(memory) if not each.fixed_because]
         for position, one in enumerate(movable):
             for two in movable[position + 1 :]:
                 found = self.liveness.conflict(one.op, two.op)
@@ -187,7 +187,7 @@ def _apart(candidates: list[Candidate]) -> Iterator[Apart]:
 
     All buffers of one allocation must see it, which isolated partitions do not.
     """
-    movable = [each for each in candidates if not each.kept]
+    movable = [each for each in candidates if not each.fixed_because]
     for position, one in enumerate(movable):
         for two in movable[position + 1 :]:
             if one.memory is two.memory and scope_of(one.op) is not scope_of(two.op):
@@ -213,14 +213,14 @@ def _candidate(
     else:
         size = bits // _BYTE
         align = BARRIER_ALIGNMENT if buffer.is_barrier else _alignment(op)
-    kept = _reason_to_stay(buffer, type)
-    if not kept and is_cluster:
-        kept = "other CTAs of the cluster may access it"
+    fixed_because = _reason_to_stay(buffer, type)
+    if not fixed_because and is_cluster:
+        fixed_because = "other CTAs of the cluster may access it"
     region = None
     if buffer.partition is not None:
         started = liveness.flow.enter[buffer.partition.op]
         region = AsyncRegion(f"warp_specialize at {started}", buffer.partition.index)
-    return Candidate(buffer, name, source, memory, size, align, kept, region)
+    return Candidate(buffer, name, source, memory, size, align, fixed_because, region)
 
 
 def _alignment(op: AllocationOp) -> int:

@@ -38,7 +38,7 @@ class Group:
 
 def groups_of(plan: FunctionPlan, memory: Memory) -> tuple[Group, ...]:
     """The connected address ranges in which buffers overlap."""
-    movable = sorted((each for each in plan.of(memory) if not each.kept), key=plan.offset)
+    movable = sorted((each for each in plan.of(memory) if not each.fixed_because), key=plan.offset)
     stretches: list[list[Candidate]] = []
     end = -1
     for each in movable:

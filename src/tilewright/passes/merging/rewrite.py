@@ -157,9 +157,9 @@ def _columns_of(backing: SSAValue, offset: int, type: MemDescType) -> Iterator[O
     if offset == 0:
         yield MemDescReinterpretOp(backing, type)
         return
-    number = offset // unit_of(type)
-    array = MemDescReinterpretOp(backing, expanded_front(type, number + 1))
-    index = ConstantOp(IntegerAttr(number, i32))
+    slot = offset // unit_of(type)
+    array = MemDescReinterpretOp(backing, expanded_front(type, slot + 1))
+    index = ConstantOp(IntegerAttr(slot, i32))
     yield array
     yield index
     yield MemDescIndexOp(array.result, index.result, type)

@@ -48,9 +48,9 @@ def crowding(plan: FunctionPlan, groups: Sequence[Group]) -> dict[int, Operation
         if not here:
             continue
         if sum(g.size for _, g in here) + _alone(plan, groups, point) + size > limit:
-            for number, group in here:
+            for index, group in here:
                 if _idle(group, point):
-                    found.setdefault(number, op)
+                    found.setdefault(index, op)
     return found
 
 
@@ -66,7 +66,7 @@ def _alone(plan: FunctionPlan, groups: Sequence[Group], point: int) -> int:
     return sum(
         each.size
         for each in plan.of(Memory.SMEM)
-        if each.name not in grouped and (each.kept or _is_held(each.buffer.spans, point))
+        if each.name not in grouped and (each.fixed_because or _is_held(each.buffer.spans, point))
     )
 
 

@@ -29,7 +29,7 @@ class AddressRange:
     buffer: Operation
     exact: bool = True
 
-    def meets(self, other: AddressRange) -> bool:
+    def overlaps(self, other: AddressRange) -> bool:
         return self.root is other.root and self.start < other.end and other.start < self.end
 
     def within(self, offset: int, size: int, *, exact: bool = True) -> AddressRange:
@@ -57,7 +57,7 @@ class Work:
     `partition` is the region whose threads have started it; None for those of the function.
     """
 
-    place: AddressRange
+    where: AddressRange
     op: Operation
     engine: Engine
     serial: int
@@ -80,60 +80,60 @@ class Shadow:
         default_factory=dict[tuple[Operation, Operation, Operation], MergeFinding]
     )
 
-    def read(self, place: AddressRange, op: Operation) -> None:
+    def read(self, where: AddressRange, op: Operation) -> None:
         """`op` reads `where`: no other buffer may have written there since its own buffer did."""
-        foreign = [*self._lost(place)]
-        if not place.exact and sum(e - s for s, e, _, _ in foreign) < place.end - place.start:
+        foreign = [*self._lost(where)]
+        if not where.exact and sum(e - s for s, e, _, _ in foreign) < where.end - where.start:
             return  # the element that is meant may be one of the others
         for start, end, buffer, writer in foreign:
-            key = (op, place.buffer, buffer)
+            key = (op, where.buffer, buffer)
             text = f"{op.name} reads addresses {start}..{end}, overwritten by {writer.name}"
             self.faults.setdefault(
                 key, MergeFinding(op, f"{text} as part of another buffer", writer)
             )
 
-    def write(self, place: AddressRange, op: Operation) -> None:
-        """`op` writes `place`: no engine may be at work there for another buffer."""
+    def write(self, where: AddressRange, op: Operation) -> None:
+        """`op` writes `where`: no engine may be at work there for another buffer."""
         for work in self.work:
-            if work.place.buffer is not place.buffer and work.place.meets(place):
-                low, high = max(place.start, work.place.start), min(place.end, work.place.end)
+            if work.where.buffer is not where.buffer and work.where.overlaps(where):
+                low, high = max(where.start, work.where.start), min(where.end, work.where.end)
                 text = f"{op.name} writes addresses {low}..{high}, still in use by {work.op.name}"
-                key = (op, place.buffer, work.place.buffer)
+                key = (op, where.buffer, work.where.buffer)
                 fault = MergeFinding(op, f"{text} as part of another buffer", work.op)
                 self.faults.setdefault(key, fault)
-        self.history.setdefault(place.buffer, set()).add((place.start, place.end))
-        kept = [*self._outside(place)]
-        self.owners[place.root] = [*kept, (place.start, place.end, place.buffer, op)]
+        self.history.setdefault(where.buffer, set()).add((where.start, where.end))
+        others = [*self._outside(where)]
+        self.owners[where.root] = [*others, (where.start, where.end, where.buffer, op)]
 
     def collide(
         self, one: tuple[AddressRange, Operation], two: tuple[AddressRange, Operation]
     ) -> None:
         """Two accesses that may happen in any order."""
-        place, op = one
+        where, op = one
         other, other_op = two
-        if place.buffer is other.buffer or not place.meets(other):
+        if where.buffer is other.buffer or not where.overlaps(other):
             return
-        low, high = max(place.start, other.start), min(place.end, other.end)
+        low, high = max(where.start, other.start), min(where.end, other.end)
         text = f"data race: {op.name} and {other_op.name} use addresses {low}..{high}"
-        key = (op, place.buffer, other.buffer)
+        key = (op, where.buffer, other.buffer)
         self.faults.setdefault(key, MergeFinding(op, f"{text} for different buffers", other_op))
 
-    def _lost(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
+    def _lost(self, where: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
         """Values of this buffer that other buffers have overwritten; none if it never wrote."""
-        own = self.history.get(place.buffer, ())
-        for start, end, buffer, writer in self._at(place):
-            if buffer is not place.buffer and any(s < end and start < e for s, e in own):
+        own = self.history.get(where.buffer, ())
+        for start, end, buffer, writer in self._at(where):
+            if buffer is not where.buffer and any(s < end and start < e for s, e in own):
                 yield start, end, buffer, writer
 
-    def _at(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
-        for start, end, buffer, writer in self.owners.get(place.root, ()):
-            low, high = max(start, place.start), min(end, place.end)
+    def _at(self, where: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
+        for start, end, buffer, writer in self.owners.get(where.root, ()):
+            low, high = max(start, where.start), min(end, where.end)
             if low < high:
                 yield low, high, buffer, writer
 
-    def _outside(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
-        for start, end, buffer, writer in self.owners.get(place.root, ()):
-            if start < min(end, place.start):
-                yield start, min(end, place.start), buffer, writer
-            if max(start, place.end) < end:
-                yield max(start, place.end), end, buffer, writer
+    def _outside(self, where: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
+        for start, end, buffer, writer in self.owners.get(where.root, ()):
+            if start < min(end, where.start):
+                yield start, min(end, where.start), buffer, writer
+            if max(start, where.end) < end:
+                yield max(start, where.end), end, buffer, writer

@@ -54,7 +54,7 @@ from tilewright.passes.tlx.storage_alias.buffers import memory_of, span_bits
 _LONGEST = 20_000
 """Ops of one run; more are not followed."""
 
-_MOST_TURNS = 16
+_MAX_TRIPS = 16
 _SIZE_BITS = 32
 
 
@@ -63,7 +63,7 @@ class Run:
     """Assumptions of a run: integer arguments, minimal trip counts, unknown branches."""
 
     arguments: tuple[int, ...]
-    turns: int
+    min_trips: int
     branch: bool
 
 
@@ -94,7 +94,7 @@ class TraceResult:
     faults: tuple[MergeFinding, ...]
     unknown: tuple[Operation, ...] = ()
     buffers: int = 0
-    touches: int = 0
+    accesses: int = 0
 
 
 class _TooLong(Exception):
@@ -112,7 +112,7 @@ def check_module(module: ModuleOp, runs: Sequence[Run] = RUNS) -> TraceResult:
     """Run every function of `module` and report the values that were lost."""
     faults: dict[tuple[Operation, str], MergeFinding] = {}
     unknown: dict[Operation, None] = {}
-    touched = 0
+    access_count = 0
     for op in walk(module):
         if not isinstance(op, FuncOp) or op.is_declaration:
             continue
@@ -122,11 +122,11 @@ def check_module(module: ModuleOp, runs: Sequence[Run] = RUNS) -> TraceResult:
                 trace.function(op)
             except _TooLong as stop:
                 unknown[stop.op] = None
-            touched += trace.touched
+            access_count += trace.access_count
             for fault in trace.shadow.faults.values():
                 faults.setdefault((fault.op, fault.message), fault)
     merged = sum(BUFFER in op.attributes for op in walk(module))
-    return TraceResult(tuple(faults.values()), tuple(unknown), merged, touched)
+    return TraceResult(tuple(faults.values()), tuple(unknown), merged, access_count)
 
 
 @dataclass
@@ -136,7 +136,7 @@ class _Trace:
     run: Run
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     shadow: Shadow = field(default_factory=Shadow)
-    touched: int = 0
+    access_count: int = 0
     steps: int = 0
     serial: int = 0
     committed: int = 0
@@ -157,12 +157,12 @@ class _Trace:
         body = op.regions[0]
         if len(body.blocks) != 1:
             raise _TooLong(op)
-        numbers = cycle(self.run.arguments)
+        arguments = cycle(self.run.arguments)
         for argument in body.blocks[0].args:
             type = argument.type
             # A flag is not a size: it goes the way of unknown conditions.
             if isinstance(type, IntegerType) and type.bitwidth >= _SIZE_BITS:
-                self.values[argument] = IntegerAttr(next(numbers), type)
+                self.values[argument] = IntegerAttr(next(arguments), type)
         self.block(body.blocks[0])
 
     def block(self, block: Block) -> list[Value]:
@@ -203,22 +203,22 @@ class _Trace:
     def value(self, value: SSAValue) -> Value:
         return self.values.get(value)
 
-    def number(self, value: SSAValue) -> int | None:
+    def integer(self, value: SSAValue) -> int | None:
         known = self.value(value)
         return known.value.data if isinstance(known, IntegerAttr) else None
 
     def loop(self, op: ForOp) -> None:
-        low, high, step = map(self.number, (op.lower_bound, op.upper_bound, op.step))
+        low, high, step = map(self.integer, (op.lower_bound, op.upper_bound, op.step))
         known = low is not None and high is not None and step is not None and step > 0
-        turns = self.run.turns
+        min_trips = self.run.min_trips
         if known:
             assert low is not None and high is not None and step is not None
-            turns = max(-(-(high - low) // step), turns)
+            min_trips = max(-(-(high - low) // step), min_trips)
         carried = [self.value(init) for init in op.init_args]
-        for turn in range(min(turns, _MOST_TURNS)):
+        for iteration in range(min(min_trips, _MAX_TRIPS)):
             now = None
             if low is not None and step is not None:
-                now = _integer(low + turn * step, op.lower_bound.type)
+                now = _integer(low + iteration * step, op.lower_bound.type)
             carried = self.region(op.body, [now, *carried])
         for result, value in zip(op.results, carried, strict=True):
             self.values[result] = value
@@ -226,10 +226,10 @@ class _Trace:
     def while_loop(self, op: WhileOp) -> None:
         before, after = op.regions
         carried = [self.value(operand) for operand in op.operands]
-        for turn in range(self.run.turns + 1):
+        for iteration in range(self.run.min_trips + 1):
             handed = self.region(before, carried)
             goes_on, carried = _truth(handed[0]), handed[1:]
-            if goes_on is False or turn == self.run.turns:
+            if goes_on is False or iteration == self.run.min_trips:
                 break
             carried = self.region(after, carried)
         for result, value in zip(op.results, carried, strict=True):
@@ -255,8 +255,8 @@ class _Trace:
             self.region(region, captures)
             parts.append(self.seen)
         self.partition = None
-        for number, part in enumerate(parts):
-            for other in parts[number + 1 :]:
+        for index, part in enumerate(parts):
+            for other in parts[index + 1 :]:
                 for one in part:
                     for two in other:
                         self.shadow.collide(one, two)
@@ -307,20 +307,20 @@ class _Trace:
             return None
         type = memdesc(op.results[0].type)
         size = _extent(type)
-        place = source
+        where = source
         if isinstance(op, MemDescIndexOp):
-            index = self.number(op.index)
-            place = source if index is None else source.within(index * size, size)
+            index = self.integer(op.index)
+            where = source if index is None else source.within(index * size, size)
             if index is None and source.end - source.start > size:
-                place = AddressRange(source.root, source.start, source.end, source.buffer, False)
+                where = AddressRange(source.root, source.start, source.end, source.buffer, False)
         elif isinstance(op, MemDescSubsliceOp) and type.is_pipelined:
             row = size // type.shape[0]
-            place = source.within(integers(op.offsets)[0] * row, size)
+            where = source.within(integers(op.offsets)[0] * row, size)
         elif isinstance(op, MemDescReinterpretOp):
-            place = source.within(0, size, exact=source.exact)
+            where = source.within(0, size, exact=source.exact)
         if BUFFER in op.attributes:
-            place = AddressRange(place.root, place.start, place.end, op)
-        return place
+            where = AddressRange(where.root, where.start, where.end, op)
+        return where
 
     # -- memory ----------------------------------------------------------------------------------
 
@@ -337,25 +337,25 @@ class _Trace:
             ]
         if isinstance(op, TCGen5CommitOp) or engine_of(op) is Engine.TENSOR_CORE:
             self.shadow.work = [
-                _told(work, barriers) if self._is_ours(work, Engine.TENSOR_CORE) else work
+                _with_barriers(work, barriers) if self._is_ours(work, Engine.TENSOR_CORE) else work
                 for work in self.shadow.work
             ]
         predicate: object = getattr(op, "pred", None)
         if isinstance(predicate, SSAValue) and self._is_off(predicate):
             return
-        for touch in operand_effects(op):
-            place = self.value(touch.value)
-            if not isinstance(place, AddressRange):
+        for effect in operand_effects(op):
+            where = self.value(effect.value)
+            if not isinstance(where, AddressRange):
                 continue
-            self.touched += 1
-            self.seen.append((place, op))
-            if touch.reads:
-                self.shadow.read(place, op)
-            if touch.writes:
-                self.shadow.write(place, op)
-            if touch.engine not in (Engine.NOW, Engine.UNKNOWN):
-                serial = -1 if touch.engine is Engine.CP_ASYNC else self.serial
-                work = Work(place, op, touch.engine, serial, barriers, self.partition)
+            self.access_count += 1
+            self.seen.append((where, op))
+            if effect.reads:
+                self.shadow.read(where, op)
+            if effect.writes:
+                self.shadow.write(where, op)
+            if effect.engine not in (Engine.NOW, Engine.UNKNOWN):
+                serial = -1 if effect.engine is Engine.CP_ASYNC else self.serial
+                work = Work(where, op, effect.engine, serial, barriers, self.partition)
                 self.shadow.work.append(work)
 
     def signalled(self, op: Operation) -> Iterator[tuple[Operation, int | None, int]]:
@@ -370,10 +370,10 @@ class _Trace:
             yield (*element, self.armed.get(element, 0))
 
     def element(self, barrier: SSAValue) -> tuple[Operation, int | None] | None:
-        place = self.value(barrier)
-        if not isinstance(place, AddressRange):
+        where = self.value(barrier)
+        if not isinstance(where, AddressRange):
             return None
-        return place.root, place.start if place.exact else None
+        return where.root, where.start if where.exact else None
 
     def _arm(self, barrier: SSAValue) -> None:
         element = self.element(barrier)
@@ -413,13 +413,13 @@ class _Trace:
 
     def _finish(self, engine: Engine, left: int) -> None:
         """Let all but the last `left` groups end: each op is a group of its own."""
-        mine = [work for work in self.shadow.work if self._is_ours(work, engine)]
-        serials = sorted({work.serial for work in mine})
-        kept = serials[len(serials) - left :] if left else []
+        own = [work for work in self.shadow.work if self._is_ours(work, engine)]
+        serials = sorted({work.serial for work in own})
+        retained = serials[len(serials) - left :] if left else []
         self.shadow.work = [
             work
             for work in self.shadow.work
-            if not self._is_ours(work, engine) or work.serial in kept
+            if not self._is_ours(work, engine) or work.serial in retained
         ]
 
     def _reported(self, barrier: SSAValue) -> None:
@@ -438,8 +438,8 @@ class _Trace:
         ]
 
 
-def _integer(number: int, type: Attribute) -> Value:
-    return IntegerAttr(number, type) if isinstance(type, IntegerType | IndexType) else None
+def _integer(integer: int, type: Attribute) -> Value:
+    return IntegerAttr(integer, type) if isinstance(type, IntegerType | IndexType) else None
 
 
 def _extent(type: MemDescType) -> int:
@@ -459,5 +459,5 @@ def _grouped(work: Work, group: int) -> Work:
     return replace(work, serial=group)
 
 
-def _told(work: Work, barriers: tuple[tuple[Operation, int | None, int], ...]) -> Work:
+def _with_barriers(work: Work, barriers: tuple[tuple[Operation, int | None, int], ...]) -> Work:
     return replace(work, barriers=(*work.barriers, *barriers))

@@ -70,7 +70,7 @@ from tilewright.memory import Severity as FindingSeverity
 from tilewright.memory.targets import TMEM_COLUMN_BYTES, TMEM_ROWS
 from tilewright.passes.tile.bind_target import TARGET
 from tilewright.passes.tlx.storage_alias.messages import (
-    ALWAYS_SAID,
+    ALWAYS_REPORTED,
     GENERAL_CODE,
     INTERNAL_CODE,
     code_of,
@@ -152,7 +152,7 @@ class PlanStorageAlias(Pass):
             engine.emit(diagnostic)
 
     def _is_wanted(self, found: Finding) -> bool:
-        return self.report or found.rule in ALWAYS_SAID
+        return self.report or found.rule in ALWAYS_REPORTED
 
 
 @dataclass

@@ -100,13 +100,13 @@ class CheckAliasSync(Pass):
     def _given(self, function: FuncOp, engine: DiagnosticEngine) -> dict[Root, int] | None:
         known, found = argument_names(function), dict[Root, int]()
         for each in self.arguments:
-            name, _, number = each.partition("=")
-            if name not in known or not number.lstrip("-").isdigit():
+            name, _, value = each.partition("=")
+            if name not in known or not value.lstrip("-").isdigit():
                 names = ", ".join(known) or "none"
                 text = f"arguments: expected NAME=INTEGER, got '{each}'; names: {names}"
                 engine.error(function, text)
                 return None
-            found[known[name]] = int(number)
+            found[known[name]] = int(value)
         return found
 
 

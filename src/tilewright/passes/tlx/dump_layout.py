@@ -53,20 +53,20 @@ class DumpLayout(Pass):
 
 
 def _layout(value: SSAValue) -> Attribute | None:
-    found = value.type.encoding if isinstance(value.type, MemDescType) else encoding_of(value.type)
-    return None if found is None else unwrapped(found)
+    actual = value.type.encoding if isinstance(value.type, MemDescType) else encoding_of(value.type)
+    return None if actual is None else unwrapped(actual)
 
 
 def _compare(
-    op: Operation, value: SSAValue, wanted: Attribute | None, engine: DiagnosticEngine
+    op: Operation, value: SSAValue, expected: Attribute | None, engine: DiagnosticEngine
 ) -> None:
-    found = _layout(value)
-    if found == wanted:
+    actual = _layout(value)
+    if actual == expected:
         return
     type = value.type
     shape = type.shape if isinstance(type, MemDescType) else shape_of(type)
-    if found is not None and wanted is not None:
-        one, other = linear_of(found, shape), linear_of(wanted, shape)
+    if actual is not None and expected is not None:
+        one, other = linear_of(actual, shape), linear_of(expected, shape)
         if one is not None and other is not None and one.same_map(other):
             return
-    engine.error(op, f"layout mismatch: expected {wanted}, got {found}", DIFFERENT)
+    engine.error(op, f"layout mismatch: expected {expected}, got {actual}", DIFFERENT)

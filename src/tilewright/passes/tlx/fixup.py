@@ -96,12 +96,12 @@ class TritonTlxFixup(Pass):
         }
         if not any(found.values()):
             return
-        module.attributes.update(self._facts())
+        module.attributes.update(self._metadata())
         module.attributes.update({name: _TRUE for name, is_there in found.items() if is_there})
         if not self.target.startswith("hip:"):
             self._lift_requests(module, list(_specialized(ops)), engine)
 
-    def _facts(self) -> Mapping[str, Attribute]:
+    def _metadata(self) -> Mapping[str, Attribute]:
         """The options as attributes of the module."""
         return {
             NUM_WARPS: IntegerAttr(self.num_warps, i32),

@@ -68,7 +68,7 @@ class InsertRequireLayout(Pass):
         for op in list(walk(module)):
             match op:
                 case WarpGroupDotOp():
-                    _require_product(op, rewriter, engine)
+                    _require_wgmma(op, rewriter, engine)
                 case TMEMLoadOp():
                     _release_loaded(op, rewriter)
                 case TMEMStoreOp():
@@ -105,16 +105,16 @@ def wgmma_layout(
     )
 
 
-def _require_product(op: WarpGroupDotOp, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
+def _require_wgmma(op: WarpGroupDotOp, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
     found = encoding_of(op.d.type)
     warps = num_warps_at(op) or WARP_GROUP
     has = None if found is None else unwrapped(found)
     if not isinstance(has, NvidiaMmaEncoding) or not _suits(has, shape_of(op.d.type), warps):
         element = element_type_of(op.b.type)
-        wanted = wgmma_layout(
+        required = wgmma_layout(
             shape_of(op.d.type), warps, bit_width(element), isinstance(element, IntegerType)
         )
-        if wanted is None:
+        if required is None:
             rows, columns = shape_of(op.d.type)
             engine.error(
                 op,
@@ -123,7 +123,7 @@ def _require_product(op: WarpGroupDotOp, rewriter: Rewriter, engine: DiagnosticE
                 NO_WGMMA,
             )
             return
-        _give_layout(op, wanted, rewriter)
+        _give_layout(op, required, rewriter)
 
 
 def _suits(layout: NvidiaMmaEncoding, shape: tuple[int, ...], warps: int) -> bool:

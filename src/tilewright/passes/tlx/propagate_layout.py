@@ -55,40 +55,40 @@ class PropagateLayout(Pass):
         ]
         decided: dict[SSAValue, tuple[Attribute, Operation]] = {}
         for op in required:
-            if not _meet(op, decided, rewriter, engine):
+            if not _satisfy(op, decided, rewriter, engine):
                 return
         for op in required:
             rewriter.replace_op(op, (), [op.src])
 
 
-def _meet(
+def _satisfy(
     op: RequireLayoutOp,
     decided: dict[SSAValue, tuple[Attribute, Operation]],
     rewriter: Rewriter,
     engine: DiagnosticEngine,
 ) -> bool:
     """Give the buffer of `op` the layout that `op` requires; False if it cannot have it."""
-    wanted = unwrapped(memdesc_of(op.result).encoding)
-    root, layout = _root(op.src, wanted)
+    required = unwrapped(memdesc_of(op.result).encoding)
+    root, layout = _root(op.src, required)
     has = memdesc_of(op.src).encoding
     if layout is None:
-        engine.error(op, f"layout conflict: no view of the buffer has {wanted}", CONFLICT)
+        engine.error(op, f"layout conflict: no view of the buffer has {required}", CONFLICT)
         return False
     known, first = decided.setdefault(root, (layout, op))
     if known != layout:
         _conflict(op, layout, known, first, engine)
         return False
-    if unwrapped(has) == wanted:
+    if unwrapped(has) == required:
         return True
     if isinstance(memdesc_of(root).encoding, UserLayout):
         owner = root.owner
-        diagnostic = engine.error(op, f"layout conflict: {wanted} is required here", CONFLICT)
+        diagnostic = engine.error(op, f"layout conflict: {required} is required here", CONFLICT)
         diagnostic.note(owner if isinstance(owner, Operation) else None, "user-specified layout")
         return False
     try:
         retyped = retype_buffer(root, memdesc_of(root).with_encoding(layout), rewriter)
     except CannotFollow as problem:
-        engine.error(op, f"layout conflict: {wanted} is required, but {problem}", CONFLICT)
+        engine.error(op, f"layout conflict: {required} is required, but {problem}", CONFLICT)
         return False
     decided[retyped] = decided[root]
     return True

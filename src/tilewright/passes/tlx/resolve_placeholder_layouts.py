@@ -70,13 +70,13 @@ class ResolvePlaceholderLayouts(Pass):
                 dummy = unwrapped(layout)
                 if not isinstance(dummy, DummyRegisterLayout):
                     continue
-                place = _place(value, op)
-                found = _resolved(dummy, place)
+                accessor = _accessing_op(value, op)
+                found = _resolved(dummy, accessor)
                 if found is None:
                     engine.error(
                         op,
                         f"tensor memory of {dummy.shape[0]} rows requires a task of 4 or 8 warps, "
-                        f"got {num_warps_at(place)}",
+                        f"got {num_warps_at(accessor)}",
                         NO_LAYOUT,
                     )
                     return
@@ -112,7 +112,7 @@ def _takes_scale(op: Operation, index: int) -> bool:
     return index == 0 and any(map(_is_scale, views))
 
 
-def _place(value: SSAValue, op: Operation) -> Operation:
+def _accessing_op(value: SSAValue, op: Operation) -> Operation:
     """An op that runs on the warps that hold `value`."""
     owner = value.owner
     if isinstance(owner, Operation):
@@ -120,8 +120,8 @@ def _place(value: SSAValue, op: Operation) -> Operation:
     return owner.first_op or op
 
 
-def _resolved(dummy: DummyRegisterLayout, place: Operation) -> Attribute | None:
-    warps, ctas = num_warps_at(place) or WARP_GROUP, num_ctas_at(place)
+def _resolved(dummy: DummyRegisterLayout, accessor: Operation) -> Attribute | None:
+    warps, ctas = num_warps_at(accessor) or WARP_GROUP, num_ctas_at(accessor)
     if not dummy.tmem_compatible:
         return default_blocked(dummy.shape, warps, ctas)
     return tensor_memory_registers(dummy.shape, warps, ctas)

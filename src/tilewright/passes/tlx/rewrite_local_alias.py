@@ -107,12 +107,12 @@ def _classes(module: ModuleOp, engine: DiagnosticEngine) -> list[_Class] | None:
 def _rewrite(each: _Class, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
     old = each.allocation
     source = old.results[0]
-    wanted = _winner(each)
-    if wanted != memdesc(source.type):
+    required = _winner(each)
+    if required != memdesc(source.type):
         if old.src is not None or len(old.results) > 1:
-            _too_small(each, wanted, engine)
+            _too_small(each, required, engine)
             return
-        source = _allocate(each, wanted, rewriter)
+        source = _allocate(each, required, rewriter)
     elif isinstance(old, LocalAllocOp) and old.alignment_bytes <= SMEM_BASE_ALIGNMENT:
         # An allocation with a pattern of its own keeps its alignment: upstream's tests pin that.
         _align(old, each.demand)
@@ -152,11 +152,11 @@ def _representable(type: MemDescType) -> MemDescType:
     return type.with_shape((extent // width, width))
 
 
-def _too_small(each: _Class, wanted: MemDescType, engine: DiagnosticEngine) -> None:
+def _too_small(each: _Class, required: MemDescType, engine: DiagnosticEngine) -> None:
     """An allocation with contents, or a token, cannot be made anew."""
     own, *views = each.types
-    needs = wanted
-    if wanted not in views:
+    needs = required
+    if required not in views:
         # The type was made up: from the rows of one alias and the columns of another, or because
         # the bytes of an alias are no power of two.
         size = span_bits if memory_of(own) is Memory.SMEM else rows_of
@@ -170,14 +170,14 @@ def _too_small(each: _Class, wanted: MemDescType, engine: DiagnosticEngine) -> N
     diagnostic.note(each.allocation, "this allocation is initialised, so its type cannot change")
 
 
-def _allocate(each: _Class, wanted: MemDescType, rewriter: Rewriter) -> SSAValue:
+def _allocate(each: _Class, required: MemDescType, rewriter: Rewriter) -> SSAValue:
     """Allocate the widest type before the old allocation."""
     old = each.allocation
     if isinstance(old, LocalAllocOp):
-        new: _Allocation = LocalAllocOp(wanted)
+        new: _Allocation = LocalAllocOp(required)
         _align(new, max(old.alignment_bytes, each.demand))
     else:
-        new = TMEMAllocOp(wanted)
+        new = TMEMAllocOp(required)
     new.attributes.update(old.attributes)
     rewriter.insert_before(old, new)
     return new.result
@@ -193,7 +193,7 @@ def _retire(old: _Allocation, source: SSAValue, rewriter: Rewriter) -> None:
     rewriter.replace_op(old, reinterpreted(source, memdesc(value.type)))
 
 
-def _align(op: LocalAllocOp, wanted: int) -> None:
-    """Require `wanted` where the layout alone would not."""
-    if op.alignment_bytes < wanted:
-        op.properties["alignment"] = IntegerAttr(wanted, i32)
+def _align(op: LocalAllocOp, required: int) -> None:
+    """Require `required` where the layout alone would not."""
+    if op.alignment_bytes < required:
+        op.properties["alignment"] = IntegerAttr(required, i32)

@@ -48,7 +48,7 @@ from tilewright.passes.tlx.storage_alias.planning import (
     target_of,
 )
 from tilewright.passes.tlx.storage_alias.record import drop_records
-from tilewright.passes.tlx.storage_alias.report import advice, waste
+from tilewright.passes.tlx.storage_alias.report import suggestions, waste
 
 _STEPS = (0, 1, 2, 3)
 
@@ -120,7 +120,7 @@ class _Run:
         planned = plan_specs(collected, self.settings)
         if self._has_errors(collected, planned) or self._fail(list(out_of_bounds(collected))):
             return
-        self._say_warnings(planned)
+        self._report_warnings(planned)
         used = [each for each in planned if each.plan is not None]
         if self.options.report:
             self._advise(used)
@@ -152,14 +152,14 @@ class _Run:
                 return True
         return False
 
-    def _say_warnings(self, planned: list[Planned]) -> None:
+    def _report_warnings(self, planned: list[Planned]) -> None:
         for each in planned:
             is_union = each.spec.op in self.retired.specs
-            wanted = (f for f in each.findings if not (is_union and f.rule == "W6"))
-            self.messages.about_spec(each, (f for f in wanted if not f.is_error))
+            findings = (f for f in each.findings if not (is_union and f.rule == "W6"))
+            self.messages.about_spec(each, (f for f in findings if not f.is_error))
 
     def _advise(self, planned: list[Planned]) -> None:
-        for op, found in advice(self.module, planned, self.settings):
+        for op, found in suggestions(self.module, planned, self.settings):
             self.messages.at(op, found)
         for each in planned:
             if each.plan is not None and each.plan.trees:

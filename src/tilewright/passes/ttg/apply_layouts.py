@@ -35,7 +35,7 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.text.literals import SplatElementsAttr
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.layout_links import links_of
-from tilewright.passes.ttg.layout_plan import LayoutPlan, wanted_operands
+from tilewright.passes.ttg.layout_plan import LayoutPlan, required_operands
 
 _FREE = frozenset(("arith.constant", "tt.splat", "tt.make_range", "ub.poison"))
 """Ops that make a tensor in any layout."""
@@ -58,7 +58,7 @@ class _Applier:
     def run(self, module: ModuleOp) -> None:
         ops = [op for op in walk(module) if op is not module]
         for op in ops:
-            for (user, index), layout in wanted_operands(op, self._plan).items():
+            for (user, index), layout in required_operands(op, self._plan).items():
                 user.operands[index] = self._in_layout(user.operands[index], layout)
         for op in ops:
             if isinstance(op, RequireLayoutOp | ReleaseLayoutOp) and is_tensor(op.src.type):
@@ -100,11 +100,11 @@ class _Applier:
         if not links or op.regions or len(op.results) != 1:
             return False
         for link in links:
-            wanted = link.backward(layout)
-            if wanted is None:
+            required = link.backward(layout)
+            if required is None:
                 return False
             is_smaller = rank_of(link.source.type) < rank_of(value.type)
-            if not is_smaller and not self._is_cheap(link.source, wanted, depth - 1):
+            if not is_smaller and not self._is_cheap(link.source, required, depth - 1):
                 return False
         return True
 
@@ -113,12 +113,12 @@ class _Applier:
         assert isinstance(op, Operation)
         if isinstance(op, RequireLayoutOp | ReleaseLayoutOp):
             return self._in_layout(op.src, layout)
-        asked = {link.source: link.backward(layout) for link in links_of(op)}
+        requested = {link.source: link.backward(layout) for link in links_of(op)}
         clone = op.clone()
         for index, operand in enumerate(op.operands):
-            wanted = asked.get(operand)
-            if wanted is not None:
-                clone.operands[index] = self._in_layout(operand, wanted)
+            required = requested.get(operand)
+            if required is not None:
+                clone.operands[index] = self._in_layout(operand, required)
         self._rewriter.insert_after(op, clone)
         self._layouts[clone.results[0]] = layout
         return clone.results[0]

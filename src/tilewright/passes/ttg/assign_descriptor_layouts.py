@@ -40,7 +40,7 @@ class AssignDescriptorLayouts(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         ops = list(walk(module))
         groups = _Groups(ops)
-        chosen = _wanted(ops, groups, engine)
+        chosen = _required(ops, groups, engine)
         rewriter = Rewriter()
         for value in groups.values:
             type = value.type
@@ -97,7 +97,7 @@ def defined_values(op: Operation) -> Iterator[SSAValue]:
             yield from block.args
 
 
-def _wanted(
+def _required(
     ops: list[Operation], groups: _Groups, engine: DiagnosticEngine
 ) -> dict[SSAValue, Attribute]:
     """The layouts that copies have, by descriptor."""

@@ -35,14 +35,14 @@ def element_bytes(pointers: SSAValue) -> int:
     return max(8, bit_width(pointee_type(pointers.type))) // 8
 
 
-def run_length(pointers: SSAValue, mask: SSAValue | None, dim: int, facts: AxisFacts) -> int:
+def run_length(pointers: SSAValue, mask: SSAValue | None, dim: int, axis_info: AxisFacts) -> int:
     """How many elements along `dim` one access may take, by address and mask alone."""
-    info = facts[pointers]
+    info = axis_info[pointers]
     size = element_bytes(pointers)
     aligned = max(1, info.divisibility[dim] // size)
     found = min(info.contiguity[dim], aligned, max(1, MAX_ACCESS_BYTES // size))
     if mask is not None:
-        found = min(found, facts[mask].constancy[dim])
+        found = min(found, axis_info[mask].constancy[dim])
     return max(1, found)
 
 
@@ -55,24 +55,24 @@ def in_wide_rows(
 ) -> BlockedEncoding:
     """The layout in which every thread takes 16 bytes along the fastest dimension at once."""
     share = max(1, prod(shape) // (num_warps * WARP))
-    wanted = MAX_ACCESS_BYTES * 8 // max(8, element_bits)
+    preferred = MAX_ACCESS_BYTES * 8 // max(8, element_bits)
     per_thread = [1] * len(shape)
-    per_thread[order[0]] = min(wanted, share, shape[order[0]])
+    per_thread[order[0]] = min(preferred, share, shape[order[0]])
     return blocked(shape, per_thread, order, num_warps, num_ctas)
 
 
 def coalesced(
     pointers: SSAValue,
     mask: SSAValue | None,
-    facts: AxisFacts,
+    axis_info: AxisFacts,
     num_warps: int,
     num_ctas: int = 1,
 ) -> BlockedEncoding:
     """The layout for one access to all elements that `pointers` point to."""
     shape = shape_of(pointers.type)
-    order = fastest_first(facts[pointers].contiguity)
-    wanted = run_length(pointers, mask, order[0], facts)
+    order = fastest_first(axis_info[pointers].contiguity)
+    preferred = run_length(pointers, mask, order[0], axis_info)
     share = max(1, prod(shape) // (num_warps * WARP))
     per_thread = [1] * len(shape)
-    per_thread[order[0]] = min(wanted, share, shape[order[0]])
+    per_thread[order[0]] = min(preferred, share, shape[order[0]])
     return blocked(shape, per_thread, order, num_warps, num_ctas)

@@ -44,12 +44,12 @@ class ConvertTritonToTritonGPU(Pass):
                     NO_BLOCK_POINTERS,
                 )
                 return
-        facts = {
+        metadata = {
             NUM_WARPS: IntegerAttr(self.num_warps, i32),
             NUM_CTAS: IntegerAttr(self.num_ctas, i32),
             THREADS_PER_WARP: IntegerAttr(WARP, i32),
             TARGET: StringAttr(self.target),
         }
-        for name, value in facts.items():
+        for name, value in metadata.items():
             module.attributes.setdefault(name, value)
         apply_layouts(module, plan_layouts(module))

@@ -37,18 +37,18 @@ class FenceWgmmaReads(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         written: set[tuple[SSAValue, Region | None]] = set()
-        products: list[WarpGroupDotOp] = []
+        mmas: list[WarpGroupDotOp] = []
         for op in walk(module):
-            if isinstance(op, LocalStoreOp) and not _is_fenced_behind(op):
+            if isinstance(op, LocalStoreOp) and not _is_fenced_after(op):
                 written.add((root_buffer(op.dst), task_of(op)))
             elif isinstance(op, AsyncCopyGlobalToLocalOp):
                 written.add((root_buffer(op.result), task_of(op)))
             elif isinstance(op, LocalAllocOp) and op.src is not None:
                 written.add((op.result, task_of(op)))
             elif isinstance(op, WarpGroupDotOp):
-                products.append(op)
+                mmas.append(op)
         rewriter = Rewriter()
-        for op in products:
+        for op in mmas:
             roots = [root_buffer(value) for value in (op.a, op.b) if _is_buffer(value)]
             if any((root, task_of(op)) in written for root in roots) and not _is_fenced(op):
                 rewriter.insert_before(op, FenceAsyncSharedOp())
@@ -69,15 +69,15 @@ def _is_fenced(op: Operation) -> bool:
     return False
 
 
-def _is_fenced_behind(op: Operation) -> bool:
+def _is_fenced_after(op: Operation) -> bool:
     """Whether the kernel fences what `op` stores, possibly together with further stores."""
-    behind = op.next_op
-    while behind is not None:
-        if isinstance(behind, FenceAsyncSharedOp):
+    after = op.next_op
+    while after is not None:
+        if isinstance(after, FenceAsyncSharedOp):
             return True
-        if behind.get_trait(Pure) is None and not isinstance(behind, LocalStoreOp):
+        if after.get_trait(Pure) is None and not isinstance(after, LocalStoreOp):
             return False
-        behind = behind.next_op
+        after = after.next_op
     return False
 
 

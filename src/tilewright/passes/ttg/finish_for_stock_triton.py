@@ -27,7 +27,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.stock import REWRITES, why_unsaid
+from tilewright.passes.ttg.stock import REWRITES, why_unsupported
 from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
 from tilewright.passes.ttg.stock.barriers import (
     count_tasks,
@@ -37,14 +37,14 @@ from tilewright.passes.ttg.stock.barriers import (
 from tilewright.passes.ttg.stock.clusters import (
     drop_unused_views,
     is_remote,
-    meet_in_clusters,
     reaches_out,
+    synchronise_clusters,
 )
 from tilewright.passes.ttg.stock.pairs import pair_up
-from tilewright.passes.ttg.stock.placed_descriptors import place_descriptors
+from tilewright.passes.ttg.stock.placed_descriptors import build_descriptors
 from tilewright.passes.ttg.stock.scale_arrays import view_scale_arrays
 
-NO_WORDS = "TW6040"
+NO_EQUIVALENT = "TW6040"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FinishForStockTriton(Pass):
         free_named_barriers(module, rewriter, engine)
         count_tasks(module)
         view_scale_arrays(module, rewriter)
-        place_descriptors(module, rewriter)
+        build_descriptors(module, rewriter)
         for op in list(walk(module)):
             rewrite = REWRITES.get(op.name)
             if rewrite is not None:
@@ -79,18 +79,20 @@ class FinishForStockTriton(Pass):
         if self.sync_before_arrivals:
             sync_before_arrivals(module, rewriter)
         for op in walk(module):
-            reason = why_unsaid(op)
+            reason = why_unsupported(op)
             if reason is not None:
                 message = f"'{op.name}' has no equivalent in stock Triton"
-                engine.error(op, message, NO_WORDS).note(None, reason)
+                engine.error(op, message, NO_EQUIVALENT).note(None, reason)
 
     def _reach_out(self, module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
         """Lower accesses to other CTAs of the cluster; False if the release cannot express them."""
         if self.addresses:
-            meet_in_clusters(module, rewriter)
+            synchronise_clusters(module, rewriter)
             return pair_up(module, rewriter, engine)
         first = next(op for op in walk(module) if is_remote(op))
         engine.error(
-            first, "access to another CTA of the cluster requires Triton 3.9 or later", NO_WORDS
+            first,
+            "access to another CTA of the cluster requires Triton 3.9 or later",
+            NO_EQUIVALENT,
         ).note(None, "earlier releases cannot pass a buffer address to inline assembly")
         return False

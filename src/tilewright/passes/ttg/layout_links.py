@@ -53,7 +53,7 @@ def same(layout: Attribute) -> Attribute | None:
     return layout
 
 
-def no_answer(layout: Attribute) -> Attribute | None:
+def no_layout(layout: Attribute) -> Attribute | None:
     """A direction in which no layout can be derived."""
     return None
 
@@ -205,7 +205,7 @@ def _split(op: Operation) -> Iterator[Link]:
 def _require(op: Operation) -> Iterator[Link]:
     assert isinstance(op, RequireLayoutOp)
     if is_tensor(op.src.type):
-        yield Link(op.src, op.result, no_answer, same)
+        yield Link(op.src, op.result, no_layout, same)
 
 
 def _release(op: Operation) -> Iterator[Link]:

@@ -54,7 +54,7 @@ from tilewright.passes.ttg.layout_links import (
 )
 from tilewright.passes.ttg.memdesc_types import memdesc_of
 
-_GIVEN, _ACCESS, _ASKED, _DEFAULT = range(4)
+_GIVEN, _ACCESS, _REQUESTED, _DEFAULT = range(4)
 _Entry: TypeAlias = tuple[int, int, SSAValue, Attribute]
 
 
@@ -141,7 +141,7 @@ class _Planner:
                     yield from (arg for arg in block.args if is_tensor(arg.type))
 
     @cached_property
-    def _facts(self) -> AxisFacts:
+    def _axis_info(self) -> AxisFacts:
         """What is known of addresses, for which many kernels have no use."""
         return solve_axis_info(self._module)
 
@@ -163,7 +163,7 @@ class _Planner:
             access = access_of(op)
             if access is None:
                 continue
-            layout = coalesced(access.pointers, access.mask, self._facts, *_room(op))
+            layout = coalesced(access.pointers, access.mask, self._axis_info, *_capacity(op))
             self._accesses[op] = layout
             for result in op.results:
                 if is_tensor(result.type):
@@ -172,9 +172,9 @@ class _Planner:
     def _seed_demands(self) -> None:
         for op, layout in self._accesses.items():
             for operand in op.operands:
-                self._ask(_ASKED, operand, layout)
+                self._request(_REQUESTED, operand, layout)
         for value in list(self._layouts):
-            self._ask_sources(value)
+            self._request_sources(value)
 
     def _default(self, value: SSAValue) -> Attribute:
         owner = value.owner
@@ -182,13 +182,13 @@ class _Planner:
         assert op is not None
         if isinstance(owner, LocalLoadOp | DescriptorLoadOp):
             return in_wide_rows(
-                shape_of(value.type), bit_width(value.type), _order(owner), *_room(op)
+                shape_of(value.type), bit_width(value.type), _order(owner), *_capacity(op)
             )
         if isinstance(owner, Operation):
-            return default_blocked(shape_of(value.type), *_room(op))
+            return default_blocked(shape_of(value.type), *_capacity(op))
         # A block argument belongs to the op in the region, which may be a partition.
         first = owner.first_op or op
-        return default_blocked(shape_of(value.type), *_room(first))
+        return default_blocked(shape_of(value.type), *_capacity(first))
 
     # -- spreading -------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class _Planner:
         self._count += 1
         heapq.heappush(self._heap, (rank, self._count, value, layout))
 
-    def _ask(self, rank: int, value: SSAValue, layout: Attribute) -> None:
+    def _request(self, rank: int, value: SSAValue, layout: Attribute) -> None:
         if is_tensor(value.type) and value not in self._layouts and self._can_be(value, layout):
             self._push(rank, value, layout)
 
@@ -221,14 +221,14 @@ class _Planner:
                 if found is not None and link.target not in self._layouts:
                     self._push(rank, link.target, found)
             if backward:
-                self._ask_sources(value)
+                self._request_sources(value)
 
-    def _ask_sources(self, value: SSAValue) -> None:
+    def _request_sources(self, value: SSAValue) -> None:
         layout = self._layouts[value]
         for link in self._links.reaching.get(value, ()):
-            wanted = link.backward(layout)
-            if wanted is not None:
-                self._ask(_ASKED, link.source, wanted)
+            required = link.backward(layout)
+            if required is not None:
+                self._request(_REQUESTED, link.source, required)
 
     def _agree(self) -> None:
         """Results of one op that must be alike get the layout of the first."""
@@ -247,16 +247,16 @@ def _order(op: LocalLoadOp | DescriptorLoadOp) -> tuple[int, ...]:
     return row_major(len(shape_of(op.results[0].type)))
 
 
-def _room(op: Operation) -> tuple[int, int]:
+def _capacity(op: Operation) -> tuple[int, int]:
     """The numbers of warps and of CTAs at `op`."""
     return num_warps_at(op) or 4, num_ctas_at(op)
 
 
-Wanted: TypeAlias = dict[tuple[Operation, int], Attribute]
+Required: TypeAlias = dict[tuple[Operation, int], Attribute]
 """The layout that an operand must have, by op and index."""
 
 
-def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
+def required_operands(op: Operation, plan: LayoutPlan) -> Required:
     """What `op` requires of its operands; a structured op also covers its terminators.
 
     Operands that are not mentioned may have any layout.
@@ -273,7 +273,7 @@ def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
         return _forwarded(edges, plan)
     links = links_of(op)
     have = {plan.layouts[link.source] for link in links}
-    asked: dict[SSAValue, Attribute] = {}
+    requested: dict[SSAValue, Attribute] = {}
     for link in links:
         target, has = plan.layouts[link.target], plan.layouts[link.source]
         # One layout may be written in several forms: what leads to the target is good as it is, if
@@ -281,39 +281,39 @@ def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
         is_good = len(have) == 1 and link.forward(has) == target
         found = has if is_good else link.backward(target)
         if found is not None:
-            asked.setdefault(link.source, found)
-    return {(op, index): asked[v] for index, v in enumerate(op.operands) if v in asked}
+            requested.setdefault(link.source, found)
+    return {(op, index): requested[v] for index, v in enumerate(op.operands) if v in requested}
 
 
-def _handed_over(op: CallOp | ReturnOp) -> Wanted:
+def _handed_over(op: CallOp | ReturnOp) -> Required:
     """Functions and callers agree on the layouts in the function's type, else on the default."""
     function = op.parent_op()
-    said: Sequence[Attribute] = op.operand_types
+    declared: Sequence[Attribute] = op.operand_types
     if isinstance(op, ReturnOp) and isinstance(function, FuncOp):
-        said = function.function_type.outputs.data
+        declared = function.function_type.outputs.data
     return {
-        (op, index): encoding_of(type) or default_blocked(shape_of(type), *_room(op))
-        for index, type in enumerate(said)
+        (op, index): encoding_of(type) or default_blocked(shape_of(type), *_capacity(op))
+        for index, type in enumerate(declared)
         if is_tensor(type)
     }
 
 
-def _forwarded(edges: list[Edge], plan: LayoutPlan) -> Wanted:
-    wanted: Wanted = {}
+def _forwarded(edges: list[Edge], plan: LayoutPlan) -> Required:
+    required: Required = {}
     for edge in edges:
         # What an edge takes along are the last operands of its source.
         first = len(edge.source.operands) - len(edge.operands)
         for index, target in enumerate(edge.inputs[: len(edge.operands)]):
             if is_tensor(target.type):
-                wanted[edge.source, first + index] = plan.layouts[target]
-    return wanted
+                required[edge.source, first + index] = plan.layouts[target]
+    return required
 
 
-def _dot_operands(op: DotOp | DotScaledOp, plan: LayoutPlan) -> Wanted:
+def _dot_operands(op: DotOp | DotScaledOp, plan: LayoutPlan) -> Required:
     # A dot without a user-chosen layout: blocked, which Triton's own pass optimises.
     parent = plan.layouts[op.results[0]]
-    wanted: Wanted = {
+    required: Required = {
         (op, index): DotOperandEncoding(op_idx=index, parent=parent) for index in (0, 1)
     }
-    wanted[op, 2] = parent
-    return wanted
+    required[op, 2] = parent
+    return required

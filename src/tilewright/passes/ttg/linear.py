@@ -142,13 +142,13 @@ def halved(encoding: Attribute, shape: Shape) -> Attribute | None:
     layout = linear_of(encoding, shape)
     if layout is None:
         return None
-    kept: dict[str, list[tuple[int, ...]]] = {}
+    remaining: dict[str, list[tuple[int, ...]]] = {}
     pairs = 0
     for name in layout.in_names:
-        kept[name] = []
+        remaining[name] = []
         for basis in layout.bases_of(name):
             if not basis[-1]:
-                kept[name].append(basis[:-1])
+                remaining[name].append(basis[:-1])
             elif name == REGISTER and not any(basis[:-1]):
                 pairs += 1
             else:
@@ -156,7 +156,7 @@ def halved(encoding: Attribute, shape: Shape) -> Attribute | None:
     if pairs != 1:
         return None
     sizes = {dim(axis): extent for axis, extent in enumerate(shape[:-1])}
-    return encoding_for(LinearLayout.of(kept, sizes))
+    return encoding_for(LinearLayout.of(remaining, sizes))
 
 
 def _dims(rank: int) -> tuple[str, ...]:

@@ -49,10 +49,10 @@ class LoadNarrowCopies(Pass):
         ]
         if not copies:
             return
-        facts = solve_axis_info(module)
+        axis_info = solve_axis_info(module)
         rewriter = Rewriter()
         for op in copies:
-            size = copied_bytes(op, facts)
+            size = copied_bytes(op, axis_info)
             if size >= MIN_COPY_BYTES:
                 # Triton may not repeat the proof; it relies on this attribute.
                 run = size // element_bytes(op.src)
@@ -67,7 +67,7 @@ class LoadNarrowCopies(Pass):
                 )
 
 
-def copied_bytes(op: AsyncCopyGlobalToLocalOp, facts: AxisFacts) -> int:
+def copied_bytes(op: AsyncCopyGlobalToLocalOp, axis_info: AxisFacts) -> int:
     """How many bytes one thread can copy at once."""
     type = op.result.type
     assert isinstance(type, MemDescType)
@@ -75,7 +75,7 @@ def copied_bytes(op: AsyncCopyGlobalToLocalOp, facts: AxisFacts) -> int:
     if not isinstance(layout, NvmmaSharedEncoding | SharedLinearEncoding | SwizzledSharedEncoding):
         return 0
     fastest = layout.order[0]
-    return run_length(op.src, op.mask, fastest, facts) * element_bytes(op.src)
+    return run_length(op.src, op.mask, fastest, axis_info) * element_bytes(op.src)
 
 
 def _forget_token(op: AsyncCopyGlobalToLocalOp) -> bool:

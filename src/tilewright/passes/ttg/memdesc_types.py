@@ -115,10 +115,10 @@ def _follow(op: Operation, index: int, value: SSAValue, rewriter: Rewriter) -> N
 
 def _follow_control(op: Operation, value: SSAValue, rewriter: Rewriter) -> None:
     parent = op.parent_op()
-    for holder in (op, parent):
-        if holder is None:
+    for owner in (op, parent):
+        if owner is None:
             continue
-        for edge in edges_of(holder):
+        for edge in edges_of(owner):
             if edge.source is not op:
                 continue
             for operand, target in zip(edge.operands, edge.inputs, strict=False):

@@ -51,12 +51,12 @@ _SYNCHRONISES = frozenset(
     )
 )
 """Ops that order accesses and need have no buffer among their operands."""
-_ASKS = "ttng.async_clc_try_cancel"
+_REQUESTS_WORK = "ttng.async_clc_try_cancel"
 """Every CTA of a cluster gets the response, of which there may be one."""
 _REACHES_OUT = frozenset(
     (
         "ttng.map_to_remote_buffer",
-        _ASKS,
+        _REQUESTS_WORK,
         "ttg.remote_shmem_store",
         "ttg.async_remote_shmem_store",
         "ttg.async_remote_shmem_copy",
@@ -74,18 +74,18 @@ class NotAnalysed(Exception):
 
 
 @dataclass
-class Places:
+class OpPositions:
     """Numbers for places of the source, as the checker wants them: one per line and column."""
 
-    numbers: dict[str, int] = field(default_factory=dict[str, int])
+    ids: dict[str, int] = field(default_factory=dict[str, int])
     locations: list[Attribute] = field(default_factory=list[Attribute])
 
     def of(self, op: Operation) -> int:
         key = str(op.location)
-        if key not in self.numbers:
-            self.numbers[key] = len(self.locations)
+        if key not in self.ids:
+            self.ids[key] = len(self.locations)
             self.locations.append(op.location)
-        return self.numbers[key]
+        return self.ids[key]
 
 
 class Kernel:
@@ -96,7 +96,7 @@ class Kernel:
         self.functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         self.reachable = _reachable(function, self.functions)
         self.ops = [op for each in self.reachable for op in walk(each)]
-        self.places = Places()
+        self.positions = OpPositions()
         self.names = _allocation_names(self.ops)
         self.matters = _that_matter(self.ops, self.functions)
         self.num_warps = _integer(module, "ttg.num-warps") or _DEFAULT_WARPS
@@ -111,9 +111,9 @@ class Kernel:
 
     def _cluster_size(self, module: ModuleOp) -> int:
         """As the module specifies; otherwise the minimum for which every op has a partner."""
-        told = prod(_integer(module, name) or 1 for name in _CLUSTER)
-        needs_others = any(_reaches_out(op) and op.name != _ASKS for op in self.ops)
-        return told if told > 1 else 2 if needs_others else 1
+        declared = prod(_integer(module, name) or 1 for name in _CLUSTER)
+        needs_others = any(_reaches_out(op) and op.name != _REQUESTS_WORK for op in self.ops)
+        return declared if declared > 1 else 2 if needs_others else 1
 
     @property
     def depth(self) -> int:
@@ -150,7 +150,7 @@ class Kernel:
                 owner = source_of(barrier).owner
                 named = self.names.get(owner) if isinstance(owner, Operation) else None
                 if named is not None:
-                    signal = PossibleSignal(task_of(op), self.places.of(op), op.name)
+                    signal = PossibleSignal(task_of(op), self.positions.of(op), op.name)
                     found.setdefault(named[1], []).append(signal)
         return found
 
@@ -191,9 +191,9 @@ def _allocation_names(ops: Iterable[Operation]) -> dict[Operation, tuple[int, st
         if not isinstance(op, LocalAllocOp | TMEMAllocOp | PlacedAliasOp):
             continue
         base = name = name_of(op) or f"buffer{len(found)}"
-        number = 1
+        index = 1
         while name in taken:
-            name, number = f"{base}_{number}", number + 1
+            name, index = f"{base}_{index}", index + 1
         taken.add(name)
         found[op] = (len(found), name)
     return found
@@ -202,7 +202,7 @@ def _allocation_names(ops: Iterable[Operation]) -> dict[Operation, tuple[int, st
 def _that_matter(ops: Iterable[Operation], functions: dict[str, FuncOp]) -> set[Operation]:
     """Ops on buffers and barriers, calls of functions that have any, and all around them."""
     found: set[Operation] = set()
-    pending = [op for op in ops if touches(op)]
+    pending = [op for op in ops if accesses_buffer(op)]
     while pending:
         op = pending.pop()
         if op in found:
@@ -222,7 +222,7 @@ def _that_matter(ops: Iterable[Operation], functions: dict[str, FuncOp]) -> set[
     return found
 
 
-def touches(op: Operation) -> bool:
+def accesses_buffer(op: Operation) -> bool:
     """Whether an op uses a buffer, or orders uses."""
     return op.name in _SYNCHRONISES or any(isinstance(v.type, MemDescType) for v in op.operands)
 
@@ -300,9 +300,9 @@ def _before(value: SSAValue) -> SSAValue | None:
     return None
 
 
-def task_name(number: int) -> str:
+def task_name(index: int) -> str:
     """The internal name of a task: `report.spoken` makes it human-readable."""
-    return f"@{number}"
+    return f"@{index}"
 
 
 def task_of(op: Operation) -> str:

@@ -80,19 +80,19 @@ def check_kernel(
         chosen = plan(kernel, trips, RULES, given)
         if chosen.known in followed:
             continue
-        asked_for_trips = False
+        depends_on_trips = False
         found: list[list[Counterexample]] = []
         for schedule in schedules:
-            numbers = Assumptions(dict(chosen.known))
-            run = Run(kernel, Machine(kernel.possible), numbers, trips, RULES)
+            integers = Assumptions(dict(chosen.known))
+            run = Run(kernel, Machine(kernel.possible), integers, trips, RULES)
             found.append(_follow(run, schedule, verdict))
             verdict.runs += 1
             verdict.events += run.machine.checker.events
             verdict.unknown.update(run.unknown)
             verdict.unread = run.machine.checker.unread_copies()
             reached |= run.reached
-            asked_for_trips |= run.asked_for_trips
-        if not asked_for_trips:
+            depends_on_trips |= run.depends_on_trips
+        if not depends_on_trips:
             followed.append(chosen.known)
         shown = min(
             (each for each in found if each), key=_plainness, default=list[Counterexample]()
@@ -121,11 +121,11 @@ def _plainness(witnesses: list[Counterexample]) -> tuple[bool, bool, bool]:
 
 def _follow(run: Run, schedule: Schedule, verdict: SyncResult) -> list[Counterexample]:
     checker = run.machine.checker
-    stuck: Finding | None = None
+    deadlock: Finding | None = None
     misuse: Finding | None = None
     try:
         start(run)
-        stuck = run.machine.run(schedule)
+        deadlock = run.machine.run(schedule)
     except NotAnalysed as reason:
         verdict.unknown.setdefault(reason.op, reason.reason)
     except TooLong:
@@ -140,8 +140,8 @@ def _follow(run: Run, schedule: Schedule, verdict: SyncResult) -> list[Counterex
         ]
     if not found and misuse is not None:
         found = [Counterexample(misuse, run.trips)]
-    if not found and stuck is not None:
-        found.append(Counterexample(stuck, run.trips, is_deadlock=True))
+    if not found and deadlock is not None:
+        found.append(Counterexample(deadlock, run.trips, is_deadlock=True))
     return found
 
 
@@ -189,8 +189,8 @@ def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
     at = finding.site if late is None else late.site
     made = Diagnostic(Severity.WARNING, message, _location(kernel, at), CODES[finding.kind])
 
-    def note(text: str, place: int | None = None) -> None:
-        made.notes.append(Diagnostic(Severity.NOTE, spoken(text), _location(kernel, place)))
+    def note(text: str, position: int | None = None) -> None:
+        made.notes.append(Diagnostic(Severity.NOTE, spoken(text), _location(kernel, position)))
 
     if early is not None and late is not None:
         note(f"the other access, iteration {early.iteration}: {_act(early)}", early.site)
@@ -223,8 +223,8 @@ def unread(kernel: Kernel, access: Access) -> Diagnostic:
     return made
 
 
-def _location(kernel: Kernel, place: int | None) -> Attribute | None:
-    return None if place is None else kernel.places.locations[place]
+def _location(kernel: Kernel, position: int | None) -> Attribute | None:
+    return None if position is None else kernel.positions.locations[position]
 
 
 def _act(access: Access) -> str:

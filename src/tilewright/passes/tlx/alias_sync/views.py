@@ -36,9 +36,9 @@ class OutOfBounds(Exception):
 class Storage:
     """An allocation of one CTA."""
 
-    number: int
+    index: int
     name: str
-    place: int
+    position: int
     size: int
     """Bytes, all rows."""
     pitch: int = 0
@@ -47,7 +47,7 @@ class Storage:
 
     @property
     def key(self) -> tuple[int, int]:
-        return self.cta, self.number
+        return self.cta, self.index
 
     @property
     def is_tensor_memory(self) -> bool:
@@ -81,7 +81,9 @@ class View:
         return (*self.storage.key, self.start)
 
     def region(self) -> ByteRegion:
-        return ByteRegion(self.storage.key, self.name, self.owner, self.cells, self.storage.place)
+        return ByteRegion(
+            self.storage.key, self.name, self.owner, self.cells, self.storage.position
+        )
 
     def cells(self, table: Any) -> Any:
         """The entries of a table with one per byte of the allocation."""
@@ -99,41 +101,40 @@ class View:
         steps = tuple(stride * unit for stride in strides)
         return np.ndarray(shape, table.dtype, table.data, self.start * unit, steps)
 
-    def index(self, number: int) -> View:
+    def index(self, index: int) -> View:
         """One of several buffers; of a row of single elements, a row of one."""
-        if not 0 <= number < self.shape[0]:
-            raise OutOfBounds(f"{self.name}[{number}] is out of bounds: {self.shape[0]} buffers")
+        if not 0 <= index < self.shape[0]:
+            raise OutOfBounds(f"{self.name}[{index}] is out of bounds: {self.shape[0]} buffers")
         keeps = len(self.shape) == 1
         return replace(
             self,
-            name=f"{self.name}[{number}]",
-            start=self.start + self._step(number),
+            name=f"{self.name}[{index}]",
+            start=self.start + self._step(index),
             shape=(1,) if keeps else self.shape[1:],
             strides=self.strides if keeps else self.strides[1:],
             levels=(),
         )
 
-    def _step(self, number: int) -> int:
+    def _step(self, index: int) -> int:
         if not self.levels:
-            return number * self.strides[0]
+            return index * self.strides[0]
         total = 0
         for radix, stride in self.levels:
-            total += (number if radix is None else number % radix) * stride
-            number = 0 if radix is None else number // radix
+            total += (index if radix is None else index % radix) * stride
+            index = 0 if radix is None else index // radix
         return total
 
     def slice(self, starts: Sequence[int], shape: tuple[int, ...]) -> View:
         """A part; leading dimensions may be dropped."""
         dropped = len(self.shape) - len(shape)
-        wanted = (1,) * dropped + shape
-        for start, extent, whole in zip(starts, wanted, self.shape, strict=True):
+        extents = (1,) * dropped + shape
+        for start, extent, whole in zip(starts, extents, self.shape, strict=True):
             if not 0 <= start <= whole - extent:
-                shape = list(self.shape)
-                part = f"{start}:{start + extent}"
-                raise OutOfBounds(f"slice {part} is out of bounds of {self.name}{shape}")
-        if self.block is not None and wanted != self.shape:
+                part = f"{start}:{start + extent} of {self.name}{list(self.shape)}"
+                raise OutOfBounds(f"slice {part} is out of bounds")
+        if self.block is not None and extents != self.shape:
             raise OutOfBounds(f"slice of {self.name}, whose tile is not row-major")
-        listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, wanted, strict=True))
+        listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, extents, strict=True))
         return replace(
             self,
             name=f"{self.name}[{listed}]",
@@ -211,11 +212,11 @@ def _tensor_memory(type: MemDescType, item: int, pitch: int) -> Kind:
     return type.shape, (*_steps(copies, unit), pitch, item * spread), item, block
 
 
-def whole(type: MemDescType, number: int, name: str, place: int, cta: int) -> View:
+def whole(type: MemDescType, index: int, name: str, position: int, cta: int) -> View:
     """A fresh allocation."""
     size = span_bits(type) // _BYTE
     pitch = size if memory_of(type) is Memory.TMEM else 0
-    storage = Storage(number, name, place, size * (TMEM_ROWS if pitch else 1), pitch, cta)
+    storage = Storage(index, name, position, size * (TMEM_ROWS if pitch else 1), pitch, cta)
     shape, strides, item, block = kind_of(type, pitch)
     return View(storage, name, name, 0, shape, strides, item, block)
 

@@ -26,7 +26,7 @@ from tilewright.dialects.tt.program import GetNumProgramsOp, GetProgramIdOp
 from tilewright.dialects.tt.types import PtrType
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
 from tilewright.ir.text.locations import find_name
-from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed, task_name, touches
+from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed, accesses_buffer, task_name
 from tilewright.passes.tlx.alias_sync.views import OutOfBounds, View
 
 
@@ -40,7 +40,7 @@ class MmaIssue:
 Value: TypeAlias = SymbolicInt | View | MmaIssue | None
 Rule: TypeAlias = "Callable[[Walk, Operation], Steps | None]"
 _WARP = 32
-_MOST_TRIPS = (1000, 5, 3)
+_MAX_TRIPS = (1000, 5, 3)
 """Maximal trip counts of loops, of loops around loops, and of those around them: the first
 iteration, the next, and one that uses what they left."""
 _MAX_WHILE = 1000
@@ -97,7 +97,7 @@ class Run:
 
     kernel: Kernel
     machine: Machine
-    numbers: Assumptions
+    integers: Assumptions
     trips: int
     rules: Mapping[str, Rule]
     reached: set[Operation] = field(default_factory=set[Operation])
@@ -105,15 +105,15 @@ class Run:
     """What was left out, and where."""
     memories: set[int] = field(default_factory=set[int])
     """Ids of allocations that are registered with the checker."""
-    met: dict[int, int] = field(default_factory=dict[int, int])
+    cluster_generations: dict[int, int] = field(default_factory=dict[int, int])
     """By CTA, the generation of the cluster's barrier that it last came to."""
-    asked_for_trips: bool = False
+    depends_on_trips: bool = False
     """Whether `trips` decided anything that the choice of arguments had left open."""
     unmet: list[Bounds] = field(default_factory=list[Bounds])
     """Of a plan: loops that could not reach the required trip count."""
 
 
-def is_number(type: Attribute) -> bool:
+def is_integer(type: Attribute) -> bool:
     return isinstance(type, IntegerType | IndexType)
 
 
@@ -130,14 +130,14 @@ class Walk:
 
     # -- values ------------------------------------------------------------------------------
 
-    def number(self, value: SSAValue) -> SymbolicInt | None:
+    def integer(self, value: SSAValue) -> SymbolicInt | None:
         found = self.env.get(value)
         return None if isinstance(found, View | MmaIssue) else found
 
     def decided(self, op: Operation, value: SSAValue, what: str) -> int:
         """A number that decides what happens."""
-        number = self.number(value)
-        found = None if number is None else self.run.numbers.value_or_default(number)
+        integer = self.integer(value)
+        found = None if integer is None else self.run.integers.value_or_default(integer)
         if found is None:
             raise NotAnalysed(op, f"{what} is data-dependent")
         return found
@@ -152,8 +152,8 @@ class Walk:
             raise NotAnalysed(op, "unknown buffer")
         return found
 
-    def place(self, op: Operation) -> int:
-        return self.run.kernel.places.of(op)
+    def position(self, op: Operation) -> int:
+        return self.run.kernel.positions.of(op)
 
     # -- ops ---------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class Walk:
         if control is not None:
             yield from control(self, op)
             return
-        if run.numbers.is_plan:
+        if run.integers.is_plan:
             self._compute(op)
             return
         if op.name not in _HANDS_ON:
@@ -189,7 +189,7 @@ class Walk:
         for operand in op.operands:
             found = self.env.get(operand)
             if isinstance(found, MmaIssue):
-                self.run.machine.used(self.task, found.issued, self.place(op))
+                self.run.machine.used(self.task, found.issued, self.position(op))
 
     def _compute(self, op: Operation) -> None:
         """An op that has no effect: a number, or unknown."""
@@ -199,16 +199,16 @@ class Walk:
             return
         for result in op.results:
             self.env[result] = None
-        compute = _NUMBERS.get(op.name)
+        compute = _INTEGER_RULES.get(op.name)
         if compute is not None and op.results:
-            if is_number(op.results[0].type) or isinstance(op.results[0].type, PtrType):
+            if is_integer(op.results[0].type) or isinstance(op.results[0].type, PtrType):
                 self.env[op.results[0]] = compute(self, op)
             return
-        if touches(op) and op.name not in _HANDS_ON and not self.run.numbers.is_plan:
+        if accesses_buffer(op) and op.name not in _HANDS_ON and not self.run.integers.is_plan:
             raise NotAnalysed(op, f"'{op.name}' is not modelled")
 
     def operands(self, op: Operation) -> list[SymbolicInt] | None:
-        found = [self.number(value) for value in op.operands]
+        found = [self.integer(value) for value in op.operands]
         return None if any(each is None for each in found) else [n for n in found if n is not None]
 
     # -- control flow ------------------------------------------------------------------------
@@ -241,28 +241,28 @@ def _constant(walk: Walk, op: Operation) -> SymbolicInt | None:
 
 def _arithmetic(walk: Walk, op: Operation) -> SymbolicInt | None:
     found = walk.operands(op)
-    return None if found is None else walk.run.numbers.make(_ARITHMETIC[op.name], *found)
+    return None if found is None else walk.run.integers.make(_ARITHMETIC[op.name], *found)
 
 
 def _compare(walk: Walk, op: Operation) -> SymbolicInt | None:
     assert isinstance(op, CmpiOp)
     found = walk.operands(op)
-    word = op.predicate_name
-    name = word if word in ("eq", "ne") else word[1:]
-    return None if found is None else walk.run.numbers.make(name, *found)
+    predicate = op.predicate_name
+    name = predicate if predicate in ("eq", "ne") else predicate[1:]
+    return None if found is None else walk.run.integers.make(name, *found)
 
 
 def _sign_extended(walk: Walk, op: Operation) -> SymbolicInt | None:
     """All ones, which is -1, of a true bit."""
-    found, type = walk.number(op.operands[0]), op.operands[0].type
+    found, type = walk.integer(op.operands[0]), op.operands[0].type
     if found is None or not isinstance(type, IntegerType) or type.width.data > 1:
         return found
-    return walk.run.numbers.make("sub", 0, found)
+    return walk.run.integers.make("sub", 0, found)
 
 
 def _select(walk: Walk, op: Operation) -> SymbolicInt | None:
     found = walk.operands(op)
-    return None if found is None else walk.run.numbers.make("select", *found)
+    return None if found is None else walk.run.integers.make("select", *found)
 
 
 def _program_id(walk: Walk, op: Operation) -> SymbolicInt | None:
@@ -279,11 +279,11 @@ def _programs(walk: Walk, op: Operation) -> SymbolicInt | None:
 
 def _load(walk: Walk, op: Operation) -> SymbolicInt | None:
     """A 32-bit word of global memory: constant, as tasks only read sizes there."""
-    address = walk.number(op.operands[0])
+    address = walk.integer(op.operands[0])
     return None if address is None else Root("data", ("loaded", address))
 
 
-_NUMBERS: Mapping[str, Callable[[Walk, Operation], SymbolicInt | None]] = {
+_INTEGER_RULES: Mapping[str, Callable[[Walk, Operation], SymbolicInt | None]] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
     "arith.constant": _constant,
     "arith.cmpi": _compare,
@@ -303,55 +303,55 @@ _NUMBERS: Mapping[str, Callable[[Walk, Operation], SymbolicInt | None]] = {
 
 def _for(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, ForOp)
-    numbers = walk.run.numbers
-    bounds = [walk.number(each) for each in (op.lower_bound, op.upper_bound, op.step)]
+    integers = walk.run.integers
+    bounds = [walk.integer(each) for each in (op.lower_bound, op.upper_bound, op.step)]
     low, high, step = bounds
-    if op not in walk.run.kernel.matters and not any(is_number(each.type) for each in op.results):
+    if op not in walk.run.kernel.matters and not any(is_integer(each.type) for each in op.results):
         walk.skip(op, "")
         return
     if low is None or high is None or step is None:
         walk.skip(op, "the trip count is data-dependent")
         return
-    level = min(walk.run.kernel.levels(op), len(_MOST_TRIPS)) - 1
-    wanted = min(walk.run.trips, _MOST_TRIPS[level])
+    level = min(walk.run.kernel.levels(op), len(_MAX_TRIPS)) - 1
+    required = min(walk.run.trips, _MAX_TRIPS[level])
     trips = 1  # of a plan: each loop is visited once
-    if numbers.is_plan:
-        _choose(walk.run, (low, high, step), wanted)
+    if integers.is_plan:
+        _choose(walk.run, (low, high, step), required)
     else:
-        walk.run.asked_for_trips |= any(numbers.value(each) is None for each in (low, high, step))
-        trips = numbers.trip_count(low, high, step, wanted)
+        walk.run.depends_on_trips |= any(integers.value(each) is None for each in (low, high, step))
+        trips = integers.trip_count(low, high, step, required)
     if trips is None:
         raise NotAnalysed(op, "the loop step is not positive")
     carried = walk.values(op.init_args)
     end = op.body_block.last_op
     assert end is not None
-    for turn in range(trips):
-        offset = numbers.make("mul", step, turn)
-        first = None if offset is None else numbers.make("add", low, offset)
+    for iteration in range(trips):
+        offset = integers.make("mul", step, iteration)
+        first = None if offset is None else integers.make("add", low, offset)
         walk.carry(op.body_block.args, [first, *carried])
         yield from walk.block(op.body_block)
         carried = walk.values(end.operands)
     walk.carry(op.results, carried)
 
 
-def _choose(run: Run, bounds: Bounds, wanted: int) -> None:
+def _choose(run: Run, bounds: Bounds, required: int) -> None:
     """Choose arguments for a loop: solved for if that works, otherwise by trying some.
 
     A loop that cannot reach the required trip count is left to those that come later.
     """
-    numbers = run.numbers
-    solved = Assumptions(dict(numbers.known), is_persistent=numbers.is_persistent)
-    trips = solved.trip_count(*bounds, wanted)
-    numbers.is_persistent |= solved.is_persistent
-    is_solved = trips == wanted and trips_of(solved, bounds) in (None, wanted)
+    integers = run.integers
+    solved = Assumptions(dict(integers.known), is_persistent=integers.is_persistent)
+    trips = solved.trip_count(*bounds, required)
+    integers.is_persistent |= solved.is_persistent
+    is_solved = trips == required and trips_of(solved, bounds) in (None, required)
     if is_solved and all(trips_of(solved, each) for each in run.unmet):
-        numbers.trip_count(*bounds, wanted)
+        integers.trip_count(*bounds, required)
         return
-    found = search(numbers, bounds, wanted, run.unmet)
+    found = search(integers, bounds, required, run.unmet)
     if found is not None:
-        numbers.known.update(found)
+        integers.known.update(found)
     elif is_solved:
-        numbers.trip_count(*bounds, wanted)
+        integers.trip_count(*bounds, required)
     else:
         run.unmet.append(bounds)
 
@@ -382,15 +382,15 @@ def _while(walk: Walk, op: Operation) -> Steps:
 
 def _if(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, IfOp)
-    if op not in walk.run.kernel.matters and not any(is_number(each.type) for each in op.results):
+    if op not in walk.run.kernel.matters and not any(is_integer(each.type) for each in op.results):
         walk.skip(op, "")
         return
-    if walk.run.numbers.is_plan:
+    if walk.run.integers.is_plan:
         for region in op.regions:
             for block in region.blocks:
                 yield from walk.block(block)
-    condition = walk.number(op.operands[0])
-    found = None if condition is None else walk.run.numbers.value_or_default(condition)
+    condition = walk.integer(op.operands[0])
+    found = None if condition is None else walk.run.integers.value_or_default(condition)
     if found is None:
         walk.skip(op, "the condition is data-dependent")
         return
@@ -440,7 +440,7 @@ def _specialize(walk: Walk, op: Operation) -> Steps:
     end = block.last_op
     assert end is not None
     walk.carry(op.results, walk.values(end.operands))
-    yield from run.machine.join(main, tasks, walk.place(op))
+    yield from run.machine.join(main, tasks, walk.position(op))
 
 
 def _start(
@@ -464,9 +464,9 @@ def _start(
     return machine.spawn(name, threads, body, main, cta=walk.rank, first_thread=first)
 
 
-def named(run: Run, rank: int, number: int) -> str:
+def named(run: Run, rank: int, integer: int) -> str:
     """A task; with its CTA where there are several."""
-    name = task_name(number)
+    name = task_name(integer)
     return name if run.kernel.cluster_size == 1 else f"CTA {rank} {name}"
 
 
@@ -498,8 +498,8 @@ def plan(
     A wait may need an integer before the loop that decides it is reached, so loops are solved
     first: every task is walked once, with no effect but these choices.
     """
-    numbers = Assumptions(dict(given), is_plan=True)
-    run = Run(kernel, Machine(kernel.possible), numbers, trips, rules)
+    integers = Assumptions(dict(given), is_plan=True)
+    run = Run(kernel, Machine(kernel.possible), integers, trips, rules)
     start(run)
     for task in run.machine.tasks:  # grows while tasks start others
         assert task.steps is not None
@@ -508,32 +508,32 @@ def plan(
                 pass
         except NotAnalysed:
             continue  # reported when it matters
-    return Assumptions(_possible(numbers.known))
+    return Assumptions(_possible(integers.known))
 
 
 def _possible(known: dict[Root, int]) -> dict[Root, int]:
     """No program has a number that the grid does not have."""
-    for root, number in list(known.items()):
+    for root, integer in list(known.items()):
         if root.kind == "program":
             count = Root("programs", root.key)
-            known[count] = max(known.get(count, 1), number + 1)
+            known[count] = max(known.get(count, 1), integer + 1)
     return known
 
 
 def _body(walk: Walk, block: Block) -> Callable[[Task], Steps]:
     kernel = walk.run.kernel
     last_init = kernel.last_init()
-    meet = walk.run.rules["ttng.cluster_barrier"]
+    synchronise = walk.run.rules["ttng.cluster_barrier"]
 
     def body(task: Task) -> Steps:
         walk.task = task
         yield None
         for op in block.ops:
             yield from walk.op(op)
-            if op is last_init and not walk.run.numbers.is_plan:
-                yield from meet(walk, op) or ()
-        if kernel.ends_together and not walk.run.numbers.is_plan:
-            yield from meet(walk, kernel.function) or ()
+            if op is last_init and not walk.run.integers.is_plan:
+                yield from synchronise(walk, op) or ()
+        if kernel.ends_together and not walk.run.integers.is_plan:
+            yield from synchronise(walk, kernel.function) or ()
         walk.run.machine.leave(task)
 
     return body
@@ -544,7 +544,7 @@ def argument_names(function: FuncOp) -> dict[str, Root]:
     found: dict[str, Root] = {}
     for argument in function.body.blocks[0].args:
         name = argument.name_hint or find_name(argument.location)
-        if name and is_number(argument.type):
+        if name and is_integer(argument.type):
             found.setdefault(name, Root("argument", argument.index))
     return found
 
@@ -552,7 +552,7 @@ def argument_names(function: FuncOp) -> dict[str, Root]:
 def _arguments(function: FuncOp) -> dict[SSAValue, Value]:
     found: dict[SSAValue, Value] = {}
     for argument in function.body.blocks[0].args:
-        if is_number(argument.type):
+        if is_integer(argument.type):
             found[argument] = Root("argument", argument.index)
         elif isinstance(argument.type, PtrType):
             found[argument] = Root("data", ("pointer", argument.index))

@@ -41,5 +41,5 @@ def constant_of(value: SSAValue) -> int | None:
     op = value.owner
     if not isinstance(op, ConstantOp):
         return None
-    number = op.properties["value"]
-    return number.value.data if isinstance(number, IntegerAttr) else None
+    constant = op.properties["value"]
+    return constant.value.data if isinstance(constant, IntegerAttr) else None

@@ -95,7 +95,7 @@ class _Follower:
             value = self.pending.popleft()
             for use in list(value.uses):
                 self._use(value, use)
-        self._check_meetings()
+        self._check_joins()
         return self.journey
 
     def _reach(self, value: SSAValue, route: Route) -> None:
@@ -138,12 +138,12 @@ class _Follower:
     def _same_buffers(self, op: MemDescTransOp | MemDescReshapeOp, route: Route) -> None:
         """Views that keep the elements of a buffer together, if they leave the first dimension."""
         source, result = op.types
-        is_kept = (
+        is_preserved = (
             integers(op.order)[0] == 0
             if isinstance(op, MemDescTransOp)
             else source.shape[0] == result.shape[0]
         )
-        if is_kept:
+        if is_preserved:
             self._reach(op.results[0], route)
         else:
             self._blame(op, finding("E12"))
@@ -155,15 +155,15 @@ class _Follower:
         for each in inputs:
             self._reach(each, route)
 
-    def _check_meetings(self) -> None:
+    def _check_joins(self) -> None:
         routes = self.journey.routes
         for value, route in list(routes.items()):
             for source, operand in arrivals(value):
                 if routes.get(operand) != route:
-                    self._blame(_meeting_place(value, source), finding("E10"))
+                    self._blame(_join_op(value, source), finding("E10"))
 
 
-def _meeting_place(value: SSAValue, source: Operation) -> Operation:
+def _join_op(value: SSAValue, source: Operation) -> Operation:
     """The structured op whose result or argument `value` is; of a plain block, its branch."""
     if source.successors:
         return source

@@ -96,8 +96,8 @@ class Spec:
 
     def overlap_of(self, buffer: str) -> Operation:
         """The last op that defines how `buffer` overlaps others."""
-        wanted = self.allocations[buffer].result
-        saying = [op for op, root in self.roots() if wanted in leaves_of(root)]
+        preferred = self.allocations[buffer].result
+        saying = [op for op, root in self.roots() if preferred in leaves_of(root)]
         return saying[-1] if saying else self.op
 
 
@@ -153,14 +153,14 @@ class Names:
 
     def of(self, value: SSAValue, fallback: str) -> str:
         """The name of `value` in the source, or ``fallback0``, ``fallback1``, …"""
-        wanted = value.name_hint or _located_name(value)
-        if wanted is None:
-            wanted = f"{fallback}{self._count}"
+        preferred = value.name_hint or _located_name(value)
+        if preferred is None:
+            preferred = f"{fallback}{self._count}"
             self._count += 1
-        name, turn = wanted, 0
+        name, suffix = preferred, 0
         while name in self._used:
-            turn += 1
-            name = f"{wanted}.{turn}"
+            suffix += 1
+            name = f"{preferred}.{suffix}"
         self._used.add(name)
         return name
 
@@ -236,18 +236,18 @@ class _Collector:
         overlaps: Sequence[SetBufferOverlapOp],
         groups: Sequence[ReuseGroupOp],
     ) -> Spec:
-        mine = tuple(each for each in overlaps if each.storage_alias_spec is op.result)
+        defined = tuple(each for each in overlaps if each.storage_alias_spec is op.result)
         own = {alloc.result for alloc in allocations.values()}
-        free = tuple(g for g in groups if not mine and own.intersection(self._below(g.result)))
+        free = tuple(g for g in groups if not defined and own.intersection(self._below(g.result)))
         region = StorageRegion(
             name,
             Memory(op.storage_kind),
             tuple(self.buffers[value] for value in self.buffers if value in own),
-            tuple(phase for each in mine if (phase := self._phase(each)) is not None),
+            tuple(phase for each in defined if (phase := self._phase(each)) is not None),
             op.size,
             source_of(op),
         )
-        return Spec(op, region, allocations, mine, free)
+        return Spec(op, region, allocations, defined, free)
 
     def _below(self, value: SSAValue) -> frozenset[SSAValue]:
         """The leaves below a group, each once. Memoised, since groups may share leaves."""

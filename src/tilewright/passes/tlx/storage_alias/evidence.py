@@ -42,14 +42,14 @@ from tilewright.passes.tlx.storage_alias.materialise import residue_of
 from tilewright.passes.tlx.storage_alias.record import (
     Record,
     RecordError,
-    promised,
+    guarantee_of,
     read_record,
 )
 
 ViewOp = LocalAliasOp | PlacedAliasOp
 
 _BYTE = 8
-_PROMISES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
+_GUARANTEES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ class _View:
         record, unit = self.record, self.unit
         # Of a single buffer only the offset matters.
         levels = record.levels if record.count > 1 else ()
-        for number in (record.offset, *(stride for _, stride in levels)):
-            if number % unit:
+        for distance in (record.offset, *(stride for _, stride in levels)):
+            if distance % unit:
                 raise RecordError(
-                    f"offset or stride {number} of '{record.buffer}' is not a multiple of {unit}"
+                    f"offset or stride {distance} of '{record.buffer}' is not a multiple of {unit}"
                 )
         digits = tuple(Level(radix, stride // unit) for radix, stride in levels)
         return IndexMap(record.offset // unit, digits)
@@ -139,12 +139,12 @@ class _Look:
         except ValueError as error:
             self.faults.append(LoweringFinding(op, str(error)))
             return
-        extent, wanted = view.buffer.count, record.count
+        extent, required = view.buffer.count, record.count
         if isinstance(where, IndexMap):
-            wanted = where(record.count - 1) + 1
-        if extent != wanted:
+            required = where(record.count - 1) + 1
+        if extent != required:
             # Not looked at any further: a count that is made up may be too large to go through.
-            text = f"'{record.buffer}' has {extent} slots, its placement requires {wanted}"
+            text = f"'{record.buffer}' has {extent} slots, its placement requires {required}"
             self.faults.append(LoweringFinding(op, text))
             return
         self.regions.setdefault(op.src, []).append(view)
@@ -251,10 +251,12 @@ def _claim(view: _View) -> Claim:
 
 def _pairs(views: list[_View]) -> Iterator[Pair]:
     for one, two in combinations([view.record for view in views], 2):
-        common = [each for a in one.ways for b in two.ways if (each := promised(a, b)) is not None]
+        common = [
+            each for a in one.ways for b in two.ways if (each := guarantee_of(a, b)) is not None
+        ]
         for each in common:
-            promise = _PROMISES[each.kind]
-            yield Pair(one.buffer, two.buffer, promise, each.first_per, each.second_per)
+            guarantee = _GUARANTEES[each.kind]
+            yield Pair(one.buffer, two.buffer, guarantee, each.first_per, each.second_per)
         if not common:
             # Outside of trees the user is responsible; phases are disjoint in time.
             yield Pair(one.buffer, two.buffer, Promise.FREE)

@@ -95,19 +95,19 @@ def judge(op: MemDescIndexOp, map: IndexMap, count: int) -> IndexResult:
     """Whether the index of `op` is what `map` makes of one of `count` indices."""
     # Written for an index of its own, so that no value of the module is used by it.
     index = Block(arg_types=(i32,)).args[0]
-    template, wanted = slot_ops(index, map)
-    if not template or _computes(op.index, wanted, {}):
+    template, expected = slot_ops(index, map)
+    if not template or _computes(op.index, expected, {}):
         return IndexResult.RIGHT
     slot = constant_of(op.index)
-    return _judge_written(op, template, wanted) if slot is None else _judge_slot(slot, map, count)
+    return _judge_written(op, template, expected) if slot is None else _judge_slot(slot, map, count)
 
 
-def _computes(value: SSAValue, wanted: SSAValue, pairs: dict[SSAValue, SSAValue]) -> bool:
-    """Whether `value` is computed as `wanted` is, from any index, with ops that may be anywhere."""
-    if wanted in pairs:
-        return pairs[wanted] is value
-    pairs[wanted] = value
-    own, other = wanted.owner, value.owner
+def _computes(value: SSAValue, expected: SSAValue, pairs: dict[SSAValue, SSAValue]) -> bool:
+    """Whether `value` is computed as `expected` is, from any index, with ops anywhere."""
+    if expected in pairs:
+        return pairs[expected] is value
+    pairs[expected] = value
+    own, other = expected.owner, value.owner
     if isinstance(own, Block):
         return True
     if isinstance(other, Block) or own.name != other.name:
@@ -127,7 +127,7 @@ def _judge_slot(slot: int, map: IndexMap, count: int) -> IndexResult:
 
 
 def _judge_written(
-    op: MemDescIndexOp, template: Sequence[Operation], wanted: SSAValue
+    op: MemDescIndexOp, template: Sequence[Operation], expected: SSAValue
 ) -> IndexResult:
     """The form it was written in, but with other numbers, is wrong; every other form unknown."""
     written = _in_front(op, len(template))
@@ -138,7 +138,7 @@ def _judge_written(
         if own.name != other.name or not _same_wiring(own, other, pairs):
             return IndexResult.UNKNOWN
         pairs[own.results[0]] = other.results[0]
-    if pairs[wanted] is not op.index or _may_be_folded(written):
+    if pairs[expected] is not op.index or _may_be_folded(written):
         return IndexResult.UNKNOWN
     return IndexResult.WRONG
 
@@ -172,6 +172,6 @@ def _in_front(op: Operation, count: int) -> list[Operation]:
 def _same_wiring(own: Operation, other: Operation, pairs: Mapping[SSAValue, SSAValue]) -> bool:
     """Whether two ops are fed by the same earlier ones; what is no earlier op is the index."""
     return all(
-        isinstance(mine.owner, Block) or pairs.get(mine) is theirs
-        for mine, theirs in zip(own.operands, other.operands, strict=True)
+        isinstance(first.owner, Block) or pairs.get(first) is second
+        for first, second in zip(own.operands, other.operands, strict=True)
     )

@@ -29,7 +29,7 @@ def live_ranges(spec: Spec) -> LiveRanges | None:
     moments = {op: moment for moment, op in enumerate(body.ops)}
     ranges: dict[str, tuple[int, int]] = {}
     for name, allocation in spec.allocations.items():
-        touched = {
+        accessed = {
             moments[_top_level(use.operation, body)]
             for value in reachable(allocation.result, views_of)
             for use in value.uses
@@ -37,7 +37,7 @@ def live_ranges(spec: Spec) -> LiveRanges | None:
         }
         # An unused buffer gets a moment before all others, for itself alone.
         untouched = -1 - len(ranges)
-        ranges[name] = (min(touched, default=untouched), max(touched, default=untouched))
+        ranges[name] = (min(accessed, default=untouched), max(accessed, default=untouched))
     return ranges
 
 

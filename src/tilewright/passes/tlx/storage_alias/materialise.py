@@ -115,10 +115,10 @@ def shape_problems(planned: Iterable[Planned]) -> Iterator[SpecError]:
         if op.buffer_shape is None:
             yield SpecError(op, finding("E5").message, 3, "E5")
             continue
-        shape, wanted = integers(op.buffer_shape), 1 if op.storage_kind == "smem" else 2
-        if len(shape) != wanted:
+        shape, expected = integers(op.buffer_shape), 1 if op.storage_kind == "smem" else 2
+        if len(shape) != expected:
             kind = op.storage_kind.upper()
-            yield SpecError(op, _WRONG_RANK.format(kind=kind, wanted=wanted, rank=len(shape)), 3)
+            yield SpecError(op, _WRONG_RANK.format(kind=kind, wanted=expected, rank=len(shape)), 3)
         elif each.plan is not None and shape != each.plan.backing.shape:
             needed = " x ".join(map(str, each.plan.backing.shape))
             found = " x ".join(map(str, shape))
@@ -162,13 +162,13 @@ def _is_used(op: ReuseGroupOp | StorageAliasSpecOp) -> bool:
 
 def drop_specs(specs: Sequence[Spec], rewriter: Rewriter) -> list[tuple[Operation, Finding]]:
     """Erase specs that are done with; one that something still uses is a finding."""
-    kept: list[tuple[Operation, Finding]] = []
+    findings: list[tuple[Operation, Finding]] = []
     for spec in specs:
         if _is_used(spec.op):
-            kept.append((spec.op, finding("E8", spec.region.name)))
+            findings.append((spec.op, finding("E8", spec.region.name)))
         else:
             rewriter.erase(spec.op)
-    return kept
+    return findings
 
 
 def _allocate(lowering: Lowering, rewriter: Rewriter) -> SSAValue:

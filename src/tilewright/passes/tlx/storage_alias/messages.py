@@ -35,7 +35,7 @@ _SEVERITIES = {
     FindingSeverity.REMARK: Severity.REMARK,
 }
 
-ALWAYS_SAID = ("W1", "W5", "R1")
+ALWAYS_REPORTED = ("W1", "W5", "R1")
 """What is not an error and reported even without `report`: upstream reports it too, or it needs
 an option that upstream does not have."""
 
@@ -67,14 +67,14 @@ class Messenger:
     def about_spec(self, planned: Planned, findings: Iterable[Finding]) -> None:
         """Report what planning found, on the ops it is about."""
         for found in findings:
-            op = place_of(found, planned.spec)
+            op = subject_op(found, planned.spec)
             notes = [*_NOTES.get(found.rule, _no_notes)(planned, found, self._settings)]
             texts = [found.message, *found.notes, *(note.text for note in notes)]
             self.at(op, found, [*notes, *_introductions(planned.spec, texts)])
 
     def at(self, op: Operation, found: Finding, notes: Iterable[Note] = ()) -> None:
         """Report one finding on `op`."""
-        if not found.is_error and not self._is_wanted(found):
+        if not found.is_error and not self._is_reported(found):
             return
         severity = _SEVERITIES[found.severity]
         code = code_of(found.rule)
@@ -83,13 +83,13 @@ class Messenger:
         self._annotate(diagnostic, found.rule, (*map(Note, found.notes), *notes))
         self._engine.emit(diagnostic)
 
-    def _is_wanted(self, found: Finding) -> bool:
-        return self._report or found.rule in ALWAYS_SAID
+    def _is_reported(self, found: Finding) -> bool:
+        return self._report or found.rule in ALWAYS_REPORTED
 
     def _annotate(self, diagnostic: Diagnostic, rule: str, notes: Iterable[Note]) -> None:
         if not self._report and rule in BARE:
             return
-        for note in (*notes, *map(Note, _ADVICE.get(rule, ()))):
+        for note in (*notes, *map(Note, _SUGGESTIONS.get(rule, ()))):
             diagnostic.note(note.op, note.text)
 
     def problem(self, problem: SpecError) -> None:
@@ -99,7 +99,7 @@ class Messenger:
         self._annotate(diagnostic, problem.rule or "", ())
 
 
-def place_of(found: Finding, spec: Spec) -> Operation:
+def subject_op(found: Finding, spec: Spec) -> Operation:
     """The op that a finding of `spec` is about."""
     subject = RULES[found.rule].subject
     if subject == "leaf":
@@ -121,7 +121,7 @@ def _overlap(found: Finding, spec: Spec) -> Operation:
 
 # -- notes ---------------------------------------------------------------------------------------
 
-_ADVICE: Mapping[str, Sequence[str]] = {
+_SUGGESTIONS: Mapping[str, Sequence[str]] = {
     "W1": ("remove it, or allocate from it with reuse=",),
     "W5": ("tlx.local_alias of an allocation becomes a second allocation from its spec",),
     "E1": ("tensor memory has rows and columns; give the buffer two dimensions",),

@@ -59,10 +59,10 @@ class Way:
     """The path to a leaf in one tree; `phase` selects the tree where there are several."""
 
     phase: str
-    turns: tuple[TreeStep, ...]
+    steps: tuple[TreeStep, ...]
 
     def __str__(self) -> str:
-        text = ".".join(map(str, self.turns))
+        text = ".".join(map(str, self.steps))
         return f"{self.phase}: {text}" if self.phase else text
 
 
@@ -80,7 +80,7 @@ class Record:
     @property
     def per_window(self) -> int:
         """How many buffers make one logical buffer."""
-        return _product(self.ways[0].turns) if self.ways else 1
+        return _repetitions(self.ways[0].steps) if self.ways else 1
 
     def address(self, index: int) -> int:
         """Where buffer `index` starts."""
@@ -100,7 +100,7 @@ def record_of(plan: StoragePlan, placement: Placement) -> Record:
     """What there is to keep of `placement`."""
     name = placement.buffer.name
     ways = tuple(
-        Way(label, _turns(tree.tree, leaf.path))
+        Way(label, _steps(tree.tree, leaf.path))
         for label, tree in zip(_labels(plan), plan.trees, strict=True)
         for leaf in leaves(tree.tree)
         if leaf.buffer.name == name
@@ -120,12 +120,12 @@ def _labels(plan: StoragePlan) -> list[str]:
         return [""]
     names = [tree.phase for tree in plan.trees]
     return [
-        name if name and names.count(name) == 1 else f"{name}#{number}"
-        for number, name in enumerate(names)
+        name if name and names.count(name) == 1 else f"{name}#{index}"
+        for index, name in enumerate(names)
     ]
 
 
-def _turns(tree: Tree, path: Path) -> tuple[TreeStep, ...]:
+def _steps(tree: Tree, path: Path) -> tuple[TreeStep, ...]:
     found: list[TreeStep] = []
     for depth, child in enumerate(path):
         group = node_at(tree, path[:depth])
@@ -216,24 +216,24 @@ def _ways(entries: Mapping[str, Attribute]) -> tuple[Way, ...]:
     return tuple(_way(each) for each in found)
 
 
-_TURN = re.compile(r"(shared|distinct)(?:\*(\d+))?\[(\d+)\]")
+_STEP = re.compile(r"(shared|distinct)(?:\*(\d+))?\[(\d+)\]")
 
 
 def _way(attribute: Attribute) -> Way:
     if not isinstance(attribute, StringAttr):
         raise RecordError(f"'paths' of '{PLACEMENT}' is not an array of strings")
     phase, separator, text = attribute.data.rpartition(": ")
-    turns: list[TreeStep] = []
+    steps: list[TreeStep] = []
     for part in text.split("."):
-        match = _TURN.fullmatch(part)
+        match = _STEP.fullmatch(part)
         if match is None:
             raise RecordError(f"'{attribute.data}' is not a path through groups")
-        turns.append(TreeStep(ReuseKind(match[1]), int(match[2] or 1), int(match[3])))
-    return Way(phase if separator else "", tuple(turns))
+        steps.append(TreeStep(ReuseKind(match[1]), int(match[2] or 1), int(match[3])))
+    return Way(phase if separator else "", tuple(steps))
 
 
 @dataclass(frozen=True)
-class Promised:
+class PathGuarantee:
     """What two paths guarantee about their buffers: see ``memory.relations``."""
 
     kind: ReuseKind
@@ -241,26 +241,26 @@ class Promised:
     second_per: int
 
 
-def promised(first: Way, second: Way) -> Promised | None:
+def guarantee_of(first: Way, second: Way) -> PathGuarantee | None:
     """The guarantee about two leaves of one tree; None for leaves of different trees."""
     if first.phase != second.phase:
         return None
     depth = 0
-    for one, two in zip(first.turns, second.turns, strict=False):
+    for one, two in zip(first.steps, second.steps, strict=False):
         if one != two:
             break
         depth += 1
-    if depth >= min(len(first.turns), len(second.turns)):
+    if depth >= min(len(first.steps), len(second.steps)):
         raise RecordError("two buffers have the same path")
-    one, two = first.turns[depth], second.turns[depth]
+    one, two = first.steps[depth], second.steps[depth]
     if (one.kind, one.group_size) != (two.kind, two.group_size):
         raise RecordError(f"paths disagree about a group: {one} and {two}")
-    per = [_product(way.turns[depth + 1 :]) for way in (first, second)]
-    return Promised(one.kind, per[0], per[1])
+    per = [_repetitions(way.steps[depth + 1 :]) for way in (first, second)]
+    return PathGuarantee(one.kind, per[0], per[1])
 
 
-def _product(turns: Iterable[TreeStep]) -> int:
+def _repetitions(steps: Iterable[TreeStep]) -> int:
     total = 1
-    for turn in turns:
-        total *= turn.group_size
+    for step in steps:
+        total *= step.group_size
     return total

@@ -126,10 +126,10 @@ def _placed(
 ) -> TreePlacement:
     """A tree as recorded, without alignment."""
     at = leaves(tree)
-    mine = tuple(replace(placements[leaf.buffer.name], path=leaf.path) for leaf in at)
+    own = tuple(replace(placements[leaf.buffer.name], path=leaf.path) for leaf in at)
     windows = {view.record.buffer: view.record.window for view in views}
     stride = windows[at[0].buffer.name]
-    return TreePlacement(tree, stride, stride, mine, phase=phase)
+    return TreePlacement(tree, stride, stride, own, phase=phase)
 
 
 def _backing(op: AllocationOp, views: Sequence[_View]) -> Backing:
@@ -153,22 +153,22 @@ def _by_phase(views: Sequence[_View]) -> dict[str, list[_Member]]:
     members: dict[str, list[_Member]] = {}
     for view in views:
         for way in view.record.ways:
-            members.setdefault(way.phase, []).append((way.turns, view.buffer))
+            members.setdefault(way.phase, []).append((way.steps, view.buffer))
     return members
 
 
 def _tree(members: Sequence[_Member]) -> Tree:
     """The tree that all `members` have come through."""
-    turns, buffer = members[0]
-    if not turns:
+    steps, buffer = members[0]
+    if not steps:
         if len(members) > 1:
             raise RecordError(f"'{buffer.name}' and '{members[1][1].name}' have the same path")
         return Leaf(buffer)
     children: dict[int, list[_Member]] = {}
     for way, each in members:
-        if not way or (way[0].kind, way[0].group_size) != (turns[0].kind, turns[0].group_size):
+        if not way or (way[0].kind, way[0].group_size) != (steps[0].kind, steps[0].group_size):
             raise RecordError(f"the paths of '{buffer.name}' and '{each.name}' disagree")
         children.setdefault(way[0].child, []).append((way[1:], each))
     # An unused view may be gone, so indices of children can have gaps.
     below = tuple(_tree(children[child]) for child in sorted(children))
-    return Group(turns[0].kind, below, turns[0].group_size)
+    return Group(steps[0].kind, below, steps[0].group_size)

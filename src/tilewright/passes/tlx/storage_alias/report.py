@@ -16,23 +16,23 @@ from tilewright.passes.tlx.storage_alias.collect import function_of
 from tilewright.passes.tlx.storage_alias.plain import PlainAllocations, names_in, plain_allocations
 from tilewright.passes.tlx.storage_alias.planning import Planned, Settings
 
-MAX_ADVICE = 3
+MAX_SUGGESTIONS_PER_REGION = 3
 """Suggestions reported for one region."""
 
 
-def advice(
+def suggestions(
     module: ModuleOp, planned: Sequence[Planned], settings: Settings
 ) -> Iterator[tuple[Operation, Finding]]:
     """Buffers that need not share, with the spec they belong to."""
     taken = names_in(each.plan for each in planned if each.plan is not None)
     others = plain_allocations(module, taken)
     for function in dict.fromkeys(function_of(each.spec.op) for each in planned):
-        mine = [each for each in planned if function_of(each.spec.op) is function]
+        own = [each for each in planned if function_of(each.spec.op) is function]
         for memory in Memory:
-            yield from _advice(function, memory, mine, others, settings)
+            yield from _suggestions(function, memory, own, others, settings)
 
 
-def _advice(
+def _suggestions(
     function: Operation,
     memory: Memory,
     planned: Sequence[Planned],
@@ -59,8 +59,8 @@ def _advice(
     specs = {each.spec.region.name: each.spec.op for each in planned}
     found = unsharings([*plans, *plain], memory, capacity)
     for name in dict.fromkeys(each.region for each in found):
-        mine = [each for each in found if each.region == name]
-        yield from ((specs[name], each.finding) for each in mine[:MAX_ADVICE])
+        own = [each for each in found if each.region == name]
+        yield from ((specs[name], each.finding) for each in own[:MAX_SUGGESTIONS_PER_REGION])
 
 
 def waste(plan: StoragePlan) -> Finding:

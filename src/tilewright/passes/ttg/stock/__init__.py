@@ -52,7 +52,7 @@ UNKNOWN_OPS: Mapping[str, str] = {
 """Ops without an equivalent in stock Triton, and why."""
 
 
-def why_unsaid(op: Operation) -> str | None:
+def why_unsupported(op: Operation) -> str | None:
     """Why `op` has no equivalent in stock Triton; None if it has one."""
     if op.name.startswith("tlx."):
         return "an earlier pass has to lower tlx ops"

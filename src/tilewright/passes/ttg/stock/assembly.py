@@ -42,7 +42,7 @@ def address_assembly(text: str, arguments: Sequence[SSAValue]) -> InlineAsmOp:
     return InlineAsmOp(text, constraints, list(arguments), [], pure=False)
 
 
-def as_number(value: SSAValue) -> ExtuiOp:
+def as_integer(value: SSAValue) -> ExtuiOp:
     """A truth value as 0 or 1, which assembly compares with 0."""
     return ExtuiOp(value, i32)
 

@@ -113,7 +113,7 @@ def sync_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:
     """
     arrivals = [op for op in walk(module) if isinstance(op, ArriveBarrierOp)]
     for op in arrivals:
-        if not _have_met(op):
+        if not _are_synchronised(op):
             rewriter.insert_before(op, BarrierOp(ADDRESS_SPACES["local"]))
     for op in arrivals:
         if op.count.value.data != 1 or op.multicast_cta.value.data or op.from_cta is not None:
@@ -126,7 +126,7 @@ def sync_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:
         rewriter.replace_op(op, BarrierExpectOp(op.alloc, 0, pred))
 
 
-def _have_met(op: Operation) -> bool:
+def _are_synchronised(op: Operation) -> bool:
     before = op.prev_op
     while before is not None:
         if isinstance(before, BarrierOp | ArriveBarrierOp):
@@ -142,32 +142,32 @@ def free_named_barriers(module: ModuleOp, rewriter: Rewriter, engine: Diagnostic
     ops = [op for op in walk(module) if isinstance(op, NamedBarrierWaitOp | NamedBarrierArriveOp)]
     tasks = [op for op in walk(module) if isinstance(op, WarpSpecializeOp)]
     own = _FIRST_PARTITION + max((len(op.partitions) for op in tasks), default=0)
-    numbers = {op: _number(op.bar) for op in ops}
-    used = {number for number in numbers.values() if number is not None}
-    free = [number for number in range(own, _NAMED_BARRIERS) if number not in used]
+    ids = {op: _constant_id(op.bar) for op in ops}
+    used = {barrier_id for barrier_id in ids.values() if barrier_id is not None}
+    free = [barrier_id for barrier_id in range(own, _NAMED_BARRIERS) if barrier_id not in used]
     moved: dict[int, int] = {}
-    for op, number in numbers.items():
-        if number is None:
+    for op, barrier_id in ids.items():
+        if barrier_id is None:
             engine.remark(
                 op,
                 f"barrier id not checked: run-time value; Triton reserves ids 0 to {own - 1}",
                 BARRIER_NOT_CHECKED,
             )
-        elif number < own:
-            if number not in moved and not free:
+        elif barrier_id < own:
+            if barrier_id not in moved and not free:
                 engine.error(
                     op,
                     f"no free named barrier: Triton reserves ids 0 to {own - 1}",
                     NO_FREE_BARRIER,
                 )
                 return
-            moved.setdefault(number, free.pop() if number not in moved else 0)
-            constant = ConstantOp.of(moved[number], i32)
+            moved.setdefault(barrier_id, free.pop() if barrier_id not in moved else 0)
+            constant = ConstantOp.of(moved[barrier_id], i32)
             rewriter.insert_before(op, constant)
             op.operands[0] = constant.result
 
 
-def _number(value: SSAValue) -> int | None:
+def _constant_id(value: SSAValue) -> int | None:
     found = constant_value(value)
     return found.value.data if isinstance(found, IntegerAttr) else None
 

@@ -34,7 +34,7 @@ from tilewright.dialects.ttng import ArriveBarrierOp, InitBarrierOp, MapToRemote
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tlx.fixup import NO_ENDING_CLUSTER_SYNC
-from tilewright.passes.ttg.stock.assembly import address_assembly, as_number, braced
+from tilewright.passes.ttg.stock.assembly import address_assembly, as_integer, braced
 
 _WARP_GROUP = 4
 _IDLE_REGISTERS = 24
@@ -71,7 +71,7 @@ def arrive_remotely(op: ArriveBarrierOp, rewriter: Rewriter) -> None:
     arguments: list[SSAValue] = [remote.src, remote.cta_rank]
     guard = "setp.eq.u32 p, 0, 0;"
     if op.pred is not None:
-        flag = as_number(op.pred)
+        flag = as_integer(op.pred)
         rewriter.insert_before(op, flag)
         arguments.append(flag.result)
         guard = "setp.ne.u32 p, $2, 0;"
@@ -103,7 +103,7 @@ def elected(op: Operation, arguments: list[SSAValue], rewriter: Rewriter) -> Ite
 # -- cluster barriers ----------------------------------------------------------------------------
 
 
-def meet_in_clusters(module: ModuleOp, rewriter: Rewriter) -> None:
+def synchronise_clusters(module: ModuleOp, rewriter: Rewriter) -> None:
     """Synchronise the CTAs of a cluster after the initialisations, and at the end."""
     has_end = NO_ENDING_CLUSTER_SYNC not in module.attributes
     for kernel in [op for op in walk(module) if isinstance(op, FuncOp) and op.body.blocks]:
@@ -117,10 +117,10 @@ def meet_in_clusters(module: ModuleOp, rewriter: Rewriter) -> None:
             if has_end:
                 rewriter.insert_before(end, _assembly(_ARRIVE, _WAIT))
             continue
-        _meet_in_tasks(tasks[0], inits[-1], has_end, rewriter)
+        _synchronise_in_tasks(tasks[0], inits[-1], has_end, rewriter)
 
 
-def _meet_in_tasks(
+def _synchronise_in_tasks(
     op: WarpSpecializeOp, last_init: Operation, has_end: bool, rewriter: Rewriter
 ) -> None:
     _occupy_all_warps(op, rewriter)
@@ -150,21 +150,21 @@ def _occupy_all_warps(op: WarpSpecializeOp, rewriter: Rewriter) -> None:
     """Add partitions until the warps of all of them make whole warp groups."""
     sizes = list(op.num_partition_warps)
     registers = op.requested_registers
-    asked = None if registers is None else list(integers(registers))
-    holder = op.partition_op
+    requested = None if registers is None else list(integers(registers))
+    partitions = op.partition_op
     while sum(sizes) % _WARP_GROUP:
         missing = _WARP_GROUP - sum(sizes) % _WARP_GROUP
         size = missing & -missing
-        holder.add_region(_idle(holder))
+        partitions.add_region(_idle(partitions))
         sizes.append(size)
-        if asked is not None:
-            asked.append(_IDLE_REGISTERS)
+        if requested is not None:
+            requested.append(_IDLE_REGISTERS)
     op.properties[PARTITION_NUM_WARPS] = ints_attr(sizes)
-    if asked is not None:
-        op.properties["requestedRegisters"] = DenseArrayBase.from_list(i32, asked)
+    if requested is not None:
+        op.properties["requestedRegisters"] = DenseArrayBase.from_list(i32, requested)
     rewriter.modified(op)
 
 
-def _idle(holder: Operation) -> Region:
-    block = Block([WarpReturnOp()], arg_types=list(holder.operand_types))
+def _idle(partitions: Operation) -> Region:
+    block = Block([WarpReturnOp()], arg_types=list(partitions.operand_types))
     return Region(block)

@@ -35,7 +35,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.memdesc_types import root_buffer
 
 _LOOPS = ("scf.for", "scf.while")
-_PRODUCTS = ("ttng.warp_group_dot", "ttng.warp_group_dot_wait")
+_MMAS = ("ttng.warp_group_dot", "ttng.warp_group_dot_wait")
 # Asynchronous uses of shared memory, by op, and the op that waits for all of them.
 _WAITS = {
     "ttng.warp_group_dot": "ttng.warp_group_dot_wait",
@@ -54,11 +54,13 @@ _COUNTS = ("pendings", "num")
 def keep_buffers(module: ModuleOp) -> None:
     """Lengthen the lives of buffers in `module`, in place."""
     rewriter = Rewriter()
-    kept: dict[LocalAllocOp, None] = {}
+    retained: dict[LocalAllocOp, None] = {}
     for op in walk(module):
         if op.name in _WAITS:
-            kept |= {each: None for each in _buffers(op) if _is_open_when_tensors_follow(op, each)}
-    for alloc in kept:
+            retained |= {
+                each: None for each in _buffers(op) if _is_open_when_tensors_follow(op, each)
+            }
+    for alloc in retained:
         if not any(isinstance(use.operation, LocalDeallocOp) for use in alloc.result.uses):
             for end in _ends(alloc):
                 rewriter.insert_before(end, LocalDeallocOp(alloc.result))
@@ -119,7 +121,7 @@ def _waits_for_all(op: Operation) -> bool:
 
 
 def _computes(op: Operation) -> bool:
-    if op.name in _PRODUCTS:
+    if op.name in _MMAS:
         return False
     values = (*op.operands, *op.results)
     return bool(op.regions) or any(is_tensor(value.type) for value in values)

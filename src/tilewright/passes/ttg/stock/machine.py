@@ -15,7 +15,7 @@ from tilewright.dialects.ttng import FenceOp, VoteBallotSyncOp
 from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.ttg.stock.assembly import as_number, braced, scalar_assembly
+from tilewright.passes.ttg.stock.assembly import as_integer, braced, scalar_assembly
 
 DROPPED = "TW6043"
 
@@ -46,8 +46,8 @@ def clock(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
 def thread_id(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
     """The number of this thread in its CTA."""
     assert isinstance(op, ThreadIdOp)
-    number = _read(f"%tid.{op.dimension.data.value}", i32, "=r", pure=True)
-    rewriter.replace_op(op, [number, IndexCastOp(number.results[0], IndexType())])
+    index = _read(f"%tid.{op.dimension.data.value}", i32, "=r", pure=True)
+    rewriter.replace_op(op, [index, IndexCastOp(index.results[0], IndexType())])
 
 
 def fence(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
@@ -63,7 +63,7 @@ def ballot(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
     assert isinstance(op, VoteBallotSyncOp)
     if is_tensor(op.pred.type):
         return
-    flag = as_number(op.pred)
+    flag = as_integer(op.pred)
     text = braced(".reg .pred p;", "setp.ne.u32 p, $2, 0;", "vote.sync.ballot.b32 $0, p, $1;")
     rewriter.replace_op(op, [flag, scalar_assembly(text, (op.mask, flag.result))])
 

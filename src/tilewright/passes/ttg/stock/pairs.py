@@ -34,7 +34,7 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.layouts.linear import dim
 from tilewright.passes.ttg.linear import linear_of
-from tilewright.passes.ttg.stock.assembly import address_assembly, as_number, braced
+from tilewright.passes.ttg.stock.assembly import address_assembly, as_integer, braced
 from tilewright.passes.ttg.stock.clusters import elected
 
 NO_PAIR = "TW6042"
@@ -66,12 +66,12 @@ class Operand:
 
 def pair_up(module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
     """Replace 2-CTA MMAs and commits; False if one is not supported."""
-    products = [op for op in walk(module) if isinstance(op, TCGen5MMAOp)]
-    if not any(op.two_ctas is not None for op in products):
+    mmas = [op for op in walk(module) if isinstance(op, TCGen5MMAOp)]
+    if not any(op.two_ctas is not None for op in mmas):
         return True
     module.attributes[TWO_CTAS] = BoolAttr.from_bool(True)
     for op in list(walk(module)):
-        if isinstance(op, TCGen5MMAOp) and not _product(op, rewriter, engine):
+        if isinstance(op, TCGen5MMAOp) and not _mma(op, rewriter, engine):
             return False
         if isinstance(op, TCGen5CommitOp):
             _commit(op, op.barrier, op.pred, rewriter)
@@ -79,10 +79,10 @@ def pair_up(module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
     return True
 
 
-def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
+def _mma(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
     a, b = matrix_operand(op.a.type, 1), matrix_operand(op.b.type, 0)
-    word = _word_of(op, a, b)
-    if a is None or b is None or word is None:
+    descriptor = _descriptor_of(op, a, b)
+    if a is None or b is None or descriptor is None:
         engine.error(
             op,
             "2-CTA MMA not supported for these operands: 16-bit tiles in shared memory, swizzled "
@@ -90,7 +90,7 @@ def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
             NO_PAIR,
         )
         return False
-    adds, runs = as_number(op.use_d), as_number(op.pred)
+    adds, runs = as_integer(op.use_d), as_integer(op.pred)
     rewriter.insert_before(op, [adds, runs])
     arguments: list[SSAValue] = [op.a, op.b, op.d, adds.result, runs.result]
     lines = [
@@ -107,7 +107,7 @@ def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
         lines += [
             f"add.u32 x, al, {by_a}; mov.b64 da, {{x, {a.high_bits}}};",
             f"add.u32 y, bl, {by_b}; mov.b64 db, {{y, {b.high_bits}}};",
-            f"@p tcgen05.mma.cta_group::2.kind::f16 [$2], da, db, {word}, q;",
+            f"@p tcgen05.mma.cta_group::2.kind::f16 [$2], da, db, {descriptor}, q;",
         ]
         if step == 0:
             lines.append("setp.eq.u32 q, 0, 0;")
@@ -126,7 +126,7 @@ def _commit(op: Operation, barrier: SSAValue, pred: SSAValue | None, rewriter: R
     arguments = [barrier]
     guard = ""
     if pred is not None:
-        flag = as_number(pred)
+        flag = as_integer(pred)
         rewriter.insert_before(op, flag)
         arguments.append(flag.result)
         guard = "setp.ne.and.u32 p, $1, 0, p;"
@@ -156,10 +156,10 @@ def matrix_operand(type: Attribute, depth_dim: int) -> Operand | None:
         or layout.element_bit_width != 8 * _ELEMENT_BYTES
     ):
         return None
-    places = linear_of(layout, type.shape)
-    if places is None:
+    offsets = linear_of(layout, type.shape)
+    if offsets is None:
         return None
-    offsets = places.invert()
+    offsets = offsets.invert()
 
     def units(**coordinates: int) -> int:
         """The distance of an element from the first one, in units of 16 bytes."""
@@ -179,7 +179,7 @@ def matrix_operand(type: Attribute, depth_dim: int) -> Operand | None:
     return Operand(stride | version | swizzle_code, leading << 16, steps, is_transposed)
 
 
-def _word_of(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | None:
+def _descriptor_of(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | None:
     """The instruction descriptor of an MMA; None if the shapes or types are not supported."""
     left, right, out = op.a.type, op.b.type, op.d.type
     if a is None or b is None or not isinstance(left, MemDescType):
@@ -194,11 +194,11 @@ def _word_of(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | Non
         return None
     if not isinstance(out.element_type, Float32Type):
         return None
-    return instruction_word(kind, a, b, 2 * rows, columns)
+    return instruction_descriptor(kind, a, b, 2 * rows, columns)
 
 
-def instruction_word(kind: int, a: Operand, b: Operand, rows: int, columns: int) -> int:
+def instruction_descriptor(kind: int, a: Operand, b: Operand, rows: int, columns: int) -> int:
     """Types, orientation and shape of an MMA into f32 (PTX ISA, "tcgen05 kind::f16")."""
-    word = 1 << 4 | kind << 7 | kind << 10
-    word |= int(a.is_transposed) << 15 | int(b.is_transposed) << 16
-    return word | columns // 8 << 17 | rows // 16 << 24
+    descriptor = 1 << 4 | kind << 7 | kind << 10
+    descriptor |= int(a.is_transposed) << 15 | int(b.is_transposed) << 16
+    return descriptor | columns // 8 << 17 | rows // 16 << 24

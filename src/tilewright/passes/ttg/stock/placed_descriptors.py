@@ -41,7 +41,7 @@ _UNSIGNED = {8: 0, 16: 1, 32: 2, 64: 4}
 _ZERO_PADDING = 1
 
 
-def place_descriptors(module: ModuleOp, rewriter: Rewriter) -> None:
+def build_descriptors(module: ModuleOp, rewriter: Rewriter) -> None:
     """Build every descriptor that has an address."""
     for op in list(walk(module)):
         if isinstance(op, MakeTensorDescOp) and op.desc_ptr is not None:
@@ -60,30 +60,30 @@ def box(type: TensorDescType, swizzle_bytes: int) -> tuple[int, ...]:
     return (min(fastest, row, _MAX_BOX), *(min(extent, _MAX_BOX) for extent in others))
 
 
-def _make(op: MakeTensorDescOp, place: SSAValue, rewriter: Rewriter) -> None:
+def _make(op: MakeTensorDescOp, address: SSAValue, rewriter: Rewriter) -> None:
     type = op.result.type
     assert isinstance(type, TensorDescType)
     layout = type.encoding
     swizzle = layout.swizzling_byte_width if isinstance(layout, NvmmaSharedEncoding) else 0
     new: list[Operation] = []
 
-    def number(value: int, width: Attribute = i32) -> SSAValue:
-        constant = ConstantOp.of(value, width)
-        new.append(constant)
-        return constant.result
+    def constant(value: int, width: Attribute = i32) -> SSAValue:
+        op = ConstantOp.of(value, width)
+        new.append(op)
+        return op.result
 
-    size = number(bit_width(type.element_type) // 8, i64)
+    size = constant(bit_width(type.element_type) // 8, i64)
     strides: list[SSAValue] = []
     for stride in reversed(op.strides[:-1]):
         scaled = MuliOp(stride, size)
         new.append(scaled)
         strides.append(scaled.result)
-    extents = [number(extent) for extent in box(type, swizzle)]
-    ones = [number(1) for _ in extents]
+    extents = [constant(extent) for extent in box(type, swizzle)]
+    ones = [constant(1) for _ in extents]
     is_zero = op.padding.value.data == _ZERO_PADDING
     new += [
         TensormapCreateOp(
-            place,
+            address,
             op.base,
             extents,
             list(reversed(op.shape)),
@@ -93,7 +93,7 @@ def _make(op: MakeTensorDescOp, place: SSAValue, rewriter: Rewriter) -> None:
             swizzle_mode=_SWIZZLE_MODES[swizzle],
             fill_mode=0 if is_zero else 1,
         ),
-        TensormapFenceproxyAcquireOp(place),
-        ReinterpretTensorDescOp(place, type),
+        TensormapFenceproxyAcquireOp(address),
+        ReinterpretTensorDescOp(address, type),
     ]
     rewriter.replace_op(op, new)

@@ -126,8 +126,8 @@ def _is_natural(value: SSAValue) -> bool:
     if not isinstance(owner, ConstantOp):
         return False
     found = owner.value
-    number = found.scalar if isinstance(found, SplatElementsAttr) else found
-    return isinstance(number, IntegerAttr) and 0 <= number.value.data < 2 ** (width - 1)
+    scalar = found.scalar if isinstance(found, SplatElementsAttr) else found
+    return isinstance(scalar, IntegerAttr) and 0 <= scalar.value.data < 2 ** (width - 1)
 
 
 def _reduce_as_row(op: Operation, rewriter: Rewriter) -> None:

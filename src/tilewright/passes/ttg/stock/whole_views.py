@@ -93,6 +93,6 @@ def _retype(value: SSAValue, type: MemDescType, rewriter: Rewriter) -> None:
 
 
 def _see_as_scales(chosen: MemDescIndexOp, tile: MemDescType, rewriter: Rewriter) -> None:
-    wanted = chosen.types[1]
+    required = chosen.types[1]
     columns = MemDescIndexOp(chosen.src, chosen.index, tile)
-    rewriter.replace_op(chosen, [columns, MemDescReinterpretOp(columns.result, wanted)])
+    rewriter.replace_op(chosen, [columns, MemDescReinterpretOp(columns.result, required)])

@@ -31,12 +31,12 @@ _NAMED = 16
 def barrier_of(walk: Walk, op: Operation, view: View) -> Barrier:
     found = walk.run.machine.barriers.get(view.key)
     if found is None:
-        place = walk.place(op)
-        fix = Remark("initialise the barrier before the tasks start", place)
+        position = walk.position(op)
+        fix = Remark("initialise the barrier before the tasks start", position)
         missing = f"initialisation of {view.name}"
         cause = Cause("init", missing, fix, view.owner)
         message = f"{TITLES['init']}: {walk.task.name} uses {view.name}"
-        raise Misuse(Finding(message, place, cause))
+        raise Misuse(Finding(message, position, cause))
     return found
 
 
@@ -44,7 +44,7 @@ def _init(walk: Walk, op: Operation) -> None:
     assert isinstance(op, InitBarrierOp)
     view = walk.view(op, op.alloc)
     made = Barrier(view.key, view.name, view.owner, op.count.value.data)
-    walk.run.machine.init(walk.task, made, walk.place(op))
+    walk.run.machine.init(walk.task, made, walk.position(op))
 
 
 def _inval(walk: Walk, op: Operation) -> None:
@@ -57,7 +57,7 @@ def _expect(walk: Walk, op: Operation) -> Steps:
     yield None
     if walk.holds(op, op.pred):
         barrier = barrier_of(walk, op, walk.view(op, op.alloc))
-        walk.run.machine.expect(walk.task, barrier, op.size.value.data, walk.place(op))
+        walk.run.machine.expect(walk.task, barrier, op.size.value.data, walk.position(op))
 
 
 def _arrive(walk: Walk, op: Operation) -> Steps:
@@ -68,7 +68,7 @@ def _arrive(walk: Walk, op: Operation) -> Steps:
     if walk.holds(op, op.pred):
         barrier = barrier_of(walk, op, walk.view(op, op.alloc))
         times = op.count.value.data * (1 if op.per_thread is None else walk.task.threads)
-        walk.run.machine.arrive(walk.task.agent, barrier, times, walk.place(op))
+        walk.run.machine.arrive(walk.task.agent, barrier, times, walk.position(op))
 
 
 def _wait(walk: Walk, op: Operation) -> Steps:
@@ -77,7 +77,7 @@ def _wait(walk: Walk, op: Operation) -> Steps:
         return
     barrier = barrier_of(walk, op, walk.view(op, op.alloc))
     parity = walk.decided(op, op.phase, "the phase of a wait") & 1
-    yield from walk.run.machine.wait(walk.task, barrier, parity, walk.place(op))
+    yield from walk.run.machine.wait(walk.task, barrier, parity, walk.position(op))
 
 
 def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
@@ -91,7 +91,7 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
         task,
         f"the arrival on {barrier.name}",
         f"cp.async of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         (),
         arrives=[(barrier, task.threads)],
         after=tuple(task.copies),
@@ -101,49 +101,49 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
 # Barriers of threads, fences.
 
 
-def _gate(walk: Walk, op: Operation) -> tuple[NamedBarrier, int]:
-    number = walk.decided(op, op.operands[0], "the barrier id")
+def _named_barrier(walk: Walk, op: Operation) -> tuple[NamedBarrier, int]:
+    barrier_id = walk.decided(op, op.operands[0], "the barrier id")
     threads = walk.decided(op, op.operands[1], "the thread count of a barrier")
-    if not 0 <= number < _NAMED:
-        raise NotAnalysed(op, f"barrier id {number} out of range: ids are 0 to {_NAMED - 1}")
-    gates = walk.run.machine.named_barriers
-    return gates.setdefault((walk.rank, number), NamedBarrier(f"barrier {number}")), threads
+    if not 0 <= barrier_id < _NAMED:
+        raise NotAnalysed(op, f"barrier id {barrier_id} out of range: ids are 0 to {_NAMED - 1}")
+    known = walk.run.machine.named_barriers
+    return known.setdefault((walk.rank, barrier_id), NamedBarrier(f"barrier {barrier_id}")), threads
 
 
-def _come(walk: Walk, op: Operation, gate: NamedBarrier, threads: int) -> int:
-    return walk.run.machine.come(walk.task, gate, threads, walk.place(op))
+def _come(walk: Walk, op: Operation, named: NamedBarrier, threads: int) -> int:
+    return walk.run.machine.come(walk.task, named, threads, walk.position(op))
 
 
 def _named_arrive(walk: Walk, op: Operation) -> Steps:
     yield None
-    _come(walk, op, *_gate(walk, op))
+    _come(walk, op, *_named_barrier(walk, op))
 
 
 def _named_wait(walk: Walk, op: Operation) -> Steps:
     yield None
-    gate, threads = _gate(walk, op)
-    generation = _come(walk, op, gate, threads)
-    yield from walk.run.machine.opened(walk.task, gate, generation, walk.place(op))
+    named, threads = _named_barrier(walk, op)
+    generation = _come(walk, op, named, threads)
+    yield from walk.run.machine.opened(walk.task, named, generation, walk.position(op))
 
 
-def _cluster_gate(walk: Walk) -> tuple[NamedBarrier, int]:
-    gate = walk.run.machine.named_barriers.setdefault(
+def _cluster_named_barrier(walk: Walk) -> tuple[NamedBarrier, int]:
+    named = walk.run.machine.named_barriers.setdefault(
         "cluster", NamedBarrier("the cluster barrier")
     )
-    return gate, walk.task.threads * walk.run.kernel.cluster_size
+    return named, walk.task.threads * walk.run.kernel.cluster_size
 
 
 def _cluster_arrive(walk: Walk, op: Operation) -> Steps:
     yield None
-    walk.run.met[walk.rank] = _come(walk, op, *_cluster_gate(walk))
+    walk.run.cluster_generations[walk.rank] = _come(walk, op, *_cluster_named_barrier(walk))
 
 
 def _cluster_wait(walk: Walk, op: Operation) -> Steps:
-    gate, _ = _cluster_gate(walk)
-    generation = walk.run.met.get(walk.rank)
+    named, _ = _cluster_named_barrier(walk)
+    generation = walk.run.cluster_generations.get(walk.rank)
     if generation is None:
         raise NotAnalysed(op, "cluster wait without an arrival")
-    yield from walk.run.machine.opened(walk.task, gate, generation, walk.place(op))
+    yield from walk.run.machine.opened(walk.task, named, generation, walk.position(op))
 
 
 def _cluster_barrier(walk: Walk, op: Operation) -> Steps:
@@ -158,7 +158,7 @@ def _fence(walk: Walk, op: Operation) -> None:
 
 
 def wait_groups(walk: Walk, op: Operation, kind: GroupKind, leave: int) -> Steps:
-    yield from walk.run.machine.wait_groups(walk.task, kind, leave, walk.place(op))
+    yield from walk.run.machine.wait_groups(walk.task, kind, leave, walk.position(op))
 
 
 RULES: Mapping[str, Rule] = {

@@ -38,30 +38,30 @@ def _memdesc(value: SSAValue) -> MemDescType:
 
 def _alloc(walk: Walk, op: Operation) -> None:
     assert isinstance(op, LocalAllocOp | TMEMAllocOp)
-    number, name = walk.run.kernel.names[op]
-    view = whole(_memdesc(op.results[0]), number, name, walk.place(op), walk.rank)
+    index, name = walk.run.kernel.names[op]
+    view = whole(_memdesc(op.results[0]), index, name, walk.position(op), walk.rank)
     walk.env[op.results[0]] = view
-    if number not in walk.run.memories:
-        walk.run.memories.add(number)
-        _announce(walk, view)
+    if index not in walk.run.memories:
+        walk.run.memories.add(index)
+        _register(walk, view)
     if op.src is not None:
-        touch(walk, op, view, writes=True)
+        record_access(walk, op, view, writes=True)
 
 
-def _announce(walk: Walk, view: View) -> None:
+def _register(walk: Walk, view: View) -> None:
     """Register a memory of all CTAs with the checker: a copy may precede its owner."""
-    word = "tensor memory" if view.storage.is_tensor_memory else "shared memory"
+    memory_name = "tensor memory" if view.storage.is_tensor_memory else "shared memory"
     count = walk.run.kernel.cluster_size
     for rank in range(count):
         key = at_rank(walk, view, rank).storage.key
-        name = f"{word} of CTA {rank}" if count > 1 else word
+        name = f"{memory_name} of CTA {rank}" if count > 1 else memory_name
         walk.run.machine.checker.memory(key, name, view.storage.size)
 
 
 def _index(walk: Walk, op: Operation) -> None:
     assert isinstance(op, MemDescIndexOp)
-    number = walk.decided(op, op.index, "the index of a buffer")
-    walk.env[op.result] = walk.view(op, op.src).index(number)
+    index = walk.decided(op, op.index, "the index of a buffer")
+    walk.env[op.result] = walk.view(op, op.src).index(index)
 
 
 def _subslice(walk: Walk, op: Operation) -> None:
@@ -132,16 +132,16 @@ def proxy_of(view: View, otherwise: Proxy) -> Proxy:
     return "tensor" if view.storage.is_tensor_memory else otherwise
 
 
-def touch(walk: Walk, op: Operation, view: View, *, writes: bool) -> None:
+def record_access(walk: Walk, op: Operation, view: View, *, writes: bool) -> None:
     proxy = proxy_of(view, "generic")
     machine = walk.run.machine
-    machine.access(walk.task, view.region(), proxy, walk.place(op), writes=writes)
+    machine.access(walk.task, view.region(), proxy, walk.position(op), writes=writes)
 
 
 def _load(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, LocalLoadOp | TMEMLoadOp)
     yield None
-    touch(walk, op, walk.view(op, op.src), writes=False)
+    record_access(walk, op, walk.view(op, op.src), writes=False)
     nothing(walk, op)
 
 
@@ -149,7 +149,7 @@ def _store(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, LocalStoreOp | TMEMStoreOp)
     yield None
     if isinstance(op, LocalStoreOp) or walk.holds(op, op.pred):
-        touch(walk, op, walk.view(op, op.dst), writes=True)
+        record_access(walk, op, walk.view(op, op.dst), writes=True)
     nothing(walk, op)
 
 

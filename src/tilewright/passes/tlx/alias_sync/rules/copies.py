@@ -32,7 +32,7 @@ from tilewright.dialects.ttng.tma import (
     TMAStoreWaitOp,
 )
 from tilewright.passes.tlx.alias_sync.rules.barriers import barrier_of, wait_groups
-from tilewright.passes.tlx.alias_sync.rules.buffers import at_rank, nothing, proxy_of, touch
+from tilewright.passes.tlx.alias_sync.rules.buffers import at_rank, nothing, proxy_of, record_access
 from tilewright.passes.tlx.alias_sync.views import View
 from tilewright.passes.tlx.alias_sync.walk import Rule, Walk
 
@@ -53,20 +53,20 @@ def _tma_load(walk: Walk, op: Operation) -> Steps:
     if not walk.holds(op, op.pred):
         return
     target, barrier = walk.view(op, op.result), walk.view(op, op.barrier)
-    views, gates = [target], [barrier]
+    views, barriers = [target], [barrier]
     if isinstance(op, AsyncTMACopyGlobalToLocalOp) and op.multicast_targets is not None:
         ranks = _ranks(walk, op, op.multicast_targets)
         views = [at_rank(walk, target, rank) for rank in ranks]
-        gates = [at_rank(walk, barrier, rank) for rank in ranks]
+        barriers = [at_rank(walk, barrier, rank) for rank in ranks]
     walk.run.machine.issue(
         walk.task,
         f"the TMA load into {target.name}",
         f"tma of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         [AliasRange(view.region(), proxy_of(view, "async"), writes=True) for view in views],
         delivers=[
-            (barrier_of(walk, op, gate), view.size_bytes)
-            for view, gate in zip(views, gates, strict=True)
+            (barrier_of(walk, op, target_barrier), view.size_bytes)
+            for view, target_barrier in zip(views, barriers, strict=True)
         ],
     )
 
@@ -78,7 +78,7 @@ def _bulk_load(walk: Walk, op: Operation, target: View, size: int, barrier: SSAV
         walk.task,
         f"the bulk copy into {target.name}",
         f"tma of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         [AliasRange(target.region(), "async", writes=True)],
         delivers=[(barrier_of(walk, op, walk.view(op, barrier)), size)],
     )
@@ -107,7 +107,7 @@ def _copy(walk: Walk, op: Operation) -> Steps:
         task,
         f"the copy into {target.name}",
         f"cp.async of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         [AliasRange(target.region(), "generic", writes=True)],
     )
     task.open.append(issued)
@@ -135,8 +135,8 @@ def _wait_stores(walk: Walk, op: Operation) -> Steps:
 def _tma_store(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, AsyncTMACopyLocalToGlobalOp | AsyncTMAReduceOp | AsyncTMAScatterOp)
     yield None
-    word = "reduction" if isinstance(op, AsyncTMAReduceOp) else "store"
-    _read_out(walk, op, op.src, f"the TMA {word} of")
+    mnemonic = "reduction" if isinstance(op, AsyncTMAReduceOp) else "store"
+    _read_out(walk, op, op.src, f"the TMA {mnemonic} of")
     nothing(walk, op)
 
 
@@ -147,13 +147,13 @@ def _bulk_store(walk: Walk, op: Operation) -> Steps:
         _read_out(walk, op, op.src, "the bulk store of")
 
 
-def _read_out(walk: Walk, op: Operation, source: SSAValue, words: str) -> None:
+def _read_out(walk: Walk, op: Operation, source: SSAValue, operation: str) -> None:
     view, machine = walk.view(op, source), walk.run.machine
     issued = machine.issue(
         walk.task,
-        f"{words} {view.name}",
+        f"{operation} {view.name}",
         f"tma stores of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         [AliasRange(view.region(), "async")],
     )
     machine.groups(walk.task, "stores").append([issued])
@@ -163,7 +163,7 @@ def _remote_store(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, RemoteShmemStoreOp)
     yield None
     rank = walk.decided(op, op.cta_rank, "the rank of a CTA")
-    touch(walk, op, at_rank(walk, walk.view(op, op.dst), rank), writes=True)
+    record_access(walk, op, at_rank(walk, walk.view(op, op.dst), rank), writes=True)
 
 
 def _remote_async(walk: Walk, op: Operation) -> Steps:
@@ -175,16 +175,16 @@ def _remote_async(walk: Walk, op: Operation) -> Steps:
     if barrier.storage.cta == walk.rank:
         barrier = at_rank(walk, barrier, rank)
     parts = [AliasRange(there.region(), "async", writes=True)]
-    words = f"the store into {there.name}"
+    operation = f"the store into {there.name}"
     if isinstance(op, AsyncRemoteShmemCopyOp):
         source = walk.view(op, op.src)
         parts.insert(0, AliasRange(source.region(), "async"))
-        words = f"the copy of {source.name}"
+        operation = f"the copy of {source.name}"
     walk.run.machine.issue(
         walk.task,
-        f"{words} to CTA {rank}",
+        f"{operation} to CTA {rank}",
         f"remote stores of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         parts,
         delivers=[(barrier_of(walk, op, barrier), there.size_bytes)],
     )
@@ -206,7 +206,7 @@ def _try_cancel(walk: Walk, op: Operation) -> Steps:
         walk.task,
         f"the request for work into {response.name}",
         f"launch control of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         [AliasRange(view.region(), "async", writes=True) for view in views],
         delivers=[
             (barrier_of(walk, op, at_rank(walk, barrier, rank)), _RESPONSE_BYTES) for rank in ranks
@@ -219,10 +219,10 @@ def _query_cancel(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, CLCQueryCancelOp)
     yield None
     view = walk.view(op, op.clc_res_alloc)
-    touch(walk, op, view, writes=False)
+    record_access(walk, op, view, writes=False)
     looked = walk.looked = walk.looked + 1
     has_work = looked < walk.run.trips
-    walk.run.asked_for_trips = True
+    walk.run.depends_on_trips = True
     for axis, result in enumerate(op.results):
         walk.env[result] = -1 if not has_work else looked if axis == 0 else 0
 

@@ -32,7 +32,7 @@ def _wgmma(walk: Walk, op: Operation) -> Steps:
         walk.task,
         f"the wgmma with {' @ '.join(view.name for view in views)}",
         f"wgmma of {walk.task.name} of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         [AliasRange(view.region(), "async") for view in views],
         in_order=True,
     )
@@ -78,35 +78,35 @@ def _mma(walk: Walk, op: Operation) -> Steps:
         parts,
         [
             view
-            for each in _gates(walk, op)
+            for each in _barriers(walk, op)
             for view in ([at_rank(walk, each, rank) for rank in ranks] if is_pair else [each])
         ],
     )
     if op.is_async is None:
-        yield from walk.run.machine.wait_for(walk.task, issued, walk.place(op))
+        yield from walk.run.machine.wait_for(walk.task, issued, walk.position(op))
 
 
-def _gates(walk: Walk, op: TCGen5MMAOp | TCGen5MMAScaledOp) -> list[View]:
-    wanted: Sequence[SSAValue | None] = list(op.barrier_preds) or [None] * len(op.barriers)
+def _barriers(walk: Walk, op: TCGen5MMAOp | TCGen5MMAScaledOp) -> list[View]:
+    predicates: Sequence[SSAValue | None] = list(op.barrier_preds) or [None] * len(op.barriers)
     return [
         walk.view(op, barrier)
-        for barrier, pred in zip(op.barriers, wanted, strict=True)
+        for barrier, pred in zip(op.barriers, predicates, strict=True)
         if walk.holds(op, pred)
     ]
 
 
 def _tensor_core(
-    walk: Walk, op: Operation, what: str, parts: Sequence[AliasRange], gates: Sequence[View]
+    walk: Walk, op: Operation, what: str, parts: Sequence[AliasRange], barriers: Sequence[View]
 ) -> Issued:
     """MMAs, copies and commits of a CTA complete in order."""
     return walk.run.machine.issue(
         walk.task,
         what,
         f"tcgen05 of CTA {walk.rank}",
-        walk.place(op),
+        walk.position(op),
         parts,
         in_order=True,
-        arrives=[(barrier_of(walk, op, gate), 1) for gate in gates],
+        arrives=[(barrier_of(walk, op, each), 1) for each in barriers],
     )
 
 
@@ -117,8 +117,10 @@ def _commit(walk: Walk, op: Operation) -> Steps:
     if not walk.holds(op, op.pred) or (is_pair and walk.rank % 2):
         return
     barrier = walk.view(op, op.barrier)
-    gates = [at_rank(walk, barrier, rank) for rank in _pair(walk, True)] if is_pair else [barrier]
-    _tensor_core(walk, op, f"the commit to {barrier.name}", (), gates)
+    barriers = (
+        [at_rank(walk, barrier, rank) for rank in _pair(walk, True)] if is_pair else [barrier]
+    )
+    _tensor_core(walk, op, f"the commit to {barrier.name}", (), barriers)
 
 
 def _tmem_copy(walk: Walk, op: Operation) -> Steps:
@@ -129,8 +131,8 @@ def _tmem_copy(walk: Walk, op: Operation) -> Steps:
         AliasRange(source.region(), "async"),
         AliasRange(target.region(), "tensor", writes=True),
     ]
-    gates = [] if op.barrier is None else [walk.view(op, op.barrier)]
-    _tensor_core(walk, op, f"the copy {source.name} -> {target.name}", parts, gates)
+    barriers = [] if op.barrier is None else [walk.view(op, op.barrier)]
+    _tensor_core(walk, op, f"the copy {source.name} -> {target.name}", parts, barriers)
 
 
 RULES: Mapping[str, Rule] = {
