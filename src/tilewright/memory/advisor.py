@@ -84,14 +84,14 @@ class Unsharing:
 class _Candidate:
     """An unsharing on trial, with what it is ranked by and the plans that prove it."""
 
-    advice: Unsharing
+    suggestion: Unsharing
     parts: int
     position: int
     plans: tuple[StoragePlan, ...]
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        return -self.advice.amount, self.parts, self.position
+        return -self.suggestion.amount, self.parts, self.position
 
 
 def unsharings(
@@ -101,26 +101,28 @@ def unsharings(
 
     Of several results of which one contains the others, only the largest is given.
     """
-    mine = [plan for plan in plans if plan.region.memory is memory]
+    own = [plan for plan in plans if plan.region.memory is memory]
     found = [
         candidate
-        for position, plan in enumerate(mine)
-        for candidate in _candidates(plan, position, mine, capacity)
+        for position, plan in enumerate(own)
+        for candidate in _candidates(plan, position, own, capacity)
     ]
-    kept: list[Unsharing] = []
+    left: list[Unsharing] = []
     for candidate in sorted(found, key=lambda candidate: candidate.rank):
-        if not _is_covered(candidate.advice, kept) and not any(map(check_plan, candidate.plans)):
-            kept.append(candidate.advice)
-    return tuple(kept)
+        if not _is_covered(candidate.suggestion, left) and not any(
+            map(check_plan, candidate.plans)
+        ):
+            left.append(candidate.suggestion)
+    return tuple(left)
 
 
-def _is_covered(advice: Unsharing, kept: Sequence[Unsharing]) -> bool:
+def _is_covered(suggestion: Unsharing, left: Sequence[Unsharing]) -> bool:
     """Whether the same was suggested already: as part of more, or from the other side."""
-    moved, peers = {*advice.moved}, {*advice.peers}
+    moved, peers = {*suggestion.moved}, {*suggestion.peers}
     return any(
         moved <= {*other.moved} or (moved == {*other.peers} and peers == {*other.moved})
-        for other in kept
-        if other.region == advice.region
+        for other in left
+        if other.region == suggestion.region
     )
 
 
@@ -137,7 +139,7 @@ def _candidates(
         if best is None or occupied([*plans[:position], *best, *plans[position + 1 :]]) > capacity:
             continue
         moved = [leaf.buffer for path in paths for leaf in leaves(node_at(tree, path))]
-        advice = Unsharing(
+        suggestion = Unsharing(
             plan.region.name,
             plan.region.memory,
             tuple(buffer.name for buffer in moved),
@@ -147,7 +149,7 @@ def _candidates(
             free=free,
             after=tuple(other.region for other in best),
         )
-        yield _Candidate(advice, len(paths), position, best)
+        yield _Candidate(suggestion, len(paths), position, best)
 
 
 def _total(plans: Sequence[StoragePlan]) -> int:
@@ -188,11 +190,11 @@ def _is_apart(paths: Sequence[Path]) -> bool:
 def _peers(tree: Tree, group_path: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     """The buffers of the group's children that no part was taken from."""
     depth = len(group_path)
-    touched = {path[depth] for path in paths}
+    affected = {path[depth] for path in paths}
     return tuple(
         leaf.buffer.name
         for leaf in leaves(tree)
-        if leaf.path[:depth] == group_path and leaf.path[depth] not in touched
+        if leaf.path[:depth] == group_path and leaf.path[depth] not in affected
     )
 
 
@@ -245,8 +247,8 @@ def _without(tree: Tree, paths: Sequence[Path]) -> Tree | None:
     if isinstance(tree, Leaf):
         return tree
     children = tuple(
-        kept
+        left
         for index, child in enumerate(tree.children)
-        if (kept := _without(child, [path[1:] for path in paths if path[0] == index])) is not None
+        if (left := _without(child, [path[1:] for path in paths if path[0] == index])) is not None
     )
     return replace(tree, children=children) if children else None

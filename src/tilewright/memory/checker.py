@@ -144,9 +144,9 @@ def _malformed(case: Case) -> Iterator[Violation]:
             if span.length < 1:
                 text = f"'{claim.name}'[{span.index}] has length {span.length}"
                 yield _bad(claim.name, text)
-    for number in (number for claim in case.claims for number in _divisors(claim)):
-        if number < 1:
-            yield _bad(case.backing.name, f"alignment, stride or count {number} is not positive")
+    for divisor in (divisor for claim in case.claims for divisor in _divisors(claim)):
+        if divisor < 1:
+            yield _bad(case.backing.name, f"alignment, stride or count {divisor} is not positive")
     yield from _malformed_pairs(case, set(names))
 
 
@@ -188,11 +188,11 @@ def _single(case: Case) -> Iterator[Violation]:
     """What can be seen from one interval alone."""
     for claim in case.claims:
         for span in claim.spans:
-            yield from _place(claim, span, case.backing)
+            yield from _bounds_of(claim, span, case.backing)
             yield from _alignment(claim, span, case.backing)
 
 
-def _place(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation]:
+def _bounds_of(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation]:
     bounds = [(PlacementViolation.OUTSIDE_BACKING, 0, backing.extent, f"'{backing.name}'")]
     if claim.window is not None:
         logical = span.index // claim.window.per_index
@@ -201,7 +201,7 @@ def _place(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation]:
         bounds.append((PlacementViolation.OUTSIDE_WINDOW, low, high, f"logical index {logical}"))
     for fault, low, high, owner in bounds:
         if span.start < low or span.end > high:
-            text = f"{_words(claim, span, backing)} is not inside {owner}, {low}..{high}"
+            text = f"{_span_text(claim, span, backing)} is not inside {owner}, {low}..{high}"
             yield Violation(fault, text, claim.name, span.index, low=span.start, high=span.end)
 
 
@@ -210,7 +210,7 @@ def _alignment(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation
     known = backing.alignment % claim.alignment == 0
     if known and (backing.residue + span.start - claim.residue) % claim.alignment == 0:
         return
-    text = f"{_words(claim, span, backing)} has to start at a multiple of {claim.alignment}"
+    text = f"{_span_text(claim, span, backing)} has to start at a multiple of {claim.alignment}"
     if claim.residue:
         text += f" plus {claim.residue}"
     if not known:
@@ -222,28 +222,28 @@ def _alignment(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation
     )
 
 
-def _words(claim: Claim, span: Span, backing: Backing) -> str:
+def _span_text(claim: Claim, span: Span, backing: Backing) -> str:
     return f"'{claim.name}'[{span.index}] ({backing.unit_word} {span.start}..{span.end})"
 
 
 def _overlaps(case: Case) -> Iterator[Violation]:
     """Sweep over all intervals by start; each is compared with those that still reach it."""
-    promises = _promises(case.pairs)
+    guarantees = _guarantees(case.pairs)
     everything = [(span, claim) for claim in case.claims for span in claim.spans]
     everything.sort(key=lambda entry: (entry[0].start, entry[0].end))
     reaching: list[tuple[Span, Claim]] = []
     for span, claim in everything:
         reaching = [(other, owner) for other, owner in reaching if other.end > span.start]
         for other, owner in reaching:
-            yield from _judge(case.backing, (owner, other), (claim, span), promises)
+            yield from _judge(case.backing, (owner, other), (claim, span), guarantees)
         reaching.append((span, claim))
-    yield from _unsaid(case, promises)
+    yield from _unstated(case, guarantees)
 
 
-_Promises = Mapping[tuple[str, str], Sequence[tuple[Promise, int, int]]]
+_Guarantees = Mapping[tuple[str, str], Sequence[tuple[Promise, int, int]]]
 
 
-def _promises(pairs: Sequence[Pair]) -> _Promises:
+def _guarantees(pairs: Sequence[Pair]) -> _Guarantees:
     """Both directions of every pair. A pair in several phases has several guarantees."""
     found: dict[tuple[str, str], list[tuple[Promise, int, int]]] = {}
     for pair in pairs:
@@ -255,35 +255,35 @@ def _promises(pairs: Sequence[Pair]) -> _Promises:
 
 
 def _judge(
-    backing: Backing, one: tuple[Claim, Span], two: tuple[Claim, Span], promises: _Promises
+    backing: Backing, one: tuple[Claim, Span], two: tuple[Claim, Span], guarantees: _Guarantees
 ) -> Iterator[Violation]:
-    (claim, span), (other, place) = one, two
+    (claim, span), (other, other_span) = one, two
     if claim.name == other.name:
         yield _overlap(PlacementViolation.SELF_OVERLAP, backing, one, two)
         return
-    for promise, per, other_per in promises.get((claim.name, other.name), ()):
+    for promise, per, other_per in guarantees.get((claim.name, other.name), ()):
         if promise is Promise.DISTINCT:
             yield _overlap(PlacementViolation.DISTINCT_OVERLAP, backing, one, two)
-        elif promise is Promise.SHARED and span.index // per != place.index // other_per:
+        elif promise is Promise.SHARED and span.index // per != other_span.index // other_per:
             yield _overlap(PlacementViolation.INDEX_OVERLAP, backing, one, two)
 
 
 def _overlap(
     fault: PlacementViolation, backing: Backing, one: tuple[Claim, Span], two: tuple[Claim, Span]
 ) -> Violation:
-    (claim, span), (other, place) = one, two
-    low, high = max(span.start, place.start), min(span.end, place.end)
+    (claim, span), (other, other_span) = one, two
+    low, high = max(span.start, other_span.start), min(span.end, other_span.end)
     text = (
-        f"{_words(claim, span, backing)} and {_words(other, place, backing)} "
+        f"{_span_text(claim, span, backing)} and {_span_text(other, other_span, backing)} "
         f"both have {backing.unit_word} {low}..{high}"
     )
-    return Violation(fault, text, claim.name, span.index, other.name, place.index, low, high)
+    return Violation(fault, text, claim.name, span.index, other.name, other_span.index, low, high)
 
 
-def _unsaid(case: Case, promises: _Promises) -> Iterator[Violation]:
+def _unstated(case: Case, guarantees: _Guarantees) -> Iterator[Violation]:
     names = [claim.name for claim in case.claims]
     for position, first in enumerate(names):
         for second in names[position + 1 :]:
-            if (first, second) not in promises:
+            if (first, second) not in guarantees:
                 text = f"no relation is stated for '{first}' and '{second}'"
                 yield Violation(PlacementViolation.MALFORMED, text, first, second=second)

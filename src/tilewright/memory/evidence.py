@@ -16,7 +16,7 @@ from tilewright.memory.region import LiveRanges, live_together
 from tilewright.memory.relations import relations
 from tilewright.memory.tree import ReuseKind
 
-_PROMISES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
+_GUARANTEES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
 
 
 def case_of(plan: StoragePlan, capacity: int | None = None, live: LiveRanges | None = None) -> Case:
@@ -54,14 +54,14 @@ def claim_of(placement: Placement, is_outside: bool = False) -> Claim:
 
 
 def _pairs(plan: StoragePlan, live: LiveRanges | None) -> Iterator[Pair]:
-    said: set[frozenset[str]] = set()
+    stated: set[frozenset[str]] = set()
     for tree in plan.trees:
         for relation in relations(tree.tree):
-            said.add(frozenset((relation.first, relation.second)))
+            stated.add(frozenset((relation.first, relation.second)))
             yield Pair(
                 relation.first,
                 relation.second,
-                _PROMISES[relation.kind],
+                _GUARANTEES[relation.kind],
                 relation.first_per,
                 relation.second_per,
             )
@@ -69,7 +69,7 @@ def _pairs(plan: StoragePlan, live: LiveRanges | None) -> Iterator[Pair]:
     names = [placement.buffer.name for placement in plan.placements]
     for position, first in enumerate(names):
         for second in names[position + 1 :]:
-            if frozenset((first, second)) in said:
+            if frozenset((first, second)) in stated:
                 continue
             # Outside the trees the user is responsible; phases are disjoint in time.
             is_free = bool({first, second} & outside) or not live_together(live, first, second)

@@ -78,11 +78,11 @@ def fitting_changes(
     `options.live` decides which regions may share; `options.mode` how they are planned.
     """
     options = replace(options or Options(), capacity=None)
-    mine = tuple(region for region in regions if region.memory is memory and region.buffers)
-    plans = plan_all(mine, options)
+    own = tuple(region for region in regions if region.memory is memory and region.buffers)
+    plans = plan_all(own, options)
     if plans is None or occupied(plans) <= capacity:
         return ()
-    now = Change((), mine, occupied(plans), memory)
+    now = Change((), own, occupied(plans), memory)
     singles = [*_next(now, options)]
     fits = [change for change in singles if change.total <= capacity] or [
         change for change in _pairs(now, singles, options) if change.total <= capacity
@@ -154,7 +154,7 @@ def _replaced(regions: Regions, position: int, *new: StorageRegion) -> Regions:
 def _aliases(regions: Regions, live: LiveRanges | None) -> Iterator[tuple[Step, Regions]]:
     for one, two in combinations(regions, 2):
         tree, other = _as_one_buffer(one), _as_one_buffer(two)
-        if tree is None or other is None or _meet(one, two, live):
+        if tree is None or other is None or _are_live_together(one, two, live):
             continue
         names = [listed([buffer.name for buffer in region.buffers]) for region in (one, two)]
         text = f"storage of {names[1]} shared with {names[0]}"
@@ -192,7 +192,7 @@ def _as_one_buffer(region: StorageRegion) -> Tree | None:
     return tree if count == 1 else shared(tree, group_size=count)
 
 
-def _meet(one: StorageRegion, two: StorageRegion, live: LiveRanges | None) -> bool:
+def _are_live_together(one: StorageRegion, two: StorageRegion, live: LiveRanges | None) -> bool:
     """Whether the regions are live at the same time, by their live ranges."""
     if not _are_known(one, two, live):
         return False

@@ -79,21 +79,21 @@ def _contradictions(
 ) -> Iterator[Finding]:
     """The first guarantee that each of the other roots finds violated."""
     for root in others:
-        said = tuple(_promises(root))
-        mine = {frozenset((pair.first, pair.second)) for pair in said}
-        for violation in check(replace(case, pairs=said)):
+        stated = tuple(_guarantees(root))
+        own = {frozenset((pair.first, pair.second)) for pair in stated}
+        for violation in check(replace(case, pairs=stated)):
             is_overlap = violation.second_index is not None and violation.second is not None
-            if is_overlap and frozenset((violation.first, violation.second)) in mine:
+            if is_overlap and frozenset((violation.first, violation.second)) in own:
                 reason = f"{root} does not hold, {violation.text}"
                 yield finding("E21", region.name, reason=reason)
                 break
 
 
-def _promises(root: Group) -> Iterator[Pair]:
+def _guarantees(root: Group) -> Iterator[Pair]:
     for relation in relations(root):
-        promise = Promise.DISTINCT if relation.kind is ReuseKind.DISTINCT else Promise.SHARED
+        guarantee = Promise.DISTINCT if relation.kind is ReuseKind.DISTINCT else Promise.SHARED
         first_per, second_per = relation.first_per, relation.second_per
-        yield Pair(relation.first, relation.second, promise, first_per, second_per)
+        yield Pair(relation.first, relation.second, guarantee, first_per, second_per)
 
 
 def legacy_region(owner: Buffer, *newcomers: Buffer) -> StorageRegion:

@@ -141,14 +141,14 @@ def memory_maps(
     return tuple(
         MemoryMap(
             memory,
-            tuple(region_map(plan) for plan in mine),
-            occupied(mine),
+            tuple(region_map(plan) for plan in own),
+            occupied(own),
             None if target is None else target.capacity(memory),
             "" if target is None else target.name,
             kernel,
         )
         for memory in Memory
-        if (mine := [plan for plan in plans if plan.region.memory is memory])
+        if (own := [plan for plan in plans if plan.region.memory is memory])
     )
 
 
@@ -156,15 +156,15 @@ def region_map(plan: StoragePlan) -> RegionMap:
     """The picture of one region."""
     extent = plan.backing.allocated
     rows = tuple(_row(plan, placement) for placement in plan.placements)
-    places = [cell.place for row in rows for cell in row.cells]
-    dead = tuple(_complement(places, extent))
+    intervals = [cell.place for row in rows for cell in row.cells]
+    dead = tuple(_complement(intervals, extent))
     lost = [place for tree in plan.trees for place in _lost(tree, extent)]
     return RegionMap(
         plan.region.name,
         plan.region.source,
         plan.region.memory,
         extent,
-        max(place.end for place in places),
+        max(place.end for place in intervals),
         tuple(tree.stride for tree in plan.trees),
         rows,
         dead,
@@ -213,15 +213,17 @@ def _starts(gap: Gap, logical: int) -> list[int]:
     """Where a gap is in each of `logical` buffers."""
     starts = [gap.offset]
     for level in gap.levels:
-        turns = range(level.radix or logical)
-        starts = [start + turn * level.block for start in starts for turn in turns]
+        repetitions = range(level.radix or logical)
+        starts = [
+            start + repetition * level.block for start in starts for repetition in repetitions
+        ]
     return starts
 
 
-def _union(places: Sequence[Interval]) -> list[Interval]:
+def _union(intervals: Sequence[Interval]) -> list[Interval]:
     """The same points as disjoint intervals in ascending order."""
     merged: list[Interval] = []
-    for place in sorted(places, key=lambda place: (place.start, place.end)):
+    for place in sorted(intervals, key=lambda place: (place.start, place.end)):
         if merged and place.start <= merged[-1].end:
             merged[-1] = Interval(merged[-1].start, max(merged[-1].end, place.end))
         elif place.length > 0:
@@ -229,10 +231,10 @@ def _union(places: Sequence[Interval]) -> list[Interval]:
     return merged
 
 
-def _complement(places: Sequence[Interval], extent: int) -> Iterator[Interval]:
+def _complement(intervals: Sequence[Interval], extent: int) -> Iterator[Interval]:
     """What of ``0 .. extent`` is in no interval."""
     end = 0
-    for place in _union(places):
+    for place in _union(intervals):
         if place.start > end:
             yield Interval(end, place.start)
         end = place.end

@@ -45,7 +45,7 @@ class PhaseError(Exception):
         self.finding = found
 
 
-def place_phases(phases: Sequence[Phase], rounding: Rounding) -> tuple[TreePlacement, ...]:
+def lay_out_phases(phases: Sequence[Phase], rounding: Rounding) -> tuple[TreePlacement, ...]:
     """Place all trees in order. Raises PhaseError where an anchor is in the way."""
     anchors: dict[str, Placement] = {}
     placed: list[TreePlacement] = []

@@ -118,11 +118,11 @@ class Placement:
         """Raise ValueError unless the levels nest and keep the buffers of this leaf apart."""
         if not self.levels or self.levels[-1].radix is not None:
             raise ValueError(f"{self}: the outermost level has to be unlimited")
-        room = self.buffer.unit
+        capacity = self.buffer.unit
         for level in self.levels:
-            if level.block < room:
-                raise ValueError(f"{self}: a block of {level.block} cannot hold {room}")
-            room = level.block * (level.radix or 1)
+            if level.block < capacity:
+                raise ValueError(f"{self}: a block of {level.block} cannot hold {capacity}")
+            capacity = level.block * (level.radix or 1)
 
     @property
     def merged(self) -> tuple[Level, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.memory.backing import Backing, backing_of, capacity_findings, size_findings
 from tilewright.memory.orders import changed_groups, working_order
-from tilewright.memory.phases import PhaseError, place_phases
+from tilewright.memory.phases import PhaseError, lay_out_phases
 from tilewright.memory.placement import Mode, Placement, alignment_findings, packed
 from tilewright.memory.region import LiveRanges, StorageRegion, live_together
 from tilewright.memory.rules import Finding, finding
@@ -172,7 +172,7 @@ def _best_rounding(region: StorageRegion, options: Options) -> StoragePlan:
         for residue in _residues(region, options)
     ]
     best = _with_rounding(region, first)
-    if others and not options.tight and best.backing.allocated == _least(region):
+    if others and not options.tight and best.backing.allocated == _min_size(region):
         return best
     for rounding in others:
         plan = _with_rounding(region, rounding)
@@ -181,7 +181,7 @@ def _best_rounding(region: StorageRegion, options: Options) -> StoragePlan:
     return best
 
 
-def _least(region: StorageRegion) -> int:
+def _min_size(region: StorageRegion) -> int:
     """The storage without any demand of a view, below which no residue can get."""
     return _with_rounding(region, Rounding()).backing.allocated
 
@@ -199,7 +199,7 @@ def _residues(region: StorageRegion, options: Options) -> range:
 
 
 def _with_rounding(region: StorageRegion, rounding: Rounding) -> StoragePlan:
-    trees = place_phases(region.phases, rounding)
+    trees = lay_out_phases(region.phases, rounding)
     # The first phase that contains a leaf decides; later ones only repeat it.
     placed = {p.buffer.name: p for tree in reversed(trees) for p in tree.placements}
     placements = tuple(placed.get(buffer.name) or packed(buffer) for buffer in region.buffers)
@@ -223,15 +223,15 @@ def _legality_findings(plan: StoragePlan) -> Iterator[Finding]:
         if placement.buffer.name in outside:
             continue
         found = placement.reindex_findings if plan.mode is Mode.REINDEX else ()
-        wanted = placement.buffer.alignment
-        yield from found or alignment_findings(placement, plan.backing.residue, wanted)
+        required = placement.buffer.alignment
+        yield from found or alignment_findings(placement, plan.backing.residue, required)
 
 
 def phases_of(plan: StoragePlan, name: str) -> frozenset[int]:
     """The numbers of the trees a buffer appears in."""
     return frozenset(
-        number
-        for number, tree in enumerate(plan.trees)
+        index
+        for index, tree in enumerate(plan.trees)
         if any(placement.buffer.name == name for placement in tree.placements)
     )
 
@@ -296,13 +296,13 @@ def _working_region(
 ) -> StorageRegion | None:
     """The region with the failing leaf's tree reordered so that planning succeeds."""
     trees = [phase.tree for phase in region.phases]
-    places = [
+    intervals = [
         (position, leaf.path)
         for position, tree in enumerate(trees)
         for leaf in leaves(tree)
         if leaf.buffer.name == error.subject
     ]
-    position, path = places[0]
+    position, path = intervals[0]
 
     def with_tree(new: Tree) -> StorageRegion:
         return region.with_trees(*trees[:position], new, *trees[position + 1 :])

@@ -102,9 +102,9 @@ def _related(
     if kind != "Inside":
         return
     end, other_end = start + _size(problem, first), other + _size(problem, second)
-    wanted = getattr(relation, "offset", None)
-    if start < other or end > other_end or (wanted is not None and start - other != wanted):
-        where = "" if wanted is None else f" at {wanted}"
+    expected = getattr(relation, "offset", None)
+    if start < other or end > other_end or (expected is not None and start - other != expected):
+        where = "" if expected is None else f" at {expected}"
         text = (
             f"'{first}' at {start}..{end} is not inside '{second}' at {other}..{other_end}{where}"
         )
@@ -128,7 +128,7 @@ def _overlaps(problem: Problem, offsets: Mapping[str, int]) -> Iterator[Violatio
             reaching = [low for low in reaching if offsets[low.id] + low.size > start]
             for low in reaching:
                 pair = frozenset((low.id, block.id))
-                if pair in apart or (pair not in excused and _meet(low, block)):
+                if pair in apart or (pair not in excused and _conflict(low, block)):
                     yield _overlap(low, block, offsets)
             reaching.append(block)
 
@@ -143,7 +143,7 @@ def _overlap(low: Block, block: Block, offsets: Mapping[str, int]) -> Violation:
     return Violation(PlanViolation.OVERLAP, text, (low.id, block.id))
 
 
-def _meet(one: Block, two: Block) -> bool:
+def _conflict(one: Block, two: Block) -> bool:
     """Whether two blocks are needed at one moment, or run at the same time."""
     here, there = one.region, two.region
     if here is not None and there is not None and here.name == there.name and here != there:

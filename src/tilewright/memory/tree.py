@@ -149,11 +149,11 @@ def replace_at(tree: Tree, path: Path, new: Tree) -> Tree:
 
 def describe(tree: Tree, path: Path) -> str:
     """The path to a node as text: ``shared > distinct > shared*2 > p``."""
-    words: list[str] = []
+    labels: list[str] = []
     for depth in range(len(path) + 1):
         node = node_at(tree, path[:depth])
-        words.append(node.label if isinstance(node, Group) else str(node))
-    return " > ".join(words)
+        labels.append(node.label if isinstance(node, Group) else str(node))
+    return " > ".join(labels)
 
 
 def pretty(tree: Tree, indent: str = "") -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.memory.planner import Apart, AsyncRegion, Block, Inside, MayOverlap, SameStart
-from tilewright.memory.planner.alignment_bounds import grounds
+from tilewright.memory.planner.alignment_bounds import lowest_offsets
 from tilewright.memory.planner.bound import Load, loads_of, lower_bound
 from tilewright.memory.planner.conflicts import Conflicts, conflicts_of, members
 from tilewright.memory.planner.decompose import next_free, parts_of
@@ -142,12 +142,12 @@ def test_a_compiler_spends_fewer_nodes_on_larger_problems():
 def test_a_barrier_that_costs_a_step_lies_on_top():
     tiles = [Block(f"t{n}", 8192, 1024) for n in range(8)]
     (part,) = parts_of(conflicts_of([*tiles, Block("bar", 24, 16)]))
-    assert grounds(part, 65568) == [0] * 8 + [65536]
-    assert grounds(part, 65536 + 1024) == [0] * 9
+    assert lowest_offsets(part, 65568) == [0] * 8 + [65536]
+    assert lowest_offsets(part, 65536 + 1024) == [0] * 9
 
 
 def test_a_barrier_that_fits_into_a_padding_may_be_anywhere():
     tiles = [Block(f"t{n}", 8192 - 512 * (n == 3), 1024) for n in range(8)]
     (part,) = parts_of(conflicts_of([*tiles, Block("bar", 24, 16), Block("big", 520, 16)]))
-    assert grounds(part, 65536 - 1)[8:] == [0, 65536 - 512]
-    assert grounds(part, 65536 + 1024)[8:] == [0, 0]
+    assert lowest_offsets(part, 65536 - 1)[8:] == [0, 65536 - 512]
+    assert lowest_offsets(part, 65536 + 1024)[8:] == [0, 0]

@@ -18,7 +18,7 @@ from tilewright.memory.planner.bound import rounded_up
 from tilewright.memory.planner.decompose import SubProblem, next_free
 
 
-def grounds(part: SubProblem, limit: int) -> list[int]:
+def lowest_offsets(part: SubProblem, limit: int) -> list[int]:
     """For each block the lowest offset it can have in a plan that is no higher than `limit`."""
     lowest = [*part.floors]
     for clique in part.cliques:

@@ -17,10 +17,10 @@ A set of levels is a row of 62-bit masks, one bit per level.
 from __future__ import annotations
 
 from tilewright.memory.planner.state import (
+    ABSENT,
     FIXED,
     LIMIT,
     MARK,
-    NOBODY,
     UNPLACED,
     WORD,
     WORK,
@@ -76,11 +76,11 @@ def blame_load(t: Tables, s: State, load: int, start: int) -> None:
             ask(s, block, s.at[LIMIT] + spare - total + 1)
 
 
-def blame_standstill(t: Tables, s: State, start: int, stop: int) -> None:
+def blame_deadlock(t: Tables, s: State, start: int, stop: int) -> None:
     """Every block waits for another one to be placed below: all postponements are to blame."""
     clear_blame(s)
-    for place_in_line in range(start, stop):
-        block = t.by_low[place_in_line]
+    for rank in range(start, stop):
+        block = t.by_low[rank]
         if s.level[block] == UNPLACED and s.postponed[block] >= 0:
             blame_level(s, s.postponed[block])
 
@@ -95,7 +95,7 @@ def explain(t: Tables, s: State) -> None:
         if need <= s.ground[block]:
             continue
         support = earliest_support(t, s, block, need)
-        if support != NOBODY:
+        if support != ABSENT:
             blame_level(s, s.level[support])
             ask(s, support, need - t.size[support])
             continue
@@ -110,7 +110,7 @@ def earliest_support(t: Tables, s: State, block: int, need: int) -> int:
     """The adjacent block placed first among those below it that end at `need` or higher."""
     size, level, offset, near = t.size, s.level, s.offset, t.near
     before = level[block] if level[block] >= 0 else len(s.frame_block)
-    best = NOBODY
+    best = ABSENT
     for entry in range(t.near_at[block], t.near_at[block + 1]):
         other = near[entry]
         when = level[other]
@@ -137,17 +137,17 @@ def back_to_culprit(s: State) -> int:
     words = len(s.blame)
     while True:
         level = latest_blamed(s)
-        if level == NOBODY:
-            return NOBODY
+        if level == ABSENT:
+            return ABSENT
         s.blame[level // WORD] &= ~(1 << (level % WORD))
         undo(s, level)
-        kept = level * words
+        first = level * words
         if not s.frame_is_postponed[level]:
             for word in range(words):
-                s.frame_blame[kept + word] = s.blame[word]
+                s.frame_blame[first + word] = s.blame[word]
             return level
         for word in range(words):
-            s.blame[word] |= s.frame_blame[kept + word]
+            s.blame[word] |= s.frame_blame[first + word]
 
 
 def latest_blamed(s: State) -> int:
@@ -155,7 +155,7 @@ def latest_blamed(s: State) -> int:
     while word >= 0 and s.blame[word] == 0:
         word -= 1
     if word < 0:
-        return NOBODY
+        return ABSENT
     bit = WORD - 1
     while not (s.blame[word] >> bit) & 1:
         bit -= 1
@@ -168,7 +168,7 @@ HELPERS = (
     blame_level,
     ask,
     blame_load,
-    blame_standstill,
+    blame_deadlock,
     explain,
     earliest_support,
     last_free,

@@ -34,14 +34,14 @@ class Load:
     spare: int = 0
 
     @property
-    def least(self) -> int:
+    def minimum(self) -> int:
         """The least height that holds all members."""
         return sum(self.weights) - self.spare
 
 
-def rounded_up(number: int, step: int) -> int:
-    """The least multiple of `step` that is not below `number`."""
-    return -(-number // step) * step
+def rounded_up(value: int, step: int) -> int:
+    """The least multiple of `step` that is not below `value`."""
+    return -(-value // step) * step
 
 
 def loads_of(blocks: Sequence[Block], cliques: Sequence[Sequence[int]]) -> tuple[Load, ...]:
@@ -90,7 +90,7 @@ def _reached(load: Load, floors: Sequence[int]) -> int:
     """The least top of a load whose members are stacked in the order of their floors."""
     starts = [floors[member] for member in load.members]
     if not any(starts):
-        return load.least
+        return load.minimum
     top = 0
     for start, weight in sorted(zip(starts, load.weights, strict=True)):
         top = max(top, start) + weight

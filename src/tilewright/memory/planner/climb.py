@@ -12,11 +12,11 @@ import random
 from collections.abc import Sequence
 
 from tilewright.memory.planner.decompose import SubProblem
-from tilewright.memory.planner.greedy import Quick, order_by, place_in_order
+from tilewright.memory.planner.greedy import Quick, assign_in_order, order_by
 
 _SEED = 1999
 _BLOCKS_A_NODE = 32
-_SHARE_OF_NEIGHBOURS = 0.5
+_SHARE_OF_ADJACENT = 0.5
 
 
 class Climb:
@@ -26,7 +26,7 @@ class Climb:
         self.best = start
         self._part = part
         self._rng = random.Random(_SEED)
-        rank = {number: place for place, number in enumerate(order_by(part, "size"))}
+        rank = {index: position for position, index in enumerate(order_by(part, "size"))}
         self._order = sorted(part.movable, key=lambda n: (start.offsets[n], rank[n]))
         self._offsets: Sequence[int] = start.offsets
         self._height = start.height
@@ -39,7 +39,7 @@ class Climb:
     def trial(self) -> None:
         """Try one other order."""
         order = self._changed()
-        offsets = place_in_order(self._part, order)
+        offsets = assign_in_order(self._part, order)
         height = self._part.height(offsets)
         if height > self._height:
             return
@@ -52,9 +52,9 @@ class Climb:
         part, order = self._part, [*self._order]
         top = [n for n in order if self._offsets[n] + part.blocks[n].size == self._height]
         late = self._rng.choice(top or order)
-        if self._rng.random() < _SHARE_OF_NEIGHBOURS:
+        if self._rng.random() < _SHARE_OF_ADJACENT:
             movable = [n for n in part.neighbours[late] if part.blocks[n].fixed is None]
             late = self._rng.choice(movable or [late])
-        place = order.index(late)
-        order.insert(self._rng.randrange(place + 1), order.pop(place))
+        position = order.index(late)
+        order.insert(self._rng.randrange(position + 1), order.pop(position))
         return order

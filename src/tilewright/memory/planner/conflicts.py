@@ -32,10 +32,10 @@ from tilewright.memory.planner.problem import (
 Mask = int
 """A set of block numbers, bit by bit."""
 
-_MOST_LOOKS = 30_000
+_MAX_LOOKS = 30_000
 """How many blocks to look at, repeats counted, for all cliques; there may be very many of them."""
 
-_MOST_CLIQUES_A_BLOCK = 6
+_MAX_CLIQUES_PER_BLOCK = 6
 """More would slow the search down by more than they help it."""
 
 
@@ -61,11 +61,11 @@ def members(mask: Mask) -> Iterator[int]:
         mask ^= low
 
 
-def mask_of(numbers: Iterable[int]) -> Mask:
+def mask_of(indices: Iterable[int]) -> Mask:
     """The set of some numbers."""
     mask = 0
-    for number in numbers:
-        mask |= 1 << number
+    for index in indices:
+        mask |= 1 << index
     return mask
 
 
@@ -88,8 +88,8 @@ def conflicts_of(blocks: Sequence[Block], relations: Sequence[Relation] = ()) ->
 def _sections(lives: Sequence[Live]) -> tuple[list[list[tuple[int, int]]], list[Mask]]:
     """Time cut at every start and end: the sections each block is live in, and the live blocks."""
     points = sorted({point for live in lives for span in live for point in span})
-    number = {point: position for position, point in enumerate(points)}
-    spans = [sorted((number[start], number[end]) for start, end in live) for live in lives]
+    index = {point: position for position, point in enumerate(points)}
+    spans = [sorted((index[start], index[end]) for start, end in live) for live in lives]
     sections = [0] * max(len(points) - 1, 0)
     for block, cuts in enumerate(spans):
         for start, end in cuts:
@@ -102,9 +102,9 @@ def _forced_pairs(
     blocks: Sequence[Block], relations: Sequence[Relation]
 ) -> Iterator[tuple[int, int]]:
     """Pairs that a relation keeps apart, or that run concurrently in other partitions."""
-    number = {block.id: position for position, block in enumerate(blocks)}
+    index = {block.id: position for position, block in enumerate(blocks)}
     apart = {frozenset(r.pair) for r in relations if isinstance(r, Apart)}
-    for pair in sorted(sorted(number[id] for id in pair) for pair in apart):
+    for pair in sorted(sorted(index[id] for id in pair) for pair in apart):
         if all(blocks[one].size for one in pair):
             yield pair[0], pair[1]
     covered = {frozenset(pair) for pair in _waived_pairs(blocks, relations)}
@@ -121,11 +121,11 @@ def _waived_pairs(
     blocks: Sequence[Block], relations: Sequence[Relation]
 ) -> Iterator[tuple[int, int]]:
     """Pairs that may overlap while both are live. `Apart` wins over all of them."""
-    number = {block.id: position for position, block in enumerate(blocks)}
+    index = {block.id: position for position, block in enumerate(blocks)}
     apart = {frozenset(r.pair) for r in relations if isinstance(r, Apart)}
     for pair in _covered(relations):
         if pair not in apart:
-            one, two = sorted(number[id] for id in pair)
+            one, two = sorted(index[id] for id in pair)
             yield one, two
 
 
@@ -220,7 +220,7 @@ def _every_clique(neighbours: Sequence[Mask], placed: Mask) -> list[Mask] | None
     while todo:
         clique, candidates, seen = todo.pop()
         looks += (candidates | seen).bit_count()
-        if looks > _MOST_LOOKS or len(found) > _MOST_CLIQUES_A_BLOCK * len(neighbours):
+        if looks > _MAX_LOOKS or len(found) > _MAX_CLIQUES_PER_BLOCK * len(neighbours):
             return None
         if not candidates and not seen:
             found.append(clique)

@@ -26,14 +26,14 @@ MAX = Effort()
 """Until the plan is proved optimal."""
 
 _COMPILE_TIME_WORK = 200_000
-_LEAST_NODES = 16
-_MOST_NODES = 2000
+_MIN_NODES = 16
+_MAX_NODES = 2000
 
 
 def compile_time(work_a_node: int) -> Effort:
     """What a compiler can afford: some 50 ms, counted in nodes by what a node costs."""
     nodes = _COMPILE_TIME_WORK // max(work_a_node, 1)
-    return Effort(nodes=max(_LEAST_NODES, min(nodes, _MOST_NODES)), backend="python")
+    return Effort(nodes=max(_MIN_NODES, min(nodes, _MAX_NODES)), backend="python")
 
 
 def core_seconds() -> float:

@@ -53,7 +53,7 @@ def portfolio(part: SubProblem) -> Iterator[Quick]:
     """Every order with first fit, then every order with best fit, lazily."""
     for fit, is_best in (("first", False), ("best", True)):
         for name in ORDERS:
-            offsets = place_in_order(part, order_by(part, name), is_best)
+            offsets = assign_in_order(part, order_by(part, name), is_best)
             yield Quick(tuple(offsets), part.height(offsets), f"{fit} fit by {name}")
 
 
@@ -69,7 +69,7 @@ def best_quick(part: SubProblem, is_late: Callable[[], bool] = lambda: False) ->
     return best
 
 
-def place_in_order(part: SubProblem, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
+def assign_in_order(part: SubProblem, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
     """Place the movable blocks sequentially; fixed ones stay where they are."""
     offsets = [-1 if block.fixed is None else block.fixed for block in part.blocks]
     for number in order:

@@ -23,16 +23,16 @@ from tilewright.memory.planner import blame
 from tilewright.memory.planner.blame import (
     ask,
     back_to_culprit,
+    blame_deadlock,
     blame_level,
     blame_load,
-    blame_standstill,
     clear_blame,
     explain,
 )
 from tilewright.memory.planner.state import (
+    ABSENT,
     LEVELS,
     LIMIT,
-    NOBODY,
     NODES,
     OPEN,
     STAMP,
@@ -76,14 +76,14 @@ def fits_at_first(t: Tables, s: State) -> bool:
 def step(t: Tables, s: State) -> int:
     """One decision and all that follows from it."""
     group = s.at[OPEN]
-    if group == NOBODY:
+    if group == ABSENT:
         return FOUND
     s.at[NODES] += 1
     if s.at[LEVELS] >= len(s.frame_block):
         return DEEP
     block = candidate(t, s, s.agenda_start[group], s.agenda_stop[group])
-    if block == NOBODY:
-        blame_standstill(t, s, s.agenda_start[group], s.agenda_stop[group])
+    if block == ABSENT:
+        blame_deadlock(t, s, s.agenda_start[group], s.agenda_stop[group])
         holds = False
     else:
         open_frame(s, block, group)
@@ -91,7 +91,7 @@ def step(t: Tables, s: State) -> int:
     while not holds:
         explain(t, s)
         level = back_to_culprit(s)
-        if level == NOBODY:
+        if level == ABSENT:
             return NONE
         holds = postpone(t, s, level)
     return GOING
@@ -101,17 +101,17 @@ def candidate(t: Tables, s: State, start: int, stop: int) -> int:
     """The block of a group with the lowest offset, and the first of those by rank."""
     by_low, twin, rank = t.by_low, t.twin, t.rank
     floor, level, postponed = s.floor, s.level, s.postponed
-    best = NOBODY
-    for place_in_line in range(start, stop):
-        block = by_low[place_in_line]
+    best = ABSENT
+    for entry in range(start, stop):
+        block = by_low[entry]
         if level[block] != UNPLACED or postponed[block] >= 0:
             continue
-        if best != NOBODY and floor[block] > floor[best]:
+        if best != ABSENT and floor[block] > floor[best]:
             continue
-        if best != NOBODY and floor[block] == floor[best] and rank[block] > rank[best]:
+        if best != ABSENT and floor[block] == floor[best] and rank[block] > rank[best]:
             continue
         # Two equal blocks are placed in the order of their numbers.
-        if twin[block] == NOBODY or level[twin[block]] != UNPLACED:
+        if twin[block] == ABSENT or level[twin[block]] != UNPLACED:
             best = block
     return best
 
@@ -206,13 +206,13 @@ def postpone(t: Tables, s: State, frame: int) -> bool:
     s.at[NODES] += 1
     s.frame_is_postponed[frame] = 1
     block = s.frame_block[frame]
-    lowest = NOBODY
+    lowest = ABSENT
     for entry in range(t.near_at[block], t.near_at[block + 1]):
         other = t.near[entry]
         top = s.reach[other] + t.size[other]
-        if s.level[other] == UNPLACED and (lowest == NOBODY or top < lowest):
+        if s.level[other] == UNPLACED and (lowest == ABSENT or top < lowest):
             lowest = top
-    if lowest == NOBODY:
+    if lowest == ABSENT:
         clear_blame(s)
         blame_level(s, frame)
         return False
@@ -233,7 +233,7 @@ def split(t: Tables, s: State, frame: int) -> bool:
     s.at[OPEN] = s.frame_next[frame]
     start = stop = s.frame_start[frame]
     count = reach = 0
-    alone = NOBODY
+    alone = ABSENT
     while stop < s.frame_stop[frame]:
         block = t.by_low[stop]
         if s.level[block] == UNPLACED:

@@ -64,7 +64,7 @@ class OrientedSearch:
         self._trail: list[Edge] = []
         self._choices: list[_Choice] = []
         self._add_relations(relations)
-        if not self._settle(range(len(self.blocks))):
+        if not self._propagate(range(len(self.blocks))):
             self.is_exhausted = True
 
     def run(self, nodes: int) -> None:
@@ -75,18 +75,18 @@ class OrientedSearch:
             self._step()
 
     def _add_relations(self, relations: Sequence[Relation]) -> None:
-        number = {block.id: position for position, block in enumerate(self.blocks)}
+        index = {block.id: position for position, block in enumerate(self.blocks)}
         for relation in relations:
             if isinstance(relation, SameStart):
-                a, b = number[relation.a], number[relation.b]
+                a, b = index[relation.a], index[relation.b]
                 self._edges[a].append((b, 0))
                 self._edges[b].append((a, 0))
             if isinstance(relation, Inside):
-                child, parent = number[relation.child], number[relation.parent]
-                room = self.blocks[parent].size - self.blocks[child].size
-                least, most = (0, room) if relation.offset is None else (relation.offset,) * 2
-                self._edges[parent].append((child, least))
-                self._edges[child].append((parent, -most))
+                child, parent = index[relation.child], index[relation.parent]
+                slack = self.blocks[parent].size - self.blocks[child].size
+                low, high = (0, slack) if relation.offset is None else (relation.offset,) * 2
+                self._edges[parent].append((child, low))
+                self._edges[child].append((parent, -high))
 
     def _step(self) -> None:
         pair = self._overlapping()
@@ -127,9 +127,9 @@ class OrientedSearch:
 
     def _decide(self, below: int, above: int) -> bool:
         self._edges[below].append((above, self.blocks[below].size))
-        return self._settle([below]) and self._can_be_good()
+        return self._propagate([below]) and self._can_be_good()
 
-    def _settle(self, changed: Sequence[int]) -> bool:
+    def _propagate(self, changed: Sequence[int]) -> bool:
         """Raise offsets until every demand is satisfied; False where that is not possible."""
         todo = [*changed]
         for block in changed:
@@ -138,20 +138,20 @@ class OrientedSearch:
         while todo:
             block = todo.pop()
             for other, distance in self._edges[block]:
-                wanted = self._offsets[block] + distance
-                if wanted <= self._offsets[other]:
+                required = self._offsets[block] + distance
+                if required <= self._offsets[other]:
                     continue
-                if not self._raise(other, wanted):
+                if not self._raise(other, required):
                     return False
                 todo.append(other)
         return True
 
-    def _raise(self, number: int, offset: int) -> bool:
-        block = self.blocks[number]
+    def _raise(self, index: int, offset: int) -> bool:
+        block = self.blocks[index]
         offset = -(-offset // block.align) * block.align
-        if offset != self._offsets[number]:
-            self._trail.append((number, self._offsets[number]))
-            self._offsets[number] = offset
+        if offset != self._offsets[index]:
+            self._trail.append((index, self._offsets[index]))
+            self._offsets[index] = offset
         is_moved = block.fixed is not None and offset != block.fixed
         return not is_moved and offset + block.size <= self._limit
 
@@ -185,8 +185,8 @@ class OrientedSearch:
     def _likely_order(self, one: int, two: int) -> Edge:
         """The lower one below; of two at one offset the larger."""
 
-        def key(number: int) -> Edge:
-            return self._offsets[number], -self.blocks[number].size
+        def key(index: int) -> Edge:
+            return self._offsets[index], -self.blocks[index].size
 
         return (one, two) if key(one) <= key(two) else (two, one)
 

@@ -218,6 +218,6 @@ def _relation_faults(relation: Relation, blocks: dict[str, Block]) -> Iterator[s
         yield f"{relation}: they are in different spaces"
     if not isinstance(relation, Inside):
         return
-    room = blocks[second].size - blocks[first].size - (relation.offset or 0)
-    if room < 0 or (relation.offset or 0) < 0:
+    slack = blocks[second].size - blocks[first].size - (relation.offset or 0)
+    if slack < 0 or (relation.offset or 0) < 0:
         yield f"{relation}: {blocks[first].size} units do not fit into {blocks[second].size}"

@@ -102,10 +102,10 @@ class PartSearch:
     def improve(self, meter: Meter, enough: int = 0, capacity: int | None = None) -> None:
         """Search until the best plan is no higher than `enough`, or proved, or the effort ends."""
         while not (self.is_proved or self.best.height <= enough or meter.is_empty):
-            wanted = self._wanted(enough, capacity)
-            if self._campaign(wanted).rounds:
-                self._round((wanted + self.best.height) // 2, meter, is_short=True)
-            self._round(self._wanted(enough, capacity), meter)
+            limit = self._next_limit(enough, capacity)
+            if self._campaign(limit).rounds:
+                self._round((limit + self.best.height) // 2, meter, is_short=True)
+            self._round(self._next_limit(enough, capacity), meter)
             self._climb_on(meter, enough)
 
     def _climb_on(self, meter: Meter, enough: int) -> None:
@@ -118,9 +118,9 @@ class PartSearch:
             meter.spent += climb.nodes_a_trial
             if climb.best.height < self.best.height:
                 self.best, self.best_at = climb.best, meter.spent
-        self._drop_answered()
+        self._drop_decided()
 
-    def _wanted(self, enough: int, capacity: int | None) -> int:
+    def _next_limit(self, enough: int, capacity: int | None) -> int:
         lowest = max(self.lower, enough)
         if capacity is not None and lowest < capacity < self.best.height:
             return capacity
@@ -141,13 +141,13 @@ class PartSearch:
         quota = first << campaign.rounds
         count = 1 if is_short else len(PREFERENCES) + campaign.rounds
         campaign.rounds += 1
-        for number in range(count):
-            if number == len(campaign.lines):
+        for index in range(count):
+            if index == len(campaign.lines):
                 campaign.lines.append(self._line(campaign))
-            self._follow(campaign.lines[number], quota, meter)
+            self._follow(campaign.lines[index], quota, meter)
             if meter.is_empty or not self.lower <= limit < self.best.height:
                 break
-        self._drop_answered()
+        self._drop_decided()
 
     def _follow(self, line: Line, quota: int, meter: Meter) -> None:
         """One line for some nodes, with looks at the effort in between."""
@@ -174,7 +174,7 @@ class PartSearch:
             self.best = Quick(offsets, height, f"exact search by {line.name}")
             self.best_at = meter.spent
 
-    def _drop_answered(self) -> None:
+    def _drop_decided(self) -> None:
         for limit in [*self._campaigns]:
             if not self.lower <= limit < self.best.height:
                 del self._campaigns[limit]
@@ -183,10 +183,10 @@ class PartSearch:
         """The next line of a campaign, before its first node."""
         tables = self._tables = self._tables or tables_of(self.part)
         measures = self._measures = self._measures or _measures(self.part)
-        number = len(campaign.lines)
-        name, key = PREFERENCES[number % len(PREFERENCES)]
+        index = len(campaign.lines)
+        name, key = PREFERENCES[index % len(PREFERENCES)]
         scores = [0.0] * len(self.part.blocks)
-        if number >= len(PREFERENCES):
+        if index >= len(PREFERENCES):
             name = f"what failed before, then {name}"
             scores = self._scores(campaign)
         order = sorted(
@@ -206,20 +206,20 @@ class PartSearch:
             total = max(sum(hits), 1)
             for load, count in enumerate(hits):
                 broken[load] = broken[load] * _OLDER_COUNTS + count / total
-        sums = [0.0] * len(self.part.blocks)
-        counts = [0] * len(sums)
+        totals = [0.0] * len(self.part.blocks)
+        counts = [0] * len(totals)
         for load, weight in zip(self.part.loads, broken, strict=True):
             for member in load.members:
-                sums[member] += weight
+                totals[member] += weight
                 counts[member] += 1
-        return [total / count for total, count in zip(sums, counts, strict=True)]
+        return [total / count for total, count in zip(totals, counts, strict=True)]
 
 
 def _measures(part: SubProblem) -> Measures:
     crowd = [0] * len(part.blocks)
     for load in part.loads:
         for member in load.members:
-            crowd[member] = max(crowd[member], load.least)
+            crowd[member] = max(crowd[member], load.minimum)
     lifetimes = [lifetime(block) for block in part.blocks]
     areas = [length * block.size for length, block in zip(lifetimes, part.blocks, strict=True)]
     return Measures(crowd, lifetimes, areas)

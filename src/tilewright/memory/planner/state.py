@@ -16,7 +16,7 @@ LIMIT, LEVELS, TRAIL, DONE, AGENDA, OPEN, STAMP, WORK, NODES, TOUCHED, MARK = ra
 
 UNPLACED = -1
 FIXED = -2
-NOBODY = -1
+ABSENT = -1
 WORD = 62
 """Bits of one integer of a set of levels."""
 

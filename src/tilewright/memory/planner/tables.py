@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from tilewright.memory.planner.alignment_bounds import grounds
+from tilewright.memory.planner.alignment_bounds import lowest_offsets
 from tilewright.memory.planner.bound import Load
 from tilewright.memory.planner.decompose import SubProblem
 from tilewright.memory.planner.state import (
@@ -41,9 +41,9 @@ def tables_of(part: SubProblem) -> Tables:
     near_at, near_flat = _flat(near)
     obstacle_at, obstacles = _flat(part.obstacles)
     loads: list[list[int]] = [[] for _ in part.blocks]
-    for number, load in enumerate(part.loads):
+    for index, load in enumerate(part.loads):
         for member in load.members:
-            loads[member].append(number)
+            loads[member].append(index)
     load_at, load_flat = _flat(loads)
     rounded_at, rounded = _rounded(part)
     return Tables(
@@ -74,7 +74,7 @@ def fresh_state(part: SubProblem, tables: Tables, limit: int, depth: int = 1) ->
     words = -(-levels // WORD)
     trail = len(tables.near) + levels
     agenda = 2 * levels + count
-    floor = grounds(part, limit)
+    floor = lowest_offsets(part, limit)
     at = [0] * (MARK + 1)
     at[LIMIT], at[OPEN], at[AGENDA] = limit, 0, 1
     state = State(
@@ -135,12 +135,12 @@ def _rounded(part: SubProblem) -> tuple[list[int], list[int]]:
     tables: list[list[int]] = []
     starts: list[int] = []
     for load in part.loads:
-        number = next((n for n, table in enumerate(tables) if _agrees(table, load)), len(tables))
-        if number == len(tables):
+        index = next((n for n, table in enumerate(tables) if _agrees(table, load)), len(tables))
+        if index == len(tables):
             tables.append([_UNSAID] * count)
         for member, weight in zip(load.members, load.weights, strict=True):
-            tables[number][member] = weight
-        starts.append(number * count)
+            tables[index][member] = weight
+        starts.append(index * count)
     return starts, [weight for table in tables for weight in table]
 
 
@@ -153,11 +153,11 @@ def _twins(part: SubProblem) -> list[int]:
     """For each block the last one before it that is exchangeable with it, -1 without one."""
     seen: dict[tuple[object, ...], int] = {}
     twins = [UNPLACED] * len(part.blocks)
-    for number, block in enumerate(part.blocks):
+    for index, block in enumerate(part.blocks):
         if block.fixed is not None:
             continue
-        around = tuple(sorted((number, *part.neighbours[number])))
-        kind = (block.size, block.align, around, part.obstacles[number])
-        twins[number] = seen.get(kind, UNPLACED)
-        seen[kind] = number
+        around = tuple(sorted((index, *part.neighbours[index])))
+        kind = (block.size, block.align, around, part.obstacles[index])
+        twins[index] = seen.get(kind, UNPLACED)
+        seen[kind] = index
     return twins

@@ -113,8 +113,8 @@ class CUDABuffer:
 def _require(field_name: str, value: object, kinds: type | tuple[type, ...]) -> None:
     if isinstance(value, kinds):
         return
-    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-    names = " or ".join(kind.__name__ for kind in wanted)
+    required = kinds if isinstance(kinds, tuple) else (kinds,)
+    names = " or ".join(kind.__name__ for kind in required)
     raise TypeError(f"'{field_name}' must be {names}, not {type(value).__name__}: {value!r}")
 
 
@@ -131,15 +131,15 @@ def _scalar_type(precision: npt.DTypeLike) -> type[np.generic]:
 
 
 def _check_alignment(buffer: CUDABuffer) -> None:
-    wanted = buffer.alignment
-    if wanted is None:
+    required = buffer.alignment
+    if required is None:
         return
-    _require("alignment", wanted, int)
-    if wanted < 1 or wanted & (wanted - 1):
-        raise ValueError(f"'alignment' must be a power of two: {wanted}")
+    _require("alignment", required, int)
+    if required < 1 or required & (required - 1):
+        raise ValueError(f"'alignment' must be a power of two: {required}")
     given = PERSISTENT_ALIGNMENT if buffer.persistent else buffer.itemsize
-    if not buffer.is_shared and wanted > given:
+    if not buffer.is_shared and required > given:
         raise ValueError(
-            f"Buffer '{buffer.name}' requires {wanted}-byte alignment; "
+            f"Buffer '{buffer.name}' requires {required}-byte alignment; "
             f"its per-thread memory has {given}."
         )

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from tilewright.memory import planner, planner_check
-from tilewright.memory.planner.problems.calls import may_meet
+from tilewright.memory.planner.problems.calls import may_overlap
 from tilewright.memory.registry.aliases import ancestors
 from tilewright.memory.registry.group import BufferGroup, roll_up_names
 from tilewright.memory.registry.planning import Live, PlanError
@@ -81,15 +81,15 @@ def check_tree(root: Component) -> None:
 
 def tree_problem(root: Component) -> tuple[planner.Problem, dict[str, int]]:
     """All buffers of the tree, which may overlap, and the offsets of the layouts."""
-    picture = _Picture()
+    blocks = _Blocks()
     for pool in _POOLS:
-        picture.draw(root, pool, 0)
+        blocks.draw(root, pool, 0)
     spaces = tuple(planner.Space(pool) for pool in _POOLS)
-    problem = planner.Problem(spaces, tuple(picture.blocks), tuple(picture.relations))
-    return problem, picture.offsets
+    problem = planner.Problem(spaces, tuple(blocks.blocks), tuple(blocks.relations))
+    return problem, blocks.offsets
 
 
-class _Picture:
+class _Blocks:
     """Blocks by path; a buffer is in one pool only."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ def _never_together(
     """Everything in one child beside everything in another that is not called meanwhile."""
     for one, other in combinations([name for name in regions if name in drawn], 2):
         calls = group.calls.get(regions[one]), group.calls.get(regions[other])
-        if not may_meet(*calls):
+        if not may_overlap(*calls):
             for a, b in product(drawn[one], drawn[other]):
                 yield planner.MayOverlap(a, b)
 

@@ -26,7 +26,7 @@ from tilewright.memory.registry.planning import (
 )
 from tilewright.memory.units import align_up
 
-_MOST_ALIASES = 12
+_MAX_ALIASES = 12
 """Of one target, for trying all choices; 4096 of them take milliseconds."""
 
 
@@ -95,19 +95,19 @@ def _in_order(hosting: _Hosting, target: Block, aliases: list[Block]) -> Sequenc
 
 def _best_filling(hosting: _Hosting, target: Block, aliases: list[Block]) -> Sequence[Block]:
     """The aliases whose bytes fill `target` best; bytes that would cost a pool count first."""
-    if len(aliases) > _MOST_ALIASES:
+    if len(aliases) > _MAX_ALIASES:
         return aliases
     best: tuple[tuple[int, int], list[Block]] = ((-1, -1), [])
     # True before False: of equally good choices, the one with the earliest aliases.
     for taken in product((True, False), repeat=len(aliases)):
         chosen = list(compress(aliases, taken))
         end = hosting.inset(target.name)
-        room = end + target.size
+        end_of_target = end + target.size
         for block in chosen:
             end = align_up(end, block.align) + block.size
         pooled = sum(block.size for block in chosen if block.pool != "local")
         score = (pooled, sum(block.size for block in chosen) - pooled)
-        if end <= room and score > best[0]:
+        if end <= end_of_target and score > best[0]:
             best = (score, chosen)
     return best[1]
 
@@ -123,10 +123,10 @@ def _plan(blocks: Sequence[Block], choose: _Choice) -> Spots:
     for block in blocks:
         if block.name not in hosting.host:
             any(hosting.enter(block, host) for host in block.hosts)
-    return _place(blocks, hosting)
+    return _assign(blocks, hosting)
 
 
-def _place(blocks: Sequence[Block], hosting: _Hosting) -> Spots:
+def _assign(blocks: Sequence[Block], hosting: _Hosting) -> Spots:
     lives = _lives_with_content(blocks, hosting)
     spots: dict[str, Spot] = {}
     for block in blocks:
@@ -141,7 +141,7 @@ def _place(blocks: Sequence[Block], hosting: _Hosting) -> Spots:
             for other in others
             if live_together(lives[other.name], lives[block.name])
         ]
-        offset = _lowest_place(block.size, hosting.align[block.name], taken)
+        offset = _lowest_offset(block.size, hosting.align[block.name], taken)
         spots[block.name] = Spot(block.pool, offset)
     for block in blocks:
         if (host := hosting.host.get(block.name)) is not None:
@@ -160,7 +160,7 @@ def _lives_with_content(blocks: Sequence[Block], hosting: _Hosting) -> dict[str,
     return lives
 
 
-def _lowest_place(size: int, align: int, taken: list[tuple[int, int]]) -> int:
+def _lowest_offset(size: int, align: int, taken: list[tuple[int, int]]) -> int:
     if size == 0:
         top = max((stop for _, stop in taken), default=0)
         return top - top % align

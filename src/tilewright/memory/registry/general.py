@@ -30,7 +30,7 @@ Hosts: TypeAlias = Mapping[str, str]
 
 _POOLS = ("shared", "persistent")
 
-_MOST_LOOSE = 16
+_MAX_LOOSE = 16
 """Aliases in one pool that may move inside their hosts; of more, all stay where first fit has them.
 
 Each one adds a relation to every other of its host, and the search is exponential in those."""
@@ -73,7 +73,7 @@ def problem_of(blocks: Sequence[Block], start: Spots) -> planner.Problem:
     relations: list[planner.Relation] = []
     for pool in _POOLS:
         inside = [b for b in pooled if start[b.name].pool == pool and start[b.name].host]
-        relations += _relations(inside, start, is_loose=len(inside) <= _MOST_LOOSE)
+        relations += _relations(inside, start, is_loose=len(inside) <= _MAX_LOOSE)
     return planner.Problem(
         tuple(planner.Space(pool) for pool in _POOLS),
         tuple(
@@ -105,10 +105,10 @@ def _relations(
 def _starts(blocks: Sequence[Block], best: Spots) -> Iterator[Spots]:
     """Nestings, each once, that of first fit first."""
     seen: list[Hosts] = []
-    answers = [best, *hostings(blocks)]
+    nestings = [best, *hostings(blocks)]
     if any(block.live is not None for block in blocks):
-        answers.append(FirstFit().plan([replace(b, target=None, hosts=()) for b in blocks]))
-    for spots in answers:
+        nestings.append(FirstFit().plan([replace(b, target=None, hosts=()) for b in blocks]))
+    for spots in nestings:
         hosts = {name: spot.host for name, spot in spots.items() if spot.host is not None}
         if hosts not in seen:
             seen.append(hosts)

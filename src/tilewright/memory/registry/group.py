@@ -225,10 +225,10 @@ class BufferGroup:
     def get_allocator(self, name: str, zero: bool = False) -> Callable[..., Any]:
         """A device function that returns this buffer from the two pools, by the current layout."""
         entry, at = self._entry(name), self.layouts()
-        places = at.shared.get(name), at.persistent.get(name), at.local.get(name)
+        slices = at.shared.get(name), at.persistent.get(name), at.local.get(name)
         if self.policy == "strict":
-            return byte_allocator(entry, *places, zero)
-        return entry.build_allocator(*places, zero)
+            return byte_allocator(entry, *slices, zero)
+        return entry.build_allocator(*slices, zero)
 
     @locked
     def get_allocator_ir(

@@ -147,15 +147,15 @@ class Canary:
         changed = {word for word, count in zip(words, counters, strict=False) if count}
         found: list[Damage] = []
         for gap in runs_of(words):
-            before = self._neighbour(pool, "stop", gap.start)
-            after = self._neighbour(pool, "start", gap.stop)
+            before = self._adjacent(pool, "stop", gap.start)
+            after = self._adjacent(pool, "start", gap.stop)
             for run in runs_of(word for word in range(gap.start, gap.stop) if word in changed):
                 found.append(_blame(pool, gap, run, before, after, self.bytewise))
         return found
 
-    def _neighbour(self, pool: Pool, edge: str, place: int) -> str | None:
+    def _adjacent(self, pool: Pool, edge: str, offset: int) -> str | None:
         for span in self.spans:
-            if span.pool == pool and getattr(span, edge) == place:
+            if span.pool == pool and getattr(span, edge) == offset:
                 return span.owner
         return None
 

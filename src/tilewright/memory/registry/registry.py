@@ -106,18 +106,18 @@ class BufferRegistry:
         group = self._group(parent)
         if group is None:
             return set()
-        wanted = {
+        requested = {
             key.removesuffix(_SUFFIX): value
             for key, value in updates.items()
             if key.endswith(_SUFFIX)
         }
-        for name, location in wanted.items():
+        for name, location in requested.items():
             if location not in LOCATIONS:
                 raise ValueError(
                     f"Invalid location '{location}' for buffer '{name}'. "
                     "Must be 'shared' or 'local'."
                 )
-        return {f"{name}{_SUFFIX}" for name in group.relocate(wanted)}
+        return {f"{name}{_SUFFIX}" for name in group.relocate(requested)}
 
     def clear_layout(self, parent: object) -> None:
         """Drop the layouts of `parent`."""

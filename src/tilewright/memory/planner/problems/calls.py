@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from tilewright.memory.planner import ALWAYS, Apart, Block, Live, Problem, Space
 
-_MOST_ACTIVATIONS = 4096
+_MAX_ACTIVATIONS = 4096
 """The number of paths through a call graph can be exponential in its size. Callees below the last
 one that is visited count as running all the time that it does."""
 
@@ -123,7 +123,7 @@ def together(main: Function) -> tuple[tuple[str, str], ...]:
         reach[name] = {name: None} | {each: None for callee in callees for each in reach[callee]}
         for one, other in combinations(function.calls, 2):
             first, second = one.function.name, other.function.name
-            if first == second or not may_meet(one.during, other.during):
+            if first == second or not may_overlap(one.during, other.during):
                 continue
             for pair in product(reach[first], reach[second]):
                 if pair[0] != pair[1]:
@@ -131,7 +131,7 @@ def together(main: Function) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def may_meet(one: Live | None, other: Live | None) -> bool:
+def may_overlap(one: Live | None, other: Live | None) -> bool:
     """Whether two sets of intervals have a moment in common; None is any moment."""
     if one is None or other is None:
         return one != () and other != ()
@@ -165,7 +165,7 @@ class _Running:
         waiting = [(self.main.name, 0)]
         for count, (name, start) in enumerate(waiting):
             self.found[name].append((start, start + self.lengths[name]))
-            if count >= _MOST_ACTIVATIONS:
+            if count >= _MAX_ACTIVATIONS:
                 for each in self.below[name]:
                     self.found[each].append((start, start + self.lengths[name]))
                 continue

@@ -75,10 +75,10 @@ class RegionArena:
         excused: list[planner.Relation] = []
         offsets: dict[str, int] = {}
         for one in self.regions:
-            mine = [*_buffers(one, self.live)]
-            blocks += [block for block, _ in mine]
-            offsets |= {b.id: self.base(one.region.name) + start for b, start in mine}
-            excused += [planner.MayOverlap(a.id, b.id) for (a, _), (b, _) in combinations(mine, 2)]
+            own = [*_buffers(one, self.live)]
+            blocks += [block for block, _ in own]
+            offsets |= {b.id: self.base(one.region.name) + start for b, start in own}
+            excused += [planner.MayOverlap(a.id, b.id) for (a, _), (b, _) in combinations(own, 2)]
         # A memory that is too small is reported by the plan, and not an internal error.
         spaces = _spaces(self.regions, None)
         problem = planner.Problem(spaces, tuple(blocks), tuple(excused))
@@ -107,12 +107,12 @@ class Sharing:
 
     def __str__(self) -> str:
         unit = self.memory.unit_word
-        numbers = f"{self.as_written} {unit} as written, {self.by_lives} by live ranges alone"
+        sizes = f"{self.as_written} {unit} as written, {self.by_lives} by live ranges alone"
         if self.was_needed:
-            return f"{numbers}: the specs save {self.by_lives - self.as_written}"
+            return f"{sizes}: the specs save {self.by_lives - self.as_written}"
         if self.as_written == self.by_lives:
-            return f"{numbers}: the specs save nothing"
-        return f"{numbers}: the specs cost {self.as_written - self.by_lives}"
+            return f"{sizes}: the specs save nothing"
+        return f"{sizes}: the specs cost {self.as_written - self.by_lives}"
 
 
 def plan_regions(
