@@ -56,7 +56,7 @@ from tilewright.passes.tlx.storage_alias.record import record_of, write_record
 RESIDUE = "tlx.residue"
 """Where the base of an allocation sits modulo its alignment, if not at 0."""
 
-_WRONG_RANK = "{kind} storage_alias_spec must have {wanted}D shape, got {rank}D"
+_WRONG_RANK = "{kind} storage_alias_spec must have {expected}D shape, got {rank}D"
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def shape_problems(planned: Iterable[Planned]) -> Iterator[SpecError]:
         shape, expected = integers(op.buffer_shape), 1 if op.storage_kind == "smem" else 2
         if len(shape) != expected:
             kind = op.storage_kind.upper()
-            yield SpecError(op, _WRONG_RANK.format(kind=kind, wanted=expected, rank=len(shape)), 3)
+            yield SpecError(
+                op, _WRONG_RANK.format(kind=kind, expected=expected, rank=len(shape)), 3
+            )
         elif each.plan is not None and shape != each.plan.backing.shape:
             needed = " x ".join(map(str, each.plan.backing.shape))
             found = " x ".join(map(str, shape))
