@@ -134,7 +134,7 @@ def test_all_tests_are_collected_without_optional_packages(tmp_path):
 # -- commands ------------------------------------------------------------------------------------
 
 INSTALL = "pip install 'tilewright[triton]' (Linux, Triton 3.6 or later)"
-NEEDS_TRITON = f"target 'triton' makes machine code with Triton, which is not installed: {INSTALL}"
+NEEDS_TRITON = f"target 'triton' needs Triton, which is not installed: {INSTALL}"
 IMPORTS = "import os\nimport {}\n"
 LAUNCHES = """\
 import numpy as np

@@ -118,10 +118,10 @@ def test_a_directory_that_is_not_to_be_trusted(own, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say 'show' or 'clear'; try --help"),
+        ([], "pass 'show' or 'clear'; try --help"),
         (["shwo"], "no action 'shwo'; did you mean 'show'?"),
         (["everything"], "no action 'everything'; there are show and clear"),
-        (["show", "clear"], "one action at a time, found show and clear"),
+        (["show", "clear"], "expected one action, found show and clear"),
         (["show", "--all"], "unknown command line argument '--all'; try --help"),
     ],
 )

@@ -125,7 +125,7 @@ def test_ir_text(capsys, tmp_path):
 def test_warnings_need_no_flag(capsys):
     assert run(VECTOR_ADD, "--target", "triton:sm_90", "--num-warps", 64) == 0
     said = capsys.readouterr().err
-    assert "2048 threads, and a block has 1024 at most" in said
+    assert "2048 threads per block, limit 1024" in said
     assert "remark" not in said
 
 
@@ -156,23 +156,23 @@ def test_standard_input(monkeypatch, capsys):
     ("arguments", "message"),
     [
         ([], "no FILE; try --help"),
-        ([VECTOR_ADD], "no target: say for which chip, for instance --target triton:sm_90"),
-        ([VECTOR_ADD, "--target", "cuda:90"], "'cuda:90' makes no machine code"),
-        ([VECTOR_ADD, "--target", "sm_90"], "'sm_90' is no target; take one like triton:sm_90 (tl, tlx)"),
+        ([VECTOR_ADD], "no target: pass --target, for example triton:sm_90"),
+        ([VECTOR_ADD, "--target", "cuda:90"], "'cuda:90' has no machine code"),
+        ([VECTOR_ADD, "--target", "sm_90"], "'sm_90' is not a target; pass one like triton:sm_90 (tl, tlx)"),
         ([VECTOR_ADD, "--target"], "'--target' needs a value"),
         ([VECTOR_ADD, RING], "two input files"),
-        ([VECTOR_ADD, "--stage", "cubin"], "it is no text; -o DIR writes it, sass shows it"),
-        ([VECTOR_ADD, "--stage", "hsaco"], "'hsaco' is none of ttir, ttgir, ttgir.final, llir, ptx"),
+        ([VECTOR_ADD, "--stage", "cubin"], "not text; -o DIR writes it, sass disassembles it"),
+        ([VECTOR_ADD, "--stage", "hsaco"], "'hsaco' is not one of ttir, ttgir, ttgir.final, llir, ptx"),
         ([VECTOR_ADD, "--remark"], "unknown command line argument '--remark'; did you mean '--remarks'?"),
-        ([VECTOR_ADD, "--num-warps", "0"], "--num-warps: '0' is no positive integer"),
-        ([VECTOR_ADD, "--target", "triton:90", "--cluster", "2x2"], "'2x2' is no X, X,Y or X,Y,Z"),
+        ([VECTOR_ADD, "--num-warps", "0"], "--num-warps: '0' is not a positive integer"),
+        ([VECTOR_ADD, "--target", "triton:90", "--cluster", "2x2"], "'2x2': expected X, X,Y or X,Y,Z"),
         ([f"{VECTOR_ADD}:adder", "--target", "triton:90"], "no kernel 'adder'"),
         (["absent.ttir", "--target", "triton:90"], "cannot read 'absent.ttir'"),
         (["absent.py", "--target", "triton:90"], "cannot read 'absent.py': no such file"),
         (["x.py", "--num-warps", "8"], "--num-warps is for IR text"),
         (
             [VECTOR_ADD, "--target", "triton:90", "--stage", "ttgir"],
-            "is a plain kernel, its TTGIR is Triton's: take ttgir.final",
+            "is a plain kernel, its TTGIR is Triton's: use ttgir.final",
         ),
     ],
 )  # fmt: skip

@@ -294,8 +294,8 @@ def test_one_kernel_stands_alone(script, capsys):
     [
         (["absent.py"], "cannot read 'absent.py': no such file"),
         (["absent.mlir"], "cannot read 'absent.mlir'"),
-        (["x.mlir", "--stage", "ttir"], "'ttir' is none of tile, thread, cuda, ptx, sass"),
-        (["x.mlir", "--num-warps", "4"], "--num-warps is for the target triton"),
+        (["x.mlir", "--stage", "ttir"], "'ttir' is not one of tile, thread, cuda, ptx, sass"),
+        (["x.mlir", "--num-warps", "4"], "--num-warps applies to the target triton only"),
     ],
 )
 def test_what_is_refused(arguments, message, capsys):

@@ -124,7 +124,7 @@ def test_numbers(type, text, expected):
         (
             "!tt.ptr<f32>",
             "f32[8]:zeroes",
-            "a: 'zeroes' is not a number or zeros, ones, random, arange, empty",
+            "a: 'zeroes' is not a value or one of zeros, ones, random, arange, empty",
         ),
     ],
 )
@@ -172,5 +172,5 @@ def test_arrays_from_files():
         loaded_value(pointer, np.zeros(2, np.float32))
     (number,) = formals("%a: i32")
     assert loaded_value(number, np.array(7, np.int64)) == np.int32(7)
-    with pytest.raises(ArgumentError, match="a is a number, the file has an array of"):
+    with pytest.raises(ArgumentError, match="a is a scalar, the file has an array of"):
         loaded_value(number, np.zeros(2, np.int32))

@@ -104,7 +104,7 @@ def test_swizzled_operands_have_no_bank_conflict_and_products_are_named(capsys):
     out = capsys.readouterr().out
     assert "64 x 64 x 32 by wgmma 64 x 64 x 16, 4 warps as 4 x 1" in out
     assert "swizzle of 128 bytes" in out
-    assert "as ldmatrix reads them: no bank conflict" in out
+    assert "as read by ldmatrix: no bank conflict" in out
     # Row r of the pattern has its 16-byte pieces at place xor r.
     rows = [line.split() for line in out.splitlines() if line.lstrip()[:2] in ("0 ", "1 ", "2 ")]
     assert [row[0] for row in rows[-3:]] == ["0", "1", "2"]
@@ -213,14 +213,14 @@ def test_ir_text_is_drawn_as_well(show):
         (["none.py"], "cannot read 'none.py': no such file"),
         (["none.mlir"], "cannot read 'none.mlir': No such file or directory"),
         (["script.py", "--bufer=a"], "unknown command line argument '--bufer=a'; did you mean '--buffer'?"),
-        (["script.py", "--line", "zero"], "--line: 'zero' is no positive integer"),
-        (["script.py", "--svg", "--html"], "--svg and --html: one picture has one format"),
-        (["script.py", "--target=numpy"], "--target: 'numpy' has no layouts; take one like cuda:sm_90a"),
+        (["script.py", "--line", "zero"], "--line: 'zero' is not a positive integer"),
+        (["script.py", "--svg", "--html"], "--svg and --html are mutually exclusive"),
+        (["script.py", "--target=numpy"], "--target: 'numpy' has no layouts; pass one like cuda:sm_90a"),
         (["script.py", "--buffer", "nope"], "no buffer 'nope'; the buffers are tile, staged"),
         (["script.py", "--line", "3"], "nothing with a layout in line 3; the buffers are tile, staged"),
         (["script.py:none"], "script.py called no kernel 'none'; it called double"),
         (["script.py", "nothing"], "script.py called no T kernel, so there is no layout to draw"),
-        (["script.py", "-o", "script.py"], "the picture would overwrite its input 'script.py'"),
+        (["script.py", "-o", "script.py"], "the output would overwrite its input 'script.py'"),
         (["script.py", "-o", "no/such/folder.txt"], "cannot write 'no/such/folder.txt': No such file or directory"),
     ],
 )  # fmt: skip

@@ -255,7 +255,7 @@ def test_the_input_is_not_overwritten(show):
     text = module(f"%a = ttg.local_alloc : () -> {TILE}")
     code, _, err = show(text, "-o", "./kernel.mlir")
     assert code == 1
-    assert err == "tilewright memory: the picture would overwrite its input 'kernel.mlir'\n"
+    assert err == "tilewright memory: the output would overwrite its input 'kernel.mlir'\n"
     assert Path("kernel.mlir").read_text() == text
 
 

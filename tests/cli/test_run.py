@@ -118,7 +118,7 @@ def test_stats_say_what_ran_and_what_ran_one_by_one(command, script):
     assert lines[0] == "tilewright run: 3 launches of 2 kernels, 13 programs"
     assert re.fullmatch(r"  scale +2 launches +8 programs +2 batches +0\.\d{3} s", lines[1])
     assert re.fullmatch(r"  chain +1 launch +5 programs +6 batches +0\.\d{3} s", lines[2])
-    assert re.fullmatch(r"    5 programs one by one: .+", lines[3])
+    assert re.fullmatch(r"    5 programs not batched: .+", lines[3])
 
 
 def test_batch_one_runs_programs_alone(command, script):
@@ -321,16 +321,16 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
         (["two.ttir", "other.ttir"], "two input files, 'two.ttir' and 'other.ttir'"),
         (["two.ttir", "--gird=1"], "unknown command line argument '--gird=1'; did you mean '--grid'?"),
         (["two.ttir", "--grid"], "'--grid' needs a value"),
-        (["two.ttir", "--grid=a"], "--grid: 'a' is no X, X,Y or X,Y,Z"),
+        (["two.ttir", "--grid=a"], "--grid: 'a': expected X, X,Y or X,Y,Z"),
         (["two.ttir", "--batch=0"], "--batch: '0' is no integer from 1 on"),
         (["two.ttir", "--arg=p"], "'--arg p': write NAME=SPEC, for instance x_ptr=f32[1024]"),
-        (["two.ttir", "--compat"], "--compat is for Python files: IR text imports nothing"),
-        (["--grid=1", "x.py"], "--grid is for IR text: a script makes its own arguments"),
+        (["two.ttir", "--compat"], "--compat applies to Python files only"),
+        (["--grid=1", "x.py"], "--grid applies to IR text only: a script has its own arguments"),
         (["two.ttir"], "there are several kernels, fill, copy; add --kernel NAME"),
         (["two.ttir", "--kernel=fil"], "no kernel 'fil'; did you mean 'fill'?"),
         (["two.ttir", "--kernel=fill", "--arg=x=1"], "@fill has no argument 'x'; it has p, v"),
         (["two.ttir", "--kernel=fill", "--args=no.npz"], "cannot read 'no.npz': No such file or directory"),
-        (["two.ttir", "--kernel=fill", "--args=two.ttir"], "'two.ttir' is no .npz file of arrays"),
+        (["two.ttir", "--kernel=fill", "--args=two.ttir"], "'two.ttir' is not an .npz file of arrays"),
         (["two.ttir", "--kernel=fill", "--arg=p=i32[99999999999999]", "--arg=v=1"],
          "p: an array of shape [99999999999999] takes 399999999999996 bytes, more than there is memory for"),
         (["two.ttir", "--kernel=fill", "--arg=p=i32[9223372036854775807,8]", "--arg=v=1"],

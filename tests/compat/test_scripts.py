@@ -40,8 +40,8 @@ def test_autotune_heuristics_and_compiled_kernels():
     run = compat(str(SCRIPTS / "tuned_matmul.py"))
     assert run.stdout == "all good\n", run.stderr
     assert run.stderr == (
-        "tilewright: registers and shared memory of a kernel are not known on the CPU; "
-        "32 registers and 1024 bytes stand in\n"
+        "tilewright: registers and shared memory of a kernel are unknown on the CPU: reporting "
+        "32 registers and 1024 bytes\n"
     )
     assert run.returncode == 0
 
@@ -74,7 +74,7 @@ def test_reports_need_no_pandas(tmp_path):
     assert (tmp_path / "out" / "products.csv").read_text().split() == [
         "M,N,Ours", "(units),Theirs", "(units)", "2,2,15.000000,2.000000", "3,5,26.000000,7.500000",
     ]  # fmt: skip
-    assert "times measured here are those of the CPU" in run.stderr
+    assert "times are measured on the CPU" in run.stderr
 
 
 def test_a_report_stops_when_its_time_is_up(tmp_path):

@@ -15,8 +15,8 @@ from tilewright.compat.modules import TRITON
 from tilewright.compat.tilelang_modules import TILELANG, TVM
 
 HERE = Path(__file__).parent
-CPU_TIMES = "tilewright: times measured here are those of the CPU, they do not tell how fast a GPU would be\n"
-NO_SOURCE = "tilewright: register_*_postproc has no effect: no source for a GPU is made here\n"
+CPU_TIMES = "tilewright: times are measured on the CPU and do not predict GPU times\n"
+NO_SOURCE = "tilewright: register_*_postproc has no effect: no GPU source is generated here\n"
 
 
 @pytest.fixture

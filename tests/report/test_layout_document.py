@@ -77,7 +77,7 @@ def test_plain_rows_of_128_bytes_put_a_column_into_one_bank():
     assert [row[0] for row in rows] == [f"{128 * row}/0" for row in range(8)]
     assert drawing.facts == (
         "8 x 64 of f16: 1024 bytes, row after row",
-        "8 pieces below each other, as ldmatrix reads them: 8-way bank conflict",
+        "8 consecutive rows, as read by ldmatrix: 8-way bank conflict",
     )
 
 
@@ -99,7 +99,7 @@ def test_elements_that_are_torn_apart_are_drawn_one_by_one():
     (drawing,) = drawn(f'%A = tile.alloc "A" {turned} : memref<4x4xf32, #s>').drawings
     assert labels(drawing)[0] == ["0/0", "16/4", "32/8", "48/12"]
     assert labels(drawing)[1][0] == "4/1"
-    assert "layout of the author" in drawing.facts[0]
+    assert "user-specified layout" in drawing.facts[0]
 
 
 def test_rings_show_one_version():

@@ -28,31 +28,31 @@ usage: {program} [flags] FILE
        {program} [flags] FILE.py [arguments of the script]
 
 Explains every load, store and atomic of a kernel: how its address depends on the program id,
-whether it coalesces, how wide it can be. FILE is IR text ('-' for standard input); a script is
+whether it coalesces, its vector width. FILE is IR text ('-' for standard input); a script is
 run, and every kernel it launches is analysed with its real grid, arguments and buffers.
 
   --format FORMAT        text (the default), json or html (one file); --json for short
   -o FILE                write there instead of standard output
   --verbose              text: also vector width, alignment, order, guard, assumptions
   --function NAME        this function, or only launches of this kernel
-  --check LIST           look for mistakes: {checks}; or all
-  --assume CONDITION     something that holds, for instance 'M % 128 == 0'
-  --noalias              pointer arguments point to memory of their own (the default; a
-                         script's arrays are looked at)
-  --may-alias A,B        these arguments may point into the same memory
-  --strict-overflow      call unknown what might leave its integer type
-  --timeout SECONDS      for all questions to the solver; without it only steps are limited
+  --check LIST           checks to run: {checks}; or all
+  --assume CONDITION     a condition that holds, for example 'M % 128 == 0'
+  --noalias              pointer arguments do not alias (the default; in scripts, the
+                         addresses of the arrays decide)
+  --may-alias A,B        these arguments may alias
+  --strict-overflow      treat values that may overflow as unknown
+  --timeout SECONDS      limit for all solver queries; without it only steps are limited
 
 for IR text
-  --grid X[,Y[,Z]]       programs along each axis; '?' for an unknown number
+  --grid X[,Y[,Z]]       programs along each axis; '?' for an unknown extent
   --arg NAME=VALUE       the value of an integer argument
-  --buffer NAME=BYTES    the size of what a pointer argument points to
+  --buffer NAME=BYTES    size of the buffer of a pointer argument
 
 for scripts
-  --compat               let the script import triton and get tilewright
-  --traceback            Python's traceback of an error instead of its text
+  --compat               redirect `import triton` to Tilewright
+  --traceback            print Python's traceback of an error
 
-Flags stand before a script; what follows it is the script's own.
+Flags precede the script; arguments after it are the script's.
 
 examples:
   {program} kernel.ttir --grid 8 --arg n=1000 --buffer x_ptr=4000 --check bounds,race

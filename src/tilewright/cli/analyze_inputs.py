@@ -117,7 +117,7 @@ def read_text(options: Options, engine: DiagnosticEngine) -> list[Input]:
     if not tile:
         return [Input(module, facts, function=function, source=source)]
     if facts.grid is not None:
-        raise UsageError("--grid: a kernel of the tile language has a grid of its own")
+        raise UsageError("--grid: a tile kernel has its own grid")
     return [
         Input(module, facts, kernel.name if len(tile) > 1 else "", source=source, tile=kernel)
         for kernel in tile

@@ -103,7 +103,7 @@ def _apply(options: Options, name: str, value: str | None) -> None:
         case "check":
             words = [word for word in re.split(r"[,\s]+", value) if word]
             if not words:
-                raise UsageError("--check: name a check, for instance 'bounds,race', or all")
+                raise UsageError("--check: pass a check, for example 'bounds,race', or all")
             options.checks.extend(words)
         case _:
             options.values[name] = value
@@ -145,7 +145,7 @@ def _size(text: str) -> int | None:
 def _alias(text: str) -> frozenset[str]:
     names = frozenset(name.strip().removeprefix("%") for name in text.split(",") if name.strip())
     if len(names) < 2:
-        raise UsageError(f"'--may-alias {text}': name two arguments, for instance x_ptr,y_ptr")
+        raise UsageError(f"'--may-alias {text}': pass two arguments, for example x_ptr,y_ptr")
     return names
 
 
@@ -162,24 +162,26 @@ def _check(options: Options) -> None:
     if not options.file:
         raise UsageError("no FILE; try --help")
     if options.values.get("format", "text") not in FORMATS:
-        raise UsageError(f"--format: '{options.values['format']}' is none of {', '.join(FORMATS)}")
+        raise UsageError(
+            f"--format: '{options.values['format']}' is not one of {', '.join(FORMATS)}"
+        )
     if "noalias" in options.switches and options.aliases:
-        raise UsageError("--noalias and --may-alias contradict each other")
+        raise UsageError("--noalias and --may-alias are mutually exclusive")
     timeout = options.values.get("timeout")
     if timeout is not None and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", timeout):
-        raise UsageError(f"--timeout: '{timeout}' is no number of seconds")
+        raise UsageError(f"--timeout: '{timeout}' is not a number of seconds")
     _grid(options.values.get("grid"))
     given = {"grid": "grid" in options.values, "arg": options.args, "buffer": options.buffers}
     for name in _FOR_TEXT:
         if options.is_script and given[name]:
-            raise UsageError(f"--{name} is for IR text: a script makes its own launches")
+            raise UsageError(f"--{name} applies to IR text only: a script has its own launches")
     if not options.is_script and "compat" in options.switches:
-        raise UsageError("--compat is for Python files: IR text imports nothing")
+        raise UsageError("--compat applies to Python files only")
 
 
 def _grid(text: str | None) -> tuple[int | None, ...] | None:
     if text is None:
         return None
     if not re.fullmatch(r"(-?\d{1,20}|\?)(,(-?\d{1,20}|\?)){0,2}", text):
-        raise UsageError(f"--grid: '{text}' is no X, X,Y or X,Y,Z ('?' for an unknown number)")
+        raise UsageError(f"--grid: '{text}': expected X, X,Y or X,Y,Z ('?' for an unknown extent)")
     return tuple(None if size == "?" else int(size) for size in text.split(","))

@@ -83,7 +83,7 @@ def run(arguments: Sequence[str], program: str) -> int:
 def _parse(arguments: Sequence[str]) -> tuple[str, bool]:
     words = [argument for argument in arguments if argument != "--json"]
     if not words:
-        raise UsageError("say 'show' or 'clear'; try --help")
+        raise UsageError("pass 'show' or 'clear'; try --help")
     for word in words:
         if word.startswith("-"):
             raise UsageError(f"unknown command line argument '{word}'; try --help")
@@ -92,7 +92,7 @@ def _parse(arguments: Sequence[str]) -> tuple[str, bool]:
             hint = f"did you mean '{close}'?" if close else "there are show and clear"
             raise UsageError(f"no action '{word}'; {hint}")
     if len(words) > 1:
-        raise UsageError(f"one action at a time, found {' and '.join(words)}")
+        raise UsageError(f"expected one action, found {' and '.join(words)}")
     return words[0], "--json" in arguments
 
 

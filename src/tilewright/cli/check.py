@@ -10,31 +10,30 @@ _USAGE = """\
 usage: {program} [flags] FILE.py [arguments of the script]
        {program} [flags] FILE.ttir          ('-' is standard input)
 
-Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: accesses out of
-bounds or misaligned, uses of values that were never written; in kernels of tl two programs that
-write the same element; in kernels of T races between blocks and inside T.Parallel, integers that
-are divided by zero, results with elements that no block writes, arguments that overlap, more shared
-memory than a block has (of the kernel's target, else of sm_90a), bytes that have not arrived,
-deadlocks. The text names the line, the program and the element; what could not be followed is
-listed as not analysed. Every launch is checked; the last
-line says how many there were.
+Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: out-of-bounds and
+misaligned accesses, uninitialised reads; in tl kernels two programs that write the same element; in
+T kernels data races between blocks and inside T.Parallel, integer division by zero, results with
+elements that no block writes, overlapping arguments, more shared memory than the target has (sm_90a
+if none is set), reads of bytes that are still in flight, deadlocks. A finding has the source line,
+the program and the element; what could not be followed is listed as not analysed. Every launch is
+checked; the last line is their count.
 
-In kernels with tlx tasks, barriers or asynchronous copies it compares orders, not times: two
-accesses to the same bytes that no chain of arrivals and waits orders are reported, even if they
-came in the right order, with both lines, the bytes, the missing order, the smallest fix and the
-schedule. Buffers, and what copies bring, that nobody reads in any run are reported too: whoever
-reads the wrong slot leaves the right one unread.
+In kernels with tlx tasks, barriers or asynchronous copies the check is happens-before, not timing:
+conflicting accesses that no chain of arrivals and waits orders are a data race, even if this run
+performed them in the right order; the finding has both lines, the bytes, the missing order, the
+smallest fix and the schedule. Buffers and copied data that no task reads in any run are reported
+too: a task that reads the wrong slot leaves the right one unread.
 
   --schedules N                                         as in 'tilewright run' (4)
-  --timeline OUT.html                                   draw tasks, engines, barriers and buffers
-                                                        of the first run, or of the one that failed
-  --allow-unread                                        what nobody reads is a warning only
+  --timeline OUT.html                                   draw tasks, TMA, tensor cores, barriers and
+                                                        buffers of the first or the failing run
+  --allow-unread                                        report unread data as a warning
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
-The first three may stand right behind FILE.py too; '--' ends them.
+The first three are also accepted directly after FILE.py; '--' ends them.
 
-An array given as f32[1024]:empty counts as never written: reading it before a store is a fault.
+An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 
 examples:
   {program} examples/tl/softmax.py
@@ -43,8 +42,8 @@ examples:
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000
 
-Exit code: 1 if there was a fault or a report, if the input is wrong or if no kernel was launched;
-else the script's.
+Exit code: 1 if something was reported, if the input is wrong or if no kernel was launched; else the
+script's.
 """
 
 

@@ -103,14 +103,14 @@ def positive(line: CommandLine, names: Sequence[str]) -> None:
     for name in names:
         text = line.values.get(name, "1")
         if not text.isdigit() or not int(text):
-            raise UsageError(f"--{name}: '{text}' is no positive integer")
+            raise UsageError(f"--{name}: '{text}' is not a positive integer")
 
 
 def three(name: str, text: str, *, least: int) -> tuple[int, int, int]:
     """``X``, ``X,Y`` or ``X,Y,Z``."""
     words = text.split(",")
     if len(words) > 3 or not all(word.isdigit() and int(word) >= least for word in words):
-        raise UsageError(f"--{name}: '{text}' is no X, X,Y or X,Y,Z")
+        raise UsageError(f"--{name}: '{text}': expected X, X,Y or X,Y,Z")
     x, y, z = (*map(int, words), 1, 1)[:3]
     return x, y, z
 

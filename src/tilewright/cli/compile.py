@@ -39,26 +39,26 @@ _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
 
-Makes machine code; no GPU is needed. Kernels of tl and tlx go through the installed Triton, kernels
-of T through CUDA C++ and NVRTC. A Python file is run like a script: its kernels are compiled for
-the arguments it launches them with, and not run; what it prints is not shown. IR text may be TTIR,
-TTGIR with or without storage aliasing, or tile kernels. Prints one line a kernel.
+Compiles kernels to machine code; no GPU is needed. tl and tlx kernels are compiled with the installed
+Triton, T kernels with CUDA C++ and NVRTC. A Python file is run like a script: its kernels are
+compiled for their launch arguments, and not run; its output is not shown. IR text may be TTIR,
+TTGIR with or without storage aliasing, or tile kernels. Prints one line per kernel.
 
   --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this
-                        machine, and TTGIR says so itself. T: cuda:sm_90a, cuda:sm_80, ...
-  --remarks             say what was decided: layout conversions in loops, registers, spills, why
-                        a faster way was not taken
-  --stage STAGE         print that stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
-                        of T kernels tile, thread, cuda, ptx or sass
-  -o DIR                write every stage, the cubin and its launch facts there
+                        machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80, ...
+  --remarks             print remarks: layout conversions in loops, registers, spills, missed
+                        optimisations and their reasons
+  --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
+                        for T kernels tile, thread, cuda, ptx or sass
+  -o DIR                write every stage, the cubin and its launch metadata there
 
-IR text (a script says so itself)
-  --num-warps N         warps of a program (4)
-  --num-stages N        of Triton's own pipelining, in plain kernels (3)
+IR text (in a script, the launches set these)
+  --num-warps N         warps per program (4)
+  --num-stages N        stages of Triton's pipeliner, in plain kernels (3)
   --num-ctas N          CTAs that share a program (1)
   --cluster X[,Y[,Z]]   CTAs in a cluster, each a program of its own
-  --maxnreg N           the most registers of a thread
-  --no-fp-fusion        keep multiplications and additions apart
+  --maxnreg N           register limit per thread
+  --no-fp-fusion        do not contract multiply and add to fma
 
 examples:
   {program} examples/tlx/hopper_gemm_ws.py --target triton:sm_90 --remarks
@@ -98,13 +98,17 @@ def _check(line: CommandLine) -> None:
     is_tile = _is_for_tiles(line.values.get("target"))
     stages = _TILE_STAGES if is_tile else _STAGES
     if stage is not None and stage not in stages:
-        extra = ": it is no text; -o DIR writes it, sass shows it" if stage == "cubin" else ""
-        raise UsageError(f"--stage: '{stage}' is none of {', '.join(stages)}{extra}")
+        extra = ": not text; -o DIR writes it, sass disassembles it" if stage == "cubin" else ""
+        raise UsageError(f"--stage: '{stage}' is not one of {', '.join(stages)}{extra}")
     for_text = [name for name in _TEXT_ONLY if name in line.values or name in line.switches]
     if line.is_script and for_text:
-        raise UsageError(f"--{for_text[0]} is for IR text: a script says so in its launches")
+        raise UsageError(
+            f"--{for_text[0]} applies to IR text only: in a script, the launches set it"
+        )
     if is_tile and for_text:
-        raise UsageError(f"--{for_text[0]} is for the target triton: a tile kernel says so itself")
+        raise UsageError(
+            f"--{for_text[0]} applies to the target triton only: a tile kernel sets it itself"
+        )
     positive(line, tuple(_NUMBERS))
 
 
@@ -197,13 +201,13 @@ def _keep_only(ops: Any, kernel: str) -> None:
 def _spec(line: CommandLine, stated: str | None = None) -> Spec:
     text = line.values.get("target") or stated
     if text is None:
-        raise UsageError(f"no target: say for which chip, for instance --target {_TARGETS}")
+        raise UsageError(f"no target: pass --target, for example {_TARGETS}")
     try:
         spec = spec_named(text)
     except ValueError:
-        raise UsageError(f"--target: '{text}' is no target; take one like {_TARGETS}") from None
+        raise UsageError(f"--target: '{text}' is not a target; pass one like {_TARGETS}") from None
     if spec.backend != "triton":
-        raise UsageError(f"--target: '{text}' makes no machine code; take one like {_TARGETS}")
+        raise UsageError(f"--target: '{text}' has no machine code; pass one like {_TARGETS}")
     return spec
 
 
@@ -260,7 +264,7 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     raise UsageError(
         f"{line.file} launched no kernel '{line.kernel}'; it launched {names}"
         if line.kernel and launched
-        else f"{line.file} launched no tl or tlx kernel, so nothing was compiled; kernels of T "
+        else f"{line.file} launched no tl or tlx kernel, so nothing was compiled; T kernels "
         "have targets like cuda:sm_90a"
     )
 
@@ -297,7 +301,7 @@ def _stage_text(artefact: Artefact, stage: str) -> str:
             raise UsageError(f"--stage sass: {error}") from None
     if stage not in artefact.asm:
         raise UsageError(
-            f"--stage: {artefact.name} is a plain kernel, its TTGIR is Triton's: take ttgir.final"
+            f"--stage: {artefact.name} is a plain kernel, its TTGIR is Triton's: use ttgir.final"
         )
     return artefact.text(stage)
 

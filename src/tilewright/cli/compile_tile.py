@@ -103,7 +103,9 @@ def _text(request: Request) -> Compiled:
     engine.raise_if_errors()
     assert source is not None
     if not any(isinstance(op, KernelOp) for op in walk(source.module)):
-        raise UsageError(f"{name} has no tile.kernel: {request.target} is the target of T kernels")
+        raise UsageError(
+            f"{name} has no tile.kernel: the target {request.target} compiles T kernels only"
+        )
     arch = request.target.partition(":")[2] or DEFAULT_ARCH
     return _compiled(Path(name).stem, source.module, Settings(arch), 0.0, engine)
 
@@ -123,7 +125,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
         if request.kernel in (None, kernel.name):
             module = kernel.prim_func.module.clone()
             gpu = kernel.gpu
-            assert gpu is not None, "the kernel was made for a GPU"
+            assert gpu is not None, "the kernel has a GPU target"
             found.setdefault(
                 (print_module(module), gpu.settings),
                 lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
@@ -163,8 +165,8 @@ def _advice() -> str:
     if not shown:
         return ""
     return (
-        f": it defines {', '.join(shown)}; a kernel is compiled for sizes, which are those of the "
-        "tensors it is called with, or given to compile(): add such a call"
+        f": it defines {', '.join(shown)}; a kernel is compiled for the sizes of "
+        "its tensor arguments or those passed to compile(): add such a call"
     )
 
 

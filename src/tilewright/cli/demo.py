@@ -157,7 +157,7 @@ def _show_memory() -> bool:
     if example is None:
         return True
     _say()
-    _say(f"4. who shares which bytes in {_EXAMPLE}:")
+    _say(f"4. the memory map of {_EXAMPLE}:")
     _say()
     return memory.run([str(example)], "tilewright memory") == 0
 

@@ -62,7 +62,7 @@ def show(example: Path, load: Callable[[str, str], ModuleType], say: Callable[[s
     same = np.array_equal(_launch(split, a, b, _SCHEDULES), result)
     say(f"   {_SCHEDULES} orders of events: {'the same bits' if same else 'OTHER BITS'}")
     say("")
-    say("   the consumer's loop in the CUDA made of it:")
+    say("   the consumer's loop in the generated CUDA:")
     source = _cuda(traced)
     for line in _main_loop(source):
         say("   " + line)

@@ -95,7 +95,7 @@ def _apply(line: _CommandLine, name: str, value: str | None) -> None:
     elif name == "arg":
         target, separator, spec = value.partition("=")
         if not separator or not target or not spec:
-            raise UsageError(f"'--arg {value}': write NAME=SPEC, for instance x_ptr=f32[1024]")
+            raise UsageError(f"'--arg {value}': expected NAME=SPEC, for example x_ptr=f32[1024]")
         line.arguments.append((target.removeprefix("%"), spec))
     else:
         line.values[name] = value
@@ -103,12 +103,12 @@ def _apply(line: _CommandLine, name: str, value: str | None) -> None:
 
 def _check_kind(line: _CommandLine) -> None:
     if not line.is_script and "compat" in line.switches:
-        raise UsageError("--compat is for Python files: IR text imports nothing")
+        raise UsageError("--compat applies to Python files only")
     for_text = [
         name for name in _FOR_TEXT if name in line.values or (name == "arg" and line.arguments)
     ]
     if line.is_script and for_text:
-        raise UsageError(f"--{for_text[0]} is for IR text: a script makes its own arguments")
+        raise UsageError(f"--{for_text[0]} applies to IR text only: a script has its own arguments")
 
 
 def _integer(line: _CommandLine, name: str, least: int) -> int | None:
@@ -116,7 +116,7 @@ def _integer(line: _CommandLine, name: str, least: int) -> int | None:
     if text is None:
         return None
     if not text.isdigit() or int(text) < least:
-        raise UsageError(f"--{name}: '{text}' is no integer from {least} on")
+        raise UsageError(f"--{name}: '{text}' is not an integer >= {least}")
     return int(text)
 
 
@@ -194,10 +194,10 @@ def _ordering(line: _CommandLine, checking: bool) -> OrderingLog | None:
     """What follows the order of events in kernels with tasks."""
     wants_timeline = "timeline" in line.values
     if not checking and "allow-unread" in line.switches:
-        raise UsageError("--allow-unread is for 'tilewright check', which follows every event")
+        raise UsageError("--allow-unread applies to 'tilewright check' only")
     if not checking:
         if wants_timeline:
-            raise UsageError("--timeline is for 'tilewright check', which follows every event")
+            raise UsageError("--timeline applies to 'tilewright check' only")
         return None
     # Loads the runtime of tasks, which a plain run may do without.
     from tilewright.targets.numpy.tasks.ordering import OrderingLog

@@ -82,9 +82,7 @@ def formals_of(function: FuncOp) -> tuple[Formal, ...]:
         pointee = argument.type.pointee if isinstance(argument.type, PtrType) else argument.type
         element = None if is_tensor(pointee) else scalar_type(pointee)
         if element is None or element.kind == "p":
-            raise ArgumentError(
-                f"argument {name} is a {argument.type}: no value of it can be given"
-            )
+            raise ArgumentError(f"argument {name} is a {argument.type}: its value cannot be passed")
         found.append(Formal(name, argument.type, element))
     return tuple(found)
 
@@ -119,7 +117,7 @@ def value_of(formal: Formal, spec: Spec, rng: np.random.Generator) -> Array | np
     element = _element(formal, spec)
     if formal.is_array:
         if spec.shape is None:
-            raise ArgumentError(f"{formal.name} is an array; write for instance {formal.example}")
+            raise ArgumentError(f"{formal.name} is an array; write for example {formal.example}")
         count = math.prod(spec.shape)
         try:
             if count > sys.maxsize // _WIDEST:
@@ -132,7 +130,7 @@ def value_of(formal: Formal, spec: Spec, rng: np.random.Generator) -> Array | np
                 "is memory for; give a smaller shape"
             ) from None
     if spec.shape is not None or spec.value is None:
-        raise ArgumentError(f"{formal.name} is a number; write for instance {formal.example}")
+        raise ArgumentError(f"{formal.name} is a scalar; write for example {formal.example}")
     return _number(formal, spec.value)
 
 
@@ -173,7 +171,7 @@ def _number(formal: Formal, text: str) -> np.generic:
             return element.dtype.type(float(text))
         number = int(text, 0)
     except (KeyError, ValueError):
-        words = f"a number or {', '.join(_FILLS)}" if formal.is_array else f"a {element.name}"
+        words = f"a value or one of {', '.join(_FILLS)}" if formal.is_array else f"a {element.name}"
         raise ArgumentError(f"{formal.name}: '{text}' is not {words}") from None
     low, high = -(1 << (element.bits - 1)), (1 << element.bits) - 1
     if not low <= number <= high:
@@ -195,7 +193,7 @@ def loaded_value(formal: Formal, array: Array) -> Array | np.generic:
             )
         return np.ascontiguousarray(array)
     if array.size != 1:
-        raise ArgumentError(f"{formal.name} is a number, the file has an array of {array.shape}")
+        raise ArgumentError(f"{formal.name} is a scalar, the file has an array of {array.shape}")
     return dtype.type(array.reshape(-1)[0])
 
 

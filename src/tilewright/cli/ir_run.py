@@ -114,7 +114,7 @@ def load(file: str) -> dict[str, Array]:
     except OSError as error:
         raise ArgumentError(f"cannot read '{file}': {error.strerror or error}") from None
     except (AttributeError, BadZipFile, ValueError) as error:
-        raise ArgumentError(f"'{file}' is no .npz file of arrays: {error}") from None
+        raise ArgumentError(f"'{file}' is not an .npz file of arrays: {error}") from None
 
 
 def save(file: str, arrays: dict[str, Array]) -> None:

@@ -107,7 +107,7 @@ class LaunchLog:
         for row, totals in zip(rows, self.kernels.values(), strict=True):
             lines.append("  " + _aligned(row, widths))
             lines.extend(
-                f"    {counted(programs, 'program')} one by one: {reason}"
+                f"    {counted(programs, 'program')} not batched: {reason}"
                 for reason, programs in totals.reasons.items()
             )
         return "".join(line + "\n" for line in lines)

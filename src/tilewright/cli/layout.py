@@ -32,25 +32,25 @@ _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.mlir[:KERNEL]       ('-' is standard input)
 
-Draws the layouts of `T` kernels: for fragments which thread holds an element in which register, for
-shared memory the bytes and banks under a swizzle, for parallel loops who runs which iteration. A
-Python file is run like a script; its kernels are traced for the arguments it calls them with, and
-not run; what it prints is not shown. No GPU is needed.
+Draws the layouts of `T` kernels: for fragments the thread and register of each element, for shared
+memory the bytes and banks under a swizzle, for parallel loops the thread of each iteration. A
+Python file is run like a script; its kernels are traced for their call arguments, and not run; its
+output is not shown. No GPU is needed.
 
   --buffer NAME         only this buffer
-  --line N              only what is written in this line: a buffer, a loop, a tile operation
+  --line N              only the buffer, loop or tile operation in this line
   --target TARGET       cuda:sm_90a (the default), cuda:sm_80, ...
-  --svg, --html         a drawing, or a page of one file, instead of text
-  -o FILE               write there instead of standard output; .svg and .html say the format
-  --rows N, --columns N draw so much of each tile (text: 16 and 12; drawings: 32 and 32)
-  --full                draw all of it
-  --remarks             say what else was decided, for instance why there is no wgmma
+  --svg, --html         SVG, or a self-contained HTML page, instead of text
+  -o FILE               write there instead of standard output; .svg and .html set the format
+  --rows N, --columns N rows and columns of each tile (text: 16 and 12; SVG, HTML: 32 and 32)
+  --full                draw the whole tile
+  --remarks             print remarks, for example why wgmma is not used
 
 examples:
   {program} examples/tile/gemm_relu.py --buffer C_local
   {program} examples/tile/attention.py:main -o layouts.html
 
-Exit code: 0, or 1 if something is wrong: the command, the file, or the layouts.
+Exit code: 0, or 1 if the command line, the file or a layout is wrong.
 """
 
 _FLAGS = Flags(
@@ -105,9 +105,9 @@ def _parse(arguments: Sequence[str]) -> _Wanted:
     wanted = _Wanted(_FLAGS.parse(arguments))
     positive(wanted.line, ("line", "rows", "columns"))
     if {"svg", "html"} <= wanted.switches:
-        raise UsageError("--svg and --html: one picture has one format")
+        raise UsageError("--svg and --html are mutually exclusive")
     if not wanted.target.startswith("cuda"):
-        raise UsageError(f"--target: '{wanted.target}' has no layouts; take one like cuda:sm_90a")
+        raise UsageError(f"--target: '{wanted.target}' has no layouts; pass one like cuda:sm_90a")
     return wanted
 
 
@@ -149,7 +149,7 @@ def _of_text(wanted: _Wanted, engine: DiagnosticEngine) -> list[_Traced]:
     if source is None or not verify(source.module, engine):
         return []
     if not any(isinstance(op, KernelOp) for op in walk(source.module)):
-        raise UsageError(f"{name} has no tile.kernel: layouts are those of T kernels")
+        raise UsageError(f"{name} has no tile.kernel: only T kernels have layouts")
     return [(source.module, GpuPipeline(target=wanted.target))]
 
 
@@ -223,7 +223,7 @@ def _write(line: CommandLine, picture: str) -> None:
         sys.stdout.flush()
         return
     if line.file != "-" and Path(line.file).resolve() == Path(output).resolve():
-        raise UsageError(f"the picture would overwrite its input '{line.file}'")
+        raise UsageError(f"the output would overwrite its input '{line.file}'")
     try:
         Path(output).write_text(picture, encoding="utf-8")
     except OSError as error:

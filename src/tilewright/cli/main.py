@@ -13,18 +13,18 @@ from tilewright.cli.streams import guarded
 Command: TypeAlias = Callable[[Sequence[str], str], int]
 
 _COMMANDS = {
-    "opt": ("opt", "run passes over IR text"),
-    "passes": ("passes", "list the passes, or what a pipeline consists of"),
-    "ops": ("ops", "list the ops that have a definition, or the ops of given files"),
-    "run": ("run", "run a script with kernels, or a kernel as IR text, on this machine"),
-    "check": ("check", "run it with every check on: bounds, races, unwritten values"),
+    "opt": ("opt", "run passes on IR text"),
+    "passes": ("passes", "list the passes, or the passes of a pipeline"),
+    "ops": ("ops", "list the registered ops, or count the ops in files"),
+    "run": ("run", "run a script with kernels, or a kernel as IR text, on the CPU"),
+    "check": ("check", "run with every check on: bounds, races, uninitialised reads"),
     "analyze": ("analyze", "explain every memory access as a function of the program id"),
-    "compile": ("compile", "make machine code for a GPU, on a machine with or without one"),
-    "memory": ("memory", "draw who lies where in shared and tensor memory"),
-    "layout": ("layout", "draw which thread holds what, and how shared memory is swizzled"),
+    "compile": ("compile", "compile kernels to GPU machine code; no GPU needed"),
+    "memory": ("memory", "draw the shared- and tensor-memory map"),
+    "layout": ("layout", "draw fragment layouts (thread, register) and shared-memory swizzles"),
     "explain": ("explain", "explain a diagnostic code: meaning, example, fix"),
     "cache": ("cache", "show or clear the compiled kernels and measured times on disk"),
-    "demo": ("demo", "a real kernel dump goes in, through and out"),
+    "demo": ("demo", "run a real kernel dump through the tool chain"),
 }
 
 
@@ -32,7 +32,7 @@ def _usage() -> str:
     width = max(map(len, _COMMANDS))
     lines = [f"  {name:{width}}  {summary}" for name, (_, summary) in _COMMANDS.items()]
     body = "\n".join(lines)
-    closing = "'tilewright COMMAND --help' says more."
+    closing = "'tilewright COMMAND --help' describes a command."
     return f"usage: tilewright COMMAND [arguments]\n\n{body}\n\n{closing}\n"
 
 

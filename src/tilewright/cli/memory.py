@@ -45,19 +45,19 @@ from tilewright.report import memory_html, memory_json, memory_svg, memory_text
 _USAGE = """\
 usage: {program} [flags] [FILE]
 
-Reads IR text from FILE (or standard input, also '-') and draws its shared and tensor memory.
+Reads IR text from FILE (or standard input, also '-') and draws its shared- and tensor-memory map.
 
-  --target NAME          compare with this chip instead of the module's: {targets}
+  --target NAME          target to compare with, instead of the module's: {targets}
   --format FORMAT        text (80 columns, the default), svg, html (one file) or json
   -o FILE                write there instead of standard output
   --region NAME          only this region
   --placement MODE       as tlx-storage-alias-lowering: reindex (default), explicit or auto
-  --infer-overlap        take reuse groups at their word where no set_buffer_overlap does
-  --multi-overlap        allow several overlap definitions over one spec
-  --merge                plain allocations as merge-shared-memory would put them, and why two
-                         buffers cannot share
+  --infer-overlap        infer overlaps from reuse groups without set_buffer_overlap
+  --multi-overlap        allow several overlap definitions of one spec
+  --merge                place plain allocations as merge-shared-memory would, with the
+                         reasons why two buffers cannot share bytes
 
-Exit code: 0, or 1 if the input is wrong, a region cannot be planned or memory does not suffice.
+Exit code: 0, or 1 if the input is wrong, a region cannot be planned or the memory is exceeded.
 """
 
 Renderer = Callable[[Sequence[MemoryMap]], str]
@@ -106,11 +106,11 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
         raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
     if files and files[0].endswith(".py"):
         raise UsageError(
-            f"'{files[0]}' is no IR text: 'tilewright compile -o DIR' writes that of its kernels, "
+            f"'{files[0]}' is not IR text: 'tilewright compile -o DIR' writes that of its kernels, "
             "'tilewright layout' draws kernels of T"
         )
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
-        raise UsageError(f"the picture would overwrite its input '{files[0]}'")
+        raise UsageError(f"the output would overwrite its input '{files[0]}'")
     return replace(line, input=files[0]) if files else line
 
 
@@ -141,7 +141,7 @@ def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _Comma
 
 def _choice(argument: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        raise UsageError(f"'{argument}': '{value}' is none of {', '.join(known)}")
+        raise UsageError(f"'{argument}': '{value}' is not one of {', '.join(known)}")
     return value
 
 
@@ -272,7 +272,7 @@ def _out_of_memory(
         diagnostic.note(None, text)
     if severity is Severity.WARNING:
         diagnostic.note(
-            None, "plain allocations are added up; those never live together can overlie each other"
+            None, "plain allocations are summed; those with disjoint live ranges can overlap"
         )
     engine.emit(diagnostic)
 
@@ -292,4 +292,4 @@ def _ways_out(memory: MemoryMap, plans: Sequence[StoragePlan], capacity: int) ->
     changes = fitting_changes([plan.region for plan in plans], memory.memory, capacity, options)
     yield from map(str, changes)
     if not changes:
-        yield "no other order, alias or number of stages was found that fits"
+        yield "no order, alias or number of stages fits"

@@ -19,8 +19,8 @@ from tilewright.ir.text.assembly import has_custom_text
 _USAGE = """\
 usage: {program} [FILE...]          ('-' is standard input)
 
-Lists the ops that have a definition ("generic" marks those that print in quoted form, as they do
-in Triton), or, given files of IR text, how often each op occurs in them.
+Lists the registered ops ("generic" marks those that print in quoted form, as they do
+in Triton), or, given files of IR text, counts each op in them.
 """
 
 

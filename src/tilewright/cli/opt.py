@@ -38,10 +38,10 @@ Passes
 
 Input and output
   -o FILE                        write there instead of standard output
-  -split-input-file              process the parts between '// -----' lines one by one
+  -split-input-file              process the parts between '// -----' lines separately
   -allow-unregistered-dialect    accept unknown ops in generic form
   -keep-names                    keep SSA names of the input
-  -flavour=NAME                  spelling of the output: {flavours}
+  -flavour=NAME                  syntax of the output: {flavours}
   -mlir-print-debuginfo          print locations
   -mlir-use-nameloc-as-prefix    take SSA names from locations, as Triton does when it prints
   -mlir-print-op-generic         print ops in generic form

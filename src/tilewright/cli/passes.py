@@ -15,7 +15,7 @@ from tilewright.passes import PASSES, current, expanded
 _USAGE = """\
 usage: {program} [PASS...]
 
-Lists the passes, or says more about the named ones. A pass runs with
+Lists the passes, or describes the named ones. A pass runs with
 
   tilewright opt --PASS[="option=value ..."] FILE
 """

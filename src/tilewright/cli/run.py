@@ -13,25 +13,25 @@ usage: {program} [flags] FILE.py [arguments of the script]
 Runs kernels on the CPU. A Python file is run like a script; every kernel it launches runs on the
 NumPy target. IR text gets its arguments from the command line.
 
-  --stats               end with a table: launches, programs, batches, what ran one by one and why
-  --batch N             run N programs at a time (1: one by one)
-  --traceback           show Python's traceback with a fault
+  --stats               end with a table: launches, programs, batches, unbatched programs and why
+  --batch N             run N programs at a time (1: sequentially)
+  --traceback           show Python's traceback with an error
 
 Python files
-  --compat              take `import triton` and `import tilelang` for Tilewright, as
+  --compat              redirect `import triton` and `import tilelang` to Tilewright, as
                         python -m tilewright.compat does
-  --schedules N         run kernels with tasks or asynchronous parts N times, in different orders of
-                        events; all must give the same bits (1)
+  --schedules N         run kernels with tasks or asynchronous operations N times, each in
+                        another order of events; all results must be bit-identical (1)
 
 IR text
   --arg NAME=SPEC       an argument; SPEC is one of
                           f32[1024]           an array: random floats, zeros for integers
-                          f32[64,128]:FILL    FILL is zeros, ones, random, arange, empty or a number
-                          i32:1000 or 1000    a number
-  --args FILE.npz       arguments by name; --arg goes before
+                          f32[64,128]:FILL    FILL is zeros, ones, random, arange, empty or a value
+                          i32:1000 or 1000    a scalar
+  --args FILE.npz       arguments by name; --arg takes precedence
   --grid X[,Y[,Z]]      number of programs (1)
-  --kernel NAME         which function, where there are several
-  --seed N              of random numbers (0)
+  --kernel NAME         kernel to run, if the file has several
+  --seed N              seed of the random arrays (0)
   --out FILE.npz        write the arrays after the run
 
 examples:
@@ -39,7 +39,7 @@ examples:
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000 --out result.npz
 
-Exit code: the script's; 1 if the input is wrong or a kernel does what it must not.
+Exit code: the script's; 1 if the input is wrong or a check fails.
 """
 
 

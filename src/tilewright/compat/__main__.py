@@ -22,8 +22,8 @@ usage: {_PROGRAM} FILE [arguments]
        {_PROGRAM} -m MODULE [arguments]
 
 Runs a script that imports triton or tilelang on Tilewright: its kernels are compiled by Tilewright
-and run on the CPU, with every access checked. torch tensors stay in host memory, whatever device
-they ask for.
+and run on the CPU, with every access checked. torch tensors stay in host memory, whatever their
+device.
 
 examples:
   {_PROGRAM} vector_add.py --size 1000

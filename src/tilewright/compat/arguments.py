@@ -27,7 +27,7 @@ class TensorDescriptor(descriptors.TensorDescriptor):
     def __post_init__(self) -> None:
         if self.round_f32_to_tf32:
             raise NotImplementedError(
-                "round_f32_to_tf32: the copy engine of a GPU rounds what it loads; here, leave it "
+                "round_f32_to_tf32 is not supported on the CPU: only TMA rounds on load; leave it "
                 "out and let tl.dot(..., input_precision='tf32') round its operands"
             )
         with host_memory():

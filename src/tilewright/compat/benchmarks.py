@@ -204,7 +204,7 @@ def _plot(benchmark: Benchmark, table: _Table, save_path: str, *, show: bool) ->
     try:
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
     except ModuleNotFoundError:
-        say_once("no plots: matplotlib is not installed; print_data=True prints the numbers")
+        say_once("no plots: matplotlib is not installed; print_data=True prints the data")
         return
     pyplot.figure()
     axes = pyplot.subplot()

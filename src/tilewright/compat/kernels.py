@@ -121,8 +121,8 @@ class CompiledKernel:
 
 def _say_made_up() -> None:
     say_once(
-        "registers and shared memory of a kernel are not known on the CPU; "
-        f"{_REGISTERS} registers and {_SHARED_BYTES} bytes stand in"
+        "registers and shared memory of a kernel are unknown on the CPU: reporting "
+        f"{_REGISTERS} registers and {_SHARED_BYTES} bytes"
     )
 
 

@@ -39,7 +39,7 @@ def do_bench(
     """Milliseconds that `fn` takes: once to warm up, then for about `rep` ms, at least once."""
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode is one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
-    say_once("times measured here are those of the CPU, they do not tell how fast a GPU would be")
+    say_once("times are measured on the CPU and do not predict GPU times")
     fn()
     times: list[float] = []
     while not times or sum(times) < rep:

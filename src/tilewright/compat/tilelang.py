@@ -24,9 +24,7 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 def do_bench(fn: Callable[[], object], *args: Any, **kwargs: Any) -> Any:
     """Milliseconds that `fn` takes on this machine."""
     if not is_available():
-        say_once(
-            "times measured here are those of the CPU, they do not tell how fast a GPU would be"
-        )
+        say_once("times are measured on the CPU and do not predict GPU times")
     return bench.do_bench(fn, *args, **kwargs)
 
 
@@ -114,7 +112,7 @@ def set_log_level(level: object) -> None:
 
 def register_cuda_postproc(func: Callable[..., Any], override: bool = True) -> Callable[..., Any]:
     """`func` would change the source of a CUDA kernel; none is made here."""
-    say_once("register_*_postproc has no effect: no source for a GPU is made here")
+    say_once("register_*_postproc has no effect: no GPU source is generated here")
     return func
 
 

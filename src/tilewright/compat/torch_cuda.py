@@ -35,7 +35,7 @@ class Event:
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this event to `end_event`."""
         if self._time is None or end_event._time is None:
-            raise RuntimeError("both events must be recorded before the time between them is asked")
+            raise RuntimeError("elapsed_time: both events must be recorded first")
         return (end_event._time - self._time) * 1e3
 
 

@@ -209,7 +209,7 @@ def _other_findings(document: Document) -> Iterator[str]:
 
 def _caption(picture: Footprint) -> str:
     kind = "one below the other" if picture.pitch is None else f"rows of {picture.pitch} bytes"
-    parts = [f"The first program and its neighbours, {kind}", *picture.remarks]
+    parts = [f"The first program and the adjacent ones, {kind}", *picture.remarks]
     if picture.samples:
         chosen = ", ".join(f"{name} = {value}" for name, value in picture.samples.items())
         parts.append(f"drawn for {chosen}, which the launch leaves open")

@@ -172,5 +172,5 @@ def describe(part: Bytes) -> str:
         return f"program {_program(part)}: no lane takes part"
     runs = len(part.runs)
     where = f"bytes {part.runs[0][0]} to {part.runs[-1][1] - 1}"
-    pieces = "" if runs == 1 else f" in {runs} pieces"
+    pieces = "" if runs == 1 else f" in {runs} runs"
     return f"program {_program(part)}: {where}{pieces}, {part.active} of {part.lanes} lanes"

@@ -128,7 +128,7 @@ def _loop(op: ParallelOp, table: Table, limits: Limits, seen: dict[Table, str]) 
     copies = f", each by {table.replicas} threads" if table.replicas > 1 else ""
     facts = (
         f"{_sizes(table.shape)} iterations: {table.num_threads} threads x {table.num_registers} "
-        f"turns{copies}{_role(op)}",
+        f"iterations each{copies}{_role(op)}",
         _formula(op.layout, "turn"),
     )
     return _tabled(f"{title}, line {line}", "loop", op, facts, table, limits, seen)
@@ -213,7 +213,7 @@ def _shared(op: AllocOp, limits: Limits) -> Drawing:
         facts.append(_formula(op.layout, "place"))
     if (ways := first.ways()) is not None:
         conflict = "no bank conflict" if ways == 1 else f"{ways}-way bank conflict"
-        facts.append(f"{PIECE_ROWS} pieces below each other, as ldmatrix reads them: {conflict}")
+        facts.append(f"{PIECE_ROWS} consecutive rows, as read by ldmatrix: {conflict}")
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
         *outer, column = point
@@ -252,7 +252,7 @@ def _pattern(op: AllocOp) -> str:
     swizzle = op.attributes.get(nv_names.SWIZZLE)
     if isinstance(swizzle, IntegerAttr):
         return f"swizzle of {swizzle.value.data} bytes"
-    return "layout of the author" if op.layout is not None else "row after row"
+    return "user-specified layout" if op.layout is not None else "row-major"
 
 
 # -- words ---------------------------------------------------------------------------------------

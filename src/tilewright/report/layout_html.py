@@ -89,7 +89,7 @@ def _kernel(layouts: KernelLayouts, key: str) -> Iterator[str]:
     yield f"<h2>{escape(heading)}</h2>"
     if layouts.products:
         items = "".join(f"<li>{escape(each)}</li>" for each in layouts.products)
-        yield f"<p>Products</p><ul>{items}</ul>"
+        yield f"<p>GEMMs</p><ul>{items}</ul>"
     for index, drawing in enumerate(layouts.drawings):
         yield from _section(drawing, f"{key}-{index}")
 

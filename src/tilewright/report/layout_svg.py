@@ -82,7 +82,7 @@ class _Canvas:
     def kernel(self, layouts: KernelLayouts) -> None:
         self.text(f"{layouts.kernel} for {layouts.target}, {layouts.threads} threads", "head")
         for product in layouts.products:
-            self.text(f"product, {product}")
+            self.text(f"GEMM, {product}")
         for drawing in layouts.drawings:
             self.y += _LINE // 2
             self.text(drawing.heading, "head")

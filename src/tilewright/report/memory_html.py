@@ -89,10 +89,10 @@ def _summary(maps: Sequence[MemoryMap]) -> Iterator[str]:
     for memory in maps:
         yield f"<p>{escape(total_line(memory))}</p>"
     yield (
-        "<p>A row is an allocation, a box one of its buffers; boxes above each other share"
-        " storage. Hatched room belongs to no buffer: one direction where alignment is the"
-        " reason, both where nothing is there. The strip at the foot of a region counts"
-        " the buffers that lie over each place.</p>"
+        "<p>A row is an allocation, a box one of its buffers; boxes above each other overlap."
+        " Hatched bytes belong to no buffer: hatched in one direction if alignment is the"
+        " reason, in both if they are unused. The strip at the foot of a region counts"
+        " the buffers at each offset.</p>"
     )
 
 

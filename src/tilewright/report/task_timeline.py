@@ -95,7 +95,7 @@ def timeline_html(timeline: Timeline) -> str:
 
 def _legend() -> str:
     return (
-        "A arrival, E announcement of bytes, F fence, | end of a phase, W write, r read; "
+        "A arrival, E expect-tx, F fence, | phase completion, W write, r read; "
         "hatched: a task waits; time runs to the right, one step an event."
     )
 

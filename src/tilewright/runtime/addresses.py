@@ -127,7 +127,7 @@ def _tile_launch(
     if launches is None:
         return None
     if grid is not None:
-        raise AnalysisError("a T kernel has a grid of its own: leave grid out")
+        raise AnalysisError("a T kernel has its own grid: omit grid")
     if number is None and len(launches) != 1:
         names = ", ".join(each.kernel.name for each in launches) or "none"
         raise AnalysisError(f"the call launches {len(launches)} kernels ({names}): say launch=0")

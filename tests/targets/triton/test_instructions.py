@@ -69,11 +69,15 @@ def test_a_chip_without_the_instruction_is_told():
     out = np.empty((64, 64), np.float32)
     with pytest.raises(CompileError) as raised:
         product.warmup(out, tl.float16, False, False, target="triton:sm_80")
-    wanted = f"[{NO_SUCH_INSTRUCTION}]: sm_80 has no ttng.warp_group_dot: it is for sm_90"
+    wanted = (
+        f"[{NO_SUCH_INSTRUCTION}]: ttng.warp_group_dot is not available on sm_80: it requires sm_90"
+    )
     assert wanted in str(raised.value)
     x = tw.TensorDescriptor.from_tensor(np.ones((64, 64), np.float16), [64, 64])
     with pytest.raises(CompileError) as raised:
         copied.warmup(x, target="triton:sm_80")
-    wanted = "sm_80 has no ttng.async_tma_copy_global_to_local: it is for sm_90 and later"
+    wanted = (
+        "ttng.async_tma_copy_global_to_local is not available on sm_80: it requires sm_90 or later"
+    )
     assert wanted in str(raised.value)
     assert f":{line_of('tlx.async_descriptor_load(desc')}:" in str(raised.value)

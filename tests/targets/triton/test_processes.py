@@ -90,7 +90,7 @@ def test_a_helper_that_dies_at_work_is_told(tmp_path):
 
     thread = threading.Thread(target=kill)
     thread.start()
-    with pytest.raises(processes.Failed, match="the compiler process: it ended with SIGKILL"):
+    with pytest.raises(processes.Failed, match="the compiler process: it exited with SIGKILL"):
         build(tmp_path)
     thread.join()
     assert processes._idle == []

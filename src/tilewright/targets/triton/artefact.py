@@ -87,8 +87,7 @@ class StoredStages(Mapping[str, str | bytes]):
         except (zlib.error, *store.DAMAGED):
             pass
         raise RuntimeError(
-            "the texts of this kernel are no longer in the disk cache; a new process compiles it "
-            "again"
+            "the stages of this kernel are no longer in the disk cache; a new process recompiles it"
         )
 
 

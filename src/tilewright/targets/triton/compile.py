@@ -162,7 +162,7 @@ class Job:
         found = self.engine.error(self.kernel, text, REFUSED)
         last = failed.said.other.strip().splitlines()[:_SHOWN_LINES]
         if last:
-            found.note(None, "it said:\n" + "\n".join(last))
+            found.note(None, "its output:\n" + "\n".join(last))
 
 
 def _note_unknown_release(engine: DiagnosticEngine) -> None:
@@ -170,8 +170,8 @@ def _note_unknown_release(engine: DiagnosticEngine) -> None:
     if not is_exact:
         engine.remark(
             None,
-            f"Triton {installation.installed()} is none of the releases this Tilewright was tested "
-            f"with; it is driven as Triton {row.name}",
+            f"Triton {installation.installed()} has not been tested with this Tilewright: "
+            f"treated as Triton {row.name}",
             UNKNOWN_RELEASE,
         )
 
@@ -182,7 +182,7 @@ def _kernel_of(module: ModuleOp, engine: DiagnosticEngine) -> FuncOp:
         names = ", ".join(f"@{op.sym_name.data}" for op in kernels) or "none"
         engine.error(
             module,
-            f"machine code is made of a module with one public function, found {names}",
+            f"expected a module with one public function, found {names}",
             NOT_ONE_KERNEL,
         )
         engine.raise_if_errors()

@@ -126,23 +126,23 @@ def remarks_on(
         yield engine.warning(
             kernel,
             f"{facts.name}: {facts.shared} B of shared memory needed, {room} available on "
-            f"sm_{facts.capability}: it cannot be launched; fewer stages, smaller tiles or shared "
-            "storage (tilewright memory) make it fit",
+            f"sm_{facts.capability}: the launch will fail; use fewer stages, smaller tiles or "
+            "overlapping buffers (see tilewright memory)",
             TOO_LARGE,
         )
     if facts.threads > _MOST_THREADS:
         yield engine.warning(
             kernel,
-            f"{facts.name}: {facts.threads} threads, and a block has {_MOST_THREADS} at most: it "
-            "cannot be launched; take fewer warps",
+            f"{facts.name}: {facts.threads} threads per block, limit {_MOST_THREADS}: the launch "
+            "will fail; reduce num_warps",
             TOO_LARGE,
         )
     if facts.spill_bytes:
         yield engine.remark(
             kernel,
-            f"{facts.name}: registers do not suffice: {facts.spill_bytes} B go to local memory and "
-            "back; more warps, a smaller tile or a larger maxnreg may help",
+            f"{facts.name}: {facts.spill_bytes} B of registers spill to local memory; increase "
+            "num_warps, reduce the tile, or raise maxnreg",
             SPILLS,
         )
     for each in built.assembled.complaints:
-        yield engine.remark(kernel, f"{facts.name}: the assembler: {each}", ASSEMBLER_REMARK)
+        yield engine.remark(kernel, f"{facts.name}: ptxas: {each}", ASSEMBLER_REMARK)

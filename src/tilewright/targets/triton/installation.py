@@ -30,9 +30,7 @@ def folder() -> Path:
     # Not `importlib.util.find_spec`: under `compat`, that finds Tilewright.
     spec = PathFinder.find_spec("triton")
     if spec is None or spec.origin is None:
-        raise TritonMissing(
-            f"target 'triton' makes machine code with Triton, which is not installed: {INSTALL}"
-        )
+        raise TritonMissing(f"target 'triton' needs Triton, which is not installed: {INSTALL}")
     return Path(spec.origin).parent
 
 

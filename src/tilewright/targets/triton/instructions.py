@@ -42,10 +42,10 @@ def refuse_missing_instructions(
     for op in walk(module):
         first, end = _chips_of(op)
         if capability < first or (end is not None and capability >= end):
-            until = "and later" if end is None else f"and later, before sm_{end}"
+            until = "or later" if end is None else f"or later, before sm_{end}"
             engine.error(
                 op,
-                f"sm_{capability} has no {op.name}: it is for sm_{first} {until}",
+                f"{op.name} is not available on sm_{capability}: it requires sm_{first} {until}",
                 NO_SUCH_INSTRUCTION,
             )
         elif isinstance(op, WarpGroupDotOp):
@@ -67,9 +67,9 @@ def _wrong_order(op: WarpGroupDotOp) -> Iterator[tuple[str, str]]:
     if bit_width(op.b.type) == _ANY_ORDER_BITS:
         return
     if _is_turned(op.a.type) is True:
-        yield "A", "with K contiguous: do not turn it with local_trans"
+        yield "A", "with K contiguous: do not transpose it with local_trans"
     if _is_turned(op.b.type) is False:
-        yield "B", "with K contiguous: keep it as N x K, and turn it with local_trans"
+        yield "B", "with K contiguous: store it as N x K, and transpose it with local_trans"
 
 
 def _is_turned(type: Attribute) -> bool | None:

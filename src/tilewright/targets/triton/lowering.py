@@ -136,7 +136,7 @@ def _check_target(module: ModuleOp, capability: int, engine: DiagnosticEngine) -
         engine.error(
             module,
             f"the module is for {stated.data}, the target is sm_{capability}: "
-            f"take the target triton:sm_{stated.data.rpartition(':')[2]}, or lower it again",
+            f"use the target triton:sm_{stated.data.rpartition(':')[2]}, or lower it again",
             WRONG_TARGET,
         )
         engine.raise_if_errors()

@@ -157,9 +157,9 @@ def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
                 return helper.do(request), parse(helper.said())
             except Crashed as crashed:
                 said = parse(helper.said())
-                reason = f"it ended with {crashed}"
+                reason = f"it exited with {crashed}"
                 raise Failed("the compiler process", reason, said) from None
-    raise Failed("the compiler process", "it ends before it begins", TritonMessage())
+    raise Failed("the compiler process", "it exits before the first request", TritonMessage())
 
 
 class Failed(Exception):

@@ -57,7 +57,7 @@ def assemble(ptx: str, tool: Path, arch: str, flags: Sequence[str], version: str
         command += [str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise PtxasFailed(done.stderr.strip() or f"ptxas ended with {done.returncode}")
+            raise PtxasFailed(done.stderr.strip() or f"ptxas exited with {done.returncode}")
         return described(target.read_bytes(), done.stderr, version)
 
 
