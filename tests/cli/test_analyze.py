@@ -194,7 +194,7 @@ def test_help(capsys):
         (["--buffer", "n_elements=4"], "no pointer 'n_elements' to give a size"),
         (["--buffer", "x_ptr=-4"], "write NAME=BYTES, for instance x_ptr=4096"),
         (["--check", ","], "--check: pass a check, for example 'bounds,race', or all"),
-        (["--check", "races"], "there is no check 'races'; there are coalesce, vector, bounds"),
+        (["--check", "races"], "unknown check 'races'; expected coalesce, vector, bounds"),
         (["--noalias", "--may-alias", "x_ptr,y_ptr"], "are mutually exclusive"),
         (["--may-alias", "x_ptr"], "name two arguments"),
         (["--may-alias", "x_ptr,z_ptr"], "no pointer argument 'z_ptr' for --may-alias"),

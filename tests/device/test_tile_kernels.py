@@ -191,5 +191,7 @@ def test_buffers_that_change_hands_in_each_turn(monkeypatch: pytest.MonkeyPatch)
 def test_misaligned_tensors_are_refused() -> None:
     add = FEATURES["a_choice"].func
     a = torch.zeros(101, device="cuda")[1:]
-    with pytest.raises(ValueError, match=r"begins 4 bytes behind a multiple of 16"):
+    with pytest.raises(
+        ValueError, match=r"is misaligned: its address is 4 bytes past a multiple of 16"
+    ):
         tw.compile(add, target="cuda")(a, torch.zeros(128, device="cuda"))

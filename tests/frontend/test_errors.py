@@ -109,7 +109,7 @@ CASES = {
             store(0, i)
         """,
         UNDEFINED,
-        "i is not defined: the variable of the loop in line 3 has no value behind it",
+        "i is not defined: the variable of the loop in line 3 has no value after the loop",
         "i",
     ),
     "the variable of an inner loop in the next turn": Case(
@@ -122,7 +122,7 @@ CASES = {
                     store(i, j)
         """,
         UNDEFINED,
-        "i is read in the loop, but from the second turn on i is not defined",
+        "i is read in the loop, but from the second iteration on i is not defined",
         "range(n)",
     ),
     "assigned in a branch that was not taken": Case(

@@ -107,7 +107,7 @@ def test_what_cannot_hold():
     x, y, out = arrays()
     with pytest.raises(AnalysisError, match="contradicts the other facts"):
         tw.analyze(add, (x, y, out, 1000), assume=["n == 7"], BLOCK=128)
-    with pytest.raises(AnalysisError, match="no check 'fast'; there are coalesce"):
+    with pytest.raises(AnalysisError, match="unknown check 'fast'; expected coalesce"):
         tw.analyze(add, (x, y, out, 1000), check=["fast"], BLOCK=128)
     with pytest.raises(AnalysisError, match="0 programs along axis 0"):
         tw.analyze(add, (x, y, out, 1000), (0,), BLOCK=128)

@@ -76,6 +76,6 @@ def test_no_gpu_to_ask(monkeypatch):
 
     monkeypatch.setattr(context, "device_facts", missing)
     with pytest.raises(
-        ValueError, match=r"there is none .*no driver.*: name the chip, for instance"
+        ValueError, match=r"none is usable .*no driver.*: pass an architecture, for example"
     ):
         choose.__wrapped__(spec_named("triton"), None)

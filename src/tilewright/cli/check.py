@@ -10,13 +10,13 @@ _USAGE = """\
 usage: {program} [flags] FILE.py [arguments of the script]
        {program} [flags] FILE.ttir          ('-' is standard input)
 
-Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: out-of-bounds and
-misaligned accesses, uninitialised reads; in tl kernels two programs that write the same element; in
-T kernels data races between blocks and inside T.Parallel, integer division by zero, results with
-elements that no block writes, overlapping arguments, more shared memory than the target has (sm_90a
-if none is set), reads of bytes that are still in flight, deadlocks. A finding has the source line,
-the program and the element; what could not be followed is listed as not analysed. Every launch is
-checked; the last line is their count.
+Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: out-of-bounds
+and misaligned accesses, uninitialised reads; in tl kernels two programs that write the same
+element; in T kernels data races between blocks and inside T.Parallel, integer division by zero,
+results with elements that no block writes, overlapping arguments, more shared memory than the
+target has (sm_90a if none is set), reads of bytes that are still in flight, deadlocks. A finding
+has the source line, the program and the element; what could not be followed is listed as not
+analysed. Every launch is checked; the last line is their count.
 
 In kernels with tlx tasks, barriers or asynchronous copies the check is happens-before, not timing:
 conflicting accesses that no chain of arrivals and waits orders are a data race, even if this run

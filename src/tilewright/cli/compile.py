@@ -39,9 +39,9 @@ _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
 
-Compiles kernels to machine code; no GPU is needed. tl and tlx kernels are compiled with the installed
-Triton, T kernels with CUDA C++ and NVRTC. A Python file is run like a script: its kernels are
-compiled for their launch arguments, and not run; its output is not shown. IR text may be TTIR,
+Compiles kernels to machine code; no GPU is needed. tl and tlx kernels are compiled with the
+installed Triton, T kernels with CUDA C++ and NVRTC. A Python file is run like a script: its kernels
+are compiled for their launch arguments, and not run; its output is not shown. IR text may be TTIR,
 TTGIR with or without storage aliasing, or tile kernels. Prints one line per kernel.
 
   --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this

@@ -197,7 +197,7 @@ class Carries:
             left = self._left[carry.name]
             if not is_defined(left) and any(each.uses for each in carry.own(arguments)):
                 raise FrontendError(
-                    f"{carry.name} is read in the loop, but from the second turn on {left}",
+                    f"{carry.name} is read in the loop, but from the second iteration on {left}",
                     code=UNDEFINED,
                 )
 
@@ -212,8 +212,8 @@ class Carries:
         else:
             message = (
                 f"cannot reassign constexpr {name} in the loop: it is {describe(before)} before "
-                f"the loop and {describe(left)} after a turn. Give it a run-time value of that "
-                "type before the loop, or unroll the loop with static_range"
+                f"the loop and {describe(left)} after an iteration. Give it a run-time value of "
+                "that type before the loop, or unroll the loop with static_range"
             )
         start = control.position(self._assignments.get(name))
         notes: list[Note] = []

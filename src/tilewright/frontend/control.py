@@ -204,7 +204,7 @@ class Control:
         if self.loops:
             raise FrontendError(
                 "Cannot have `return` statements inside `while` or `for` statements in a kernel: "
-                "keep the result in a variable, and return it behind the loop",
+                "keep the result in a variable, and return it after the loop",
                 code=BAD_RETURN,
             )
         returned = self.vocabulary.returned(value)

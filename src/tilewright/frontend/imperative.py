@@ -79,8 +79,8 @@ class ImperativeStatements(Statements):
                     statements[index + 1],
                     self.refuse(
                         statements[index + 1],
-                        f"nothing behind {word} is ever executed: take the statement out, or put "
-                        f"{word} under an if",
+                        f"unreachable code after {word}: remove the statement, or put {word} "
+                        "under an if",
                     ),
                 )
                 return [*super()._block(statements[: index + 1]), behind]

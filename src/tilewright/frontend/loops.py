@@ -90,7 +90,7 @@ class RegionFor:
     def last(self, values: State) -> State:
         """The loop's own variable has no value behind it."""
         line = self._control.current_line()
-        why = f"the variable of the loop in line {line} has no value behind it"
+        why = f"the variable of the loop in line {line} has no value after the loop"
         return tuple([Undefined(name, why) for name, _ in zip(self._targets, values, strict=True)])
 
 

@@ -424,7 +424,7 @@ class Statements(Expressions):
     def _refuse_else(self, node: ast.For | ast.While, word: str) -> ast.expr:
         return self.refuse(
             node.orelse[0],
-            f"else after {word} is not supported in a kernel: put the statements behind the loop",
+            f"else after {word} is not supported in a kernel: put the statements after the loop",
         )
 
     def _with(self, node: ast.With) -> list[ast.stmt]:
@@ -433,7 +433,7 @@ class Statements(Expressions):
                 evaluate(
                     node,
                     self.refuse(
-                        node, "return inside with is not supported in a kernel: return behind it"
+                        node, "return inside with is not supported in a kernel: return after it"
                     ),
                 )
             ]

@@ -130,7 +130,7 @@ def _tile_launch(
         raise AnalysisError("a T kernel has its own grid: omit grid")
     if number is None and len(launches) != 1:
         names = ", ".join(each.kernel.name for each in launches) or "none"
-        raise AnalysisError(f"the call launches {len(launches)} kernels ({names}): say launch=0")
+        raise AnalysisError(f"the call launches {len(launches)} kernels ({names}): pass launch=0")
     if not 0 <= (number or 0) < len(launches):
         raise AnalysisError(f"launch={number}: the call launches {len(launches)} kernels")
     return launches[number or 0]
@@ -142,7 +142,7 @@ def checks_named(names: Sequence[str]) -> tuple[Check, ...]:
     for name in names:
         if name not in known and name != EVERY_CHECK:
             raise AnalysisError(
-                f"there is no check '{name}'; there are {', '.join(known)} and {EVERY_CHECK}"
+                f"unknown check '{name}'; expected {', '.join(known)} or {EVERY_CHECK}"
             )
     return tuple(check for check in ALL_CHECKS if check in names or EVERY_CHECK in names)
 
@@ -153,7 +153,7 @@ def _given(
     if in_order:
         raise TypeError("IR takes its arguments by name: args={'n': 1000}")
     if callable(grid):
-        raise TypeError("IR has no arguments to compute a grid from: give its numbers")
+        raise TypeError("IR has no arguments to compute a grid from: pass its sizes")
     sizes = (grid,) if isinstance(grid, int) else grid
     return AccessProperties(None if sizes is None else tuple(sizes), dict(by_name))
 

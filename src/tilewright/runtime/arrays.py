@@ -84,7 +84,7 @@ def element_name(dtype: np.dtype[Any]) -> str:
     if name is None:
         known = ", ".join(sorted({str(known) for known in _DTYPE_NAMES}))
         if dtype.kind == "c":
-            instead = f"pass pairs of numbers, array.view(np.float{dtype.itemsize * 4}), or"
+            instead = f"pass real and imaginary parts, array.view(np.float{dtype.itemsize * 4}), or"
         else:
             instead = "convert the array with astype, or"
         raise TypeError(

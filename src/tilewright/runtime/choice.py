@@ -108,6 +108,6 @@ def _capability(device: int | None) -> int:
         return device_facts(device).capability
     except CudaUnavailable as error:
         raise ValueError(
-            f"target 'triton' is the GPU of this machine, and there is none to be used ({error}): "
-            "name the chip, for instance triton:sm_90"
+            f"target 'triton' needs a GPU on this machine, and none is usable ({error}): "
+            "pass an architecture, for example triton:sm_90"
         ) from None

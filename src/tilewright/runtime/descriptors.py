@@ -87,7 +87,7 @@ class TensorDescriptor:
             size_bytes = stride * element_bytes
             if size_bytes % _ALIGNMENT_BYTES:
                 raise ValueError(
-                    f"stride {stride} of dimension {dimension} is {size_bytes} bytes, which is no "
+                    f"stride {stride} of dimension {dimension} is {size_bytes} bytes, not a "
                     f"multiple of {_ALIGNMENT_BYTES}: pad the rows to "
                     f"{_padded(stride, element_bytes)} elements"
                 )

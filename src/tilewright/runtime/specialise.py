@@ -86,7 +86,7 @@ def constant_key(value: object) -> Key:
     except TypeError:
         raise TypeError(
             f"a constexpr is compiled in and must be hashable, which {type(value).__name__} is "
-            "not: pass a number, a string or a tuple, or take `tl.constexpr` off the parameter"
+            "not: pass a scalar, a string or a tuple, or take `tl.constexpr` off the parameter"
         ) from None
     return (CONSTEXPR, value, kind_of(value))
 
@@ -166,7 +166,7 @@ def _less_common(value: Any, parameter: Parameter) -> tuple[Key, object]:
         return constant_key(value), value
     raise TypeError(
         f"a kernel cannot take a {type(value).__name__}; pass an array (NumPy, torch, DLPack, "
-        "CuPy), a number, None, a tuple or a TensorDescriptor, or annotate the parameter as "
+        "CuPy), a scalar, None, a tuple or a TensorDescriptor, or annotate the parameter as "
         f"`{parameter.name}: tl.constexpr`"
     )
 

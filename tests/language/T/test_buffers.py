@@ -278,7 +278,7 @@ def test_reuse_groups_that_contradict_each_other_are_refused():
     ("where", "message"),
     [
         ("other", "a and b are allocated from different storage_alias_specs"),
-        (None, "b does not lie in the bytes of a storage_alias_spec"),
+        (None, "b is not allocated from a storage_alias_spec"),
     ],
 )
 def test_a_reuse_group_of_no_single_spec_is_refused(where, message):

@@ -246,7 +246,7 @@ def test_a_buffer_is_no_number():
             A[bx, 0] = A + 1
 
     assert mistake(kernel).startswith(
-        "error[TW1010]: the buffer A with shape (8, 8) is used as a number: index it, A[..., ...]"
+        "error[TW1010]: the buffer A with shape (8, 8) is used as a scalar: index it, A[..., ...]"
     )
 
 

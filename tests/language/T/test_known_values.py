@@ -114,7 +114,7 @@ def while_that_may_have_no_iteration(X, n: T.int32):
 def test_a_number_that_a_loop_may_not_reach_is_not_taken_for_assigned(function):
     message, line = told(function, 0)
     assert message.startswith("[TW1002]: s is not defined: the loop in line ")
-    assert "if it has an iteration that gets there" in message
+    assert "only if an iteration reaches the assignment" in message
     assert line == "Y[0] = s"
 
 

@@ -52,7 +52,7 @@ def test_layouts_need_numbers():
         with T.Kernel(1):
             T.annotate_layout({A: T.Layout(A.shape, lambda i: [i])})
 
-    assert "T.Layout needs a shape of known numbers, got (m,)" in mistake(kernel)
+    assert "T.Layout needs a shape known at compile time, got (m,)" in mistake(kernel)
 
 
 def test_what_is_no_layout():

@@ -134,9 +134,9 @@ def test_use_swizzle_can_be_switched_off():
     [
         ((1, 2, 3, 4), 128, "T.Kernel takes 1 to 3 grid extents, got 4"),
         ((1.5,), 128, "T.Kernel: a grid extent must be an integer, got 1.5"),
-        ((1,), (1, 2, 3, 4), "T.Kernel: threads is a whole number or up to three"),
-        ((1,), 1.5, "T.Kernel: threads is a whole number or up to three, got 1.5"),
-        ((1,), 0, "T.Kernel: a number of threads must be positive, got 0"),
+        ((1,), (1, 2, 3, 4), "T.Kernel: threads must be one to three integers"),
+        ((1,), 1.5, "T.Kernel: threads must be one to three integers, got 1.5"),
+        ((1,), 0, "T.Kernel: thread counts must be positive, got 0"),
     ],
 )
 def test_a_wrong_launch(blocks, threads, message):

@@ -107,7 +107,7 @@ def test_while_false_warns_and_drops_its_body():
             while False:
                 A[bx] = 1
 
-    with pytest.warns(UserWarning, match="always false: its body is left out"):
+    with pytest.warns(UserWarning, match="always false: its body is removed"):
         assert body(kernel) == ""
 
 
@@ -299,7 +299,7 @@ def test_nothing_may_follow_break():
                 break
                 A[i] = bx
 
-    assert "nothing behind break is ever executed" in mistake(kernel)
+    assert "unreachable code after break" in mistake(kernel)
     assert position(kernel) == (4, "A[i] = bx")
 
 
@@ -363,7 +363,7 @@ def test_what_a_loop_assigns_is_gone_behind_it():
                 x = A[i]
             A[bx] = x
 
-    assert "its value is not kept behind it" in mistake(kernel)
+    assert "its value is not available after the loop" in mistake(kernel)
 
 
 def test_chained_assignment_is_for_what_is_known():
@@ -453,7 +453,7 @@ def test_the_memory_of_a_kernel_ends_with_it():
         with T.Kernel(1):
             T.copy(s, A)
 
-    assert "s is not defined: it was made inside the with of line" in mistake(kernel)
+    assert "s is not defined: it is assigned inside the with of line" in mistake(kernel)
 
 
 def test_an_alias_of_a_loop_variable_may_be_rebound():

@@ -122,7 +122,7 @@ def test_chosen_by_a_branch() -> None:
         ("row_desc.gather(row, 0)", "x offsets of a descriptor gather must be 1D"),
         ("row_desc.gather(tl.arange(0, 8))", "only supports 2D indexing, by rows and a column, but got 1"),
         ("tl.make_tensor_descriptor(x, [n], [1], [2])", "at least 16 bytes in the last dimension, but got 2 * 4 = 8 bytes"),
-        ("tl.make_tensor_descriptor(x, [n, n], [n, n], [2, 32])", "last dim must be 1 but got int32[]: write the number 1"),
+        ("tl.make_tensor_descriptor(x, [n, n], [n, n], [2, 32])", "last dim must be 1 but got int32[]: write the literal 1"),
         ("tl.make_tensor_descriptor(x, [n, n], [n, 2], [2, 32])", "last dim must be 1 but got 2"),
         ("tl.make_tensor_descriptor(x, [n, n], [3, 1], [2, 32])", "must be 16-byte aligned, but got a stride of 3 * 4 = 12 bytes"),
         ("tl.make_tensor_descriptor(x, [n, n], [1], [2, 32])", "Expected 2 strides but got 1"),

@@ -151,7 +151,7 @@ def test_packed_pairs(call: str, variables: dict[str, str]) -> None:
         ("tl.dot(a, b.to(tl.float32))", "Both operands must be same dtype. Got fp16 and fp32"),
         ("tl.dot(a.to(tl.int32), b.to(tl.int32))", "Unsupported lhs dtype int32"),
         ("tl.dot(a, b, a)", "accumulator shape is incompatible: [16, 32] times [32, 16] is [16, 16], but acc has shape [16, 32]"),
-        ("tl.dot(a, b, d.to(tl.float64))", "products of fp16 are summed in fp32 or fp16, got fp64 for the result"),
+        ("tl.dot(a, b, d.to(tl.float64))", "a dot of fp16 accumulates in fp32 or fp16, got out_dtype=fp64"),
         ("tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), d.to(tl.float16))", "expected accumulator dtype fp32 for these operands, got fp16"),
         ("tl.dot(a, b, d, out_dtype=tl.float16)", "expected accumulator dtype fp16, got fp32; pass out_dtype=tl.float32"),
         ("tl.dot(a, b, out_dtype=tl.bfloat16)", "out_dtype=bfloat16 is unsupported"),
@@ -164,7 +164,7 @@ def test_packed_pairs(call: str, variables: dict[str, str]) -> None:
         ("tl.dot(a.to(tl.uint8), b.to(tl.uint8))", "only int8 supported! The operands are uint8"),
         ("tl.dot(a.to(tl.float8e5), b.to(tl.float8e5), max_num_imprecise_acc=64)", "max_num_imprecise_acc (64) must be <= K (32)"),
         ("tl.dot_scaled(a, None, 'fp32', b, None, 'fp16')", "Invalid float format: fp32 of lhs; there are e2m1, e4m3, e5m2, bf16, fp16"),
-        ("tl.dot_scaled(a, None, 'e4m3', b, None, 'fp16')", "e4m3 numbers are held as fp8e4nv or uint8, got fp16"),
+        ("tl.dot_scaled(a, None, 'e4m3', b, None, 'fp16')", "e4m3 values are stored as fp8e4nv or uint8, got fp16"),
         ("tl.dot_scaled(a, None, 'fp16', b, None, 'fp16', lhs_k_pack=False)", "lhs_k_pack=False goes with lhs_format='e2m1'"),
         ("tl.dot_scaled(a, None, 'fp16', c, None, 'fp16')", "lhs: [16, 32] holds 32 vs rhs: [16, 32] holds 16"),
         ("tl.dot_scaled(a, b, 'fp16', b, None, 'fp16')", "scale factor must be 16 or 32. Got 2"),
@@ -188,6 +188,6 @@ def test_facts_of_the_targets() -> None:
     assert (hopper.warp_size, cdna3.warp_size, Target("hip", "gfx1250").warp_size) == (32, 64, 32)
     assert str(cdna3) == "hip:gfx942"
     with pytest.raises(
-        TypeError, match="arch of cuda must be a number, 90 for sm_90, got 'gfx942'"
+        TypeError, match="arch of cuda must be an integer, 90 for sm_90, got 'gfx942'"
     ):
         Target("cuda", "gfx942")

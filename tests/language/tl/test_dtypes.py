@@ -197,7 +197,7 @@ def test_names_in_signatures() -> None:
         "fp64",
     ]:
         assert str(named_dtype(name)) == str(tys(name, None))
-    with pytest.raises(ValueError, match="no scalar type is spelled 'i7'"):
+    with pytest.raises(ValueError, match="no scalar type is named 'i7'"):
         named_dtype("i7")
     assert get_int_dtype(1, True) == tl.int1
     assert get_int_dtype(16, False) == tl.uint16

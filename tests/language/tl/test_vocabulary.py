@@ -155,7 +155,7 @@ def test_loops_of_the_ir(n: tl.tensor) -> None:
 def test_loops_that_are_none(n: tl.tensor) -> None:
     for iterable, message in (
         (5, "Only `range` and `static_range` iterators are currently supported, not int"),
-        (tl.arange(0, 4), "cannot be visited one by one"),
+        (tl.arange(0, 4), "cannot be iterated over"),
         (tl.range(1.5), r"For loop bounds and step must all be ints, are \(int32, fp32, int32\)"),
         (tl.range(tl.arange(0, 4)), r"For upper bound must be a scalar, got <\['4'\], int32>"),
     ):

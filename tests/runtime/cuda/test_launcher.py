@@ -209,7 +209,7 @@ def test_a_wrong_number_of_values_is_refused(cuda):
 
 
 def test_a_kernel_that_records_a_profile_is_refused(cuda):
-    with pytest.raises(ValueError, match="kernel was compiled to be profiled by Triton's Proton"):
+    with pytest.raises(ValueError, match="kernel is instrumented for Triton's Proton"):
         launcher_of(cuda, "scratch", "profile", profile_bytes=64)
 
 

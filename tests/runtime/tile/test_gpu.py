@@ -197,7 +197,9 @@ def test_arguments_on_a_gpu_are_checked(cuda):
         kernel(OnGpu((47,)), 2.0, good)
     with pytest.raises(TypeError, match=r"scaled\.B has dtype float16"):
         kernel(good, 2.0, OnGpu((48,), "<f2"))
-    with pytest.raises(ValueError, match=r"scaled\.A begins 4 bytes behind a multiple of 16"):
+    with pytest.raises(
+        ValueError, match=r"scaled\.A is misaligned: its address is 4 bytes past a multiple of 16"
+    ):
         kernel(OnGpu((48,), address=0x10004), 2.0, good)
     with pytest.raises(ValueError, match=r"scaled\.B is on device cpu, but scaled\.A is on device"):
         kernel(good, 2.0, np.zeros(48, np.float32))

@@ -169,7 +169,9 @@ def test_an_output_whose_size_nobody_tells():
                 C[i] = A[0]
 
     kernel = tw.compile(made, out_idx=-1)
-    with pytest.raises(ValueError, match=r"made.C cannot be made: a size of it is not told"):
+    with pytest.raises(
+        ValueError, match=r"made.C cannot be allocated: one of its sizes is not determined"
+    ):
         kernel(np.zeros(4, np.float32))
 
 

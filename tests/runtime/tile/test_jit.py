@@ -156,7 +156,7 @@ def test_targets_elsewhere():
     with pytest.raises(ValueError, match="unknown target 'vax'"):
         tw.compile(made.get_tir(8), target="vax")
     with pytest.raises(
-        ValueError, match="unknown target 'cuda:h200': it is cuda, or names its chip"
+        ValueError, match="unknown target 'cuda:h200': expected cuda or an architecture"
     ):
         tw.compile(made.get_tir(8), target="cuda:h200")
 

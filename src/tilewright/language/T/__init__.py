@@ -294,7 +294,7 @@ _INSTEAD = {
     "Then": "write a Python if",
     "Else": "write a Python if",
     "loop_break": "write break",
-    "gemm_sp": "products of sparse matrices are not supported, use T.gemm",
+    "gemm_sp": "sparse GEMM is not supported, use T.gemm",
     "copy_cluster": (
         "shared memory of another block is not written; for a tile that several blocks read, "
         "T.tma_copy(..., cluster_mask=...) fetches it once"
@@ -304,7 +304,7 @@ _INSTEAD = {
             *("WSID", "WSPipeline", "WSRole", "WSSchedule", "WSScope", "WSSync"),
             *("annotate_ws_schedule", "ws_op"),
         ),
-        "schedules of warps are chosen by the compiler, or written with T.ws",
+        "the compiler assigns warps; use T.ws to assign them explicitly",
     ),
 }
 """Names of TileLang that are not part of the language here, and what to write."""
@@ -319,7 +319,7 @@ def __getattr__(name: str) -> Any:
     if name in _FAST:
         return _FAST[name]
     if name in _BLACKWELL:
-        return refused(name, "GPUs of the Blackwell generation")
+        return refused(name, "Blackwell GPUs")
     if name in _INSTEAD:
         raise AttributeError(f"T.{name} is not supported: {_INSTEAD[name]}")
     raise AttributeError(f"T has no attribute {name}")

@@ -65,7 +65,7 @@ def shape_of(word: str, shape: Any) -> tuple[Any, ...]:
             )
         if not isinstance(size, (int, Symbolic, Expr)):
             raise FrontendError(
-                f"T.{word}: a size must be a number, got {describe(size)}", code=BAD_ARGUMENT
+                f"T.{word}: a size must be an integer, got {describe(size)}", code=BAD_ARGUMENT
             )
     return sizes
 
@@ -153,13 +153,13 @@ def alloc_var(
     rest = list(args)
     if rest and not isinstance(rest[0], str):
         if init is not None:
-            raise FrontendError("T.alloc_var: two initial values are given", code=BAD_ARGUMENT)
+            raise FrontendError("T.alloc_var: init is passed twice", code=BAD_ARGUMENT)
         init = rest.pop(0)
     if rest and scope is None:
         scope = rest.pop(0)
     if rest:
         raise FrontendError(
-            f"T.alloc_var(dtype, init, scope) has no place for {describe(rest[0])}",
+            f"T.alloc_var(dtype, init, scope) has no parameter for {describe(rest[0])}",
             code=BAD_ARGUMENT,
         )
     found = Dtype(dtype)
@@ -184,7 +184,7 @@ def _barriers(word: str, arrive_count: Any, scope: str) -> Buffer:
     counts = list(as_sequence(arrive_count))
     if not counts or not all(is_number(count) and int(count) > 0 for count in counts):
         raise FrontendError(
-            f"T.{word}: an arrive count is a positive number, got {describe(arrive_count)}",
+            f"T.{word}: the arrive count must be a positive integer, got {describe(arrive_count)}",
             code=BAD_ARGUMENT,
         )
     init = [int(count) for count in counts]
@@ -200,7 +200,7 @@ def alloc_tmem(shape: Any, dtype: object) -> Buffer:
             code=BAD_ARGUMENT,
         )
     raise FrontendError(
-        f"T.alloc_tmem: tensor memory is part of GPUs of the Blackwell generation (sm_100), and "
+        f"T.alloc_tmem: tensor memory needs a Blackwell GPU (sm_100), and "
         f"kernels are compiled for Hopper (sm_90a): keep the {shape_text(sizes)} accumulator in "
         f"registers, T.alloc_fragment({shape_text(sizes)}, {str(Dtype(dtype))!r})",
         code=OTHER_HARDWARE,
@@ -312,13 +312,13 @@ class StorageAliasSpec:
             name = owner.buffer_name if isinstance(owner, AllocOp) else leaf.name_hint or "a buffer"
             if not isinstance(owner, AllocOp) or owner.alias is not self.handle:
                 raise FrontendError(
-                    f"T.set_buffer_overlap: {name} does not lie in the bytes of this "
-                    "storage_alias_spec: allocate it with reuse=spec, or take it out of the group",
+                    f"T.set_buffer_overlap: {name} is not allocated from this storage_alias_spec: "
+                    "allocate it with reuse=spec, or remove it from the group",
                     code=BAD_ARGUMENT,
                 )
             if leaf in seen:
                 raise FrontendError(
-                    f"T.set_buffer_overlap: {name} is in the group twice: a buffer has one place",
+                    f"T.set_buffer_overlap: {name} is in the group twice: remove one of them",
                     code=BAD_ARGUMENT,
                 )
             seen.add(leaf)

@@ -209,8 +209,8 @@ def const(names: str, dtype: object = "int32") -> Any:
     """Sizes that become part of an eager kernel, found out from the shapes of its arguments."""
     if not is_tracing_tile() or not trace().is_eager:
         raise FrontendError(
-            f'T.const("{names}") belongs into the body of an eager kernel (@tw.jit): in a '
-            "T.prim_func, take a number from around it, or T.dynamic",
+            f'T.const("{names}") is only for the body of an eager kernel (@tw.jit): in a '
+            "T.prim_func, use an integer of the enclosing function, or T.dynamic",
             code=NOT_EAGER,
         )
     running = trace()
@@ -248,8 +248,8 @@ def _check_sizes(name: str, sizes: Sequence[object]) -> None:
     for size in sizes:
         if not isinstance(size, (int, Symbolic)):
             raise FrontendError(
-                f"{name}: a size of a tensor is a number, or made of sizes with +, -, *, // and %, "
-                f"got {describe(size)}",
+                f"{name}: a tensor size must be an integer or an expression of sizes with "
+                f"+, -, *, // and %, got {describe(size)}",
                 code=BAD_ARGUMENT,
             )
 

@@ -99,8 +99,8 @@ class TileIf(RegionIf):
         line = self._control.current_line()
         return Undefined(
             name,
-            f"the branches of the if in line {line} leave different things in it, "
-            f"{word_of(first)} and {word_of(second)}. Use two names, or T.alloc_var for a number",
+            f"the branches of the if in line {line} assign different kinds of values to it, "
+            f"{word_of(first)} and {word_of(second)}. Use two names, or T.alloc_var for a scalar",
         )
 
     def _unify(self, name: str, first: Any, second: Any) -> None:
@@ -154,7 +154,7 @@ class TileChoice(Choice):
         if not (is_scalar(then) and is_scalar(otherwise)):
             raise FrontendError(
                 f"the sides of a conditional expression are {word_of(then)} and "
-                f"{word_of(otherwise)}: both must be numbers. Use if for anything else",
+                f"{word_of(otherwise)}: both must be scalars. Use an if statement instead",
                 code=MISMATCH,
             )
         dtype = common_dtype(then, otherwise)

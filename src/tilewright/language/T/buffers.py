@@ -199,8 +199,8 @@ class Buffer(Value):
                 continue
             if part.step is not None and not (is_number(part.step) and part.step == 1):
                 raise TypeError(
-                    f"a slice of {self.name} takes every element: a step of {part.step} is not "
-                    "possible. Copy the elements with T.Parallel"
+                    f"a slice of {self.name} must be contiguous: step {part.step} is not "
+                    "supported. Copy the elements with T.Parallel"
                 )
             start = 0 if part.start is None else self._normal(part.start, axis)
             stop = self.shape[axis] if part.stop is None else self._normal(part.stop, axis)
@@ -231,7 +231,7 @@ class Buffer(Value):
 
     def as_scalar(self) -> Expr:
         raise TypeError(
-            f"the buffer {self.name} with shape {shape_text(self.shape)} is used as a number: "
+            f"the buffer {self.name} with shape {shape_text(self.shape)} is used as a scalar: "
             f"index it, {self.name}[{', '.join('...' for _ in self.shape)}]"
         )
 
@@ -432,7 +432,7 @@ class BufferRegion:
     def as_scalar(self) -> Expr:
         raise TypeError(
             f"a part of {self.buffer.name} with extents {shape_text(self.extents)} is used as a "
-            "number: index single elements, in T.Parallel for all of them"
+            "scalar: index single elements, in T.Parallel for all of them"
         )
 
     @property

@@ -293,7 +293,7 @@ class TileControl(Control):
     def return_(self, value: object) -> None:
         if len(self._scopes) > 1:
             raise FrontendError(
-                "kernel bodies do not return values: return behind `with T.Kernel(...)`, or from a "
+                "kernel bodies do not return values: return after `with T.Kernel(...)`, or from a "
                 "T.macro outside of its loops and branches",
                 code=BAD_RETURN,
             )

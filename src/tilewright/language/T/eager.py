@@ -189,7 +189,7 @@ class Eager:
             value = evaluate(size, known)
             spelled = "" if isinstance(size, int) else f"{text(size)}{_given(size, known)}"
             because = f" = {spelled}" if spelled else ""
-            wanted = f"{spelled} is that for no whole number" if value is None else (
+            wanted = f"no integer solves {spelled} = {number}" if value is None else (
                 f"{value}{because} is expected"
             )  # fmt: skip
             raise self._mistake(
@@ -304,8 +304,8 @@ def trace_declared(function: Callable[..., Any]) -> PrimFunc:
     if survey.symbols:
         raise compile_error(
             FrontendError(
-                f"{eager.name} takes T.const, but it is traced where it is defined: take "
-                "T.dynamic, or numbers from around it",
+                f"{eager.name} takes T.const, but it is traced where it is defined: use "
+                "T.dynamic, or integers of the enclosing function",
                 code=NOT_EAGER,
             )
         )
@@ -387,7 +387,7 @@ class Undeclared:
         )
 
     def __getattr__(self, attribute: str) -> NoReturn:
-        self._fail(f"{self._name}.{attribute} is asked for")
+        self._fail(f"{self._name}.{attribute} is read")
 
     def __getitem__(self, index: object) -> NoReturn:
         self._fail(f"{self._name} is read")

@@ -113,10 +113,10 @@ class Expr(Operators, Value):
         )
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f"a value of type {self.dtype} is a single number: it has no items")
+        raise TypeError(f"a value of type {self.dtype} is a scalar: it has no items")
 
     def __len__(self) -> NoReturn:
-        raise TypeError(f"a value of type {self.dtype} is a single number: it has no len()")
+        raise TypeError(f"a value of type {self.dtype} is a scalar: it has no len()")
 
     def __repr__(self) -> str:
         return f"<{self.dtype} of the kernel>"
@@ -209,7 +209,7 @@ def as_expr(value: object, dtype: Dtype | None = None) -> Expr:
     scalar = attribute_of(value, "as_scalar")
     if scalar is not None:
         return scalar()
-    raise TypeError(f"expected a number or a value of the kernel, got {describe(value)}")
+    raise TypeError(f"expected a Python scalar or a value of the kernel, got {describe(value)}")
 
 
 def describe(value: object) -> str:

@@ -244,7 +244,7 @@ def evaluate(value: Any) -> None:
         return
     if not _active:
         raise FrontendError(
-            "T.tvm_thread_allreduce stands inside `with T.attr(T.comm_reducer(...), ...)`",
+            "T.tvm_thread_allreduce must be inside `with T.attr(T.comm_reducer(...), ...)`",
             code=BAD_ARGUMENT,
         )
     source, target = (

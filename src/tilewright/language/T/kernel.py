@@ -96,7 +96,7 @@ def _threads(threads: Any) -> tuple[int, ...] | None:
     is_whole = all(is_number(number) and int(number) == number for number in numbers)
     if not is_whole or not 1 <= len(numbers) <= 3:
         raise FrontendError(
-            f"T.Kernel: threads is a whole number or up to three, got {describe(threads)}",
+            f"T.Kernel: threads must be one to three integers, got {describe(threads)}",
             code=BAD_ARGUMENT,
         )
     counts = tuple(int(number) for number in numbers)
@@ -104,7 +104,7 @@ def _threads(threads: Any) -> tuple[int, ...] | None:
         return None
     if min(counts) < 1:
         raise FrontendError(
-            f"T.Kernel: a number of threads must be positive, got {min(counts)}: "
+            f"T.Kernel: thread counts must be positive, got {min(counts)}: "
             "threads=-1 alone means no thread binding",
             code=BAD_ARGUMENT,
         )
@@ -134,7 +134,7 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
         )
     if not is_number(panel_size) or int(panel_size) < 1:
         raise FrontendError(
-            f"T.use_swizzle: panel_size is a positive number, got {describe(panel_size)}",
+            f"T.use_swizzle: panel_size must be a positive integer, got {describe(panel_size)}",
             code=BAD_ARGUMENT,
         )
     found.options["raster"] = RasterAttr.of(order, int(panel_size))
@@ -196,7 +196,7 @@ def _thread_number() -> Expr:
     """The number of the thread in its block."""
     number = get_thread_binding(0)
     scale = get_thread_extent(0)
-    for axis in range(1, len(kernel("a thread number").threads or ())):
+    for axis in range(1, len(kernel("a thread index").threads or ())):
         number = number + get_thread_binding(axis) * scale
         scale *= get_thread_extent(axis)
     return number
@@ -290,7 +290,7 @@ class WarpGroups:
     def __init__(self, groups: Sequence[int]) -> None:
         if not groups or not all(is_number(group) and int(group) >= 0 for group in groups):
             raise FrontendError(
-                f"T.ws takes the numbers of warp groups, got {list(groups)!r}", code=BAD_ARGUMENT
+                f"T.ws takes warp-group indices, got {list(groups)!r}", code=BAD_ARGUMENT
             )
         self._groups = sorted(int(group) for group in groups)
 

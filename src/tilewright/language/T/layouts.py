@@ -31,8 +31,8 @@ def _extents(shape: Any, what: str) -> tuple[int, ...]:
     sizes = tuple(as_sequence(shape))
     if not all(isinstance(size, int) for size in sizes):
         raise FrontendError(
-            f"{what} needs a shape of known numbers, got {shape_text(sizes)}: take T.const for the "
-            "sizes of the buffer",
+            f"{what} needs a shape known at compile time, got {shape_text(sizes)}: use T.const for "
+            "the sizes of the buffer",
             code=BAD_ARGUMENT,
         )
     return cast("tuple[int, ...]", sizes)
@@ -184,8 +184,8 @@ def _check_places(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
     pair = points[:, int(first[group.reshape(-1)[second]])], points[:, second]
     one, other, place = (shape_text([int(n) for n in each]) for each in (*pair, places[:, second]))
     raise FrontendError(
-        f"T.annotate_layout: elements {one} and {other} of {buffer.name} both lie at {place}: give "
-        "every element a place of its own",
+        f"T.annotate_layout: elements {one} and {other} of {buffer.name} both map to {place}: "
+        "the layout must be injective",
         code=BAD_ARGUMENT,
     )
 
@@ -200,5 +200,5 @@ def pin(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
         trace().argument_attributes.setdefault(buffer.handle.index, {})["tile.layout"] = layout
         return
     raise FrontendError(
-        f"{buffer.name} is a view: annotate the buffer it was made of", code=BAD_ARGUMENT
+        f"{buffer.name} is a view: annotate the buffer that it views", code=BAD_ARGUMENT
     )

@@ -134,7 +134,7 @@ class Serial(LoopForm):
         self.step = 1 if step is None else step
         if not is_number(self.step) or int(self.step) == 0:
             raise FrontendError(
-                f"T.{word}: the step must be a number other than 0, got {step!r}", code=BAD_ARGUMENT
+                f"T.{word}: the step must be a non-zero integer, got {step!r}", code=BAD_ARGUMENT
             )
         self.step = int(self.step)
         self._attributes = dict(attributes or {})

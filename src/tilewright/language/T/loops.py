@@ -46,7 +46,7 @@ def unroll(
     """A loop that becomes straight code, `explicit` by this compiler, else by the device's."""
     if explicit and unroll_factor is not None:
         raise FrontendError(
-            f"T.unroll: explicit and unroll_factor exclude each other: an explicit unrolling is "
+            f"T.unroll: explicit and unroll_factor are mutually exclusive: explicit unrolling is "
             f"complete. Leave explicit=True or unroll_factor={unroll_factor} out",
             code=BAD_ARGUMENT,
         )
@@ -109,14 +109,14 @@ def Pipelined(
     """A serial loop that may be pipelined; the results are those of the serial loop."""
     if num_stages is None or isinstance(num_stages, Expr) or not is_number(num_stages):
         raise FrontendError(
-            f"T.Pipelined: num_stages must be a number, got {num_stages!r}", code=BAD_ARGUMENT
+            f"T.Pipelined: num_stages must be an integer, got {num_stages!r}", code=BAD_ARGUMENT
         )
     if num_stages < 0:
         raise FrontendError(
             f"T.Pipelined: num_stages cannot be negative, got {num_stages}", code=BAD_ARGUMENT
         )
     if group:
-        warn("T.Pipelined: group has no meaning any more and is left out")
+        warn("T.Pipelined: group is deprecated and ignored")
     _check_lists(stage, order)
     options: dict[str, Any] = {
         "num_stages": int(num_stages),
@@ -148,7 +148,7 @@ def _check_lists(stage: Sequence[int] | None, order: Sequence[int] | None) -> No
     places = [place for place in order if place != -1]
     if len(set(places)) < len(places):
         raise FrontendError(
-            f"T.Pipelined: two statements cannot have the same place: order {list(order)} is no "
+            f"T.Pipelined: order has duplicates: {list(order)} is not a "
             f"permutation of 0 to {len(order) - 1}",
             code=BAD_ARGUMENT,
         )

@@ -26,8 +26,8 @@ def check_spec(group: SSAValue) -> None:
         if not isinstance(owner, AllocOp) or owner.alias is None:
             name = owner.buffer_name if isinstance(owner, AllocOp) else leaf.name_hint or "a buffer"
             raise FrontendError(
-                f"T.reuse_group: {name} does not lie in the bytes of a storage_alias_spec: "
-                "allocate it with reuse=spec, or take it out of the group",
+                f"T.reuse_group: {name} is not allocated from a storage_alias_spec: "
+                "allocate it with reuse=spec, or remove it from the group",
                 code=BAD_ARGUMENT,
             )
         first = first or owner

@@ -169,7 +169,7 @@ def param_of(name: str, annotation: Any) -> Param:
         return Param(name, "scalar", Dtype(annotation))
     raise FrontendError(
         f"parameter {name} needs an annotation: T.Tensor(shape, dtype) for a tensor, a dtype such "
-        "as T.int32 for a number, T.ptr(dtype) for an address",
+        "as T.int32 for a scalar, T.ptr(dtype) for an address",
         code=BAD_CALL,
     )
 

@@ -54,8 +54,8 @@ class BodyScope:
                 if isinstance(value, (ScalarCell, Undefined))
                 else Undefined(
                     name,
-                    f"the loop in line {line} assigns it, and what a turn assigns does not reach "
-                    "the next one. Use a mutable variable: "
+                    f"the loop in line {line} assigns it, but values are not carried to the next "
+                    "iteration. Use a mutable variable: "
                     f"{name} = T.alloc_var(dtype, init=...) before the loop",
                 )
                 for name, value in zip(self._names, self._before, strict=True)
@@ -78,7 +78,7 @@ class BodyScope:
             return left
         return Undefined(
             name,
-            f"the loop in line {line} assigns it, if it has an iteration that gets there, and "
+            f"the loop in line {line} assigns it only if an iteration reaches the assignment, and "
             "otherwise it is what it was before. Use a mutable variable: "
             f"{name} = T.alloc_var(dtype, init=...) before the loop",
         )
@@ -89,8 +89,8 @@ class BodyScope:
 
     def _why(self, name: str, line: int) -> str:
         return (
-            f"the loop in line {line} assigns it, and its value is not kept behind it. Use a "
-            f"mutable variable: {name} = T.alloc_var(dtype, init=...) before the loop"
+            f"the loop in line {line} assigns it, but its value is not available after the loop. "
+            f"Use a mutable variable: {name} = T.alloc_var(dtype, init=...) before the loop"
         )
 
     def _survives(self, value: object) -> bool:
@@ -154,7 +154,7 @@ class TileFor(BodyScope):
 
     def last(self, values: State) -> State:
         line = self._control.current_line()
-        why = f"the variable of the loop in line {line} has no value behind it"
+        why = f"the variable of the loop in line {line} has no value after the loop"
         return tuple([Undefined(name, why) for name, _ in zip(self._targets, values, strict=True)])
 
 
@@ -214,7 +214,7 @@ class TileWhile(BodyScope):
                 )
             self.state = self._before
             self._left = self._before
-            warn("the condition of this while loop is always false: its body is left out")
+            warn("the condition of this while loop is always false: its body is removed")
             return False
         self._condition = decided
         self.state = self._stale()
@@ -226,7 +226,7 @@ class With(BodyScope):
     """``with``: a region of the kernel, or any context manager of Python."""
 
     def _why(self, name: str, line: int) -> str:
-        return f"it was made inside the with of line {line}, and is not seen behind it"
+        return f"it is assigned inside the with of line {line}, and not visible after it"
 
     def _survives(self, value: object) -> bool:
         """The memory of a kernel ends with it."""

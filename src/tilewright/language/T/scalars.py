@@ -190,7 +190,7 @@ def cast_(value: Any, dtype: Any, round: str | None = None, sat: str | None = No
     for name, wish in (("round", round), ("sat", sat)):
         if wish not in (None, "rn", "none"):
             raise FrontendError(
-                f"T.cast: {name}={wish!r} is not supported: values are rounded to the nearest",
+                f"T.cast: {name}={wish!r} is not supported: values are rounded to nearest",
                 code=BAD_ARGUMENT,
             )
     return convert(value, Dtype(dtype))
@@ -243,8 +243,8 @@ def _arms(then: Any, otherwise: Any) -> Dtype:
     for arm in (then, otherwise):
         if not (is_number(arm) or isinstance(arm, (Expr, Symbolic))):
             raise FrontendError(
-                f"T.if_then_else chooses between numbers, got {describe(arm)}: use if for anything "
-                "else",
+                f"T.if_then_else selects between scalars, got {describe(arm)}: use an if statement "
+                "instead",
                 code=BAD_ARGUMENT,
             )
     dtype = common_dtype(then, otherwise)

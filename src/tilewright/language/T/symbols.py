@@ -64,8 +64,8 @@ class Symbolic(Operators, ABC):
     def undecided(self) -> str:
         if self.is_fixed():
             return (
-                f"{self} is no number yet: tensors are declared before their sizes are known. Ask "
-                "inside `with T.Kernel(...)`, where it is one"
+                f"{self} has no value yet: tensors are declared before their sizes are known. Use "
+                "it inside `with T.Kernel(...)`"
             )
         return (
             f"{self} is not known while the kernel is traced: it is a size that comes with the "

@@ -36,7 +36,7 @@ def _range(*bounds: Any) -> Any:
 
 def _len(value: Any) -> int:
     if isinstance(value, Symbolic):
-        raise TypeError(f"{value} is a single number: it has no len()")
+        raise TypeError(f"{value} is a scalar: it has no len()")
     return len(value)
 
 
@@ -109,9 +109,9 @@ class TileVocabulary:
         if isinstance(value, (Expr, Symbolic)):
             if trace().is_survey:
                 raise TypeError(
-                    "what decides here depends on sizes that are no numbers yet: tensors are "
-                    "declared before their sizes are known. Decide inside `with T.Kernel(...)`, "
-                    "where those of T.const are numbers"
+                    "the condition depends on sizes that have no value yet: tensors are declared "
+                    "before their sizes are known. Move it inside `with T.Kernel(...)`, where the "
+                    "sizes of T.const have values"
                 )
             return condition(value)
         if isinstance(value, (Buffer, BufferRegion)):

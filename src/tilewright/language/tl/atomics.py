@@ -297,8 +297,8 @@ def atomic_cas(
     for name, operand in (("cmp", expected), ("val", value)):
         if operand.type.to_ir() != wanted.to_ir():
             raise ValueError(
-                f"atomic_cas needs `{name}` to have type {wanted}, as the pointer says, got "
-                f"{operand.type}: write {_in_type(operand, wanted)}"
+                f"atomic_cas needs `{name}` to have type {wanted}, the element type of the pointer, "
+                f"got {operand.type}: write {_in_type(operand, wanted)}"
             )
     op = AtomicCASOp(
         pointer.handle, expected.handle, value.handle, sem=order.sem, scope=order.scope

@@ -90,7 +90,7 @@ def _advice(lhs: Sequence[int], rhs: Sequence[int]) -> str:
             if extent == few[0]:
                 index = ", ".join(":" if each == axis else "None" for each in range(len(many)))
                 return (
-                    f"{_text(few)} lies along the last dimension; for dimension {axis} write "
+                    f"{_text(few)} is aligned with the last dimension; for dimension {axis} write "
                     f"x[{index}]"
                 )
     return "Extents must be equal, or 1 to be repeated"

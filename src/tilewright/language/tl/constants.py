@@ -68,8 +68,8 @@ def type_of_number(value: object) -> dtype:
         fits = is_special or _SMALLEST_FLOAT32 <= magnitude <= _LARGEST_FLOAT32
         return float32 if fits else float64
     raise TypeError(
-        f"cannot convert {number} of type {number.__class__} to tensor: numbers and tensors can be "
-        "values of a kernel"
+        f"cannot convert {number} of type {number.__class__} to tensor: values of a kernel are "
+        "scalars and tensors"
     )
 
 

@@ -36,7 +36,7 @@ def arange(start: int, end: int) -> tensor:
     if not is_power_of_two(end - start):
         larger = 1 << (end - start).bit_length()
         raise ValueError(
-            f"arange's range must be a power of 2, but {start} to {end} are {end - start} numbers: "
+            f"arange's range must be a power of 2, but {start} to {end} are {end - start} values: "
             f"use {larger} and a mask"
         )
     return emit(tt.MakeRangeOp(start, end), block_type(int32, (end - start,)))

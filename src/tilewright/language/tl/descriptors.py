@@ -339,7 +339,7 @@ def _check_alignment(
     last = strides[-1]
     if isinstance(last, tensor) or last != 1:
         raise ValueError(
-            f"Tensor descriptor last dim must be 1 but got {last}: write the number 1 for a "
+            f"Tensor descriptor last dim must be 1 but got {last}: write the literal 1 for a "
             "contiguous last dimension, or exchange dimensions and transpose the loaded block"
         )
     for stride in strides[:-1]:

@@ -203,7 +203,7 @@ def _result_element(operand: dtype, out_dtype: dtype) -> dtype:
         return float64
     if out_dtype not in (float16, float32):
         raise TypeError(
-            f"products of {operand} are summed in fp32 or fp16, got {out_dtype} for the result"
+            f"a dot of {operand} accumulates in fp32 or fp16, got out_dtype={out_dtype}"
         )
     return out_dtype
 

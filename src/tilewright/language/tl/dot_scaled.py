@@ -137,7 +137,7 @@ def _in_format(value: tensor, format: str) -> tensor:
         return value
     if value.dtype != held.bits:
         wanted = held.bits if held.type is None else f"{held.type} or {held.bits}"
-        raise TypeError(f"{format} numbers are held as {wanted}, got {value.dtype}")
+        raise TypeError(f"{format} values are stored as {wanted}, got {value.dtype}")
     return value if held.type is None else bitcast(value, held.type)
 
 

@@ -83,7 +83,7 @@ class dtype(metaclass=_OneEach):
         """Bool, integer or float; a pointer has none of these kinds."""
         row = self._row
         if row is None:
-            raise TypeError(f"{self} is not a number: it is neither bool, nor integer, nor float")
+            raise TypeError(f"{self} is not a scalar type: expected bool, integer or float")
         return row.kind
 
     def is_floating(self) -> bool:
@@ -526,7 +526,7 @@ _SIGNATURE_NAMES: Mapping[str, str] = {
 def named_dtype(name: str) -> dtype:
     """The scalar type that a kernel's signature spells ``i32``, ``u8``, ``fp16``, ``i1``."""
     if name not in _SIGNATURE_NAMES:
-        raise ValueError(f"no scalar type is spelled {name!r} in a signature")
+        raise ValueError(f"no scalar type is named {name!r} in a signature")
     return dtype(_SIGNATURE_NAMES[name])
 
 

@@ -43,8 +43,8 @@ def _rounded(number: float, type: AnyFloat) -> float:
     kept = rounded(float(f"{single:f}"), type)
     if kept != rounded(single, type):
         warn(
-            f"{number} as a bfloat16 constant is {kept}: only six decimals are kept, as Triton "
-            "does; compute in float32 if the difference matters",
+            f"{number} as a bfloat16 constant is {kept}: rounded to six decimals, as in Triton; "
+            "compute in float32 if the difference matters",
         )
     return kept
 

@@ -39,7 +39,7 @@ class Target:
 
     def __post_init__(self) -> None:
         if isinstance(self.arch, int) is not self.is_cuda:
-            wanted = "a number, 90 for sm_90" if self.is_cuda else "a name such as gfx942"
+            wanted = "an integer, 90 for sm_90" if self.is_cuda else "a name such as gfx942"
             raise TypeError(f"arch of {self.backend} must be {wanted}, got {self.arch!r}")
 
     @property

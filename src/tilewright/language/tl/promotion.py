@@ -72,12 +72,12 @@ def operand(value: object) -> Operand:
         return value
     if value is None:
         raise TypeError(
-            "unsupported operand None: an argument of the launch was None here. Pass an array or a "
-            "number, or ask `if x is not None:` before it is used"
+            "unsupported operand None: a launch argument is None. Pass an array or a "
+            "scalar, or test `if x is not None:` before its use"
         )
     raise TypeError(
         f"unsupported operand {value!r} of type {value.__class__.__name__}: arithmetic in a kernel "
-        "takes tensors and numbers"
+        "takes tensors and scalars"
     )
 
 

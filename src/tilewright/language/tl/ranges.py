@@ -64,8 +64,8 @@ class range:
 
     def __iter__(self) -> NoReturn:
         raise RuntimeError(
-            "a range of a kernel can only be used in a `for` of a kernel; where the numbers are "
-            "needed one by one, use tl.static_range"
+            "a range of a kernel can only be used in a `for` of a kernel; where the values are "
+            "needed at compile time, use tl.static_range"
         )
 
     def attributes(self) -> Mapping[str, Attribute]:

@@ -269,8 +269,7 @@ def _with_indices(
 ) -> tuple[tensor, tensor]:
     if axis is None:
         raise ValueError(
-            "an index is one along an axis: say which with axis=, or flatten the tensor with "
-            "tl.ravel and use axis=0"
+            "an index needs an axis: pass axis=, or flatten the tensor with tl.ravel and use axis=0"
         )
     along = _wrap_axis(axis, len(input.shape))
     index = arange(0, input.shape[along])

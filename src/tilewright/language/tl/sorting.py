@@ -46,7 +46,7 @@ def _last_dimension(x: tensor, dim: int | None) -> int:
     if dim is not None and dim != last:
         raise ValueError(
             f"only minor dimension is currently supported: sort along dim={last}, got {dim}; "
-            "tl.trans can bring another one there"
+            "use tl.trans to move another one there"
         )
     return last
 

@@ -239,7 +239,7 @@ class tensor(Value):
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            f"the elements of {self} cannot be visited one by one: operate on the whole tensor, "
+            f"the elements of {self} cannot be iterated over: operate on the whole tensor, "
             "reduce it with tl.sum or tl.reduce, or load scalars in a loop"
         )
 

@@ -65,8 +65,8 @@ def local_alloc(
         check_tensor_memory()
     if not isinstance(count, int) or isinstance(count, bool):
         raise ValueError(
-            "`num` must reach local_alloc as a constexpr, but a variable that is assigned a number "
-            "holds a run-time value: write the number in the call, as in num=2 or "
+            "`num` must reach local_alloc as a constexpr, but a variable that is assigned an "
+            "integer holds a run-time value: write the integer in the call, as in num=2 or "
             "num=tl.constexpr(2), or declare the variable as `NUM: tl.constexpr = 2`"
         )
     extents = [int(extent) for extent in unwrap(tuple(shape))]

@@ -348,8 +348,8 @@ class async_task(TracedRegion):
         builder, trace = current(), _trace()
         if not trace.tasks:
             raise ValueError(
-                "async_task must stand in a `with tlx.async_tasks():`, which runs its tasks at the "
-                "same time"
+                "async_task must be inside `with tlx.async_tasks():`, which runs its tasks "
+                "concurrently"
             )
         tasks = trace.tasks[-1]
         between = builder.block

@@ -68,8 +68,8 @@ class Launcher:
             raise ValueError(f"hidden parameters come last, which {facts.parameters} is not")
         if getattr(facts, "profile_bytes", 0):  # only Triton's kernels may have them
             raise ValueError(
-                f"{function.name} was compiled to be profiled by Triton's Proton, and nobody here "
-                "reads its records: compile it without instrumentation"
+                f"{function.name} is instrumented for Triton's Proton profiler, whose records "
+                "are not read here: compile it without instrumentation"
             )
         wanted = self.visible.count(TENSOR_MAP)
         if wanted != len(facts.tensor_maps):
@@ -264,7 +264,10 @@ class Launcher:
             )
         if status == _COOPERATIVE_TOO_LARGE:
             count = device_facts(function.device).multiprocessors
-            return f"All blocks of a cooperative launch run at once, on {count} multiprocessors."
+            return (
+                "All blocks of a cooperative launch must be resident concurrently, on "
+                f"{count} multiprocessors."
+            )
         if status == _INVALID_HANDLE:
             return f"It was loaded on GPU {function.device}; is the stream of another GPU?"
         return ""

@@ -125,7 +125,11 @@ def _on_gpu(call: _Call, where: str, param: Param, argument: Any) -> DeviceArray
     except (TypeError, ValueError, RuntimeError) as error:
         _fail(TypeError(f"{where}: {error}"))
     if found is None:
-        _fail(ValueError(f"{where} is in host memory, but the kernel runs on a GPU: move it there"))
+        _fail(
+            ValueError(
+                f"{where} is in host memory, but the kernel runs on a GPU: move it to the GPU"
+            )
+        )
     dtype = numpy_dtype(found.element)
     steps = [step * dtype.itemsize for step in found.strides]
     likeness = strided_view(np.empty(1, dtype), found.shape, steps)
@@ -134,8 +138,8 @@ def _on_gpu(call: _Call, where: str, param: Param, argument: Any) -> DeviceArray
     if offset and likeness.size:
         _fail(
             ValueError(
-                f"{where} begins {offset} bytes behind a multiple of {ACCESS_BYTES}, and kernels "
-                f"on a GPU access {ACCESS_BYTES} bytes at a time: pass a copy (tensor.clone())"
+                f"{where} is misaligned: its address is {offset} bytes past a multiple of "
+                f"{ACCESS_BYTES}; pass a copy (tensor.clone())"
             )
         )
     return found

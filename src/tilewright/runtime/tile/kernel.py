@@ -188,8 +188,8 @@ class CompiledTileKernel:
         numbers = [size for size in shape if size is not None]
         if len(numbers) < len(shape):
             message = (
-                f"{self.name}.{param.name} cannot be made: a size of it is not told by the other "
-                "arguments. Pass it, and take it out of out_idx"
+                f"{self.name}.{param.name} cannot be allocated: one of its sizes is not determined by "
+                "the other arguments. Pass it, and remove it from out_idx"
             )
             raise located(ValueError(message), BAD_ARGUMENT) from None
         return tuple(numbers)
@@ -309,7 +309,7 @@ class CompiledTileKernel:
         """Write source, machine code and a C header to a folder; a program in C needs no more."""
         if self.gpu is None:
             raise NotImplementedError(
-                f"target {self.target} makes no library: compile {self.name} for a GPU "
+                f"target {self.target} has no library: compile {self.name} for a GPU "
                 "(target='cuda') to export one"
             )
         from tilewright.targets.cuda.export import export

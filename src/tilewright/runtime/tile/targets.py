@@ -39,13 +39,14 @@ def checked_target(target: object) -> str:
         arch = _ARCH.search(text)
         if arch is None and text.partition(":")[2].strip():
             raise ValueError(
-                f"unknown target {text!r}: it is cuda, or names its chip as cuda:sm_90a (H100, "
-                "H200) and cuda:sm_80 (A100) do"
+                f"unknown target {text!r}: expected cuda or an architecture, for example "
+                "cuda:sm_90a (H100, H200) or cuda:sm_80 (A100)"
             )
         return CUDA if arch is None else f"{CUDA}:{_complete(arch[0])}"
     if kind not in _OTHER_KINDS:
         raise ValueError(
-            f"unknown target {text!r}: it is auto, numpy, cuda, or one of {', '.join(_OTHER_KINDS)}"
+            f"unknown target {text!r}: expected auto, numpy, cuda or one of "
+            f"{', '.join(_OTHER_KINDS)}"
         )
     if text not in _noticed:
         _noticed.add(text)
