@@ -30,4 +30,5 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("facts", "*/analysis/*", "dataflow facts: what an analysis has proved about a value"),
     Allowed("meet", "*/analysis/affine/*", "the meet of a lattice, of intervals and congruences"),
     Allowed("product", "*/analysis/affine/*", "products of polynomials and intervals"),
+    Allowed("ask", "src/tilewright/language/tl/promotion.py", "Triton's error on mixed signedness"),
 )

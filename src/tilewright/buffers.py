@@ -1,7 +1,7 @@
 """``tilewright.buffers``: the buffer registry, under the name that users import.
 
 The names, signatures and layouts are those of ``cubie.buffer_registry``, so this module can be
-served in its place. What it does is in `tilewright.memory.registry`.
+served in place of it. What it does is in `tilewright.memory.registry`.
 """
 
 from tilewright.memory.registry import (

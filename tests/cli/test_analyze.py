@@ -196,7 +196,7 @@ def test_help(capsys):
         (["--check", ","], "--check: pass a check, for example 'bounds,race', or all"),
         (["--check", "races"], "unknown check 'races'; expected coalesce, vector, bounds"),
         (["--noalias", "--may-alias", "x_ptr,y_ptr"], "are mutually exclusive"),
-        (["--may-alias", "x_ptr"], "name two arguments"),
+        (["--may-alias", "x_ptr"], "pass two arguments"),
         (["--may-alias", "x_ptr,z_ptr"], "no pointer argument 'z_ptr' for --may-alias"),
         (["--function", "subtract"], "there is no function 'subtract'; the module has vector_add"),
         (["--format", "xml"], "'xml' is not one of text, json, html"),
@@ -320,7 +320,7 @@ def test_scripts_that_fail_or_launch_nothing(script, capsys):
     assert main.run(["analyze", script("1 / 0")]) == 2
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert main.run(["analyze", "--grid", "3", script()]) == 2
-    assert "--grid is for IR text" in capsys.readouterr().err
+    assert "--grid applies to IR text only" in capsys.readouterr().err
 
 
 def test_the_page_of_a_script_shows_its_source(script, capsys):

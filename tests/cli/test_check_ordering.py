@@ -91,7 +91,7 @@ def test_a_buffer_nobody_reads_may_be_allowed(command):
     assert err.endswith(": no fault\n")
     code, _, err = command("run", "--allow-unread")
     assert code == 1
-    assert "--allow-unread is for 'tilewright check'" in err
+    assert "--allow-unread applies to 'tilewright check' only" in err
 
 
 def test_the_timeline_is_one_file(command):
@@ -109,7 +109,7 @@ def test_flags_may_stand_right_behind_the_script(command):
     assert (code, Path("out.html").exists()) == (0, True)
     assert "warning[TW6139]" in err
     code, _, err = command("check", behind=("--schedules", "none"))
-    assert (code, err) == (1, "tilewright check: --schedules: 'none' is no integer from 1 on\n")
+    assert (code, err) == (1, "tilewright check: --schedules: 'none' is not an integer >= 1\n")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_wrong_uses_of_the_flag_are_told(command):
     code, _, err = command("run", "--timeline", "out.html")
     assert (code, err) == (
         1,
-        "tilewright run: --timeline is for 'tilewright check', which follows every event\n",
+        "tilewright run: --timeline applies to 'tilewright check' only\n",
     )
     code, _, err = command("check", "--timeline", "no/such/folder/out.html")
     assert code == 1

@@ -169,7 +169,7 @@ def test_standard_input(monkeypatch, capsys):
         ([f"{VECTOR_ADD}:adder", "--target", "triton:90"], "no kernel 'adder'"),
         (["absent.ttir", "--target", "triton:90"], "cannot read 'absent.ttir'"),
         (["absent.py", "--target", "triton:90"], "cannot read 'absent.py': no such file"),
-        (["x.py", "--num-warps", "8"], "--num-warps is for IR text"),
+        (["x.py", "--num-warps", "8"], "--num-warps applies to IR text only"),
         (
             [VECTOR_ADD, "--target", "triton:90", "--stage", "ttgir"],
             "is a plain kernel, its TTGIR is Triton's: use ttgir.final",

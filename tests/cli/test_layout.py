@@ -83,7 +83,7 @@ def test_a_fragment_shows_thread_and_register_of_each_element(show):
 
 def test_shared_memory_shows_bytes_and_banks(show):
     _, out, _ = show("script.py", "--buffer=staged")
-    assert "4 x 8 of float32: 128 bytes, row after row" in out
+    assert "4 x 8 of float32: 128 bytes, row-major" in out
     rows = [line.split() for line in out.splitlines() if "/" in line and "bank" not in line]
     assert rows == [["0", "0/0", "16/4"], ["1", "32/8", "48/12"], ["2", "64/16", "80/20"],
                     ["3", "96/24", "112/28"]]  # fmt: skip
@@ -92,7 +92,7 @@ def test_shared_memory_shows_bytes_and_banks(show):
 def test_loops_refer_to_a_picture_that_is_the_same(show):
     _, out, _ = show("script.py", "--line", "16")
     assert out.count("for i, j in T.Parallel, line 16") == 1
-    assert "4 x 8 iterations: 32 threads x 1 turns" in out
+    assert "4 x 8 iterations: 32 threads x 1 iterations each" in out
     # The picture it refers to is left out here, so it has its own.
     assert "the same as" not in out
     assert " 31:0\n" in out
@@ -203,7 +203,7 @@ def test_ir_text_is_drawn_as_well(show):
     assert (code, err) == (0, "")
     assert out.startswith("k for cuda:sm_80, 64 threads\n")
     assert "s: shared" in out
-    assert "8 x 8 iterations: 64 threads x 1 turns" in out
+    assert "8 x 8 iterations: 64 threads x 1 iterations each" in out
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_memory_that_nobody_wrote_is_a_fault(command):
 def test_schedules_are_numbers(command):
     code, _, err = command("check", "--schedules", "many")
     assert code == 1
-    assert err == "tilewright check: --schedules: 'many' is no integer from 1 on\n"
+    assert err == "tilewright check: --schedules: 'many' is not an integer >= 1\n"
 
 
 def test_a_script_that_needs_tilelang_is_told_of_compat(tmp_path):

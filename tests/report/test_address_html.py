@@ -113,7 +113,7 @@ def test_rows_of_a_tile():
     assert load.parts[2].runs[0] == (128, 256)
     assert store.pitch == 256
     assert describe(store.parts[0]) == (
-        "program (0, 0, 0): bytes 0 to 8063 in 32 pieces, 1024 of 1024 lanes"
+        "program (0, 0, 0): bytes 0 to 8063 in 32 runs, 1024 of 1024 lanes"
     )
 
 

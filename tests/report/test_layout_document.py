@@ -76,7 +76,7 @@ def test_plain_rows_of_128_bytes_put_a_column_into_one_bank():
     assert rows[0] == [f"{16 * piece}/{4 * piece}" for piece in range(8)]
     assert [row[0] for row in rows] == [f"{128 * row}/0" for row in range(8)]
     assert drawing.facts == (
-        "8 x 64 of f16: 1024 bytes, row after row",
+        "8 x 64 of f16: 1024 bytes, row-major",
         "8 consecutive rows, as read by ldmatrix: 8-way bank conflict",
     )
 
@@ -107,7 +107,7 @@ def test_rings_show_one_version():
         '%A = tile.alloc "A" : memref<3x4x8xf32, #s>',
         "%slot = tile.slot %A[%i] : memref<3x4x8xf32, #s> to memref<4x8xf32, #s>",
     ).drawings
-    assert drawing.facts[0] == "3 versions of 4 x 8 of f32: 384 bytes, row after row"
+    assert drawing.facts[0] == "3 versions of 4 x 8 of f32: 384 bytes, row-major"
     assert len(labels(drawing)) == 4
 
 
@@ -134,7 +134,7 @@ def test_a_loop_with_the_layout_of_a_fragment_refers_to_it():
     loop = layouts.drawings[1]
     assert (loop.kind, loop.picture, loop.like) == ("loop", None, "C")
     assert loop.name == "for i2, j in T.Parallel, line 7"
-    assert loop.facts[0] == "2 x 4 iterations: 4 threads x 2 turns"
+    assert loop.facts[0] == "2 x 4 iterations: 4 threads x 2 iterations each"
     assert "the same as C" in layout_text.render([layouts])
 
 

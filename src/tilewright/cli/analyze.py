@@ -76,7 +76,7 @@ _RENDERERS: dict[str, Renderer] = {
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
     if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
         sys.stdout.write(_USAGE.format(program=program, checks=", ".join(ALL_CHECKS)))

@@ -81,7 +81,7 @@ class Input:
         return f"{name}[{grid}]{self.launch.removeprefix(name)}"
 
     def report(self) -> AddressReport:
-        """Raises ``AnalysisError`` where the kernel or the facts make no sense."""
+        """Raises ``AnalysisError`` where the kernel or its arguments make no sense."""
         if self.tile is None:
             report = analyze(self.root, self.facts, function=self.function)
         else:
@@ -213,7 +213,7 @@ class _Launches:
 def _listening(launches: _Launches) -> Generator[None]:
     """Note every launch inside the ``with`` before it runs.
 
-    A race does not end the script: that there is one is for the report to say.
+    A race does not end the script: the report contains it.
     """
     with (
         changed(check_races=False),
@@ -276,7 +276,7 @@ def run_script(options: Options) -> ScriptRun:
 
 
 def _guarded(options: Options, missing: list[str]) -> None:
-    """A fault is told by its own text, a package that is not installed is added to `missing`.
+    """A fault is reported by its own text, a package that is not installed is added to `missing`.
 
     Any other exception is Python's affair.
     """

@@ -29,7 +29,7 @@ _Reader: TypeAlias = Callable[[str], int | None]
 
 @dataclass
 class Options(CommandLine):
-    """What the command line says."""
+    """The parsed command line."""
 
     args: dict[str, int] = field(default_factory=dict[str, int])
     buffers: dict[str, int] = field(default_factory=dict[str, int])

@@ -68,7 +68,7 @@ class _Seen:
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0

@@ -48,5 +48,5 @@ script's.
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     return execution.execute(arguments, program, _USAGE, checking=True)

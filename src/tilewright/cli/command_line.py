@@ -1,7 +1,7 @@
 """Command lines of the kind ``[flags] FILE[:KERNEL] [arguments of the script]``.
 
-What commands that take a file have in common: how flags and the file are told apart, how the file
-is read, and how problems are said.
+What commands that take a file have in common: how flags and the file are parsed, how the file
+is read, and how errors are reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """What the words of a command line say."""
+    """The arguments of a command line."""
 
     file: str = ""
     kernel: str | None = None
@@ -42,12 +42,12 @@ class CommandLine:
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags that a command knows."""
+    """The flags of a command."""
 
     with_value: Sequence[str]
     switches: Sequence[str]
     are_values_plain: bool = False
-    """Whether a next word that looks like a flag is one, and no value."""
+    """Whether a next argument that looks like a flag is one, and no value."""
 
     def parse(self, arguments: Sequence[str]) -> CommandLine:
         """Flags stand anywhere before the arguments of a script."""
@@ -73,7 +73,7 @@ class Flags:
         return line
 
     def taken(self, argument: str, pending: list[str]) -> tuple[str, str | None]:
-        """The name of a flag and its value, which may be the next word; None for a switch."""
+        """The name of a flag and its value, which may be the next argument; None for a switch."""
         name, separator, value = argument.lstrip("-").partition("=")
         if name in self.with_value:
             return name, value if separator else self._next(argument, pending)

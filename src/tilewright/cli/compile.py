@@ -118,7 +118,7 @@ def _is_for_tiles(target: str | None) -> bool:
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help", "-help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0
@@ -289,7 +289,7 @@ def _show(line: CommandLine, done: Sequence[Artefact]) -> None:
 
 
 def _least_severity(line: CommandLine) -> Severity:
-    """What is told: warnings in any case."""
+    """The diagnostics to print: warnings in any case."""
     return Severity.REMARK if "remarks" in line.switches else Severity.WARNING
 
 

@@ -48,7 +48,7 @@ _IR_STAGES = ("tile", "thread")
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for."""
+    """What the command line requests."""
 
     file: str
     kernel: str | None
@@ -84,7 +84,7 @@ class _TimedPipeline(GpuPipeline):
 
 
 def compile_file(request: Request, program: str) -> list[Compiled]:
-    """Compile what a file holds or calls; `CompileError` says what is wrong with a kernel."""
+    """Compile what a file holds or calls; `CompileError` describes what is wrong with a kernel."""
     if request.file.endswith(".py"):
         return _script(request, program)
     return [_text(request)]
@@ -141,7 +141,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
         )
         if not called:
             for kernel in _made():
-                kernel.launch(())  # tells of it, as a call does
+                kernel.launch(())  # recorded, as a call is
     if found:
         return [compile() for compile in found.values()]
     if request.kernel and called:
@@ -222,7 +222,7 @@ def _texts(compiled: Compiled, number: str, stage: str) -> Iterator[tuple[str, s
 
 
 def _numbered(done: Sequence[Compiled]) -> Iterator[tuple[str, Compiled]]:
-    """What is behind the name of a function that was compiled for several kinds of arguments."""
+    """The suffix of a function that was compiled for several kinds of arguments."""
     count: dict[str, int] = {}
     for compiled in done:
         number = count[compiled.name] = count.get(compiled.name, 0) + 1

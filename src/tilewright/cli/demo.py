@@ -1,7 +1,7 @@
 """``tilewright demo``: a flash-attention kernel, as Triton's front end wrote it, goes through.
 
 Shown: the text comes back byte for byte; canonicalisation, CSE and dead-code elimination make it
-smaller and keep every source line; a mistake gets a message that shows the place; the memory of a
+smaller and keep every source line; an error gets a message with its location; the memory of a
 kernel that aliases its storage is planned, proved and drawn; kernels in all three languages are
 run, checked and broken.
 """

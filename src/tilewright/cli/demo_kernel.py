@@ -1,8 +1,8 @@
 """The part of the demonstration that runs a kernel: checked on this machine, then broken.
 
-`examples/tl/attention.py` is executed as its author would: traced to IR, turned into NumPy code,
+`examples/tl/attention.py` is executed as its user would: traced to IR, turned into NumPy code,
 run over its whole grid with every access checked, and compared with float64. Then the mask of one
-load is taken out of the text, and the run says which program reads past which array, and where.
+load is taken out of the text, and the run reports which program reads past which array, and where.
 """
 
 from __future__ import annotations

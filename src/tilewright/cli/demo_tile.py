@@ -2,8 +2,8 @@
 
 `examples/tile/gemm_relu.py` is traced to the tile level and run with every access checked. Passes
 split it into a role that issues copies and one that computes; its memory is drawn, and under
-several orders of events it leaves the same bits. Then the wait in front of the product is taken
-out, and the run says which bytes had not arrived, and who was still writing them.
+several orders of events it leaves the same bits. Then the wait before the GEMM is taken
+out, and the run reports which bytes were still in flight, and the copy that writes them.
 """
 
 from __future__ import annotations

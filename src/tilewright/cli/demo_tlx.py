@@ -38,7 +38,7 @@ def show(example: Path, say: Callable[[str], None]) -> bool:
 
 
 def _checked(name: str, lines: list[str]) -> tuple[int, str, float]:
-    """Exit status, what was said, and how long it took."""
+    """Exit status, output, and time taken."""
     Path(name).write_text("".join(lines))
     said = io.StringIO()
     start = time.perf_counter()

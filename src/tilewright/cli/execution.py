@@ -2,7 +2,7 @@
 
 A file ``*.py`` is executed as a script, in this process, with the options in force for every launch
 inside it; anything else is IR text. A fault or an error in a kernel is shown as its own text, which
-names the author's line; any other exception is Python's affair and shown as Python shows it.
+names the user's line; any other exception is Python's affair and shown as Python shows it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FLAGS = Flags(
     switches=("allow-unread", "compat", "stats", "traceback"),
 )
 _BEHIND = ("allow-unread", "schedules", "timeline")
-"""Flags that may stand right behind a script too; `--` ends them."""
+"""Flags that are also accepted directly after a script; `--` ends them."""
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
 """How many orders of events `check` tries in a kernel of `T` that leaves them open."""
@@ -85,7 +85,7 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
 
 
 def _is_behind(argument: str) -> bool:
-    """Whether an argument right behind a script is meant for the run, not for the script."""
+    """Whether an argument right after a script is meant for the run, not for the script."""
     return argument.startswith("--") and argument[2:].partition("=")[0] in _BEHIND
 
 
@@ -133,7 +133,7 @@ def _check_environment() -> None:
 
 
 def execute(arguments: Sequence[str], program: str, usage: str, *, checking: bool) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
     if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
         sys.stdout.write(usage.format(program=program))
@@ -183,7 +183,7 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
 
 
 def _unread(orders: OrderingLog, line: _CommandLine, log: LaunchLog) -> list[Diagnostic]:
-    """Buffers that nobody reads, as reports; as warnings if that is what the author wants."""
+    """Report buffers that no task reads; as warnings with --allow-unread."""
     if "allow-unread" not in line.switches:
         return orders.unread()
     log.warnings.extend(orders.unread(Severity.WARNING))
@@ -220,7 +220,7 @@ def _draw(orders: OrderingLog, path: str | None, program: str) -> None:
 
 
 def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnostic] = ()) -> int:
-    """Say what was checked; a fault counts even if the script caught it."""
+    """Report what was checked; a fault counts even if the script caught it."""
     if reports:
         sys.stderr.write(pretty_all(reports, None, colour=wants_colour()) + "\n")
     if log.warnings:

@@ -1,10 +1,10 @@
-"""Arguments for a kernel given as IR text: from words on the command line to arrays and numbers.
+"""Arguments for a kernel given as IR text: from command-line text to arrays and scalars.
 
     f32[1024]           an array of the pointer's element type; random floats, zeros for integers
     f32[64,128]:ones    filled: zeros, ones, random, arange, empty (never written) or a number
     i32:1000, 1000      a number
 
-The type may be left out where the function says it. A descriptor takes an array; the sizes and
+The type may be left out where the function has it. A descriptor takes an array; the sizes and
 strides that follow it in the signature are filled in.
 """
 
@@ -67,7 +67,7 @@ class Formal:
 
 @dataclass(frozen=True)
 class Spec:
-    """What a word on the command line says."""
+    """One parsed argument."""
 
     dtype: str | None
     shape: tuple[int, ...] | None

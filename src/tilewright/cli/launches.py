@@ -91,7 +91,7 @@ class LaunchLog:
         )
 
     def table(self) -> str:
-        """One line a kernel, and one for every reason to run programs one by one."""
+        """One line a kernel, and one for every reason not to batch programs."""
         rows = [
             (
                 name,

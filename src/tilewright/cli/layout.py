@@ -61,7 +61,7 @@ _EVERYTHING = 1 << 30
 _DEFAULT_TARGET = f"cuda:{DEFAULT_ARCH}"
 
 _Traced = tuple[ModuleOp, GpuPipeline]
-"""A function, and how its author wants it compiled."""
+"""A function, and how its user wants it compiled."""
 
 Renderer = Callable[[Sequence[KernelLayouts]], str]
 _FORMATS: dict[str, tuple[Renderer, Limits]] = {
@@ -72,7 +72,7 @@ _FORMATS: dict[str, tuple[Renderer, Limits]] = {
 
 
 class _Wanted:
-    """What a command line asks for."""
+    """What a command line requests."""
 
     def __init__(self, line: CommandLine) -> None:
         self.line = line
@@ -112,7 +112,7 @@ def _parse(arguments: Sequence[str]) -> _Wanted:
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help", "-help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0

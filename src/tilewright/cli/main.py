@@ -1,4 +1,4 @@
-"""``tilewright``: one command with a word for each job."""
+"""``tilewright``: one command with subcommands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _usage() -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(_usage())
         return 0 if arguments else 1

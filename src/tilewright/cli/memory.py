@@ -1,4 +1,4 @@
-"""``tilewright memory``: who lies where in shared and tensor memory, as a picture.
+"""``tilewright memory``: the map of shared and tensor memory.
 
 Storage-alias specs are planned as ``tlx-storage-alias-lowering`` would plan them; every other
 allocation is a region of its own, or with ``--merge`` a buffer of the one region that
@@ -146,7 +146,7 @@ def _choice(argument: str, value: str, known: Sequence[str]) -> str:
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help", "-help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program, targets=", ".join(TARGETS)))
         return 0
@@ -253,7 +253,7 @@ def _out_of_memory(
     *,
     with_table: bool,
 ) -> None:
-    """Say what is missing, and which changes would do."""
+    """Report the missing memory, and the changes that fit."""
     assert memory.capacity is not None
     mine = [plan for plan in found.plans if plan.region.memory is memory.memory]
     largest = max(mine, key=lambda plan: plan.backing.allocated).region

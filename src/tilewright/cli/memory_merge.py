@@ -20,7 +20,7 @@ REGION = "merged"
 def merged_maps(
     module: ModuleOp, target: Target | None, engine: DiagnosticEngine
 ) -> tuple[MemoryMap, ...]:
-    """One map for each memory of each function, with the reasons for what lies side by side."""
+    """One map for each memory of each function, with the reasons why buffers are disjoint."""
     plans = plan_module(module, target)
     return tuple(
         _map(plan, memory, target, plan.name if len(plans) > 1 else "", engine)

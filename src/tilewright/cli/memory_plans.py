@@ -32,7 +32,7 @@ class Unlimited(Settings):
 
 @dataclass(frozen=True)
 class Allocations:
-    """What one kernel has: plans in order, the ops behind them, and which are plain, by region."""
+    """The plans of one kernel in order, their ops, and which are plain, by region."""
 
     kernel: str
     plans: tuple[StoragePlan, ...]

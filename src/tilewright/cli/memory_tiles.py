@@ -1,7 +1,7 @@
 """The shared memory of tile kernels as it stands: which buffer takes which bytes.
 
 Buffers that a storage-alias plan has placed share their region; every other buffer is a region of
-its own, one behind the other. A ring that pipelining made shows one cell for each version. At the
+its own, at increasing offsets. A multi-buffered one shows one cell for each version. At the
 thread level, where `place-shared-memory` has given addresses to all of them, there is one region:
 the arena of the kernel.
 """
@@ -118,7 +118,7 @@ def _bytes(alloc: AllocOp) -> int:
 
 
 def _versions(alloc: AllocOp) -> int:
-    """How many versions a ring has; barriers count one by one."""
+    """How many versions a multi-buffered allocation has; barriers count individually."""
     stated = alloc.attributes.get(nv_names.VERSIONS)
     if isinstance(stated, IntegerAttr):
         return stated.value.data

@@ -1,6 +1,6 @@
 """``tilewright ops``: which ops are defined, and which of them a file uses.
 
-Without arguments: every op of every dialect, with the form it prints in. With files: how often
+Without arguments: every op of every dialect, with the form it prints in. With files: how many times
 each op occurs in them. A file that does not parse is reported and makes the exit code 1.
 """
 
@@ -25,7 +25,7 @@ in Triton), or, given files of IR text, counts each op in them.
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0

@@ -174,7 +174,7 @@ def _list_passes(program: str) -> str:
 
 
 def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     try:
         line = _parse(arguments)
         if line.action is not None:

@@ -22,7 +22,7 @@ Lists the passes, or describes the named ones. A pass runs with
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str], program: str) -> int:
 
 
 def summary(pass_class: PassClass) -> str:
-    """The first line of what a pass says about itself."""
+    """The first line of a pass's docstring."""
     lines = (pass_class.__doc__ or "").strip().splitlines()
     return lines[0] if lines else ""
 

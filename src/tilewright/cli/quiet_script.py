@@ -18,12 +18,12 @@ from tilewright.targets.triton.installation import TritonMissing
 def run_quietly(
     file: str, arguments: Sequence[str], *, program: str, done: str, found: Callable[[], bool]
 ) -> None:
-    """Run a script inside of what stands in for launches; what it prints is not shown.
+    """Run a script inside a context that replaces launches; its output is not shown.
 
-    Results hold nothing in particular, so that the script may well fail: that is said, and is no
-    error once kernels were `found`. `done` tells what happened to them instead of a run. Before
-    that its traceback is shown as the interpreter shows it, and the program ends; a package that
-    is not installed is a `UsageError`.
+    Results hold nothing in particular, so that the script may well fail: that is reported, and is
+    no error once kernels were `found`. `done` reports what happened to them instead of a run.
+    Before that its traceback is shown as the interpreter shows it, and the program ends; a package
+    that is not installed is a `UsageError`.
     """
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():
         # Results that were not computed give NumPy much to warn about.

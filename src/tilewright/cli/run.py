@@ -44,5 +44,5 @@ Exit code: the script's; 1 if the input is wrong or a check fails.
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     return execution.execute(arguments, program, _USAGE, checking=False)

@@ -1,4 +1,4 @@
-"""Errors of a script that need no traceback: their text names the author's line and what is wrong.
+"""Errors of a script that need no traceback: their text names the user's line and what is wrong.
 
 Those are errors of a kernel, faults of its run, calls with arguments that it does not take, and
 packages that are not installed. Any other exception is Python's affair, and shown as Python shows
@@ -17,7 +17,7 @@ from tilewright.targets.numpy.api import NumpyFault
 from tilewright.targets.triton.installation import INSTALL, TritonMissing
 
 FOREIGN = ("triton", "tilelang", "tvm")
-"""What `--compat` stands in for."""
+"""The packages that `--compat` replaces."""
 _INSTALLS = {"triton": INSTALL, "tilelang": "pip install tilelang"}
 
 
@@ -37,7 +37,7 @@ def tell(error: BaseException) -> None:
 def missing_package(error: BaseException, *, has_compat: bool = False) -> str | None:
     """What to install, in one line, if a script ended for want of a package.
 
-    `has_compat` tells that the command has a flag `--compat`, which was not given.
+    `has_compat`: the command has a flag `--compat`, which was not passed.
     """
     if isinstance(error, TritonMissing | NvrtcMissing):
         return str(error)

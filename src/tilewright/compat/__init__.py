@@ -3,7 +3,7 @@
     python -m tilewright.compat FILE [arguments]
 
 `install()` does the same for an interpreter that is already running: from then on, ``import
-triton`` and ``import tilelang`` give modules made of Tilewright's functions, and torch's device
+triton`` and ``import tilelang`` give modules built from Tilewright's functions, and torch's device
 ``cuda`` is the CPU.
 """
 

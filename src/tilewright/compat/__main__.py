@@ -1,6 +1,6 @@
 """``python -m tilewright.compat FILE``: a script for Triton or TileLang, run without a change.
 
-The script sees its own arguments, its own folder on the path and ``__name__ == "__main__"``; its
+The script sees its own arguments, its own directory on the path and ``__name__ == "__main__"``; its
 exit code is the exit code.
 """
 
@@ -32,7 +32,7 @@ examples:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command with `arguments`; returns the exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         (sys.stdout if arguments else sys.stderr).write(_USAGE)
         return 0 if arguments else _CANNOT_OPEN

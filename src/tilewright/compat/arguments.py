@@ -90,7 +90,7 @@ class MockTensor:
         return 0
 
     def materialise(self) -> Any:
-        """Memory of this type, aligned as allocators align theirs, with nothing in it."""
+        """Uninitialised memory of this type, with the alignment of device allocators."""
         if _is_torch_dtype(self.dtype):
             return importlib.import_module("torch").empty(16, dtype=self.dtype)
         return np.empty(16, _numpy_dtype(cast("TlDtype", self.dtype)))

@@ -1,8 +1,8 @@
 """``triton.testing.perf_report``: a table of times or rates over sizes, printed, saved or plotted.
 
-Scripts measure sizes meant for a GPU. A report therefore stops when its time is up and says how far
-it came: ``TILEWRIGHT_BENCH_SECONDS`` (20) is the time for one table. Tables need neither pandas nor
-matplotlib; plots and data frames do, and say so.
+Scripts measure sizes meant for a GPU. A report therefore stops when its time is up and prints how
+far it came: ``TILEWRIGHT_BENCH_SECONDS`` (20) is the time for one table. Tables need neither pandas
+nor matplotlib; plots and data frames do, and report it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Mark:
         save_precision: int = 6,
         **kwargs: Any,
     ) -> Any:
-        """Measure, and show what is asked for."""
+        """Measure, and show what is requested."""
         frames: list[Any] = []
         for benchmark in self._all():
             table = _measure(self.fn, benchmark, kwargs)

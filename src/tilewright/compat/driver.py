@@ -1,7 +1,7 @@
-"""The GPU that scripts ask about before they choose block sizes and grids.
+"""The GPU properties that scripts read before they choose block sizes and grids.
 
 There is none; what is described is a Hopper GPU, which is also what kernels are compiled for when
-nothing else is said. Scripts then choose as they would there. Nothing computed depends on it,
+nothing else is set. Scripts then choose as they would there. Nothing computed depends on it,
 except how many programs share the work.
 """
 
@@ -48,7 +48,7 @@ class GPUTarget:
 
 
 def device_properties(_device: object = None) -> dict[str, int]:
-    """What Triton's driver tells about a device."""
+    """What Triton's driver reports about a device."""
     return {
         "max_shared_mem": SHARED_MEMORY_BYTES,
         "max_num_regs": REGISTERS,
@@ -117,7 +117,7 @@ class Drivers:
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend of Triton, of which scripts ask only whether it has a device."""
+    """A backend of Triton, of which scripts read only whether it has a device."""
 
     driver: Any
 

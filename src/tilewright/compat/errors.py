@@ -1,7 +1,7 @@
 """Triton's exceptions, so that scripts that catch them can name them.
 
 What fails to compile raises Tilewright's `CompileError` under every name Triton has for that; the
-rest tells of limits that a run on the CPU does not have, and is never raised by it.
+rest are about limits that a run on the CPU does not have, and are never raised by it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TritonError = CompileError
 
 
 class OutOfResources(Exception):
-    """A kernel that asks for more of something than the device has."""
+    """A kernel that needs more of a resource than the device has."""
 
     def __init__(self, required: int, limit: int, name: str) -> None:
         self.required = required

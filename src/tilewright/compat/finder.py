@@ -1,6 +1,6 @@
-"""``import triton`` without Triton: hooks that serve modules made of Tilewright's functions.
+"""``import triton`` without Triton: hooks that serve modules built from Tilewright's functions.
 
-One answers for ``triton`` and everything below it before any other finder is asked, so an installed
+One serves ``triton`` and everything below it before any other finder is queried, so an installed
 Triton is never loaded; others do the same for ``tilelang`` and the part of ``tvm`` that comes with
 it. What is not offered is refused by name, in an ``import`` as well as in an attribute. Another
 hook waits for torch, which needs telling that ``cuda`` is the CPU.
@@ -25,7 +25,7 @@ from tilewright.compat.tilelang_modules import TILELANG, TVM
 
 
 class StandIn(ModuleType):
-    """A module of another package, made of Tilewright's functions."""
+    """A module of another package, built from Tilewright's functions."""
 
     def __init__(self, name: str, project: Project) -> None:
         super().__init__(name, f"What Tilewright offers of {name}.")
@@ -39,7 +39,7 @@ class StandIn(ModuleType):
         if name == "__all__":
             return [each for each in dir(self) if not each.startswith("_")]
         if name.startswith("__"):
-            # Python asks modules for names that are optional.
+            # Python looks up optional names in modules.
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = self._find(name)
         setattr(self, name, value)
@@ -56,7 +56,7 @@ class StandIn(ModuleType):
             if name in public_names(mirror):
                 return getattr(mirror, name)
             if "__getattr__" in vars(mirror):
-                # It makes names when they are asked for, and knows what to say of those it lacks.
+                # It makes names on demand, and reports those it lacks.
                 return mirror.__getattr__(name)
         raise AttributeError(_refusal(self._project, f"{self.__name__}.{name}", name, dir(self)))
 
@@ -108,7 +108,7 @@ class StandInFinder(MetaPathFinder, Loader):
             parent, _, name = fullname.rpartition(".")
             known = dir(sys.modules[parent])
             raise ModuleNotFoundError(_refusal(self.project, fullname, name, known))
-        # All of them count as packages: only then does Python ask here for names they lack.
+        # All of them count as packages: only then does Python look up names they lack here.
         return ModuleSpec(fullname, self, origin="tilewright.compat", is_package=True)
 
     @override
@@ -142,7 +142,7 @@ class AfterImport(MetaPathFinder):
             execute(module)
             self._then(module)
 
-        # The loader stays what it is (others ask it for sources and data); this one step is ours.
+        # The loader stays what it is (it serves sources and data); this one step is ours.
         vars(spec.loader)["exec_module"] = exec_module
         return spec
 

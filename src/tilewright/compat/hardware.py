@@ -1,7 +1,8 @@
-"""What test files ask about the GPU before they decide which of their tests to run.
+"""GPU properties that test files read before they select their tests.
 
 The GPU that is described is a Hopper (`driver`). Kernels with what only Blackwell has can be
-compiled and run as well, but a script that asks is told what fits the rest of the description.
+compiled and run as well, but a script that reads them gets values that fit the rest of the
+description.
 """
 
 from __future__ import annotations

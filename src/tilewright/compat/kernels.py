@@ -2,7 +2,7 @@
 
 The difference is in the surroundings, not in the kernel: launch options that only a GPU compiler
 understands are dropped, torch tensors that believe to be on a GPU are taken as the host memory that
-they are, and a compiled kernel can be launched by itself and asked for its registers.
+they are, and a compiled kernel can be launched by itself and reports its registers.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class CompiledKernel:
         return getattr(self.inner, name)
 
     def _init_handles(self) -> None:
-        """Loading onto a device is Triton's business; scripts call this before they ask more."""
+        """Loading onto a device is Triton's business; scripts call this before they read more."""
 
     @property
     def metadata(self) -> SimpleNamespace:
@@ -128,7 +128,7 @@ def _say_made_up() -> None:
 
 @dataclass(frozen=True)
 class KernelParam(Parameter):
-    """A parameter of a kernel, with what wrappers of kernels ask about it."""
+    """A parameter of a kernel, with the attributes that wrappers of kernels read."""
 
     num: int = 0
     do_not_specialize: bool = False

@@ -1,8 +1,8 @@
-"""Which modules and names of Triton there are, and what stands behind each of them.
+"""The modules and names of Triton, and the object of Tilewright that serves each.
 
 A row of `MODULES` is one module of Triton; `tilelang_modules` has those of TileLang. Its `names`
-say where to find the object of Tilewright that takes the place of Triton's, as ``module:name``;
-modules in `mirrors` lend all their public names. Objects are fetched when they are asked for.
+give the object of Tilewright that replaces Triton's, as ``module:name``;
+modules in `mirrors` lend all their public names. Objects are imported on demand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a script should know about the machine it did not expect, said once on standard error."""
+"""Notes about running on the CPU, printed once on standard error."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Run a Python file the way ``python FILE`` does, inside an interpreter that is already running.
 
-The file becomes the module ``__main__``: with its own ``sys.argv``, its folder first on
+The file becomes the module ``__main__``: with its own ``sys.argv``, its directory first on
 ``sys.path``, its absolute path as ``__file__``. It stays ``__main__`` when it is done, so that
 threads, ``atexit`` functions and pickles find their names. A traceback begins at the file, as if
-nobody had run it.
+it had been started directly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def run_file(file: str, arguments: Sequence[str]) -> None:
     with io.open_code(path) as stream:
         source = stream.read()
     sys.argv = [file, *arguments]
-    # The folder of the file itself, not of a link to it, as the interpreter has it.
+    # The directory of the file itself, not of a link to it, as the interpreter has it.
     _begin_path(Path(path).resolve().parent)
     main = ModuleType("__main__")
     vars(main).update(
@@ -51,13 +51,13 @@ def run_module(name: str, arguments: Sequence[str]) -> None:
 
 
 def _begin_path(folder: Path) -> None:
-    """Put `folder` where the interpreter put the folder of the program that runs the script."""
+    """Put `folder` where the interpreter put the directory of the program that runs the script."""
     if not sys.flags.safe_path:
         sys.path[:1] = [str(folder)]
 
 
 def exit_code(program: Callable[[], object]) -> int:
-    """Run `program` and say how it ended; an exception is shown as the interpreter shows it."""
+    """Run `program` and return how it ended; an exception is shown as the interpreter shows it."""
     try:
         program()
     except SystemExit as stop:

@@ -1,7 +1,7 @@
 """``triton.testing``: timing and comparing.
 
-Times are those of the CPU. They compare runs on this machine with each other; of a GPU they say
-nothing, and that is said once.
+Times are those of the CPU. They compare runs on this machine with each other and do
+not predict GPU times, which is reported once.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ _caching = [True]
 
 
 def enable_cache() -> None:
-    """Kernels are kept by the function that made them, whatever is said."""
+    """Kernels are cached by the function that made them, whatever the setting."""
     _caching[0] = True
 
 

@@ -1,7 +1,7 @@
 """Which modules and names of TileLang there are, and of the part of TVM that scripts use with it.
 
-Read like `modules`: a row is one module, its names say where the object of Tilewright is that takes
-the place of theirs.
+Read like `modules`: a row is one module, its names give the object of Tilewright that replaces
+TileLang's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TVM = "tilewright.compat.tvm"
 
 _BENCH = names_from(_OURS, "do_bench")
 _PROFILER = names_from(f"{_TILE}.profiler", "Profiler")
-_SUPPLY = names_from(f"{_TILE}.supply", "TensorSupplyType get_tensor_supply")
+_SUPPLY = names_from(f"{_TILE}.input_generators", "TensorSupplyType get_tensor_supply")
 _CLOSE = names_from(_OURS, "torch_assert_close")
 _TUNING = joined(
     names_from(f"{_TILE}.autotune", "AutoTuner get_autotune_inputs set_autotune_inputs"),
@@ -56,7 +56,7 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
             {
                 "Fragment": f"{_T}.layouts:Fragment",
                 "Layout": f"{_T}.layouts:Layout",
-                "TensorSupplyType": f"{_TILE}.supply:TensorSupplyType",
+                "TensorSupplyType": f"{_TILE}.input_generators:TensorSupplyType",
                 "autotune": _TUNING["autotune"],
                 "jit": f"{_TILE}.jit:tile_jit",
                 "tvm": f"{_OURS}:tvm",

@@ -1,7 +1,7 @@
-"""``torch.cuda`` for a machine whose GPU is its CPU: one device, always in step.
+"""``torch.cuda`` for a machine whose GPU is its CPU: one device, always synchronised.
 
 Only the functions that scripts use around kernels are replaced; the rest of the module is torch's
-own and says itself what it cannot do without a GPU.
+own and reports itself what it cannot do without a GPU.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Event:
         self._time = time.perf_counter()
 
     def wait(self, stream: object = None) -> None:
-        """Nothing to wait for: work is done when it is asked for."""
+        """Nothing to wait for: work is synchronous."""
 
     def synchronize(self) -> None:
-        """Nothing to wait for: work is done when it is asked for."""
+        """Nothing to wait for: work is synchronous."""
 
     def query(self) -> bool:
         return True
@@ -49,13 +49,13 @@ class Stream:
         pass
 
     def synchronize(self) -> None:
-        """Nothing to wait for: work is done when it is asked for."""
+        """Nothing to wait for: work is synchronous."""
 
     def wait_stream(self, stream: object) -> None:
-        """Nothing to wait for: work is done when it is asked for."""
+        """Nothing to wait for: work is synchronous."""
 
     def wait_event(self, event: object) -> None:
-        """Nothing to wait for: work is done when it is asked for."""
+        """Nothing to wait for: work is synchronous."""
 
     def record_event(self, event: Event | None = None) -> Event:
         event = Event() if event is None else event
@@ -151,7 +151,7 @@ _RANGES: dict[str, object] = {
 
 
 def replace_cuda_functions(torch: Any) -> None:
-    """Put these functions in the place of those of ``torch.cuda``."""
+    """Replace those of ``torch.cuda`` by these functions."""
 
     def get_rng_state(device: object = None) -> Any:
         return torch.get_rng_state()

@@ -1,7 +1,7 @@
 """torch's device ``cuda`` as host memory.
 
-A script that asks for a tensor on ``cuda`` gets one on the CPU that remembers what was asked. What
-the script can see is as on a GPU: ``.device`` and ``.is_cuda`` answer ``cuda``, results of
+A script that requests a tensor on ``cuda`` gets one on the CPU that remembers the requested device.
+What the script can see is as on a GPU: ``.device`` and ``.is_cuda`` report ``cuda``, results of
 operations on such tensors are such tensors, and moving a tensor between the two devices makes a
 copy, so that writing to one does not change the other.
 
@@ -35,7 +35,7 @@ Function = Callable[..., Any]
 Handler = Callable[[Function, tuple[Any, ...], dict[str, Any]], Any]
 
 _addressed: dict[int, weakref.ref[Any]] = {}
-"""Tensors whose address a script asked for, and may have put where a kernel finds it."""
+"""Tensors whose address a script has read, and may have stored where a kernel finds it."""
 
 
 def host_memory() -> AbstractContextManager[None]:
@@ -278,7 +278,7 @@ def _replace_default_device(mapping: _Mapping) -> None:
 
 
 class _Replacing(type):
-    """A class whose call makes an object of another class; ``isinstance`` knows that one."""
+    """A class whose call makes an object of another class; ``isinstance`` accepts that one."""
 
     original: Any
 

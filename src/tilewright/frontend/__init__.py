@@ -3,5 +3,5 @@
 A kernel is parsed, its control flow is rewritten into calls of `control`, and the rewritten
 function is executed. Everything else in it stays ordinary Python: an addition calls ``__add__``,
 ``tl.load`` is a function, and each emits IR through the builder that is current while it runs.
-A `Vocabulary` tells the few things in which the languages differ.
+A `Vocabulary` defines the few things in which the languages differ.
 """

@@ -1,12 +1,12 @@
-"""Attributes of objects that the author made, asked without the author's knowledge.
+"""Attributes of objects that the user made, read without the user's knowledge.
 
-A ``__getattr__`` of the author may raise anything for a name that it does not expect:
+A ``__getattr__`` of the user may raise anything for a name that it does not expect:
 
     class Settings(dict):
         __getattr__ = dict.__getitem__        # KeyError
 
 Where Tilewright looks at an object it does not know, every exception means that there is no such
-attribute. A kernel that asks for it itself meets the exception.
+attribute. A kernel that reads it itself gets the exception.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The body of a function of the IR: its blocks, and the values it returns.
 
-A ``return`` ends the block it stands in. Only when the whole function has been traced is it known
-what it returns: all returned values must be of one kind, and a constant that meets a run-time
-value becomes one.
+A ``return`` ends the block it is in. Only when the whole function has been traced is it known
+what it returns: all returned values must be of one kind, and a constant that is merged with a
+run-time value becomes one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Body:
         return result
 
     def _check_kernel(self) -> None:
-        """A public function is a kernel: nobody would get what it returns."""
+        """A public function is a kernel: it has no caller that could use a result."""
         for each in self._returns if self.function.is_public else ():
             if handles(each.value):
                 name = self.function.sym_name.data
@@ -81,7 +81,7 @@ class Body:
         return None if value is None else self._vocabulary.as_value(value)
 
     def _agree(self, builder: Builder) -> None:
-        """Turn constants into run-time values where returned values differ otherwise."""
+        """Materialise constants as run-time values where returned values differ otherwise."""
         kinds = [kind(each.value) for each in self._returns]
         if all(each == kinds[0] for each in kinds):
             return

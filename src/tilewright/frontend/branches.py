@@ -2,7 +2,7 @@
 
 Each class is iterated over by the rewritten function: an iteration executes one side, ``True``
 before ``False``. `state` is what the variables hold, at the beginning of a side while there is one
-and behind the ``if`` in the end; `leave` hands over what they hold at the end of a side.
+and after the ``if`` in the end; `leave` gets what they hold at the end of a side.
 
     RegionIf   %r = scf.if %c -> (...) { ... yield } else { ... yield }
     BlockIf    cf.cond_br %c, ^then, ^else, and ^endif(%r) where both lead that do not return
@@ -67,7 +67,7 @@ class KnownIf:
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """What one side left behind."""
+    """The values at the end of one side."""
 
     block: Block
     state: dict[str, Any]
@@ -76,7 +76,7 @@ class _End:
 
 
 class _DynamicIf:
-    """Executes both sides and joins what they leave behind."""
+    """Executes both sides and merges their values."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _DynamicIf:
         control.done = all(end.has_returned for end in self._ends)
 
     def _join(self) -> tuple[dict[str, Any], list[str]]:
-        """What variables hold behind the ``if``, and which of them need values of its own."""
+        """What variables hold after the ``if``, and which of them need values of its own."""
         then, otherwise = (end.state for end in self._ends)
         before = dict(zip(self._names, self._before, strict=True))
         live = in_order(self._names, self._control.definitions)
@@ -171,7 +171,7 @@ class _DynamicIf:
         )
 
     def _take(self, state: dict[str, Any], names: list[str], results: list[SSAValue]) -> None:
-        """Variables hold `state` behind the ``if``, and `names` of them `results`."""
+        """Variables hold `state` after the ``if``, and `names` of them `results`."""
         source = iter(results)
         for name in names:
             state[name] = rebuild(state[name], source)
@@ -220,7 +220,7 @@ class BlockIf(_DynamicIf):
             self._meet(location)
 
     def _last_block(self, open_end: Block, location: LocationAttr) -> Block:
-        """Where to go on behind a way that has not returned: blocks keep the order of the source,
+        """Where to go on after a path that has not returned: blocks keep the order of the source,
         so that it is the last one."""
         if open_end.next_block is None:
             return open_end
@@ -229,7 +229,7 @@ class BlockIf(_DynamicIf):
         return behind
 
     def _meet(self, location: LocationAttr) -> None:
-        """Both sides lead to a block behind the ``if``."""
+        """Both sides lead to a block after the ``if``."""
         state, names = self._join()
         behind = self._control.blocks().new_block([each.type for each in flat(names, state)])
         for end in self._ends:

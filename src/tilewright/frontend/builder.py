@@ -5,7 +5,7 @@ never see blocks or locations:
 
     current().insert(arith.AddiOp(lhs, rhs)).results[0]
 
-`insert` gives the op the place in the author's source that is being executed, with the chain of
+`insert` gives the op the location in the user's source that is being executed, with the chain of
 kernel functions that led there (`locations`).
 """
 

@@ -1,11 +1,11 @@
-"""Mistakes in ordinary Python that uses a kernel: a launch, a descriptor. Shown like all others.
+"""Errors in ordinary Python that uses a kernel: a launch, a descriptor. Shown like all others.
 
     train.py:31:5: error[TW6020]: copy is called without a value for n: pass it by position ...
       31 |     copy[(4,)](x, out, BLOCK=16)
          |     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~
       train.py:9:1: note: copy(x_ptr, out_ptr, n, BLOCK) is defined here
 
-The place is the call in the author's code that led here. The exception keeps its type, so that it
+The location is the call in the user's code that led here. The exception keeps its type, so that it
 can be caught as what Python would have raised.
 """
 
@@ -27,19 +27,19 @@ from tilewright.ir.diagnostics import (
 
 PACKAGE = "tilewright"
 _BETWEEN = frozenset({"contextlib", "functools"})
-"""Modules of Python whose frames stand between a call of ours and what it decorates."""
+"""Modules of Python whose frames are between a call of ours and what it decorates."""
 
 Note = tuple[SourcePosition | None, str]
 
 _KINDS = (TypeError, ValueError, OverflowError, RuntimeError)
 _LOCATED = "tilewright_located"
-"""Attribute of errors with a place in their text."""
+"""Attribute of errors with a location in their text."""
 
 
 def located(
     error: Exception, code: str, notes: Sequence[Note] = (), *, prefix: str = ""
 ) -> Exception:
-    """`error` with the call in the author's code that led here, to be raised in its place."""
+    """`error` with the call in the user's code that led here, to be raised instead of it."""
     position = call_site()
     diagnostic = Diagnostic(Severity.ERROR, f"{prefix}{error}", position, code)
     diagnostic.notes.extend(Diagnostic(Severity.NOTE, text, where) for where, text in notes)
@@ -54,7 +54,7 @@ def located(
 
 
 def is_located(error: BaseException) -> bool:
-    """Whether an error was made by `located`: its text says where and what, and needs no frames."""
+    """Whether an error was made by `located`: its text needs no frames."""
     return _LOCATED in vars(error)
 
 

@@ -3,7 +3,7 @@
 A called function is executed in the block of its caller, as if its text stood there. It becomes a
 function of the IR instead, with a ``tt.call``, in two cases: it is marked `noinline`, or it returns
 early under a run-time condition, which needs blocks that the caller's construct may not have. The
-latter shows only when the condition is met; what was traced until then is thrown away.
+latter shows only when the condition is evaluated; what was traced until then is discarded.
 
 Functions of the IR are shared between calls whose arguments are of the same kinds and constants.
 """
@@ -48,7 +48,7 @@ class _Compiled:
 
 @dataclass
 class Session:
-    """One trace: the module being built, and what has been found out on the way."""
+    """One trace: the module being built, and its findings so far."""
 
     vocabulary: Vocabulary
     module: ModuleOp
@@ -154,7 +154,7 @@ class Session:
 
 @dataclass(frozen=True)
 class _Running:
-    """Who executes: the owner of an activation."""
+    """The owner of an activation."""
 
     session: Session
     function: KernelFunction
@@ -217,7 +217,7 @@ def _has_many_elements(type: Attribute) -> bool:
 
 
 def _refuse_recursion(function: KernelFunction, arguments: Mapping[str, Any]) -> None:
-    """A function may call itself only with other constants, and not for ever."""
+    """A function may call itself only with other constants, and with bounded depth."""
     running = [each.owner for each in activations() if isinstance(each.owner, _Running)]
     same = [each for each in running if each.function is function]
     if not same:

@@ -43,10 +43,10 @@ class Capture:
         if now is self.value:
             return True
         try:
-            # The text tells 1 from 1.0 and 0.0 from -0.0, which are equal.
+            # The text distinguishes 1 from 1.0 and 0.0 from -0.0, which are equal.
             is_equal = type(now) is type(self.value) and bool(now == self.value)
             return is_equal and repr(now) == repr(self.value)
-        except Exception:  # an __eq__ that cannot say; a needless new trace does no harm
+        except Exception:  # an __eq__ that fails; a needless new trace does no harm
             return False
 
 
@@ -65,7 +65,7 @@ def look_up(function: FunctionType, name: str) -> Any:
 
 
 def capture_of(function: FunctionType, name: str, value: object) -> Capture:
-    """The fact that `function` used `name`, which stood for `value`."""
+    """Record that `function` read `name`, which was bound to `value`."""
     key = f"{function.__module__}.{function.__qualname__}:{name}"
     around = function.__globals__
     is_plain = name not in function.__code__.co_freevars and not isinstance(around, Namespace)
@@ -74,7 +74,7 @@ def capture_of(function: FunctionType, name: str, value: object) -> Capture:
 
 
 def captures_of(function: FunctionType, name: str, value: object) -> Iterator[Capture]:
-    """As `capture_of`; and what `function` may look at in an author's module or class, and what
+    """As `capture_of`; and what `function` may look at in a user's module or class, and what
     functions look at that run while the kernel is compiled.
     """
     found = capture_of(function, name, value)

@@ -1,7 +1,7 @@
-"""From the place of an op to the whole call it comes from.
+"""From the location of an op to the whole call it comes from.
 
-Locations in the IR say where an expression begins, as Triton's do. When an error is shown the
-author's file is at hand: the call that begins there is found again, and the caret underlines it.
+Locations in the IR give the beginning of an expression, as Triton's do. When an error is shown the
+user's file is at hand: the call that begins there is found again, and the caret underlines it.
 
      13 |     y = tl.load(x_ptr + offsets) * 2
         |         ^~~~~~~~~~~~~~~~~~~~~~~~

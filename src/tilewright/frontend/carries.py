@@ -57,7 +57,7 @@ class _Carry:
 
 
 class Carries:
-    """What the variables of a loop hold before it, in it, and behind it."""
+    """What the variables of a loop hold before it, in it, and after it."""
 
     def __init__(self, control: Control, names: tuple[str, ...], state: State) -> None:
         self._control = control
@@ -143,7 +143,7 @@ class Carries:
 
     @property
     def yielded(self) -> list[SSAValue]:
-        """What a turn hands to the next."""
+        """Loop-carried values."""
         left = [each for carry in self._kept for each in handles(self._left[carry.name])]
         return [self._replaced.get(each, each) for each in left]
 
@@ -162,10 +162,10 @@ class Carries:
                 argument.replace_all_uses_with(init)
                 block.erase_arg(argument)
 
-    # -- behind the loop ---------------------------------------------------------------------
+    # -- after the loop ---------------------------------------------------------------------
 
     def left(self, results: Sequence[SSAValue]) -> State:
-        """Variables hold `results` behind the loop, or what they held before."""
+        """Variables hold `results` after the loop, or what they held before."""
         state = {
             name: value if is_defined(value) and is_defined(self._left[name]) else self._gone(name)
             for name, value in self._before.items()

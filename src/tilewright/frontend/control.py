@@ -1,6 +1,6 @@
 """The run-time of a rewritten kernel function: what its statements call.
 
-One `Control` exists per execution of a kernel function. It knows which variables are defined and
+One `Control` exists per execution of a kernel function. It tracks which variables are defined and
 since when, whether the way that is being traced has returned, and builds what `rewriter` lists:
 branches (`branches`), loops (`loops`) and conditions (`logic`).
 """
@@ -36,7 +36,7 @@ class NeedsBody(Exception):
 
 
 class Control:
-    """What a kernel function, while it executes, asks and tells."""
+    """Callbacks of an executing kernel function."""
 
     def __init__(self, rewritten: Rewritten, vocabulary: Vocabulary, body: Body | None) -> None:
         self.rewritten = rewritten
@@ -145,7 +145,7 @@ class Control:
 
     def blocks(self) -> Body:
         """Where the function's blocks are."""
-        assert self.body is not None  # asked for only where there is one
+        assert self.body is not None  # read only where there is one
         return self.body
 
     def current_line(self) -> int:

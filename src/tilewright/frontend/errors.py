@@ -1,8 +1,8 @@
-"""From an exception raised while a kernel runs to an error that points into the author's source.
+"""From an exception raised while a kernel runs to an error that points into the user's source.
 
-The frames of kernel functions on the traceback say where: the innermost is the place of the error,
-the others are the calls that led there. Frames of language code are left out; what they have to
-tell is in the exception's message and in the notes added to it (`BaseException.add_note`).
+The frames of kernel functions on the traceback give the location: the innermost is that of the
+error, the others are the calls that led there. Frames of language code are left out; what they have
+to caller is in the exception's message and in the notes added to it (`BaseException.add_note`).
 
     kernel.py:12:9: error[TW1010]: shapes (64,) and (32,) do not broadcast
       12 |     y = a + b
@@ -37,7 +37,7 @@ UNSUPPORTED = "TW1001"
 UNDEFINED = "TW1002"
 """A name without a value."""
 MISMATCH = "TW1003"
-"""Values that do not agree where control flow meets."""
+"""Values that do not agree where control flow joins."""
 BAD_CALL = "TW1004"
 """Arguments that do not fit the parameters of a kernel function."""
 RECURSION = "TW1005"
@@ -51,7 +51,7 @@ Note = tuple[SourcePosition | None, str]
 
 
 class FrontendError(Exception):
-    """An error that knows more than its message: a place, a code, places that explain it."""
+    """An error with more than a message: a location, a code, notes at other source positions."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class KernelFrame(NamedTuple):
     function: str
     is_library: bool
     text: str
-    """The piece of source at `position`."""
+    """The source range at `position`."""
     frame: FrameType
 
 
@@ -105,7 +105,7 @@ def kernel_frames(traceback: TracebackType | None) -> Iterator[KernelFrame]:
 
 
 def compile_error(exception: Exception) -> CompileError:
-    """`exception`, raised while a kernel was traced, as an error in the author's source."""
+    """`exception`, raised while a kernel was traced, as an error in the user's source."""
     frames = list(kernel_frames(exception.__traceback__))
     shown = [frame for frame in frames if not frame.is_library] or frames
     known = exception if isinstance(exception, FrontendError) else None
@@ -136,7 +136,7 @@ def raised_in_kernel(exception: Exception) -> bool:
 
 
 def _findings(exception: Exception, stopped: KernelFrame) -> list[str]:
-    """What the frame in which the kernel stopped tells about the mistake."""
+    """The values in the frame in which the kernel stopped."""
     advice: str | None = None
     if isinstance(exception, AttributeError):
         advice = advice_on_attribute(exception)
@@ -168,7 +168,7 @@ _SAYS_ENOUGH = (
 
 
 def message_of(exception: Exception) -> str:
-    """What happened; the exception's type is told where the message alone would puzzle."""
+    """What happened; the exception's type is added where the message alone is unclear."""
     text = exception.message if isinstance(exception, FrontendError) else str(exception)
     if isinstance(exception, FrontendError):
         return text

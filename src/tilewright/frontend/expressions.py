@@ -12,7 +12,7 @@ the kernel function, at its original place:
                          $if1.side(False) and $if1.put(y), $if1.result())[-1]
     f(a, k=b)        ($t1 := f, $t2 := b, $t1(a, k=$t2))[-1]     # keywords are evaluated first
 
-`take` and `side` say whether to go on, so constants short-circuit as in Python.
+`take` and `side` return whether to go on, so constants short-circuit as in Python.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tilewright.frontend.syntax import (
 )
 
 _OF_CONSTANTS = {"type": "type_of", "value": "value"}
-"""Attributes that constants have in a kernel, though not in Python, and who knows them."""
+"""Attributes that constants have in a kernel, though not in Python, and their implementation."""
 
 
 class Expressions:
@@ -154,7 +154,7 @@ class Expressions:
         return node
 
     def _sequence(self, node: ast.Tuple | ast.List) -> ast.expr:
-        """Lists are tuples: a kernel has no place where one could be changed."""
+        """Lists are tuples: a kernel has no memory where one could be changed."""
         return at(node, ast.Tuple([self.expr(item) for item in node.elts], ast.Load()))
 
     def _named(self, node: ast.NamedExpr) -> ast.expr:
@@ -312,7 +312,7 @@ def _comparison(where: ast.expr, left: ast.expr, op: ast.cmpop, right: ast.expr)
 
 
 def _is_quiet(node: ast.expr) -> bool:
-    """Whether evaluating `node` certainly emits nothing, so that its turn does not matter."""
+    """Whether evaluating `node` certainly emits nothing, so that its order does not matter."""
     match node:
         case ast.Constant() | ast.Name():
             return True

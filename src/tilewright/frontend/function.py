@@ -116,7 +116,7 @@ class KernelFunction:
 
     @property
     def source(self) -> str:
-        """The function as the author wrote it, with its decorators."""
+        """The function as the user wrote it, with its decorators."""
         return self._source.text
 
     @property

@@ -19,8 +19,8 @@ What `rewriter` refuses for a language of values is allowed here, and most of it
     break, continue         $control.exit_("break")
 
 Displays, comprehensions, lambdas and nested functions are Python's own. Loops carry no variables:
-one that the body assigns has no value at the beginning of a turn, and reading it goes through
-``$control.load``, which says so.
+one that the body assigns has no value at the beginning of an iteration, and reading it goes through
+``$control.load``, which reports it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ImperativeStatements(Statements):
         return target
 
     def _changed(self, owner: ast.expr) -> ast.expr:
-        """What a statement changes: the language is told by which name it is reached."""
+        """What a statement changes: the language gets the name through which it is reached."""
         name = owner
         while isinstance(name, (ast.Subscript, ast.Attribute)):
             name = name.value
@@ -167,7 +167,7 @@ class ImperativeStatements(Statements):
         return self._region(super()._while(node), names)
 
     def _region(self, statements: list[ast.stmt], names: Sequence[str]) -> list[ast.stmt]:
-        """What a region assigns may have no value behind it, even if it had one before."""
+        """What a region assigns may have no value after it, even if it had one before."""
         self.definite.difference_update(names)
         return statements
 

@@ -1,18 +1,18 @@
-"""Which place of the author's source is being executed.
+"""The source location that is being executed.
 
 A kernel function runs as ordinary Python, compiled from its rewritten syntax tree under the
-author's file name and with the author's positions. The place of an op is therefore the position of
+user's file name and with the user's positions. The location of an op is therefore the position of
 the instruction that is executing in the innermost frame of a kernel function, however many frames
-of language code lie above it:
+of language code are above it:
 
-    frame of kernel.py (instruction at 12:9 - 12:31)     <- the place
+    frame of kernel.py (instruction at 12:9 - 12:31)     <- the location
       tl.load -> emit -> Builder.insert -> current_location
 
 An op made inside a kernel function that was called by another one gets a call site location; the
 caller's part is taken once, when the call begins (`Activation.caller`). Functions of a language's
-own library are not the author's business: what they emit is placed where the author called them.
+own library are not the user's business: what they emit is placed where the user called them.
 
-A value given a name, ``x = a + b``, names the ops it is made of: ``"x"(file:3:9)``.
+A value given a name, ``x = a + b``, names the ops it is built from: ``"x"(file:3:9)``.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ Lines count from 1, columns from 0 and in bytes of UTF-8."""
 
 @dataclass(frozen=True)
 class SourceRange:
-    """A piece of a kernel's source: `at` is where an op comes from, `caret` what to point at."""
+    """A range of a kernel's source: `at` is where an op comes from, `caret` what to point at."""
 
     at: Span
     caret: Span
     name: str | None = None
-    """The variable that the piece is evaluated for."""
+    """The variable that the expression is assigned to."""
 
 
 class SourceMap:
-    """The places of one kernel function, found by the instruction that executes."""
+    """The source ranges of one kernel function, by the executing instruction."""
 
     def __init__(
         self,
@@ -87,11 +87,11 @@ class SourceMap:
         frame = currentframe()
         while frame is not None and id(frame.f_code) not in self.spans:
             frame = frame.f_back
-        assert frame is not None  # asked only by what the function calls
+        assert frame is not None  # called only by functions that it calls
         return frame.f_code, frame.f_lasti
 
     def place(self, code: CodeType, instruction: int) -> SourceRange:
-        """The place of the instruction at byte offset `instruction` of `code`."""
+        """The location of the instruction at byte offset `instruction` of `code`."""
         span = self.spans[id(code)][instruction >> 1 if instruction >= 0 else 0]
         return self._places.get(span) or SourceRange(span, span)
 
@@ -108,7 +108,7 @@ class SourceMap:
         return found
 
     def position(self, span: Span) -> SourcePosition:
-        """`span` as a place to point at, with columns that count characters."""
+        """`span` as a location to point at, with columns that count characters."""
         first, last, start, end = span
         return SourcePosition(
             self.file, first, self._column(first, start), last, self._column(last, end)
@@ -146,7 +146,7 @@ class Activation:
         spans = self.source_map.spans
         while frame is not None and id(frame.f_code) not in spans:
             frame = frame.f_back
-        assert frame is not None  # asked only by what the function calls
+        assert frame is not None  # called only by functions that it calls
         if self.caller is None:
             return self.source_map.location(frame.f_code, frame.f_lasti)
         key = (id(frame.f_code), frame.f_lasti)
@@ -166,7 +166,7 @@ _stack = _Stack()
 
 
 def current_location() -> LocationAttr:
-    """The place being executed, with the calls that led there; unknown outside kernels."""
+    """The location being executed, with the calls that led there; unknown outside kernels."""
     activations = _stack.activations
     return activations[-1].location(currentframe()) if activations else UnknownLoc()
 
@@ -188,7 +188,7 @@ def activations() -> list[Activation]:
 
 @contextmanager
 def activated(activation: Activation) -> Generator[Activation]:
-    """Execute a kernel function: places are its places inside the ``with``."""
+    """Execute a kernel function: locations are those of its source inside the ``with``."""
     _stack.activations.append(activation)
     try:
         yield activation

@@ -1,8 +1,8 @@
 """``for`` and ``while``: unrolled while tracing, or loops of the IR.
 
 Each class is iterated over by the rewritten function. `state` is what the variables hold at the
-beginning of a turn, and behind the loop in the end; `leave` hands over what they hold at the end of
-a turn.
+beginning of an iteration, and after the loop in the end; `leave` gets what they hold at the end of
+an iteration.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class UnrolledFor:
         self.state = state
 
     def last(self, values: State) -> State:
-        """What the loop's own variables hold behind it."""
+        """What the loop's own variables hold after it."""
         return values
 
 
@@ -88,7 +88,7 @@ class RegionFor:
         self._carries.leave(state)
 
     def last(self, values: State) -> State:
-        """The loop's own variable has no value behind it."""
+        """The loop's own variable has no value after it."""
         line = self._control.current_line()
         why = f"the variable of the loop in line {line} has no value after the loop"
         return tuple([Undefined(name, why) for name, _ in zip(self._targets, values, strict=True)])

@@ -44,9 +44,9 @@ class Mentions:
 
     globals: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
-    """Names behind a dot."""
+    """Names after a dot."""
     asked: frozenset[str] = frozenset()
-    """Attributes that it asks for by ``getattr``, which may not exist."""
+    """Attributes that it reads by ``getattr``, which may not exist."""
     imports: frozenset[str] = frozenset()
     everything: bool = False
     """Whether it may look at attributes that are not mentioned."""
@@ -111,7 +111,7 @@ def _of_code(code: CodeType) -> Mentions:
 
 
 def _asked_by(function: FunctionType) -> Mentions:
-    """What a function that calls ``getattr`` may ask for: everything, unless it says so."""
+    """What a function that calls ``getattr`` may read: everything, unless the name is constant."""
     tree = _tree(function)
     if tree is None:
         return Mentions(everything=True)
@@ -146,7 +146,7 @@ def _tree(function: FunctionType) -> ast.FunctionDef | None:
 def _of_text(function: FunctionType) -> Mentions:
     tree = _tree(function)
     if tree is None:
-        return Mentions()  # no kernel is made of it
+        return Mentions()  # no kernel is built from it
     nodes = [node for annotation in _annotations(tree) for node in ast.walk(annotation)]
     return Mentions(
         frozenset(node.id for node in nodes if isinstance(node, ast.Name)),

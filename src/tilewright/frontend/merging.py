@@ -1,6 +1,6 @@
-"""What variables hold where ways through a kernel meet.
+"""Values of variables where control flow joins.
 
-Branches meet behind an ``if``; the end of a loop's body meets its beginning. Values that meet must
+Branches join after an ``if``; the end of a loop's body joins its beginning. Merged values must
 be of one kind, and only those that differ need an SSA value of the construct:
 
     branches   results   the variables defined before and changed, in the order of their
@@ -46,7 +46,7 @@ def same_values(first: object, second: object) -> bool:
 
 
 def describe(value: object) -> str:
-    """A value's type, in words for an error."""
+    """A value's type, as text for an error."""
     if isinstance(value, Value):
         return str(value.kind())
     parts = parts_of(value)
@@ -57,7 +57,7 @@ def describe(value: object) -> str:
 
 
 def agreement(first: object, second: object) -> str:
-    """What to write so that two values can meet."""
+    """The change that makes two values mergeable."""
     if isinstance(first, Value) and isinstance(second, Value):
         return first.agreement(second)
     constant = second if isinstance(first, Value) else first
@@ -85,7 +85,7 @@ def labels_of(name: str, value: object) -> list[str]:
 
 
 def flat(names: Iterable[str], state: Mapping[str, Any]) -> list[SSAValue]:
-    """The SSA values of some variables, one after the other."""
+    """The SSA values of some variables, flattened."""
     return [handle for name in names for handle in handles(state[name])]
 
 
@@ -101,18 +101,18 @@ def renamed(label: str, location: LocationAttr) -> LocationAttr:
 
 
 def end_block(block: Block, terminator: Operation, location: LocationAttr) -> None:
-    """End `block`; `location` is the place of the construct that it is part of."""
+    """End `block`; `location` is the location of the construct that it is part of."""
     terminator.location = location
     block.add_op(terminator)
 
 
 def last_location(block: Block, location: LocationAttr) -> LocationAttr:
-    """Where the last op of `block` is: a jump behind it belongs there. `location` without ops."""
+    """Where the last op of `block` is: a jump after it belongs there. `location` without ops."""
     return location if block.last_op is None else block.last_op.location
 
 
 def discard_ops(block: Block, keep: Operation | None = None) -> None:
-    """Erase what stands behind `keep`, everything without it; no use of an operand stays."""
+    """Erase the ops after `keep`, all ops without it; no use of an operand stays."""
     while (op := block.last_op) is not None and op is not keep:
         op.detach()
         op.erase(safe_erase=False)

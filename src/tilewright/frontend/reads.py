@@ -7,15 +7,15 @@ the functions that are executed, by what their code mentions:
     a function        defaults, closure, attributes, the globals it mentions, modules it imports
     a list, a dict    all elements; so of views of a dict, and of arrays
     an object         the attributes that any of the functions mentions; those of its class, too
-    an author's module, a class    the same
+   a user's module, a class    the same
 
 and keeps two things: references for a quick look (`is_current`: one comparison for each), and
 `facts`, a description that is equal for equal values. Where the quick look finds another object the
-facts decide: a list that was replaced by an equal one changes nothing.
+contents decide: a list that was replaced by an equal one changes nothing.
 
 What is not followed: modules and objects of Python's library (but for the environment), of
-Tilewright, and of `_SETTLED` packages; files, clocks, random numbers. A function that asks them is
-asked when the kernel is traced.
+Tilewright, and of `_SETTLED` packages; files, clocks, random numbers. A function that reads them is
+evaluated when the kernel is traced.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _EXACT = frozenset({float, complex})
 _WHOLE_MODULE = frozenset({"eval", "exec", "globals"})
 """Built-in functions that reach all names of a module."""
 _BARE = frozenset({"abc", "argparse", "builtins", "collections.abc", "enum", "types", "typing"})
-"""Modules of Python whose classes read no attributes that the author's code does not mention."""
+"""Modules of Python whose classes read no attributes that the user's code does not mention."""
 _METHODS = (property, classmethod, staticmethod)
 _DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType)
 
@@ -417,7 +417,7 @@ class _Walk:
                     yield name, self._asked(value, name)
 
     def _answers(self, value: object, attributes: Mapping[str, object]) -> list[tuple[str, Any]]:
-        """What a ``__getattr__`` answers: parameters of a module of torch's."""
+        """Results of a ``__getattr__``: parameters of a torch module."""
         names = sorted(self._known.attributes - attributes.keys() - set(dir(type(value))))
         return [(name, self._asked(value, name)) for name in names]
 
@@ -448,7 +448,7 @@ def _names_of(kind: type[Any]) -> set[str]:
 
 
 def _viewed(view: MappingView) -> object:
-    """The mapping that ``values()`` was asked of: a dict, or one that is written in Python."""
+    """The mapping that ``values()`` was called on: a dict, or one that is written in Python."""
     found = attribute_of(view, "mapping")
     return attribute_of(view, "_mapping") if found is None else found
 

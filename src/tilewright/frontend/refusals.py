@@ -1,7 +1,7 @@
 """Python that a kernel cannot use, and what to write instead.
 
 A refused construct does not stop the rewriting: it becomes a call that raises when it is executed.
-What stands in a branch that is never taken for the given constants does no harm.
+What is in a branch that is never taken for the given constants does no harm.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """``with``: a context of Python's, or a region that decides itself how its body is traced.
 
 The rewritten function iterates over one of these. `state` is what the variables that the body
-assigns hold at the beginning of a turn, and behind the statement in the end; `leave` hands over
-what they hold at the end of a turn; `context` is what Python enters around the body.
+assigns hold at the beginning of an iteration, and after the statement in the end; `leave` gets
+what they hold at the end of an iteration; `context` is what Python enters around the body.
 
     PlainWith    any context manager: the body is executed once, and its variables stay
-    RegionWith   a `TracedRegion`: as often as it says, each time from the same variables, and none
-                 of them is seen behind it
+    RegionWith   a `TracedRegion`: as many times as it yields, each time from the same
+                 variables, and none of them is visible after it
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TracedRegion(ABC):
         """Yield what ``as`` names once for every time that the body is to be traced.
 
         `before` is what the variables that the body assigns hold before the statement. Between two
-        turns the builder may be moved; when the iterator ends it stands behind the region.
+        turns the builder may be moved; when the iterator ends it is after the region.
         """
 
 

@@ -1,7 +1,7 @@
 """A kernel function, rewritten so that executing it builds its IR.
 
-Statements keep their order and their places; everything stays in one Python frame. Assignments
-tell the run-time (`control`) the name, and control flow asks it what to execute:
+Statements keep their order and their locations; everything stays in one Python frame. Assignments
+pass the run-time (`control`) the name, and control flow queries it for what to execute:
 
     x = e                   x = $control.bind("x", e)
     if c: A else: B         $if1 = $control.if_(c, names, (x, y))
@@ -26,7 +26,7 @@ tell the run-time (`control`) the name, and control flow asks it what to execute
                             x, y = $for1.state
                             i = $for1.last("i", i)
     while c: A              $while1 = $control.while_(names, (x, y))
-                            for $turn in $while1:
+                            for $iteration in $while1:
                                 x, y = $while1.state
                                 if $while1.test(c):
                                     x, y = $while1.state
@@ -34,7 +34,7 @@ tell the run-time (`control`) the name, and control flow asks it what to execute
                                     $while1.leave((x, y))
                             x, y = $while1.state
     with m as t: A          $with1 = $control.with_(m, (x, y), names)
-                            for $turn1 in $with1:        # once, or as often as a region says
+                            for $turn1 in $with1:        # once, or as many times as a region yields
                                 x, y = $with1.state
                                 with $with1.context() as t:
                                     A
@@ -45,7 +45,7 @@ tell the run-time (`control`) the name, and control flow asks it what to execute
 Names are those assigned inside. A variable that has no value yet holds an `Undefined`; where that
 is possible, reading it goes through ``$control.load``. Out of a branch that has returned leads
 ``continue``, out of an unrolled loop ``break``, each followed by a test whether anything can still
-go on behind the statement. A branch that may return is therefore written as a loop over the sides;
+go on after the statement. A branch that may return is therefore written as a loop over the sides;
 others are not, because Python nests no more than twenty loops, and an ``elif`` is a nested ``if``.
 """
 
@@ -108,7 +108,7 @@ Around = Literal["function", "branch", "loop"]
 def rewrite(
     source: FunctionSource, *, library: bool = False, statements: type[Statements] | None = None
 ) -> Rewritten:
-    """Rewrite and compile a function; `statements` knows the statements of its language."""
+    """Rewrite and compile a function; `statements` handles the statements of its language."""
     tree = source.tree
     places = places_of(tree)
     line, column = tree.lineno, tree.col_offset + 1
@@ -122,7 +122,7 @@ def rewrite(
     )
     module = ast.Module([definition], [])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python told them when it read the file
+        warnings.simplefilter("ignore")  # Python reports them when it reads the file
         compiled = compile(module, source.file, "exec", dont_inherit=True)
     code = next(each for each in compiled.co_consts if isinstance(each, CodeType))
     source_map = SourceMap(source.file, code, places, library=library)
@@ -130,7 +130,7 @@ def rewrite(
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:
-    """Every parameter, in the order in which values are handed over."""
+    """Every parameter, in the order in which values are passed."""
     plain = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     if arguments.vararg is not None:
         plain.append(arguments.vararg.arg)
@@ -175,7 +175,7 @@ class Statements(Expressions):
         return [*store_all(tree, names, start), *self._block(tree.body)] or [at(tree, ast.Pass())]
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """A piece of code, up to its ``return``: what follows it is never executed."""
+        """A statement list, up to its ``return``: what follows it is never executed."""
         result: list[ast.stmt] = []
         for statement in statements:
             rule = self._statements.get(type(statement))
@@ -188,7 +188,7 @@ class Statements(Expressions):
         return result
 
     def _branch(self, statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], set[str] | None]:
-        """A piece of code that may not run, and what is certain behind it, if there is a behind."""
+        """A statement list that may not run, and what is certain after it, if that is reached."""
         definite, pending = set(self.definite), set(self.pending)
         block = self._block(statements)
         after = None if statements and isinstance(statements[-1], ast.Return) else self.definite
@@ -452,7 +452,7 @@ class Statements(Expressions):
         known = evaluate(node, control(node, "define", constant(node, named)))
         inner = [known, *self._block(body)]
         self._in_with -= 1
-        # A region keeps to itself what it assigns; only what was certain before is so behind it.
+        # A region keeps to itself what it assigns; only what was certain before is so after it.
         self.definite = before
         state = store_all(node, names, attribute(node, name, "state"))
         entered = ast.withitem(call(node, name, "context"), first.optional_vars)
@@ -510,6 +510,6 @@ _BAD_TARGET_TYPES = (ast.Subscript, ast.Attribute, ast.Starred)
 
 
 def _certain(before: set[str], *after: set[str] | None) -> set[str]:
-    """Names certain where several ways meet; one that has returned does not lead there."""
+    """Names certain where several paths join; a path that has returned does not lead there."""
     ways = [names for names in after if names is not None]
     return ways[0].intersection(*ways[1:]) if ways else set(before)

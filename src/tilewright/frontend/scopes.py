@@ -1,4 +1,4 @@
-"""Which names a piece of a function assigns, and whether it can return.
+"""Which names a part of a function assigns, and whether it can return.
 
 Control flow of the IR has to know beforehand which variables it may change. Python's scoping makes
 this a question about text: a name is assigned by ``=`` and its relatives, by ``for``, ``with`` and

@@ -1,4 +1,4 @@
-"""The source text of a function and its syntax tree, with the positions of the author's file.
+"""The source text of a function and its syntax tree, with the positions of the user's file.
 
 Python keeps the file name and first line of a function. The text of the file comes through
 `linecache`, so notebooks and text registered there work like files. The function's lines are those
@@ -85,7 +85,7 @@ def _parse(text: str, first: int, *, indented: bool) -> ast.stmt | None:
     ahead = "\n" * (first - 2) + "if 1:\n" if indented else "\n" * (first - 1)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python told them when it read the file
+            warnings.simplefilter("ignore")  # Python reports them when it reads the file
             statement = ast.parse(ahead + text).body[0]
     except SyntaxError:
         return None

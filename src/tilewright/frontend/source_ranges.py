@@ -20,7 +20,7 @@ from tilewright.frontend.refusals import span_of
 
 
 def places_of(tree: ast.FunctionDef) -> dict[Span, SourceRange]:
-    """The places of everything in `tree` that differ from their extents."""
+    """The source ranges of nodes in `tree` that differ from their extents."""
     places: dict[Span, SourceRange] = {}
     _visit_all(tree.body, None, places)
     return places

@@ -1,7 +1,7 @@
 """Building syntax trees that carry positions.
 
-New nodes stand at the place of the node they replace, so that whatever they do is reported there.
-Names that begin with ``$`` belong to the rewriter: no source can spell them.
+New nodes are at the location of the node they replace, so that whatever they do is reported there.
+Names that begin with ``$`` belong to the rewriter: no source can write them.
 """
 
 from __future__ import annotations

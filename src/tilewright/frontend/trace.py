@@ -5,7 +5,7 @@
     traced.module     tt.func public @add(%x: !tt.ptr<f32>, %n: i32) ...
     traced.captured   names of the surroundings it used: traced again when one changes
 
-Whatever goes wrong is raised as a `CompileError` that points into the author's source.
+Whatever goes wrong is raised as a `CompileError` that points into the user's source.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def trace(
 
 
 def _cause(error: Exception) -> Exception | None:
-    """Errors of the author need no traceback through the compiler; others do."""
+    """Errors of the user need no traceback through the compiler; others do."""
     told = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
     return None if isinstance(error, told) or raised_in_kernel(error) else error
 

@@ -3,11 +3,11 @@
 A branch or a loop of the IR merges SSA values; a variable of a kernel may hold one (a tensor),
 several (a tensor descriptor), a tuple of such, or nothing of the kind (``None``, a number known at
 compile time, a type). `handles` takes a variable apart into SSA values and `rebuild` puts other
-ones in their place, so that control flow never needs to know what it carries:
+ones instead, so that control flow is independent of what it carries:
 
     handles(acc)                 -> [%acc]
     rebuild(acc, iter([%arg3]))  -> the same kind of value around %arg3
-    kind(acc)                    -> what must agree where two values meet
+    kind(acc)                    -> what must agree where two values are merged
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 
 
 class Value(ABC):
-    """Something made of SSA values that a variable of a kernel can hold."""
+    """Something built from SSA values that a variable of a kernel can hold."""
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
     """Attributes that such values have in other libraries, and what to write here instead."""
@@ -35,21 +35,21 @@ class Value(ABC):
 
     @abstractmethod
     def kind(self) -> object:
-        """What must be equal where two values meet; its `str()` is shown in errors."""
+        """What must be equal where two values are merged; its `str()` is shown in errors."""
 
     def labels(self, name: str) -> list[str]:
         """How the SSA values inside are called when a variable `name` holds them."""
         return [name] * len(self.handles())
 
     def agreement(self, other: Value) -> str:
-        """What to write so that `other`, of another kind, can meet this value."""
+        """The change that makes `other`, of another kind, mergeable with this value."""
         return "convert one of them, or use two names"
 
 
 class Undefined:
-    """A variable that has no value here. Whatever is done with it says so.
+    """A variable that has no value here. Any use reports it.
 
-    `why` tells more than Python could: assigned in one branch only, or only inside a loop.
+    `why` is the reason that Python lacks: assigned in one branch only, or only inside a loop.
     """
 
     __slots__ = ("_name", "_why")
@@ -113,7 +113,7 @@ def rebuild(value: object, new: Iterator[SSAValue]) -> Any:
 
 
 def kind(value: object) -> object:
-    """What must agree where two values meet: types of SSA values, equality of everything else."""
+    """What must agree where two values are merged: SSA types, equality of everything else."""
     if isinstance(value, Value):
         return value.kind()
     parts = parts_of(value)

@@ -1,4 +1,4 @@
-"""What the author would print next: what the names under the caret of an error stand for.
+"""What the user would print next: what the names under the caret of an error stand for.
 
     k.py:15:9: error[TW1010]: shapes [64] and [32] do not broadcast
       15 |     z = x + y
@@ -41,7 +41,7 @@ class _Control(Protocol):
 
 
 def source_text(file: str, span: Span) -> str:
-    """The piece of `file` that `span` covers; columns of a span count bytes."""
+    """The part of `file` that `span` covers; columns of a span count bytes."""
     first, last, start, end = span
     lines = [linecache.getline(file, line).encode() for line in range(first, last + 1)]
     if not lines:
@@ -157,7 +157,7 @@ def _foreign_function(spelling: str, frame: FrameType) -> str:
 
 
 def advice_on_attribute(error: AttributeError) -> str | None:
-    """What the author of a missing attribute may have meant."""
+    """What the user of a missing attribute may have meant."""
     owner, name = error.obj, error.name
     if owner is None or name is None:
         return None

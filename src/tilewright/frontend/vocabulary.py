@@ -1,6 +1,6 @@
 """In what two kernel languages differ, as the rewriter's run-time sees it.
 
-The rewriter knows Python's statements, control flow knows regions and merging. What a number
+The rewriter handles Python's statements, control flow handles regions and merging. What a number
 becomes when it is given a name, which values may decide a branch, what a loop can run over and
 which names of the surrounding module a kernel may read is up to the language.
 """
@@ -82,7 +82,7 @@ class Vocabulary(Protocol):
         ...
 
     def as_value(self, value: object) -> object:
-        """A run-time value for `value`, where branches of a conditional expression meet."""
+        """A run-time value for `value`, where branches of a conditional expression join."""
         ...
 
     def captured(self, name: str, value: object) -> object:

@@ -1,1 +1,1 @@
-"""What an author imports: the kernel languages."""
+"""What a user imports: the kernel languages."""

@@ -1,4 +1,4 @@
-"""What a report on addresses is made of: the analysis of one kernel and what checks found."""
+"""What a report on addresses is built from: the analysis of one kernel and what checks found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.analysis.pid_address.checks import Finding
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text a reader knows the kernel by: a function of a script, or the IR."""
+    """The source of the kernel: a function of a script, or the IR."""
 
     file: str
     first_line: int
@@ -36,7 +36,7 @@ def accesses_of(document: Document, finding: Finding) -> list[MemoryOp]:
 
 
 def places(document: Document, finding: Finding) -> list[str]:
-    """Where in the source a finding is, each place once."""
+    """The source locations of a finding, each once."""
     found = [access.loc for access in accesses_of(document, finding)]
     if finding.assumption is not None:
         found = [document.report.assumptions[finding.assumption].loc]

@@ -1,7 +1,7 @@
-"""Which bytes one program and its neighbours touch, for drawing.
+"""Which bytes one program and the adjacent ones access, to be drawn.
 
 Formulas become numbers here: what the launch leaves open gets a sample value, loops are in their
-first iteration, and the program is the first of the grid. A picture says which samples it shows.
+first iteration, and the program is the first of the grid. A picture lists the samples it shows.
 What depends on the contents of memory has no picture.
 """
 
@@ -29,7 +29,7 @@ _SAMPLE_TILES = 4
 
 @dataclass(frozen=True)
 class Bytes:
-    """What one program touches: half-open runs of byte offsets, ascending."""
+    """What one program accesses: half-open runs of byte offsets, ascending."""
 
     program: Program
     runs: tuple[tuple[int, int], ...]
@@ -44,18 +44,18 @@ class Footprint:
 
     parts: tuple[Bytes, ...]
     pitch: int | None
-    """Bytes between the rows of a tile; None where addresses lie on one line."""
+    """Bytes between the rows of a tile; None where addresses are on one line."""
     samples: Mapping[str, int]
     """Values chosen for symbols that the launch leaves open."""
     remarks: tuple[str, ...]
 
 
 class NoPicture(Exception):
-    """Says why an access cannot be drawn."""
+    """Why an access cannot be drawn."""
 
 
 def footprint(report: AddressReport, access: MemoryOp) -> Footprint:
-    """The bytes of `access` for the first program and its neighbours. Raises ``NoPicture``."""
+    """The bytes of `access` for the first program and its adjacent ones. Raises ``NoPicture``."""
     roots = [access.offset, access.guard, *([access.mask] if access.mask is not None else [])]
     opaque = next(_opaque(access.offset), None)
     if access.base.startswith("*") or access.base == "?":

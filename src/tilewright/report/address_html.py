@@ -1,9 +1,10 @@
 """Addresses as a page: one file that works from disk, with nothing to fetch.
 
 For each kernel its source, where lines with accesses lead to what is known of them; a table of all
-accesses; and for each access its formula, what checks found, and a drawing of the bytes that the
-first program and its neighbours touch. When the pointer is over a program's bytes, or the keyboard
-on them, a line at the foot of the window names them. Without scripts the titles say the same.
+accesses; and for each access its formula, what checks found, and a diagram of the bytes that the
+first program and its adjacent ones access. When the pointer is over a program's bytes, or the
+keyboard on them, a line at the foot of the window names them. Without scripts the titles have the
+same text.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _source(document: Document, source: SourceText, key: str) -> Iterator[str]:
 
 
 def line_of(access: MemoryOp, source: SourceText) -> int | None:
-    """The line of `source` that an access stands in, by its position or else by its name."""
+    """The line of `source` that an access is in, by its position or else by its name."""
     lines = source.text.split("\n")
     prefix = f"{source.file}:"
     if access.loc is not None and access.loc.startswith(prefix):

@@ -24,7 +24,7 @@ A witness is ``{"points": [{"access", "program", "counters", "lanes"}], "address
 "args"}``. Findings name accesses by their ``index``, which those on several call paths share.
 
 Several kernels, as a script launches them, are ``{"schema": ..., "kernels": [...]}``. ``launch``
-tells how a kernel was launched, where it was; ``notes`` are sentences about the given facts.
+is how a kernel was launched, where it was; ``notes`` are sentences about the given values.
 What is added later keeps the schema's name; what changes meaning gets another number.
 """
 
@@ -133,7 +133,7 @@ class WitnessObject(TypedDict):
 
 
 class HintObject(TypedDict):
-    """Facts for a prefetch."""
+    """Properties for a prefetch."""
 
     loop: str
     bytes_per_iteration: int
@@ -173,7 +173,7 @@ class KernelObject(TypedDict):
 
 
 def render(documents: Sequence[Document], *, verbose: bool = False) -> str:
-    """The text; `verbose` changes nothing, since everything is said already."""
+    """The text; `verbose` changes nothing, since everything is included already."""
     objects = [kernel_object(document) for document in documents]
     if len(objects) == 1:
         return _text(objects[0])

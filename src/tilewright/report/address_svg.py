@@ -1,7 +1,7 @@
-"""A footprint as a drawing: the bytes of a program and those of its neighbours.
+"""A footprint as a diagram: the bytes of a program and those of the adjacent ones.
 
 Addresses on one line are drawn one program below the other, from the lowest byte to the highest;
-what lies above each other is the same memory. Tiles are drawn as rows of memory, all programs in
+what is above each other is the same memory. Tiles are drawn as rows of memory, all programs in
 one picture, where common bytes show through. Marks are never thinner than a reader can see, and
 what would fall onto one mark is drawn once.
 """
@@ -27,7 +27,7 @@ _LEAST = 2
 
 @dataclass(frozen=True)
 class _Frame:
-    """What of memory the drawing shows."""
+    """What of memory the diagram shows."""
 
     low: int
     span: int
@@ -137,7 +137,7 @@ def _stretches(rows: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _merged(spans: Iterator[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Marks with a place and a width; what is nearer than a mark is thin belongs together."""
+    """Marks with a position and a width; marks nearer than their width are joined."""
     begin, finish = next(spans)
     for start, end in spans:
         if start - finish >= _LEAST:
@@ -158,7 +158,7 @@ def _program(part: Bytes) -> str:
 def _cell(part: Bytes, number: int, key: str, marks: list[str]) -> str:
     words = escape(describe(part))
     fill = FILLS[number % len(FILLS)]
-    # Alternating patterns of colour alone would not do: every row and box has its words.
+    # Colour alone must not carry meaning: every row and box has a label.
     return (
         f'<g class="cell" id="{key}-p{number}" tabindex="0" role="img" aria-label="{words}" '
         f'fill="{fill}" fill-opacity="0.75" stroke="{INK}" stroke-width="0.5">'

@@ -1,6 +1,6 @@
 """Addresses for a terminal: one line a value, an address or an access, then what checks found.
 
-The lines are those of the report itself. ``verbose`` adds to an access what a compiler would ask
+The lines are those of the report itself. ``verbose`` adds to an access what a compiler would need
 next (vector width, alignment, order of dimensions, guard, virtual coordinates), and lists the
 assumptions under which the polynomials are true.
 """
@@ -15,7 +15,7 @@ from tilewright.report.address_document import Document, places
 
 
 def render(documents: Sequence[Document], *, verbose: bool = False) -> str:
-    """The text; kernels that were launched have a line of their own in front."""
+    """The text; kernels that were launched have a first line of their own."""
     return "\n".join(
         "".join(f"{line}\n" for line in _document(document, verbose=verbose))
         for document in documents

@@ -1,4 +1,4 @@
-"""Where things are drawn, for all pictures of memory: scales, depths and who lies over whom.
+"""Geometry of all memory maps: scales, depths and overlaps.
 
 A picture has two axes. Across, a region's addresses are mapped to characters or pixels by a
 `Scale`; what has a size is never drawn narrower than one step, so that a column of 512 can be seen.
@@ -6,7 +6,7 @@ Down, every buffer has a row of its own, so buffers that share storage stand abo
 
     qk       [0===================]
     p        [0======]
-    depth     2        1            how many buffers lie there
+    depth     2        1            how many buffers are there
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class Scale:
         return address * self.width // max(self.extent, 1)
 
     def span(self, place: Interval) -> Interval:
-        """The steps of `place`, at least one, and none behind the end."""
+        """The steps of `place`, at least one, and none past the end."""
         left = min(self.at(place.start), self.width - 1)
         return Interval(left, min(max(self.at(place.end), left + 1), self.width))
 
 
 @dataclass(frozen=True)
 class Depth:
-    """A stretch over which the same number of buffers lie."""
+    """A range of bytes with the same number of buffers."""
 
     place: Interval
     count: int
 
 
 def depths(region: RegionMap) -> tuple[Depth, ...]:
-    """All of the region from left to right, neighbours with different counts."""
+    """All of the region from left to right, split where the count changes."""
     changes: dict[int, int] = {0: 0, region.extent: 0}
     for row in region.rows:
         for cell in row.cells:
@@ -67,7 +67,7 @@ def is_overlap(one: Interval, two: Interval) -> bool:
 
 
 def sharers(region: RegionMap, row: Row, cell: MapCell) -> Iterator[tuple[Row, MapCell]]:
-    """The buffers of other rows that lie over `cell`."""
+    """The buffers of other rows that overlap `cell`."""
     for other in region.rows:
         if other.name != row.name:
             for each in other.cells:
@@ -82,7 +82,7 @@ def gaps(region: RegionMap) -> tuple[tuple[str, Interval], ...]:
     position = 0
     for place in region.dead:
         start = place.start
-        # Padding is part of dead room and both ascend, so one look at each is enough.
+        # Padding is part of dead space and both ascend, so one look at each is enough.
         while position < len(pads) and pads[position].start < place.end:
             pad = pads[position]
             if start < pad.start:
@@ -100,7 +100,7 @@ def full_scale(memory: MemoryMap, width: int) -> Scale:
 
 
 def is_plain(region: RegionMap) -> bool:
-    """Whether the region is an ordinary allocation, which shares with nobody."""
+    """Whether the region is an ordinary allocation, which shares no bytes."""
     return len(region.rows) == 1 and not region.rows[0].path
 
 

@@ -1,12 +1,12 @@
 """What the layouts of a kernel are, ready to be drawn: after `infer-layouts` has decided them.
 
-A `Drawing` is one buffer or one parallel loop: what it is, where the author wrote it, facts in
-words, and a `Diagram` of its cells. Three kinds of cells:
+A `Drawing` is one buffer or one parallel loop: what it is, where the user wrote it, properties as
+text, and a `Diagram` of its cells. Three kinds of cells:
 
 - *fragment*: an element; which thread holds it, in which register
 - *shared*: 16 bytes of a row (or one element, if the layout tears those apart); at which byte they
-  lie, and in which bank that is
-- *loop*: an iteration; which thread runs it, and as which of its turns
+  are, and in which bank that is
+- *loop*: an iteration; which thread runs it, and as which of its iterations
 
 Threads are counted from the first of those that run the code: a role has its own thread 0.
 """
@@ -74,13 +74,13 @@ class Drawing:
 
     @property
     def heading(self) -> str:
-        """``C_local: fragment``; a loop says what it is by its name."""
+        """``C_local: fragment``; a loop has its header as name."""
         return self.name if self.kind == "loop" else f"{self.name}: {self.kind}"
 
 
 @dataclass(frozen=True)
 class KernelLayouts:
-    """All drawings of a kernel."""
+    """All diagrams of a kernel."""
 
     kernel: str
     target: str
@@ -169,7 +169,7 @@ def table_picture(table: Table, kind: Kind, limits: Limits) -> Diagram:
 
 @dataclass(frozen=True)
 class _Bytes:
-    """Where the elements of one version of a shared buffer lie."""
+    """Byte offsets of the elements of one version of a shared buffer."""
 
     at: np.ndarray
     """Byte of each element."""
@@ -188,7 +188,7 @@ class _Bytes:
         return count if together.all() and (runs[..., 0] % PIECE_BYTES == 0).all() else 1
 
     def ways(self) -> int | None:
-        """How many of 8 pieces below each other share a bank, at worst; None if rows are few."""
+        """How many of 8 consecutive rows share a bank, at worst; None if there are fewer rows."""
         piece = self.piece
         if piece == 1 or self.at.ndim < 2 or self.at.shape[-2] % PIECE_ROWS:
             return None
@@ -255,7 +255,7 @@ def _pattern(op: AllocOp) -> str:
     return "user-specified layout" if op.layout is not None else "row-major"
 
 
-# -- words ---------------------------------------------------------------------------------------
+# -- text ----------------------------------------------------------------------------------------
 
 
 def _cut(
@@ -337,7 +337,7 @@ def _place(op: Operation) -> tuple[str, int]:
 def selected(
     kernels: Sequence[KernelLayouts], buffer: str | None, line: int | None
 ) -> tuple[KernelLayouts, ...]:
-    """The kernels with the drawings that were asked for; raises `LookupError` if there are none."""
+    """The kernels with the diagrams that were requested; raises `LookupError` if there are none."""
     found: list[KernelLayouts] = []
     for kernel in kernels:
         kept = tuple(each for each in kernel.drawings if _is_wanted(each, buffer, line))
@@ -365,7 +365,7 @@ def _is_wanted(drawing: Drawing, buffer: str | None, line: int | None) -> bool:
 
 
 def _drawn(drawing: Drawing, all: Sequence[Drawing], kept: Sequence[Drawing]) -> Drawing:
-    """The drawing with its own picture, if the one it refers to is left out."""
+    """The diagram with its own picture, if the one it refers to is left out."""
     if drawing.picture is not None or any(each.name == drawing.like for each in kept):
         return drawing
     source = next(each for each in all if each.name == drawing.like and each.picture is not None)

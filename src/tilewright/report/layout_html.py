@@ -1,8 +1,9 @@
 """Layouts as a page: one file that works from disk, with nothing to fetch.
 
 The panels are those of ``layout_svg``. When the pointer is over a cell, a line at the foot of the
-window says what it is, and all cells of the same thread, or of the same group of banks, are marked.
-Without scripts the titles of the cells still say it. Each panel has its text version, folded.
+window describes what it is, and all cells of the same thread, or of the same group of banks, are
+marked. Without scripts the titles of the cells still have it. Each panel has its text version,
+folded.
 """
 
 from __future__ import annotations

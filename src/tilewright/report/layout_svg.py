@@ -1,8 +1,8 @@
-"""Layouts as a drawing: one SVG, no script, no font or file from elsewhere.
+"""Layouts as a diagram: one SVG, no script, no font or file from elsewhere.
 
 A panel for every buffer and every parallel loop; in it a grid with a box for each cell. The colour
-of a box tells the thread (modulo the palette), or the group of four banks for shared memory; every
-box has its label and a title, so colours never carry meaning alone.
+of a box is that of the thread (modulo the palette), or the group of four banks for shared memory;
+every box has its label and a title, so colours never carry meaning alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def render(kernels: Sequence[KernelLayouts]) -> str:
 
 
 def panel(drawing: Drawing) -> str:
-    """One drawing as an ``svg`` element for a page; "" if it has no picture of its own."""
+    """One diagram as an ``svg`` element for a page; "" if it has no picture of its own."""
     if drawing.picture is None:
         return ""
     canvas = _Canvas()

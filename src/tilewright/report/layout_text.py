@@ -4,7 +4,7 @@
 
     matmul_relu for cuda:sm_90a, 256 threads
 
-    products
+    GEMMs
       line 29: 64 x 64 x 32 by wgmma 64 x 64 x 16, 4 warps as 4 x 1
 
     C_local: fragment                                                       gemm_relu.py:22
@@ -42,7 +42,7 @@ def _kernel(layouts: KernelLayouts) -> Iterator[str]:
     yield f"{layouts.kernel} for {layouts.target}, {layouts.threads} threads"
     if layouts.products:
         yield ""
-        yield "products"
+        yield "GEMMs"
         yield from (f"{_INDENT}{each}" for each in layouts.products)
     for drawing in layouts.drawings:
         yield ""

@@ -1,9 +1,9 @@
 """The memory map as a page: one file that works from disk, with nothing to fetch.
 
-The drawing is that of ``memory_svg``. When the pointer is over a buffer, or the keyboard on it, a
+The diagram is that of ``memory_svg``. When the pointer is over a buffer, or the keyboard on it, a
 line at the foot of the window names it (index, range, source line, tree path) and the buffers that
-share storage with it are marked. Without scripts the titles of the drawing still say the same. A
-table below lists every buffer for those who read rather than look.
+share storage with it are marked. Without scripts the titles of the diagram still have the same
+text. A table below lists every buffer as text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ svg {{ max-width: 100%; height: auto; }}
 table {{ border-collapse: collapse; }}
 th, td {{ text-align: left; padding: .1rem .8rem .1rem 0; border-bottom: 1px solid #bbb;
   vertical-align: top; }}
-td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
+td.count {{ text-align: right; font-variant-numeric: tabular-nums; }}
 """
 
 _REST = "Point at a buffer, or reach it with the Tab key."
@@ -39,8 +39,8 @@ const cells = Array.from(document.querySelectorAll("g.cell"));
 function overlaps(one, two) {
   return one !== two
     && one.id.split("-b")[0] === two.id.split("-b")[0]
-    && Number(one.dataset.start) < Number(two.dataset.end)
-    && Number(two.dataset.start) < Number(one.dataset.end);
+    && parseInt(one.dataset.start, 10) < parseInt(two.dataset.end, 10)
+    && parseInt(two.dataset.start, 10) < parseInt(one.dataset.end, 10);
 }
 function show(cell) {
   hover.textContent = cell.getAttribute("aria-label");
@@ -110,7 +110,7 @@ def _table(region: RegionMap) -> Iterator[str]:
     for row in region.rows:
         for cell in row.cells:
             texts = (row.name, str(cell.index), str(cell.place), row.source, row.path)
-            kinds = ("", "number", "number", "", "")
+            kinds = ("", "count", "count", "", "")
             columns = [
                 f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
                 for kind, text in zip(kinds, texts, strict=True)

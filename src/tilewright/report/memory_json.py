@@ -1,7 +1,7 @@
 """The memory map for other programs, and back.
 
 The text is one object, with keys in this order and two spaces of indentation. Numbers are bytes or
-columns, as ``unit`` says; intervals are ``[start, end]``, the end not included, and relative to the
+columns, as in ``unit``; intervals are ``[start, end]``, the end not included, and relative to the
 start of their region::
 
     {"schema": "tilewright.memory/1",

@@ -1,12 +1,12 @@
-"""The memory map as a drawing: one SVG, no script, no font or file from elsewhere.
+"""The memory map as a diagram: one SVG, no script, no font or file from elsewhere.
 
 For every memory a bar of totals against the capacity, and below it a panel for each region. In a
 panel every allocation has a row and every buffer a box with its index; boxes that share storage
-stand above each other. Room that no buffer covers is hatched over the height of the panel, and a
+are above each other. Space that no buffer covers is hatched over the height of the panel, and a
 strip at its foot counts the buffers. Every box has a title, which viewers show when the pointer
 rests on it, and the numbers as ``data-`` attributes.
 
-Colours tell rows apart but never carry meaning alone: every box has its index, every row its name,
+Colours distinguish rows but never carry meaning alone: every box has its index, every row its name,
 and text keeps a contrast of at least 7 to 1.
 """
 
@@ -34,7 +34,7 @@ NAMESPACE = "http://www.w3.org/2000/svg"
 
 INK = "#1a1a1a"
 PAPER = "#ffffff"
-# Tints of the palette of Okabe and Ito, which colour-blind readers can tell apart.
+# Tints of the palette of Okabe and Ito, which colour-blind readers can distinguish.
 FILLS = ("#f5c869", "#9bd3f4", "#66c5ab", "#f6ee8e", "#7fb8d8", "#efa06b", "#e5b9d1")
 
 _CHART = 760
@@ -99,7 +99,7 @@ def drawing(maps: Sequence[MemoryMap], *, standalone: bool) -> str:
 
 
 def cell_title(region: RegionMap, row: Row, cell: MapCell) -> str:
-    """What is said about one buffer: name, index, range, source line, tree path, who shares."""
+    """The title of one buffer: name, index, range, source line, tree path, overlapping buffers."""
     lines = [f"{row.name}[{cell.index}]: {region.memory.unit_word} {cell.place}"]
     lines += [text for text in (row_line(region, row), row.source, row.path) if text]
     others = [f"{other.name}[{each.index}]" for other, each in sharers(region, row, cell)]
@@ -134,7 +134,7 @@ class _Canvas:
         self.y += _LINE
 
     def _plain(self, keyed: Sequence[tuple[str, RegionMap]]) -> None:
-        """Ordinary allocations share with nobody; a row each, at its own scale, is enough."""
+        """Ordinary allocations share no bytes; a row each, at its own scale, is enough."""
         if not keyed:
             return
         self.y += _LINE // 2
@@ -147,7 +147,7 @@ class _Canvas:
             self._row(region, row, Scale(region.extent, _CHART), f"{key}-b0", PAPER, label)
 
     def _totals(self, memory: MemoryMap) -> None:
-        """All regions side by side, and a line where the capacity ends."""
+        """All regions in one row, and a line where the capacity ends."""
         scale = full_scale(memory, _LABEL + _CHART)
         start = 0
         for number, region in enumerate(memory.regions):
@@ -230,7 +230,7 @@ class _Canvas:
         yield "</g>"
 
     def _strip(self, region: RegionMap, scale: Scale) -> None:
-        """How many buffers lie where: a number, and the darker the more."""
+        """The number of buffers at each offset: a count, and the darker the more."""
         self.parts.append(f'<text class="tick" x="{_MARGIN}" y="{self.y + 11}">buffers</text>')
         for depth in depths(region):
             if not depth.count:

@@ -14,8 +14,8 @@
       C 3 [0=============================================================]
 
 A row is an allocation, its cells are the buffers with their indices, and numbers lead to notes with
-exact addresses, source lines and tree paths. Below the rows stands how many buffers lie over each
-place; room that none covers is hatched.
+exact addresses, source lines and tree paths. Below the rows is the number of buffers at each
+offset; space that none covers is hatched.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tilewright.report.geometry import (
 WIDTH = 80
 MAX_NAME = 14
 MAX_STARTS = 12
-"""Addresses of one allocation that a note spells out."""
+"""Addresses of one allocation that a note lists."""
 
 DEPTH_ROW = "buffers"
 _HATCH = {"padding": "/", "dead": "x"}
@@ -97,7 +97,7 @@ def _memory(memory: MemoryMap) -> Iterator[str]:
 
 
 def _bar(memory: MemoryMap) -> str:
-    """Used, free and missing room on one scale."""
+    """Used, free and missing space on one scale."""
     scale = full_scale(memory, WIDTH - 2)
     capacity = memory.capacity or 0
     used = scale.at(min(memory.used, capacity))
@@ -152,13 +152,13 @@ def _cells(cells: Sequence[MapCell], scale: Scale) -> str:
     for cell in cells:
         span = scale.span(cell.place)
         for step, char in zip(range(span.start, span.end), _cell(cell, span.length), strict=True):
-            # Several buffers in one character: too small to be told apart at this scale.
+            # Several buffers in one character: too small to be distinguished at this scale.
             line[step] = char if line[step] == " " else "#"
     return "".join(line)
 
 
 def _cell(cell: MapCell, width: int) -> str:
-    """``[3====]``, or without brackets where there is no room for them."""
+    """``[3====]``, or without brackets where there is no space for them."""
     index = str(cell.index)
     inner = width - 2 if width > 2 else width
     body = (index if len(index) <= inner else "").ljust(inner, "=")
@@ -168,7 +168,7 @@ def _cell(cell: MapCell, width: int) -> str:
 def _depth(region: RegionMap, scale: Scale) -> str:
     line = [" "] * scale.width
     for depth in sorted(depths(region), key=lambda depth: depth.count):
-        # Every character that is touched, so that the deepest place shows whatever its size.
+        # Every character that is accessed, so that the deepest overlap shows whatever its size.
         left, right = scale.at(depth.place.start), -(-depth.place.end * scale.width // scale.extent)
         char = str(depth.count) if depth.count < 10 else "+"
         if depth.count:

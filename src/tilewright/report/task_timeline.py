@@ -1,13 +1,13 @@
-"""A run of tasks as a page: tasks, engines, barriers and buffers against time, in one file.
+"""A run of tasks as one HTML file: tasks, asynchronous units, barriers and buffers against time.
 
-Every lane is a row. Tasks show their waits as hatched boxes and their arrivals, announcements and
-fences as letters; engines show each operation from its issue to its end; barriers show where a
-phase ended; buffers are filled from a write to the last read of what it wrote. Time is counted in
-events, so a box says what came before what, not how long it took on a GPU.
+Every lane is a row. Tasks show their waits as hatched boxes and their arrivals, expect-tx and
+fences as letters; asynchronous units show each operation from its issue to its end; barriers show
+where a phase ended; buffers are filled from a write to the last read of what it wrote. Time is
+counted in events, so a box shows the order of events, not how long they took on a GPU.
 
 Point at something, or reach it with the Tab key, to read what it is at the foot of the window.
-Without scripts the titles of the drawing say the same. Letters and patterns carry the meaning;
-colours only help.
+Without scripts the titles of the diagram have the same text. Letters and patterns carry the
+meaning; colours only help.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STEP = 8
 _LEAST = 700
 _ROW = 24
 _BAR = 7
-"""Height of a box where several lie over each other."""
+"""Height of a box where several overlap."""
 _HEAD = 26
 _MARGIN = 12
 

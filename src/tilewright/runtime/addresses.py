@@ -4,8 +4,8 @@
     print(report)                    # one line a value, an address or an access
     report.accesses[0].coalesced
 
-Nothing is run. The kernel is compiled as for a launch, and what a launch would hand over becomes
-facts for the analysis: integers are values, arrays are buffers of so many bytes.
+Nothing is run. The kernel is compiled as for a launch, and what a launch would pass becomes
+inputs of the analysis: integers are values, arrays are buffers of so many bytes.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def analyze(
     `args` are those of a launch, in order or by name, and `named` further ones by name; a kernel
     that is IR takes integers by name. Without a grid the number of programs is unknown. `check`
     names checks to make (``coalesce vector bounds race overflow prefetch``), `assume` conditions
-    that hold (``"n % 128 == 0"``). Raises ``AnalysisError`` if the facts cannot hold.
+    that hold (``"n % 128 == 0"``). Raises ``AnalysisError`` if the assumptions cannot hold.
 
     A kernel of `T` (compiled, traced, or under ``@tw.jit``) takes the tensors of a call and has its
-    own grid; if a call launches several kernels, `launch` says which one is meant.
+    own grid; if a call launches several kernels, `launch` selects one.
     """
     tile = _tile_launch(kernel, args, named, grid, launch)
     if tile is not None:
@@ -181,11 +181,11 @@ def _sizes(
     return launch_grid(grid, bound, kernel)
 
 
-# What a launch tells.
+# The values of a launch.
 
 
 def named_module(compiled: CompiledKernel) -> ModuleOp:
-    """The kernel's IR, its values named as in the author's text."""
+    """The kernel's IR, its values named as in the user's text."""
     module = compiled.module.clone()
     for op in walk(module):
         for result in op.results[:1]:
@@ -221,7 +221,7 @@ def launch_facts(
 
 
 def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]) -> Aliases:
-    """Which arrays of a launch lie over each other, as those of a kernel that works in place."""
+    """Which arrays of a launch overlap, as those of a kernel that works in place."""
     found = [
         (name, value)
         for name, value in _arguments(compiled, module, values)
@@ -233,7 +233,7 @@ def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[
 def _arguments(
     compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]
 ) -> Iterator[tuple[str, object]]:
-    """The arguments of the function by name, with what a launch hands over for each."""
+    """The arguments of the function by name, with what a launch passes for each."""
     function = next(
         op for op in walk(module) if isinstance(op, FuncOp) and op.sym_name.data == compiled.name
     )

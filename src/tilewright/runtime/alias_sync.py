@@ -1,7 +1,7 @@
 """``TILEWRIGHT_CHECK_ALIAS_SYNC=1``: what is traced is checked for accesses that nothing orders.
 
-The pass is `tlx-check-alias-sync`. What it says goes to standard error as warnings and remarks; no
-kernel is kept from being compiled or run by it. It sees what is traced: machine code that is found
+The pass is `tlx-check-alias-sync`. Its diagnostics go to standard error as warnings and remarks; no
+kernel is prevented from being compiled or run. It sees what is traced: machine code that is found
 on disk needs no tracing, and is not checked again.
 """
 
@@ -21,7 +21,7 @@ def is_wanted() -> bool:
 
 def tell_alias_sync(module: ModuleOp) -> None:
     """Check a module, which stays as it is, and write down what is found."""
-    # Who does not ask for it need not load the model of engines and barriers.
+    # Imported here: without the check, the model of asynchronous units and barriers is not needed.
     from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
     from tilewright.passes.tlx.check_alias_sync import CheckAliasSync
 

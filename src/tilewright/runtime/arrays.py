@@ -1,10 +1,10 @@
-"""What an author passes for a pointer, as memory of this machine.
+"""What a user passes for a pointer, as memory of this machine.
 
 NumPy arrays are taken as they are. Tensors of torch (on the CPU) and anything that speaks DLPack
 share their memory with a NumPy view. Arrays that live on a device are copied here before the run
-and back after it: slower, but the same results, and said once.
+and back after it: slower, but the same results, and reported once.
 
-The view keeps shape and strides. A pointer is the address of its first element; what lies between
+The view keeps shape and strides. A pointer is the address of its first element; what is between
 the elements of a strided view does not belong to it, and the checks of a run know that.
 """
 
@@ -56,7 +56,7 @@ _TORCH_SMALL_FLOATS: dict[str, tuple[str, Any]] = {
 
 @dataclass(frozen=True)
 class HostArray:
-    """Memory a kernel can work on; `finish` brings the results home if they live elsewhere."""
+    """Memory a kernel can work on; `finish` copies the results back if they live elsewhere."""
 
     array: NumpyArray
     finish: Callable[[], None] | None = None
@@ -67,11 +67,12 @@ class TorchMemory:
     """Where tensors of torch are, and how to see their memory.
 
     A script that was written for a GPU may have its ``cuda`` tensors in host memory
-    (`compat.torch_devices`): then they say ``cuda``, and only inside `as_it_is` they say ``cpu``.
+    (`compat.torch_devices`): then they report ``cuda``, and only inside `as_it_is` they report
+    ``cpu``.
     """
 
     device: str = "cpu"
-    """For tensors that are made for an author."""
+    """For tensors that are allocated for a user."""
     as_it_is: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
@@ -156,14 +157,14 @@ def _from_dlpack(value: Any) -> HostArray:
     view = np.from_dlpack(value)
     if view.flags.writeable:
         return HostArray(view)
-    # Producers that say nothing about writing are taken as writable, as every GPU launch does.
+    # Producers without a read-only flag are taken as writable, as every GPU launch does.
     address = view.__array_interface__["data"][0]
     interface = {**view.__array_interface__, "data": (address, False)}
     return HostArray(np.asarray(_Shared(interface, value)))
 
 
 class _Shared:
-    """Memory described by the array interface, kept alive by its owner."""
+    """Memory described by the array interface, whose owner is referenced."""
 
     def __init__(self, interface: dict[str, Any], owner: object) -> None:
         self.__array_interface__ = interface

@@ -1,7 +1,7 @@
 """Choose a configuration per tuning key, by measuring or by taking the first that compiles.
 
-Kernels that run on a GPU are measured there, and what was measured is kept on disk (`tuning`). On
-the host timings say nothing about the device, so the first configuration that compiles is taken;
+Kernels that run on a GPU are measured there, and the times are cached on disk (`tuning`). On
+host timings do not predict those of the device, so the first configuration that compiles is taken;
 ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them. Pruning runs first in all
 cases.
 """
@@ -120,7 +120,7 @@ class Autotuner(Launchable):
         if key not in self.cache:
             configs = self._pruned(known, kwargs)
             self.cache[key] = self._search(key, configs, args, kwargs, known, grid)
-            # What the timed runs added up is not part of the launch that was asked for.
+            # Accumulations of the timed runs are not part of the requested launch.
             self._reset(known)
         return self.cache[key]
 
@@ -243,7 +243,7 @@ class Autotuner(Launchable):
 
 def _is_on_gpu(compiled: Any) -> bool:
     """Whether a launch would run on a GPU, where times mean something."""
-    # What an author's own wrapper of kernels returns may be anything.
+    # What a user's own wrapper of kernels returns may be anything.
     choice = getattr(compiled, "choice", None)
     return choice is not None and choice.is_gpu and compiled.device is not None
 
@@ -269,7 +269,7 @@ def _dtype(value: object) -> object:
     return getattr(value, "dtype", type(value).__name__)
 
 
-# Asking any object whether it is an array takes long; most arguments are of these types.
+# Testing any object for the array protocols is slow; most arguments are of these types.
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 
 

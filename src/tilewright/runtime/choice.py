@@ -1,14 +1,14 @@
-"""Which target a launch is compiled for, from what an author says or passes.
+"""The target of a launch, from the options and arguments.
 
-    "auto"              (as if nothing is said) arrays on an NVIDIA GPU: triton for that GPU;
+    "auto"              (the default) arrays on an NVIDIA GPU: triton for that GPU;
                         otherwise numpy
     "numpy"             the checking interpreter, on the host
-    "triton:sm_90"      machine code for that chip, made by the installed Triton; no GPU is needed
+    "triton:sm_90"      machine code for that GPU, made by the installed Triton; no GPU is needed
     "triton"            the same for the GPU of this machine
-    "cuda:90"           a machine only: the instructions kernels may use. Who runs them stays as it
-                        is around, which on the host is the interpreter
+    "cuda:90"           an architecture only: the instructions kernels may use. The executing
+                        target is unchanged, on the host the interpreter
 
-`Spec` is what a string says; a `TargetChoice` is what a launch then uses, hashable and part of the
+`Spec` is a parsed string; a `TargetChoice` is what a launch then uses, hashable and part of the
 compiled kernel's identity.
 """
 
@@ -27,7 +27,7 @@ _DEFAULT_MACHINE = Target()
 
 @dataclass(frozen=True)
 class TargetChoice:
-    """Who compiles and runs a kernel, and the machine whose instructions it may use."""
+    """The target that compiles and runs a kernel, and the architecture it compiles for."""
 
     backend: Backend = "numpy"
     machine: Target = _DEFAULT_MACHINE
@@ -38,7 +38,7 @@ class TargetChoice:
 
     @property
     def capability(self) -> int:
-        """The number of the chip, 90 for sm_90."""
+        """The compute capability, 90 for sm_90."""
         assert isinstance(self.machine.arch, int)
         return self.machine.arch
 
@@ -48,13 +48,13 @@ class TargetChoice:
 
 @dataclass(frozen=True)
 class Spec:
-    """What a target string says; both parts may be left open."""
+    """A parsed target string; both parts may be left open."""
 
     backend: Literal["auto", "numpy", "triton"] | None = None
     machine: Target | None = None
 
     def over(self, around: Spec) -> Spec:
-        """This, and where it says nothing, what holds around it."""
+        """This spec, with missing parts from the enclosing one."""
         if self.backend is None:
             return Spec(around.backend, self.machine or around.machine)
         return self
@@ -66,7 +66,7 @@ _HELP = "it is like triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a or 
 
 @cache
 def spec_named(text: str) -> Spec:
-    """What `text` says; raises ValueError with examples."""
+    """The parsed `text`; raises ValueError with examples."""
     backend, _, arch = text.partition(":")
     number = arch.removeprefix("sm_").rstrip("af")
     if text in ("auto", "numpy", "triton"):
@@ -100,7 +100,7 @@ def _has_triton() -> bool:
 
 
 def _capability(device: int | None) -> int:
-    # Loads the driver, which a named chip does without.
+    # Loads the driver, which a named GPU does without.
     from tilewright.runtime.cuda.context import device_facts
     from tilewright.runtime.cuda.driver import CudaUnavailable
 

@@ -1,7 +1,7 @@
 """Run a program whose kernels are compiled and not launched.
 
 A script decides about its kernels as it goes: which arguments they get, with which options. So to
-compile them for a chip that is not here, the script is run, and each launch stops after compiling.
+compile them for a GPU that is not here, the script is run, and each launch stops after compiling.
 Arrays keep what they held.
 """
 

@@ -2,7 +2,7 @@
 
 For the host, compiling is tracing; the NumPy program is made when it is first run. For a GPU the
 machine code is made at once (`runtime.gpu`), or found on disk: then nothing is traced unless
-somebody asks for the IR.
+the IR is requested.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CLEAN_UP = "canonicalize,cse,dce"
 
 @dataclass(repr=False)
 class CompiledKernel:
-    """One kernel for one kind of arguments, which `signature` and `constants` tell."""
+    """One kernel for one kind of arguments, which `signature` and `constants` describe."""
 
     kernel: JITFunction
     keys: tuple[Key, ...]
@@ -113,7 +113,7 @@ class CompiledKernel:
 
     @cached_property
     def numpy(self) -> NumpyKernel:
-        # Those who only want the IR need not load the target.
+        # Not needed for the IR alone.
         from tilewright.targets.numpy.kernel import compile_module
 
         return compile_module(
@@ -135,7 +135,7 @@ class CompiledKernel:
         if stage == "numpy":
             return self.numpy.source
         if stage == "sass" and self.artefact is not None:
-            from tilewright.targets.triton.sass import disassembled  # rarely asked for
+            from tilewright.targets.triton.sass import disassembled  # rarely requested
 
             return disassembled(self.artefact.cubin)
         made: Mapping[str, str | bytes] = {} if self.artefact is None else self.artefact.asm
@@ -149,7 +149,7 @@ class CompiledKernel:
 
     @property
     def signature(self) -> dict[str, object]:
-        """The type of every parameter as Triton spells it; ``constexpr`` if it is compiled in."""
+        """The type of every parameter as Triton writes it; ``constexpr`` if it is compiled in."""
         return {name: _spelling(key) for name, key in self._named_keys()}
 
     @property
@@ -169,7 +169,7 @@ class CompiledKernel:
     def asm(self) -> Mapping[str, Any]:
         """Every stage by its name: texts, and the bytes of a ``cubin``."""
         if self.artefact is not None:
-            return self.artefact.asm  # one from disk reads its texts when they are asked for
+            return self.artefact.asm  # one from disk reads its texts when they are requested
         return {stage: self.text(stage) for stage in STAGES}
 
     def is_current(self) -> bool:
@@ -182,7 +182,7 @@ class CompiledKernel:
         self, grid: tuple[int, int, int], values: Sequence[object], stream: object = None
     ) -> RunReport | None:
         """Run; a run on the host has a report. `values` are one per parameter, as `specialise`
-        returned them. A `stream` orders work on a GPU; on the host it says nothing.
+        returned them. A `stream` orders work on a GPU; on the host it has no effect.
         """
         if self.artefact is not None:
             self._launch_on_gpu(self.artefact, grid, values, stream)
@@ -213,7 +213,7 @@ class CompiledKernel:
         values: Sequence[object],
         stream: object,
     ) -> None:
-        # Those who only compile need no driver.
+        # Compiling alone needs no driver.
         from tilewright.runtime.gpu import flat_values, launcher_of
 
         if self.launcher is None:

@@ -11,18 +11,18 @@ from tilewright.runtime.arrays import element_name, host_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch, torch_place
 from tilewright.runtime.launch_errors import BAD_LAUNCH
 
-_ALIGNMENT_BYTES = 16  # what the copy engine behind descriptors asks of base and strides
+_ALIGNMENT_BYTES = 16  # required by TMA for base and strides
 _MAX_RANK = 5
 
 
 def _padded(stride: int, itemsize: int) -> int:
-    """The next stride that the copy engine takes."""
+    """The next stride that TMA supports."""
     step = max(_ALIGNMENT_BYTES // itemsize, 1)
     return -(-stride // step) * step
 
 
 def _memory(base: Any) -> DeviceArray:
-    """Where `base` lies and what it holds. On a GPU it stays there; `device` is -1 for the host."""
+    """Address and element type of `base`. On a GPU it stays there; `device` is -1 for the host."""
     on_device = device_array(base)
     if on_device is not None:
         return on_device

@@ -1,6 +1,6 @@
 """The short way from `kernel[grid](...)` to the driver, for kernels that run on a GPU.
 
-A launch of a kernel that has run before needs three things: which specialisation its arguments ask
+A launch of a kernel that has run before needs three things: which specialisation its arguments need
 for, the raw value of each, and the grid. One function, generated for the kernel after its first run
 on a GPU, does all three in a straight line; for ``def copy(src, n, BLOCK: tl.constexpr)`` called
 with a tensor and an integer it is
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _PREFIX = "tw_"
 _STREAM = "stream"
 _PLAIN = frozenset({int, bool, str, type(None)})
-"""Types whose values are told apart by being equal."""
+"""Types whose values are distinguished by equality."""
 
 Key = tuple[object, ...]
 Entry = tuple[Callable[..., None], "CompiledKernel", object, bool, Callable[[], bool]]
@@ -71,7 +71,7 @@ class FastPath:
     """The generated function of one kernel, and what it has to know."""
 
     def __init__(self, kernel: JITFunction, values: Sequence[object]) -> None:
-        """`values` are the arguments of a launch, as the author passed them."""
+        """`values` are the arguments of a launch, as the user passed them."""
         self.entries: dict[Key, Entry] = {}
         self._parameters = kernel.parameters
         self.source, scope = _generated(kernel, values)
@@ -112,10 +112,10 @@ def _address(array: DeviceArray | None, device: int) -> int:
 
 
 def current_check(captured: Sequence[Capture], reads: Reads | None = None) -> Callable[[], bool]:
-    """A function that tells whether all that was `captured`, and read, still stands for the same.
+    """A function that reports whether all that was `captured`, and read, still stands for the same.
 
-    Most of it are names of modules: one look each. It may say no where `Capture.is_current` says
-    yes; the ordinary way asks again.
+    Most of it are names of modules: one look each. It may return False where `Capture.is_current`
+    returns True; the ordinary path checks again.
     """
     scope: dict[str, Any] = {}
     terms: list[str] = []
@@ -216,7 +216,7 @@ def _header(kernel: JITFunction, scope: dict[str, Any]) -> str:
             named.append(f"{parameter.name}=tw_default{index}")
             has_default = True
         else:
-            # Behind a default only keyword-only parameters have none; Python wants one here.
+            # After a default only keyword-only parameters have none; Python wants one here.
             named.append(parameter.name + ("=tw_missing" if has_default else ""))
     stream = [] if _STREAM in kernel.arg_names else [f"{_STREAM}=None"]
     return f"def launch({', '.join(['tw_grid', *named, *stream, '**tw_options'])}):"
@@ -231,7 +231,7 @@ def _stream_lines(kernel: JITFunction) -> list[str]:
 
 
 def _device_functions(values: Sequence[object]) -> dict[str, Any]:
-    """How to ask for the current device and stream: torch's own functions for its own tensors."""
+    """How to get the current device and stream: torch's own functions for its own tensors."""
     if any(is_torch(getattr(value, "base", value)) for value in values):
         torch = cast("Any", sys.modules["torch"])
         device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)

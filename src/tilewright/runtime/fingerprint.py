@@ -7,12 +7,12 @@ objects, so a process that finds the name on disk has its machine code in millis
     of a function     its code with lines, file and constants, a kernel's text too; defaults; what
                       its global and enclosing names stand for, as far as its language may capture
                       them
-    of a module       what stands there under the names that the functions around it mention
+    of a module       what is there under the names that the functions around it mention
     of a value        its type and its value; tuples, dicts and dataclasses by their parts; the
-                      author's classes with their methods
+                      user's classes with their methods
 
 What cannot be named like this has no fingerprint: an object with state of its own, a function that
-runs while the kernel is compiled and asks the system or imports, names put together at run time
+runs while the kernel is compiled and reads the system or imports, names put together at run time
 (``getattr``, ``globals()``). Then the kernel is traced, and found by its IR.
 """
 
@@ -41,13 +41,13 @@ class _Pair(NamedTuple):
     first: int
 
 
-# Places of fields, which say nothing besides their names.
+# Positions of fields, which carry nothing besides their names.
 _DESCRIPTORS: tuple[type[Any], ...] = (
     GetSetDescriptorType,
     MemberDescriptorType,
     cast("type[Any]", type(vars(_Pair)["first"])),
 )
-# What of the standard library is the same for everybody who has the same Python.
+# Modules of the standard library that are fixed by the Python version.
 _PURE = frozenset(
     {
         "__future__",
@@ -70,7 +70,7 @@ _PURE = frozenset(
         "typing",
     }
 )
-# Built-in functions that reach what no name in the code tells, or that answer otherwise next time.
+# Built-in functions whose reads do not appear in the code, or whose results vary.
 _OPEN_ENDED = frozenset(
     {
         "__import__",
@@ -92,7 +92,7 @@ _SIMPLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 
 
 class Nameless(Exception):
-    """Something was met that has no fingerprint."""
+    """An object has no fingerprint."""
 
 
 class Fingerprint:
@@ -116,12 +116,12 @@ class Fingerprint:
         """`names` are those that the function around mentions; None inside of other values."""
         if isinstance(value, _SIMPLE) and type(value).__module__ == "builtins":
             return f"{type(value).__name__} {value!r}"
-        # The same module says more to a function that mentions more of it.
+        # A function that mentions more of a module depends on more of it.
         key = (id(value), names) if isinstance(value, ModuleType) else id(value)
         known = self._seen.get(key)
         if known is not None:
             return known
-        # The id stays taken while this object lives; a cycle meets the number of its beginning.
+        # The id stays taken while this object lives; a cycle refers to the index of its beginning.
         self._seen[key] = f"see {len(self._seen)}"
         self._keep.append(value)
         return self._described(value, names)
@@ -214,7 +214,7 @@ class Fingerprint:
         """What `name` stands for around `function`."""
         value = look_up(function, name)
         if not strict:
-            # A kernel that met anything else would not have been traced to an end.
+            # A kernel that read anything else could not have been traced.
             if not (value is None or isinstance(value, _CAPTURED) or _is_ours(value)):
                 return "not for kernels"
             self.captured += captures_of(function, name, value)
@@ -226,7 +226,7 @@ class Fingerprint:
         if _is_standard(module.__name__):
             return f"module {_pure(module.__name__)}"
         if names is None:
-            raise Nameless(module.__name__)  # of which nobody knows what is looked at
+            raise Nameless(module.__name__)  # its reads are unknown
         mentioned = sorted(name for name in names if name in module.__dict__)
         inner = [f"{name} = {self._of(module.__dict__[name], names)}" for name in mentioned]
         return f"module {module.__name__} {{{', '.join(inner)}}}"
@@ -320,7 +320,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def code_text(code: CodeType) -> str:
-    """Everything a code object says, positions in its file included."""
+    """Everything in a code object, positions in its file included."""
     constants = [
         code_text(each) if isinstance(each, CodeType) else _constant(each)
         for each in code.co_consts

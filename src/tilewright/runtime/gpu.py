@@ -121,7 +121,7 @@ def flat_values(compiled: CompiledKernel, values: Sequence[Any]) -> list[Any]:
 
 
 def _without_maps(keys: Sequence[Key], values: Sequence[Any], flags: int) -> Iterator[Any]:
-    """Chips without a copy engine get descriptors as a pointer, extents and strides."""
+    """GPUs without TMA get descriptors as a pointer, extents and strides."""
     for key, value in zip(keys, values, strict=True):
         if key[0] == CONSTEXPR:
             continue

@@ -1,4 +1,4 @@
-"""Grids and the memory behind pointers that a kernel reads from memory."""
+"""Grids, and the memory that pointers in memory refer to."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _reachable: ContextVar[tuple[NumpyArray, ...]] = ContextVar("reachable arrays", 
 def reachable(*arrays: Any) -> Generator[None]:
     """Let kernels inside the ``with`` follow addresses of `arrays` that they read from memory.
 
-    A checked run knows the arrays it is given as arguments. A kernel that loads pointers from
+    A checked run has the extents of its array arguments. A kernel that loads pointers from
     memory reaches others, and those have to be named here.
     """
     before = _reachable.set(

@@ -1,10 +1,10 @@
 """What Python values a kernel was compiled with, besides the names that its code captures.
 
-A kernel of `tl` captures names that cannot change behind its back: constants, functions, modules,
+A kernel of `tl` captures names that cannot change unnoticed: constants, functions, modules,
 classes (`frontend.captures`). Other values come in where Python runs while the kernel is compiled:
 
     a @constexpr_function       reads elements of dicts and lists, attributes, globals
-    an author's class           its methods do
+   a user's class           its methods do
     a constexpr with contents   ``tl.constexpr([64, 32])``
     an object as an argument    ``config: tl.constexpr``, whose attributes the kernel reads
 

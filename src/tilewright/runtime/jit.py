@@ -7,7 +7,7 @@
     kernel.warmup(x, n, BLOCK=128)         # compile only
     kernel.ir(x, n, BLOCK=128)             # the IR, at any stage
 
-A launch binds its arguments, asks `specialise` what of them the code depends on, and looks the
+A launch binds its arguments, determines by `specialise` what the code depends on, and looks the
 compiled kernel up by that. Everything slow happens once per specialisation; kernels that run on a
 GPU get a shorter way from their second launch on (`fast`).
 """
@@ -108,7 +108,7 @@ class JITFunction(KernelFunction, Launchable):
             found = fast.launch(grid, *args, **kwargs)
         except CudaError:
             raise
-        except Exception:  # whatever it is, the ordinary way says it better
+        except Exception:  # the ordinary path reports it better
             found = None
         if found is None or type(found) is tuple:
             key = cast("tuple[object, ...] | None", found)
@@ -150,7 +150,7 @@ class JITFunction(KernelFunction, Launchable):
         return compiled
 
     def _keys(self, bound: Mapping[str, Any]) -> tuple[list[Key], list[object]]:
-        """What the code depends on in each argument, and what is handed over for it."""
+        """What the code depends on in each argument, and what is passed for it."""
         keys: list[Key] = []
         values: list[object] = []
         for parameter in self.parameters:
@@ -216,7 +216,7 @@ class JITFunction(KernelFunction, Launchable):
         return compile_kernel(self, keys, settings, options, choice=choice, device=device)
 
     def _sizes(self, grid: Grid, bound: Mapping[str, Any]) -> tuple[int, int, int]:
-        # What a callable grid raises is the author's, with the author's traceback.
+        # What a callable grid raises is the user's, with the user's traceback.
         sizes = grid(GridArguments(bound)) if callable(grid) else grid
         try:
             return launch_grid(sizes, bound, self)
@@ -228,7 +228,7 @@ class JITFunction(KernelFunction, Launchable):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments by parameter, defaults filled in, and the launch options."""
         if self._variadic is not None:
-            # One parameter holds what is left, as a tuple; those behind it come by name.
+            # One parameter holds what is left, as a tuple; those after it come by name.
             args = (*args[: self._variadic], tuple(args[self._variadic :]))
         if len(args) > len(self._arg_names):
             raise TypeError(too_many(self, len(args)))

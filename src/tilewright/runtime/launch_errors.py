@@ -28,7 +28,7 @@ def at_launch(error: Exception, kernel: JITFunction, prefix: str = "") -> Except
 def _definition(kernel: JITFunction) -> SourcePosition | None:
     try:
         rewritten = kernel.rewritten
-    except FrontendError:  # without source; whoever compiles it will say so
+    except FrontendError:  # without source; compiling it reports the error
         return None
     return SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
 

@@ -1,4 +1,4 @@
-"""Where the arrays of a launch are, and which of them lie over each other."""
+"""The addresses of the arrays of a launch, and which of them overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.runtime.arrays import NumpyArray
 
 @dataclass(frozen=True)
 class Aliases:
-    """Pointer arguments of a launch by name: groups in one piece of memory, and at one address."""
+    """Pointer arguments of a launch by name: groups in one allocation, and at one address."""
 
     overlapping: tuple[tuple[str, ...], ...] = ()
     same_start: tuple[tuple[str, ...], ...] = ()
@@ -26,7 +26,7 @@ class Memory:
 
     @property
     def count(self) -> int | None:
-        """Bytes from the first element on; None where elements lie before it."""
+        """Bytes from the first element on; None if there are elements before it."""
         return None if self.low < self.start else self.high - self.start
 
 
@@ -42,7 +42,7 @@ def extent_of(array: NumpyArray) -> Memory:
 
 
 def aliases_of(found: Sequence[tuple[str, Memory]]) -> Aliases:
-    """Which arrays of a launch lie over each other, as those of a kernel that works in place."""
+    """Which arrays of a launch overlap, as those of a kernel that works in place."""
     found = [(name, memory) for name, memory in found if memory.low < memory.high]
     overlapping: list[list[str]] = []
     starts: dict[int, list[str]] = {}

@@ -50,8 +50,8 @@ def running(
     """Run kernels inside the ``with`` with other options, for instance ``check_races=True``.
 
     `debug` compiles them with their ``tl.device_assert`` in force, as ``debug=True`` in each launch
-    would. `target` says who compiles and runs them (`runtime.choice`): ``triton:sm_90`` makes
-    machine code for a GPU; with ``cuda:90`` they run on the host with that chip's instructions.
+    would. `target` selects the target (`runtime.choice`): ``triton:sm_90`` makes
+    machine code for a GPU; with ``cuda:90`` they run on the host with that GPU's instructions.
     """
     known = [each.name for each in fields(RunOptions)]
     unknown = [name for name in changes if name not in known]
@@ -78,7 +78,7 @@ def current_run_options() -> RunOptions:
 
 
 def current_target() -> Target:
-    """The machine whose instructions kernels may use, as far as the options in force say."""
+    """The architecture whose instructions kernels may use, by the options in force."""
     return (_target.get() or AUTO).machine or Target()
 
 

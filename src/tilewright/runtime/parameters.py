@@ -1,6 +1,6 @@
 """Parameters of a kernel as a launch sees them: what is compiled in, what is specialised on.
 
-An annotation may say three things: ``tl.constexpr`` compiles the value in, ``tl.const`` (or a type
+An annotation has three meanings: ``tl.constexpr`` compiles the value in, ``tl.const`` (or a type
 ``*k...``) makes a pointer read-only, and a type (``tl.int64``, ``"fp16"``, ``"*i8"``) fixes what
 would otherwise follow from the value.
 """
@@ -60,7 +60,7 @@ def _type_text(annotation: object) -> str:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a kernel. Without `specialise`, no fact about its value is compiled in."""
+    """One parameter of a kernel. Without `specialise`, no property of its value is compiled in."""
 
     name: str
     default: Any

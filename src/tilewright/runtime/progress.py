@@ -1,6 +1,6 @@
 """One line on the terminal while a launch takes long; nothing for the quick ones.
 
-Where standard error is no terminal, work that takes minutes tells how far it is in lines.
+Where standard error is no terminal, work that takes minutes reports progress in lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SILENT_SECONDS = 1.0
 _REFRESH_SECONDS = 0.1
 _WIDTH = 30
 QUIET_SECONDS = 2.0
-"""How long work may take before lines tell of it."""
+"""How long work may take before progress is printed."""
 _LINES = 10
 
 

@@ -1,4 +1,4 @@
-"""What an array holds, wherever it lies: made zero, or kept and put back.
+"""Array contents in host or device memory: zeroed, or saved and restored.
 
 Arrays on a GPU are changed by their own library, in the stream it works in.
 """

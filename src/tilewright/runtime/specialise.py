@@ -92,7 +92,7 @@ def constant_key(value: object) -> Key:
 
 
 def kind_of(value: object) -> object:
-    """What tells values apart that are equal: 1, 1.0 and True hash alike, as do 0.0 and -0.0."""
+    """What distinguishes values that are equal: 1, 1.0 and True hash alike, as do 0.0 and -0.0."""
     if isinstance(value, tuple):
         items = cast("tuple[object, ...]", value)
         return (type(items), *map(kind_of, items))
@@ -124,9 +124,9 @@ def _block_of(descriptor: TensorDescriptor) -> tuple[int, ...]:
 
 
 def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
-    """What the kernel depends on in `value`, and what is handed over at launch.
+    """What the kernel depends on in `value`, and what is passed at launch.
 
-    Arrays on a GPU stay there: a `DeviceArray` is handed over.
+    Arrays on a GPU stay there: a `DeviceArray` is passed.
     """
     if parameter.is_constexpr:
         return constant_key(value), value

@@ -1,7 +1,7 @@
-"""What makes tuning on a GPU quick: compile beside each other, and remember on disk what won.
+"""Fast tuning on a GPU: compile in parallel, and cache the fastest configuration on disk.
 
-Most of the time to tune goes into compiling, which happens in processes of its own; so threads ask
-for several configurations at once. What was measured is kept for the kernel's text, the list of
+Most of the time to tune goes into compiling, which happens in processes of its own; so threads
+compile for several configurations concurrently. Times are cached by the kernel's text, the list of
 configurations, the tuning key and the GPU; ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
 """
 
@@ -29,7 +29,7 @@ Times = list[float | None]
 
 
 def compile_together(calls: Sequence[Callable[[], object]]) -> None:
-    """Do all of `calls`, several at a time. What fails will fail again where it is told."""
+    """Do all of `calls`, several at a time. What fails will fail again where it is reported."""
     workers = min(len(calls), os.cpu_count() or 1, _MAX_WORKERS)
     if workers < 2:
         return
@@ -46,7 +46,7 @@ def compile_together(calls: Sequence[Callable[[], object]]) -> None:
 
 def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, ...]) -> str | None:
     """What the outcome of this tuning is called on disk, where it has a name."""
-    if not isinstance(compiled, CompiledKernel):  # an author's own wrapper of kernels
+    if not isinstance(compiled, CompiledKernel):  # a user's own wrapper of kernels
         return None
     # Tuning on the host needs no driver.
     from tilewright.runtime.cuda.context import device_facts

@@ -1,4 +1,4 @@
-"""Arrays without values: `empty` makes one, and the next launch knows it.
+"""Uninitialised arrays: `empty` makes one, and the next launch treats it as such.
 
     out = tw.empty(1000)
     kernel[(7,)](x, out, BLOCK=128)
@@ -47,5 +47,5 @@ def is_fresh(array: NumpyArray) -> bool:
 
 
 def touch(array: NumpyArray) -> None:
-    """`array` has been part of a launch: it has values, or somebody was told that it has not."""
+    """`array` has been part of a launch: it has values, or an uninitialised read was reported."""
     _fresh.pop(id(array), None)

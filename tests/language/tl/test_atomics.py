@@ -134,7 +134,7 @@ def test_poll(call: str, element: str) -> None:
         ("tl.atomic_add(x + o, 1, scope='world')", "Memory scope world not supported; there are gpu, cta, sys"),
         ("tl.atomic_add(x + o, 1, mask=o)", "Mask must have boolean scalar type, got int32"),
         ("tl.atomic_add(x, o)", "Value argument cannot be block type"),
-        ("tl.atomic_cas(x + o, 0, 1)", "atomic_cas needs `cmp` to have type <['16'], fp32>, the element type of the pointer, got int32: write tl.full([16], value, tl.float32)"),
+        ("tl.atomic_cas(x + o, 0, 1)", "atomic_cas needs `cmp` to have type <['16'], fp32>, as the pointer's elements, got int32: write tl.full([16], value, tl.float32)"),
         ("tl.atomic_cas(x, 0, 1)", "write value.to(tl.float32)"),
         ("tl.atomic_cas(b, 0, 1)", "atomic_cas only supports elements with width {16, 32, 64}, got int8"),
         ("tl.atomic_load(x, sem='release')", "atomic_load only supports acquire and relaxed semantics, got release"),

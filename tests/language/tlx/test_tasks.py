@@ -231,7 +231,7 @@ for i in range(0, n):
         ),
         (
             'with tlx.async_task("default"):\n    tl.store(x, 1.0)',
-            "async_task must stand in a `with tlx.async_tasks():`",
+            "async_task must be inside `with tlx.async_tasks():`",
         ),
         ("tl.store(x + tlx.async_task_replica_id(), 1.0)", "async_task_replica_id must be called"),
     ],

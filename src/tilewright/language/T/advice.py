@@ -1,4 +1,4 @@
-"""Warnings about a kernel, at the author's line and not at the line of ours that noticed."""
+"""Warnings about a kernel, at the user's line and not at the line of ours that noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.ir.diagnostics import resolve
 
 
 def warn(message: str) -> None:
-    """Tell the author of the kernel being traced, at the line that is being executed."""
+    """Warn the user of the kernel being traced, at the line that is being executed."""
     place = resolve(current().location()).primary
     if place is None:
         warnings.warn(message, stacklevel=3)

@@ -1,6 +1,6 @@
 """Memory of a kernel: ``T.alloc_*``, views, and storage that buffers share.
 
-Allocations of a kernel stand at its beginning, wherever they are written: they have one size, and
+Allocations of a kernel are at its beginning, wherever they are written: they have one size, and
 live as long as the block. A buffer is named after the variable that first holds it.
 """
 
@@ -240,7 +240,7 @@ def alloc_global(shape: Any, dtype: object) -> Buffer:
 
 
 class TensorStub(Stub):
-    """A tensor while only the annotations of an eager kernel are wanted."""
+    """A tensor while only the annotations of an eager kernel are evaluated."""
 
     def __init__(self, name: str, shape: Sequence[Any], dtype: Dtype) -> None:
         self.name = name
@@ -300,7 +300,7 @@ class StorageAliasSpec:
         self.handle = handle
 
     def set_buffer_overlap(self, group: ReuseGroup) -> None:
-        """Say how the buffers in these bytes lie to each other."""
+        """Define how the buffers in these bytes overlap."""
         self._check(group)
         current().insert(SetBufferOverlapOp(self.handle, group.handle))
 
@@ -325,7 +325,7 @@ class StorageAliasSpec:
 
 
 class ReuseGroup:
-    """How buffers lie to each other; see `reuse_group`."""
+    """How buffers overlap; see `reuse_group`."""
 
     def __init__(self, handle: SSAValue) -> None:
         self.handle = handle
@@ -340,7 +340,7 @@ def storage_alias_spec(storage: str = "shared", buffer_size_bytes: int | None = 
 
 
 def reuse_group(*args: Any, group_type: Any = "shared", group_size: int = 1) -> ReuseGroup:
-    """Buffers, and groups of them, that share bytes (`shared`) or lie side by side (`distinct`).
+    """Buffers, and groups of them, that share bytes (`shared`) or are disjoint (`distinct`).
 
     Groups of a spec for which no `set_buffer_overlap` is called define its overlap by themselves.
     """
@@ -353,7 +353,7 @@ def reuse_group(*args: Any, group_type: Any = "shared", group_size: int = 1) -> 
 
 
 def set_buffer_overlap(spec: StorageAliasSpec, group: ReuseGroup) -> None:
-    """Say how the buffers in the bytes of `spec` lie to each other."""
+    """Define how the buffers of `spec` overlap."""
     spec.set_buffer_overlap(group)
 
 

@@ -1,6 +1,6 @@
 """What a parameter is: ``A: T.Tensor((M, K), "float16")`` and its relatives.
 
-The same objects annotate parameters of a `T.prim_func` and, in an eager kernel, stand in the body.
+The same objects annotate parameters of a `T.prim_func` and, in an eager kernel, are in the body.
 Called with the data of a buffer inside a kernel, ``T.Tensor`` is a view of it.
 """
 

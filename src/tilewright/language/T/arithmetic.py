@@ -5,8 +5,8 @@
     integers               the one with more bits; of one size, the signed one
     index and int32        index
 
-Numbers of Python are int32 or float32, or what they meet if that is wider. Integers are divided
-with ``//``, which rounds down, as ``%`` does; ``/`` is for floats.
+Python scalars are int32 or float32, or the type of the other operand if that is wider. Integers are
+divided with ``//``, which rounds down, as ``%`` does; ``/`` is for floats.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``if`` and ``x if c else y`` of `T`: scalars are merged, anything else must be the same.
 
-What two branches leave different has no value behind them; the reason is told where it is used.
+What two branches leave different has no value after them; the reason is reported where it is used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TileKnownIf(KnownIf):
 
 
 class TileIf(RegionIf):
-    """An ``if`` of a kernel. Variables that differ behind it have no value, with the reason."""
+    """An ``if`` of a kernel. Variables that differ after it have no value, with the reason."""
 
     _control: TileControl
 
@@ -86,7 +86,7 @@ class TileIf(RegionIf):
         return joined, results
 
     def _met(self, name: str, before: object, results: list[str]) -> object:
-        """What a variable holds behind the ``if`` that has a value on both sides."""
+        """What a variable holds after the ``if`` that has a value on both sides."""
         first, second = (end.state[name] for end in self._ends)
         if is_scalar(first) and is_scalar(second):
             if is_number(first) and is_number(second) and _is_same_number(first, second):
@@ -130,7 +130,7 @@ def _drop_empty_else(block: Block) -> None:
 def _equal(first: object, second: object) -> bool:
     try:
         return type(first) is type(second) and bool(first == second)
-    except Exception:  # an __eq__ that cannot say
+    except Exception:  # an __eq__ that fails
         return False
 
 

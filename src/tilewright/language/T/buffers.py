@@ -1,7 +1,7 @@
 """Buffers of a kernel, their elements and their parts.
 
     A[i, j]              `Element`: read when it is used as a number, written by ``A[i, j] = x``;
-                         for a tile op the place where a region begins
+                         for a tile op the offsets of a region
     A[i : i + 64, j]     `BufferRegion`: a part, for tile ops
     x = T.alloc_var(..)  `ScalarCell`: one mutable scalar; reading reads memory, ``x = e`` writes it
 
@@ -63,7 +63,7 @@ ARITY = "TW1022"
 
 
 def shape_text(shape: Sequence[Any]) -> str:
-    """A shape as the author writes it."""
+    """A shape as the user writes it."""
     shown = ", ".join(_size_text(size) for size in shape)
     return f"({shown},)" if len(shape) == 1 else f"({shown})"
 
@@ -247,7 +247,7 @@ class Buffer(Value):
 
 
 def _used_as_number(self: Buffer | BufferRegion, *_: object) -> NoReturn:
-    """Arithmetic on a whole buffer: says what to write."""
+    """Arithmetic on a whole buffer: describes what to write."""
     self.as_scalar()
     raise AssertionError("a buffer is no scalar")
 
@@ -274,7 +274,7 @@ def difference(stop: Any, start: Any) -> Any:
 def _is_negative(index: Any) -> bool:
     """Whether an index is below zero whatever its variables are: ``-1 - i``, counted from the end.
 
-    One that may have either sign is a place, and beyond the tensor where it is negative.
+    One that may have either sign is an offset, and out of bounds where it is negative.
     """
     if not isinstance(index, Expr) or index.dtype.is_unsigned or index.is_natural:
         return False
@@ -294,7 +294,7 @@ def index_or_same(value: Any) -> Expr:
 
 
 class Element(Expr):
-    """One element of a buffer: a place, and a number when it is used as one.
+    """One element of a buffer: an lvalue, and a scalar when it is read.
 
     The number is what the element was when it was indexed, as in Python: in ``a[i], a[j] = a[j],
     a[i]`` both are read before one is written. It is read when it is used, or else before memory

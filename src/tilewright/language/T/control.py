@@ -1,8 +1,8 @@
 """The run-time of `T` functions: what their rewritten statements call.
 
 Variables of `T` are names for values, and memory is what changes: a loop carries nothing from one
-turn to the next, and a variable that its body assigns is new in every turn. Where Python would have
-kept the last value the variable has none, with an error that says what to use: ``T.alloc_var``.
+iteration to the next, and a variable that its body assigns is new in every iteration. Where Python
+would have retained the last value the variable has none; the error suggests ``T.alloc_var``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _read(value: Any) -> Any:
 
 
 class TileControl(Control):
-    """What a `T` function, while it executes, asks and tells."""
+    """Callbacks of an executing `T` function."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -193,7 +193,7 @@ class TileControl(Control):
         self._close_guards(depth)
 
     def _close_guards(self, depth: int) -> None:
-        """End what stands behind a possible exit."""
+        """End the region after a possible exit."""
         builder = current()
         while len(self._guards) > depth:
             guard = self._guards.pop()
@@ -275,14 +275,14 @@ class TileControl(Control):
 
     @contextmanager
     def guarding_exits(self) -> Generator[None]:
-        """Behind a statement that holds a ``break`` or ``continue``, the rest is guarded."""
+        """After a statement that holds a ``break`` or ``continue``, the rest is guarded."""
         before = self.exits[-1].count if self.exits else 0
         yield
         if self.exits and self.exits[-1].count != before:
             self.guard_rest()
 
     def guard_rest(self) -> None:
-        """What follows in the block runs only if the turn goes on."""
+        """What follows in the block runs only if the iteration goes on."""
         exits = self.exits[-1]
         assert exits.skip is not None
         builder = current()

@@ -10,7 +10,7 @@
         return C
 
 Tracing takes two phases. The first executes the body with ``T.const`` names as symbols and leaves
-the kernels out: it tells what the parameters are (`survey`). The call solves the symbols from the
+the kernels out: it collects the parameters (`survey`). The call solves the symbols from the
 shapes of the arguments (`unify`), and the second phase traces with them as numbers (`specialise`).
 What a kernel depends on is its key: `Eager.key`.
 """
@@ -53,7 +53,7 @@ from tilewright.language.T.session import OutputStub, Trace
 from tilewright.language.T.symbols import Size, Symbol, Symbolic, evaluate, solve, text
 
 UNSOLVED = "TW1031"
-"""A size that the shapes of the arguments do not tell."""
+"""A size that the shapes of the arguments do not determine."""
 WRONG_SHAPE = "TW1032"
 
 
@@ -69,7 +69,7 @@ class Survey:
     outputs: tuple[Param, ...]
     """Declared with ``T.empty``, in order."""
     returned: tuple[int, ...] | None
-    """Which outputs (or parameters, counted behind the outputs) the function returns."""
+    """Which outputs (or parameters, counted after the outputs) the function returns."""
     symbols: Mapping[str, Symbol]
     """The names of ``T.const``."""
 
@@ -374,7 +374,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 class Undeclared:
-    """A tensor argument of which the kernel has not said yet what it is."""
+    """A tensor argument that the kernel has not declared yet."""
 
     def __init__(self, name: str) -> None:
         self._name = name

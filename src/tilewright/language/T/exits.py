@@ -3,7 +3,7 @@
     if c: break            if c { skip = true; stop = true }
     rest                   if !skip { rest }
 
-Every turn begins with ``skip`` cleared, and does nothing once ``stop`` is set.
+Every iteration begins with ``skip`` cleared, and does nothing once ``stop`` is set.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from tilewright.language.T.expressions import emit
 
 @dataclass(eq=False)
 class Exits:
-    """How the turns of one loop may end early: flags in memory, made when they are needed."""
+    """How the iterations of one loop may end early: flags in memory, made when they are needed."""
 
     word: str
     """What the loop is, for errors."""
     can_exit: bool
     skip: ScalarCell | None = None
-    """Set when the rest of the turn is to be skipped."""
+    """Set when the rest of the iteration is to be skipped."""
     stop: ScalarCell | None = None
-    """Set when there are to be no more turns."""
+    """Set when there are to be no more iterations."""
     count: int = 0
     first: Block | None = None
 
 
 @dataclass(eq=False)
 class Guard:
-    """The rest of a block behind something that may have ended the turn."""
+    """The rest of a block after something that may have ended the iteration."""
 
     outer: Block
     condition: SSAValue
@@ -58,7 +58,7 @@ def is_clear(flag: ScalarCell) -> SSAValue:
 
 
 def wrap_turn(exits: Exits, block: Block) -> None:
-    """A turn begins with its flag cleared, and does nothing behind a ``break``."""
+    """An iteration begins with its flag cleared, and does nothing after a ``break``."""
     builder = current()
     if exits.skip is None:
         return

@@ -1,8 +1,8 @@
 """Scalars of a kernel: `Expr`, an SSA value with its dtype, and how numbers become one.
 
 Loop variables, block ids and sizes are ``index`` in the IR and int32 in the language; what comes
-from memory has the type of the memory. ``index`` wins where they meet, so that addresses are
-computed in one type:
+from memory has the type of the memory. ``index`` wins where they are combined, so that addresses
+are computed in one type:
 
     bx * 64 + offsets[0]      %o = arith.index_cast %loaded : i32 to index
                               %s = arith.addi %scaled, %o : index
@@ -72,7 +72,7 @@ class Expr(Operators, Value):
 
     @property
     def linear(self) -> Linear:
-        """What it is made of, as far as integers go."""
+        """What it is built from, as far as integers go."""
         return Linear.atom(self.handle) if self._linear is None else self._linear
 
     @property
@@ -123,7 +123,7 @@ class Expr(Operators, Value):
 
 
 class _Kind:
-    """What must agree where two scalars meet; shown by its dtype."""
+    """What must agree where two scalars are merged; shown by its dtype."""
 
     def __init__(self, dtype: Dtype, type: Attribute) -> None:
         self._parts = (str(dtype), type)
@@ -147,7 +147,7 @@ def is_number(value: object) -> bool:
 
 
 def number_dtype(value: object) -> Dtype:
-    """The dtype of a number that meets nothing else."""
+    """The dtype of a Python scalar without another operand."""
     if isinstance(value, bool):
         return boolean
     if isinstance(value, Integral):

@@ -23,7 +23,7 @@ from tilewright.language.T.vocabulary import TILE
 
 _MOST = 256
 _rewritten: dict[int, tuple[CodeType, Rewritten]] = {}
-"""The last functions that were rewritten, by the identity of their code, which is kept with them.
+"""The last functions that were rewritten, by the identity of their code, which is cached with them.
 
 Code compares equal to that of another file, and of another version of the same one whose body has
 other annotations: Python does not look at those, and they are the tensors of a kernel."""

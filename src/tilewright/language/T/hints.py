@@ -1,4 +1,4 @@
-"""Annotations: what an author writes on an op for whoever compiles it."""
+"""Annotations: attributes that a user puts on an op for the compiler."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class KernelFrame:
 
     is_region = True
     ends_memory = True
-    """Whether what is allocated inside is gone behind it."""
+    """Whether what is allocated inside is gone after it."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """What of the arguments that are no tensors a kernel depends on, as a key.
 
-Numbers, text and dtypes are keys themselves, told apart by their types: 1, 1.0 and True make
+Numbers, text and dtypes are keys themselves, distinguished by their types: 1, 1.0 and True make
 different kernels, and so do 0.0 and -0.0. Lists, dicts and arrays of NumPy count by their contents.
 Anything else is an object: it is described together with the functions that read it (`Reads`).
 """

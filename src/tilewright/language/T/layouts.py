@@ -91,7 +91,7 @@ class Fragment:
             assert self._thread is not None
             return self._thread, self._index or (lambda *_: (0,))
         forward = self._forward
-        # A function that takes the replica is asked for the first one's place: all have the same.
+        # A function that takes the replica is evaluated for the first: all have the same offset.
         more = (0,) if self.replicate > 1 else ()
         return (
             lambda *indices: forward(*indices)[0],
@@ -171,7 +171,7 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
 
 
 def _check_places(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
-    """No two elements of an on-chip buffer may lie in one place."""
+    """No two elements of a shared or local buffer may map to one offset."""
     if not isinstance(layout, LayoutAttr) or not buffer.space.is_on_chip:
         return
     points = np.indices(layout.data.extents).reshape(len(layout.data.extents), -1)

@@ -3,7 +3,7 @@
 Python evaluates all arguments of ``T.if_then_else`` before the call. The ops of an arm are the last
 ones that were emitted, and nothing was written to memory since; `moved_copy` takes copies of those
 that read memory, with what they need, into the region that runs only if the arm is taken. What is
-left behind without a user is removed when the kernel is complete.
+left without a use is removed when the kernel is complete.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _inner(region: Region) -> list[Operation]:
 
 
 def recent(block: Block) -> set[Operation]:
-    """The ops at the end of `block` behind the last one that does more than read."""
+    """The ops at the end of `block` after the last one that does more than read."""
     found: set[Operation] = set()
     op = block.last_op
     while op is not None and only_reads(op):

@@ -1,9 +1,9 @@
-"""What integers of a kernel are made of, so that differences of two of them can be numbers.
+"""What integers of a kernel are built from, so that differences of two of them can be numbers.
 
     A[bx * 64 : (bx + 1) * 64]        the extent is 64 x (bx + 1) - 64 x bx = 64
 
 A `Linear` is a sum of atoms with integer factors. Atoms are SSA values, quotients and remainders,
-and loads of one place with nothing written in between; equal atoms are the same number.
+and loads of one element with no write in between; equal atoms are the same number.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class LoopForm(ABC):
     word: ClassVar[str] = "serial"
     """How the language calls it."""
     can_exit: ClassVar[bool] = True
-    """Whether ``break`` and ``continue`` may end a turn."""
+    """Whether ``break`` and ``continue`` may end an iteration."""
 
     @abstractmethod
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
@@ -116,7 +116,7 @@ def check_integer(word: str, name: str, value: Any) -> Any:
 
 
 class Serial(LoopForm):
-    """One turn after the other, from `start` to `stop`."""
+    """A sequential loop from `start` to `stop`."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Serial(LoopForm):
         counter = block.args[0]
         if self.step > 0:
             return block, _variable(counter, is_natural=_is_natural(self.start))
-        # scf.for counts upwards: turn t of a loop that counts down is start + t * step.
+        # scf.for counts upwards: iteration t of a loop that counts down is start + t * step.
         with current().at(block):
             turn = _variable(counter)
             return block, turn * self.step + index_expr(self.start)
@@ -200,7 +200,7 @@ class Parallel(LoopForm):
 
 
 class Pipelined(LoopForm):
-    """A serial loop whose turns may overlap."""
+    """A serial loop whose iterations may overlap (software pipelining)."""
 
     word = "Pipelined"
     can_exit = False

@@ -1,4 +1,4 @@
-"""The loops an author writes: ``for i in T.serial(8)`` and its relatives."""
+"""The loops a user writes: ``for i in T.serial(8)`` and its relatives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tilewright.language.T.loop_forms import Pipelined as _Pipelined
 def serial(
     start: Any, stop: Any = None, step: Any = None, *, annotations: Mapping[str, Any] | None = None
 ) -> Serial:
-    """A loop whose turns run one after the other."""
+    """A loop whose iterations run sequentially."""
     return Serial(start, stop, step, attributes=attributes_of(annotations))
 
 
@@ -73,7 +73,7 @@ def thread_binding(
     *,
     annotations: Mapping[str, Any] | None = None,
 ) -> Serial:
-    """A loop whose turns are the threads along an axis."""
+    """A loop whose iterations are the threads along an axis."""
     attributes = {**attributes_of(annotations), **text_attribute("tile.thread_binding", thread)}
     return Serial(start, stop, word="thread_binding", attributes=attributes)
 
@@ -129,7 +129,7 @@ def Pipelined(
 
 
 def _check_lists(stage: Sequence[int] | None, order: Sequence[int] | None) -> None:
-    """The author's schedule, as far as it can be wrong without its statements."""
+    """The user's schedule, as far as it can be wrong without its statements."""
     if bool(stage) != bool(order):
         there, missing = ("stage", "order") if stage else ("order", "stage")
         raise FrontendError(

@@ -1,7 +1,7 @@
-"""Python's operators on values of a kernel and on sizes, told apart by name.
+"""Python's operators on values of a kernel and on sizes, dispatched by name.
 
-A class that has them says in `binary` and `unary` what they do. Whatever asks for a truth value, a
-number or an item gets an error that says what to write instead: while a kernel is traced there is
+A class that has them defines in `binary` and `unary` what they do. A request for a truth value, a
+number or an item raises an error with the fix: while a kernel is traced there is
 none.
 """
 

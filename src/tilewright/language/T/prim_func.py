@@ -294,7 +294,7 @@ def _traced(
 
 
 def verified(module: ModuleOp) -> None:
-    """Check the module; faults are shown at the author's source."""
+    """Verify the module; errors are shown at the user's source."""
     engine = DiagnosticEngine()
     verify(module, engine)
     engine.raise_if_errors()

@@ -1,7 +1,7 @@
 """Loops and ``with`` of `T` while their bodies are traced: regions that carry no variables.
 
-A variable that a body assigns is new in every turn, and has no value behind the construct, unless
-it is memory or known while tracing.
+A variable that a body assigns is new in every iteration, and has no value after the construct,
+unless it is memory or known while tracing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BodyScope:
         self._left = state
 
     def _stale(self) -> State:
-        """At the beginning of a turn: nothing that an earlier turn may have assigned."""
+        """At the beginning of an iteration: nothing that an earlier iteration may have assigned."""
         line = self._control.current_line()
         return tuple(
             [
@@ -63,7 +63,7 @@ class BodyScope:
         )
 
     def _gone(self) -> State:
-        """Behind the construct: what was made inside is not seen here."""
+        """After the construct: what was made inside is not seen here."""
         control = self._control
         line = control.current_line()
         pairs = zip(self._names, self._before, self._left, strict=True)
@@ -94,7 +94,7 @@ class BodyScope:
         )
 
     def _survives(self, value: object) -> bool:
-        """Whether a value made inside can be used behind: memory, and what is known."""
+        """Whether a value made inside can be used after: memory, and what is known."""
         if isinstance(value, ScalarCell):
             value = value.buffer
         if isinstance(value, Buffer):

@@ -30,7 +30,7 @@ DEFAULT_WORKERS = 132
 
 
 class PersistentTileScheduler:
-    """Hands out tiles to the blocks of a persistent kernel."""
+    """Assigns tiles to the blocks of a persistent kernel."""
 
     def __init__(
         self,

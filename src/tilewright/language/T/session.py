@@ -1,9 +1,9 @@
-"""The trace of one `T` function: what ops need to know beyond the place where they go.
+"""The trace of one `T` function: the state that ops need beyond their insertion point.
 
-While a function is traced one `Trace` is current. It knows the parameters (sizes such as
+While a function is traced one `Trace` is current. It holds the parameters (sizes such as
 ``T.dynamic("m")`` are read from their shapes), the kernel that is open (allocations go to its
-beginning, hints onto it), and counts writes to memory, so that two loads of one place can be told
-to be equal.
+beginning, hints onto it), and counts writes to memory, so that two loads of one element can be
+compared to be equal.
 
 In the first of the two phases of an eager kernel nothing is emitted for good: only annotations are
 of interest, and the bodies of kernels are left out (`is_survey`).
@@ -46,11 +46,11 @@ class OpenKernel:
     threads: tuple[int, ...] | None
     grid: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What hints in the body say about the kernel."""
+    """Hints of the body about the kernel."""
     last_allocation: Operation | None = None
 
     def allocate(self, op: _Op, builder: Builder) -> _Op:
-        """Put `op` behind the allocations at the beginning of the kernel."""
+        """Put `op` after the allocations at the beginning of the kernel."""
         op.location = builder.location()
         if self.last_allocation is not None:
             self.body.insert_ops_after([op], self.last_allocation)
@@ -68,7 +68,7 @@ class Trace:
 
     entry: Block
     is_survey: bool = False
-    """Whether only the annotations are wanted."""
+    """Whether only the annotations are evaluated."""
     is_eager: bool = False
     """Whether the body of the function declares its parameters."""
     parameters: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Trace:
     """Parameters with a shape, in order."""
     kernel: OpenKernel | None = None
     writes: int = 0
-    """How often memory may have changed so far."""
+    """Count of possible memory writes so far."""
     unread: list[weakref.ref[Element]] = field(default_factory=list["weakref.ref[Element]"])
     """Elements that were indexed since, and are not read yet."""
     naturals: set[object] = field(default_factory=set[object])
@@ -90,7 +90,7 @@ class Trace:
     """Values that have a name: they are computed where they got it."""
     sources: list[str] = field(default_factory=list[str])
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the body says about the whole function."""
+    """Hints of the body about the whole function."""
     outputs: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
     """Declared with ``T.empty``, in order: name and annotation."""
     output_buffers: list[Buffer] = field(default_factory=list["Buffer"])
@@ -101,7 +101,7 @@ class Trace:
     argument_attributes: dict[int, dict[str, Attribute]] = field(
         default_factory=dict[int, dict[str, Attribute]]
     )
-    """What the body says about parameters, by their position."""
+    """Hints of the body about parameters, by their position."""
     _sizes: dict[str, Expr] = field(default_factory=dict[str, Expr])
     _last_size: Operation | None = None
 
@@ -166,7 +166,7 @@ class Trace:
                 element.keep()
 
     def at_the_top(self, op: Operation) -> None:
-        """Put `op` behind its like at the beginning of the function."""
+        """Put `op` after its like at the beginning of the function."""
         if self._last_size is not None:
             self.entry.insert_ops_after([op], self._last_size)
         elif self.entry.first_op is not None:
@@ -206,7 +206,7 @@ class Stub:
 
 
 class OutputStub(Stub):
-    """An output while only the annotations of an eager kernel are wanted."""
+    """An output while only the annotations of an eager kernel are evaluated."""
 
     def __init__(self, position: int, name: str, annotation: Any) -> None:
         self.position = position

@@ -1,4 +1,4 @@
-"""The ops of ``memref``, ``func`` and ``gpu`` that `T` emits, in one place."""
+"""The ops of ``memref``, ``func`` and ``gpu`` that `T` emits, in one module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that are not numbers yet: ``T.const("M")``, ``T.dynamic("m")`` and what is made of them.
+"""Sizes that are not numbers yet: ``T.const("M")``, ``T.dynamic("m")`` and what is built from them.
 
 A symbolic size is a tree of integers and symbols. It describes a dimension of a parameter, where
 the wrapper solves it from the shapes of the arguments (`solve`), and it can be used like any
@@ -90,7 +90,7 @@ class Symbolic(Operators, ABC):
 
     @abstractmethod
     def text(self, tightness: int = 0) -> str:
-        """As an author would write it, in brackets where what is around binds tighter."""
+        """As a user would write it, in brackets where what is around binds tighter."""
 
     def __str__(self) -> str:
         return self.text()

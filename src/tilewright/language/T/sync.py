@@ -1,4 +1,4 @@
-"""Barriers, fences, raw asynchronous copies, promises and output."""
+"""Barriers, fences, raw asynchronous copies, guarantees and output."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
 
 
 def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
-    """Announce bytes that copies will report."""
+    """Expect-tx: bytes that copies will complete on the barrier."""
     kernel("T.mbarrier_expect_tx")
     effect(MBarrierExpectTxOp(*barrier_place("mbarrier_expect_tx", mbarrier), as_index(tx)))
 
 
 def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
-    """Announce bytes, and arrive."""
+    """Expect-tx, and arrive."""
     kernel("T.mbarrier_arrive_expect_tx")
     place = barrier_place("mbarrier_arrive_expect_tx", mbarrier)
     effect(MBarrierArriveExpectTxOp(*place, as_index(tx)))
@@ -173,7 +173,7 @@ def ptx_commit_group() -> None:
 
 
 def ptx_wait_group(num: int) -> None:
-    """Wait until at most `num` groups of asynchronous copies are under way."""
+    """Wait until at most `num` groups of asynchronous copies are in flight."""
     kernel("T.ptx_wait_group")
     effect(CpAsyncWaitOp(int(num)))
 
@@ -189,13 +189,13 @@ def tma_store_arrive() -> None:
 
 
 def tma_store_wait(count: int = 0, read: bool = True) -> None:
-    """Wait until at most `count` groups of bulk stores are under way."""
+    """Wait until at most `count` groups of bulk stores are in flight."""
     kernel("T.tma_store_wait")
     effect(TmaStoreWaitOp(int(count), read=read))
 
 
 def fence_proxy_async() -> None:
-    """What threads wrote to shared memory is seen by the engines that read it."""
+    """Async proxy fence: writes of threads to shared memory become visible to TMA and wgmma."""
     kernel("T.fence_proxy_async")
     effect(FenceProxyAsyncOp())
 
@@ -219,11 +219,11 @@ def dec_max_nreg(reg_count: int) -> None:
     set_max_nreg(reg_count, 0)
 
 
-# -- promises and output -----------------------------------------------------------------------
+# -- guarantees and output -----------------------------------------------------------------------
 
 
 def assume(cond: Any, message: str | None = None) -> None:
-    """Promise that a condition holds: a GPU relies on it, a checked run on the CPU looks."""
+    """Assert that a condition holds: a GPU relies on it, a checked run on the CPU tests it."""
     if is_number(cond):
         if not cond:
             raise FrontendError(

@@ -1,4 +1,4 @@
-"""Ops on whole tiles: copies, fills, matrix products, reductions, scans.
+"""Ops on whole tiles: copies, fills, matrix multiplications, reductions, scans.
 
 An operand is a buffer, a slice, or an element, which is where a region begins that is as large as
 the other side. Extents of 1 have no meaning: a slice ``Q[b, 0:64, h, :]`` fits a tile of 64 x 128.
@@ -54,7 +54,7 @@ DTYPES = "TW1029"
 
 
 class GemmWarpPolicy(Enum):
-    """How the warps of a block divide a matrix product."""
+    """How the warps of a block divide a matrix multiplication."""
 
     Square = "square"
     FullRow = "full_row"
@@ -322,7 +322,7 @@ def im2col(
     )
 
 
-# -- matrix products ---------------------------------------------------------------------------
+# -- matrix multiplications ----------------------------------------------------------------------
 
 
 def gemm(
@@ -366,7 +366,7 @@ def wgmma_gemm(
     k_pack: int = 1,
     annotations: Mapping[str, Any] | None = None,
 ) -> None:
-    """A product that goes on while the kernel does; wait for it with ``T.wait_wgmma``."""
+    """An asynchronous wgmma; wait for it with ``T.wait_wgmma``."""
     _gemm(
         "wgmma_gemm", A, B, C, transpose_A, transpose_B, policy, clear_accum, k_pack, annotations,
         asynchronous=True,
@@ -374,7 +374,7 @@ def wgmma_gemm(
 
 
 def wait_wgmma(id: int = 0) -> None:
-    """Wait until at most so many products are under way."""
+    """Wait until at most so many wgmma groups are in flight."""
     open_kernel("T.wait_wgmma")
     effect(WgmmaWaitOp(int(id)))
 

@@ -150,7 +150,7 @@ class TileVocabulary:
         """``assert``: now, or when the kernel runs."""
         if isinstance(condition, (Expr, Symbolic)):
             if trace().is_survey:
-                return  # asked again when sizes are known
+                return  # checked again when sizes are known
             from tilewright.language.T.sync import device_assert
 
             device_assert(condition, str(message))
@@ -162,7 +162,7 @@ class TileVocabulary:
             )
 
     def mangle(self, value: object) -> str:
-        raise NotImplementedError("functions of T are inlined")  # no call asks for a symbol
+        raise NotImplementedError("functions of T are inlined")  # no call needs a symbol
 
 
 TILE = TileVocabulary()

@@ -2,7 +2,7 @@
 
 Names, signatures, types and the ops they emit are those of Triton 3.9's ``triton.language``. Each
 is an ordinary Python function that emits IR while a kernel is traced; what Python's statements and
-operators mean is said by `vocabulary` and `tensor`.
+operators mean is defined by `vocabulary` and `tensor`.
 
     from tilewright import tl
 """

@@ -1,4 +1,4 @@
-"""Warnings about a kernel, at the author's line and not at the line of ours that noticed."""
+"""Warnings about a kernel, at the user's line and not at the line of ours that noticed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _shown: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Tell the author of the kernel being traced, once for each line."""
+    """Warn the user of the kernel being traced, once for each line."""
     place = resolve(current().location()).primary
     if place is None:
         warnings.warn(message, category, stacklevel=3)
@@ -26,7 +26,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 def _module_of(file: str) -> str:
     """The module that `file` is executed as, which filters are about.
 
-    Python shows a `DeprecationWarning` to those who can change the code: the author of
+    Python shows a `DeprecationWarning` only to the developer of the code: the user of
     ``__main__``.
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None)

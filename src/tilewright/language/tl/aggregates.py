@@ -112,7 +112,7 @@ class Aggregate(Value):
 
 @dataclass(frozen=True)
 class _Kind:
-    """What must agree where two instances meet."""
+    """What must agree where two instances are merged."""
 
     type: aggregate_type
     parts: tuple[tuple[str, object], ...]
@@ -165,7 +165,7 @@ def aggregate(cls: _Class) -> _Class:
 def _annotations(cls: type) -> dict[str, object]:
     try:
         return inspect.get_annotations(cls, eval_str=True)
-    except NameError:  # a name that only the function around the class knows
+    except NameError:  # a name of the function around the class
         return inspect.get_annotations(cls)
 
 
@@ -180,7 +180,7 @@ def _complete(made: Aggregate) -> None:
 
 
 def _constructor(owner: str, written: Callable[..., None] | None) -> Callable[..., None]:
-    """The author's ``__init__``, or one that takes the fields in their order."""
+    """The user's ``__init__``, or one that takes the fields in their order."""
 
     def __init__(self: Aggregate, *args: Any, **kwargs: Any) -> None:
         if written is None:

@@ -1,4 +1,4 @@
-"""How two values that should be of one type can be made so: the advice where control flow meets.
+"""Suggested fixes for two values of different types where control flow joins.
 
 total = 0                          total starts as int32, but the loop makes it fp32:
 for i in range(n):                 write 0.0 instead of 0
@@ -51,7 +51,7 @@ def _wider(a: dtype, b: dtype) -> dtype | None:
 
 
 def _written(value: SSAValue) -> int | None:
-    """The integer that the author wrote, if the value is one."""
+    """The integer that the user wrote, if the value is one."""
     if not isinstance(value, OpResult) or not isinstance(value.op, ConstantOp):
         return None
     constant = value.op.value

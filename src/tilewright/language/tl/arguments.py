@@ -1,6 +1,6 @@
-"""Parameters of a kernel as IR arguments, from what a launch knows of them.
+"""Parameters of a kernel as IR arguments, from their specialisation at launch.
 
-A key says what the argument is: ``("*fp32", "D")`` a pointer at an address divisible by 16,
+A key describes what the argument is: ``("*fp32", "D")`` a pointer at an address divisible by 16,
 ``("i32", "")`` an integer, ``("tensordesc", "fp16", (64, 32), "zero")`` a tensor descriptor,
 ``("constexpr", 64)`` a value that is compiled in, and ``("tuple", fields, ...)`` several of these
 under one name.
@@ -25,7 +25,7 @@ _DIVISIBLE: Mapping[str, Attribute] = {"tt.divisibility": IntegerAttr(16, i32)}
 
 
 def scalar_type(text: str) -> dtype:
-    """The type a signature spells: ``*kfp32`` is a read-only pointer to fp32."""
+    """The type a signature writes: ``*kfp32`` is a read-only pointer to fp32."""
     if not text.startswith("*"):
         return named_dtype("i1" if text == "u1" else text)
     const = text.startswith("*k")

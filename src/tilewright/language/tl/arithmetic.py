@@ -1,7 +1,8 @@
 """Arithmetic, element by element.
 
 An operation is a row of a table: the op for floats, for signed and for unsigned integers. What is
-left to each function is how its operands meet (`promotion`) and what pointers have to do with it:
+left to each function is how its operands are promoted (`promotion`) and what pointers have to do
+with it:
 
     pointer + offset, offset + pointer, pointer - offset       tt.addptr
 
@@ -64,7 +65,7 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-# Sums, differences, products.
+# Addition, subtraction, multiplication.
 
 
 def _checked(name: str, lhs: tensor, rhs: tensor, sanitize_overflow: bool) -> tensor:

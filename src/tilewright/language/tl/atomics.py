@@ -1,8 +1,8 @@
 """Atomic accesses: read, combine and write in one step that no other program sees half done.
 
-Those that combine return what was stored before. `sem` says which other accesses of the program
-they keep their place among (``acquire``, ``release``, ``acq_rel``, ``relaxed``), `scope` who must
-see that (``cta``, ``gpu``, ``sys``).
+Those that combine return what was stored before. `sem` is the memory order: which other accesses of
+the program they keep their order relative to (``acquire``, ``release``, ``acq_rel``, ``relaxed``),
+`scope` which threads must see that (``cta``, ``gpu``, ``sys``).
 
 Hardware has no maximum of floats, but the bits of floats of one sign are ordered like integers:
 
@@ -60,7 +60,7 @@ _MIN_RMW_BITS = 16
 
 @dataclass(frozen=True)
 class _Order:
-    """How an access is ordered, and for whom."""
+    """Memory order and scope of an access."""
 
     sem: str
     scope: str
@@ -85,7 +85,7 @@ class _Order:
 
 @dataclass(frozen=True)
 class _Kinds:
-    """What the op is told, by the type of the elements; floats need `float` or two `by_sign`."""
+    """The operation, by the type of the elements; floats need `float` or two `by_sign`."""
 
     signed: str
     unsigned: str
@@ -297,7 +297,7 @@ def atomic_cas(
     for name, operand in (("cmp", expected), ("val", value)):
         if operand.type.to_ir() != wanted.to_ir():
             raise ValueError(
-                f"atomic_cas needs `{name}` to have type {wanted}, the element type of the pointer, "
+                f"atomic_cas needs `{name}` to have type {wanted}, as the pointer's elements, "
                 f"got {operand.type}: write {_in_type(operand, wanted)}"
             )
     op = AtomicCASOp(
@@ -307,7 +307,7 @@ def atomic_cas(
 
 
 def _in_type(operand: tensor, wanted: dtype) -> str:
-    """How an author makes a value of type `wanted` from `operand`."""
+    """How a user makes a value of type `wanted` from `operand`."""
     if operand.shape == wanted.shape:
         return f"value.to({wanted.scalar!r})"
     return f"tl.full({list(wanted.shape)}, value, {wanted.scalar!r})"

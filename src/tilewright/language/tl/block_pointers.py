@@ -5,7 +5,7 @@
     block = tl.advance(block, (0, 32))
 
 A block pointer is its parts (base, shape, strides, offsets) and no value of the IR. A load or store
-writes out the pointers and the mask it stands for, each dimension in 64 bits:
+expands to the pointers and the mask it stands for, each dimension in 64 bits:
 
     index[d]  = offsets[d] + range(block_shape[d])
     pointers  = base + sum of index[d] * strides[d]
@@ -152,7 +152,7 @@ def _dimensions(boundary_check: Sequence[int] | int, rank: int) -> list[int]:
 
 
 def _padding(option: str, element: dtype) -> Operand | None:
-    """What is loaded for elements beyond the edge, undefined if nothing is asked for."""
+    """What is loaded for out-of-bounds elements, undefined without padding."""
     if option not in _PADDINGS:
         raise ValueError(f"Padding option {option} not supported; there are 'zero' and 'nan'")
     if option == "nan" and element.is_int():

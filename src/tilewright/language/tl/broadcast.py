@@ -1,9 +1,9 @@
 """Making shapes agree.
 
-Two operands of an operator are brought to one shape as in NumPy, step by step in the IR:
+Two operands of an operator are broadcast to one shape as in NumPy, step by step in the IR:
 
     scalar, block         tt.splat
-    [32], [16, 32]        tt.expand_dims in front, until the ranks agree
+    [32], [16, 32]        tt.expand_dims at dimension 0, until the ranks agree
     [1, 32], [16, 32]     tt.broadcast along dimensions of extent 1
 """
 
@@ -19,7 +19,7 @@ from tilewright.language.tl.tensor import emit, tensor
 
 
 class ShapeMismatch(ValueError):
-    """Two blocks that have no shape in common; `found` says in which dimension."""
+    """Two blocks that cannot be broadcast; `found` is the reason."""
 
     def __init__(self, found: str, shapes: str, lhs: Sequence[int], rhs: Sequence[int]) -> None:
         self.found = found

@@ -1,4 +1,4 @@
-"""`tl.cast` and `x.to`: the author's side of `conversion`."""
+"""`tl.cast` and `x.to`: the user's side of `conversion`."""
 
 from __future__ import annotations
 

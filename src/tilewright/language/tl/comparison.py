@@ -1,7 +1,7 @@
 """Comparing, and choosing between values.
 
 A comparison with NaN is false, except ``!=``. What `minimum`, `maximum` and `clamp` make of NaN is
-said by `PropagateNan`: NONE gives the other operand, ALL gives NaN.
+set by `PropagateNan`: NONE gives the other operand, ALL gives NaN.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
                                                       trunci, bitcast
     pointer       -                                   tt.ptr_to_int        address != 0
 
-``tt.fp_to_fp`` says how to round. It is used where ``arith`` has no word for the conversion: 8-bit
-floats, fp16 from and to bf16, and rounding other than to nearest. fp16 and bf16 reach any other
-type by way of fp32. An 8-bit float has no integer form at all, as on the devices.
+``tt.fp_to_fp`` has a rounding mode. It is used where ``arith`` has no name for the conversion:
+8-bit floats, fp16 from and to bf16, and rounding other than to nearest. fp16 and bf16 reach any
+other type by way of fp32. An 8-bit float has no integer form at all, as on the devices.
 
 `fp8e4b15` has no type in MLIR: it is carried as ``i8`` and converted by shifting bits, since its
 exponent has the bias of fp16.
@@ -193,7 +193,7 @@ def _pointer(value: tensor, target: dtype) -> tensor:
 
 
 def _from_fp8e4b15(value: tensor) -> tensor:
-    """As fp16: the sign to the top, exponent and mantissa to theirs, with zeros behind."""
+    """As fp16: the sign to the top, exponent and mantissa to their bits, followed by zeros."""
     bits = integer_cast(tensor(value.handle, value.type.with_element_ty(int8)), int16, signed=False)
     sign = _bits(arith.ShliOp, _bits(arith.AndiOp, bits, 0x80), 8)
     magnitude = _bits(arith.ShliOp, _bits(arith.AndiOp, bits, 0x7F), 7)

@@ -1,6 +1,6 @@
 """`tl.core`: names that kernels take from below `tl`, beside everything that `tl` has.
 
-Triton's language is spread over modules. Kernels that bring their own sort, or call functions of a
+Triton's language is spread over modules. Kernels that define their own sort, or call functions of a
 device library, reach into them: ``tl.core.get_int_dtype``, ``core.static_range``, ``@core.extern``.
 """
 

@@ -5,7 +5,7 @@
     desc.store([row, column], tile)
 
 The innermost dimension is contiguous, other strides are multiples of 16 bytes. A block may reach
-over the edge: what lies beyond is read as zero (or NaN) and not written. A descriptor can also be
+past the edge: elements beyond are read as zero (or NaN) and not written. A descriptor can also be
 made by the host and passed to a kernel; there it is the same, with `shape` and `strides`:
 
     argument of a kernel      !tt.tensordesc<64x32xf16>, extents i32, i32, strides i64, i64
@@ -238,7 +238,7 @@ class tensor_descriptor_type:
         element = self.block_type.scalar
         ir = element.to_ir()
         if isinstance(ir, IntegerType):
-            # Descriptors are the one type that knows whether integers are signed.
+            # Descriptors are the one type with signed and unsigned integers.
             sign = Signedness.SIGNED if element.is_int_signed() else Signedness.UNSIGNED
             ir = IntegerType(ir.bitwidth, sign)
         return TensorDescType.get(self.block_type.shape, ir)

@@ -1,8 +1,8 @@
-"""Matrix products of blocks.
+"""Dots of blocks.
 
 `dot` multiplies [M, K] by [K, N] and adds an accumulator; blocks of more dimensions hold a matrix
 for every index of the leading ones. Integers are summed in `int32`, floats in fp32 (fp64 for
-fp64, fp16 if asked for). How much of an fp32 operand a tensor core looks at is `input_precision`.
+fp64, fp16 if requested). How much of an fp32 operand a tensor core looks at is `input_precision`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tilewright.language.tl.shape import reshape_value
 from tilewright.language.tl.tensor import emit, tensor
 
 _UNSAID = "unsaid"
-"""Stands for a precision that the author did not mention; None is one that was mentioned, and for
+"""Stands for a precision that the user did not mention; None is one that was mentioned, and for
 Triton no permission to use tf32."""
 
 _OPERANDS = (int8, uint8, float16, bfloat16, float32, float64)
@@ -44,12 +44,12 @@ def dot(
     max_num_imprecise_acc: int | None = None,
     out_dtype: dtype | None = None,
 ) -> tensor:
-    """The product of two matrices, or of two batches of them, added to `acc`.
+    """The dot of two matrices, or of two batches of them, added to `acc`.
 
     input_precision: how fp32 operands go through tensor cores: "tf32" (the default where there
         is such a thing), "tf32x3", "ieee", "bf16x3" or "bf16x6"; None is up to the target.
-        `allow_tf32` is its predecessor; None, written out, is False.
-    max_num_imprecise_acc: how many products of 8-bit floats may be summed in fewer bits.
+        `allow_tf32` is its predecessor; an explicit None is False.
+    max_num_imprecise_acc: how many fp8 multiplications may be accumulated in fewer bits.
     out_dtype: the type of the result, that of `acc` or `float32` by default.
     """
     precision = _input_precision(input_precision, allow_tf32)
@@ -77,7 +77,7 @@ def check_block(operand: tensor) -> tensor:
 def _input_precision(precision: str | None, allow_tf32: bool | str | None) -> str:
     target = current_options().target
     if precision == _UNSAID:
-        # The mark for nothing said is true as well.
+        # The marker for an omitted argument is true as well.
         return "tf32" if allow_tf32 and "tf32" in target.dot_precisions else "ieee"
     if allow_tf32 != _UNSAID:
         raise ValueError("Only one of input_precision and allow_tf32 can be specified")
@@ -162,7 +162,7 @@ def _check_operands(lhs: dtype, rhs: dtype) -> None:
 
 
 def _native_operands(lhs: tensor, rhs: tensor) -> tuple[tensor, tensor]:
-    """8-bit floats that the chip cannot multiply as fp16."""
+    """8-bit floats that the GPU cannot multiply as fp16."""
     names = {lhs.dtype.name, rhs.dtype.name}
     deprecated = names.intersection(current_options().target.deprecated_dot_types)
     if deprecated:
@@ -209,7 +209,7 @@ def _result_element(operand: dtype, out_dtype: dtype) -> dtype:
 
 
 def accumulator_of(acc: tensor | None, type: block_type, out_dtype: dtype) -> tensor:
-    """What the product is added to: `acc`, which must have the type of the product, or zeros."""
+    """The accumulator: `acc`, which must have the result type, or zeros."""
     if acc is None:
         return splat(scalar_constant(0, type.scalar), type.shape)
     if acc.shape != type.shape:

@@ -1,11 +1,11 @@
-"""Matrix products of numbers of the microscaling formats.
+"""Dots of operands in microscaling formats.
 
 Small floats, of which 16 or 32 along K share an 8-bit scale, a power of two:
 
     lhs  [M, K]     lhs_scale  [M, K / 32]
     rhs  [K, N]     rhs_scale  [N, K / 32]
 
-Two e2m1 numbers are packed in a `uint8`, along K unless `lhs_k_pack` or `rhs_k_pack` say otherwise.
+Two e2m1 numbers are packed in a `uint8`, along K unless `lhs_k_pack` or `rhs_k_pack` is false.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FORMATS: Mapping[str, _Format] = {
 
 @dataclass(frozen=True)
 class _Side:
-    """One operand of a scaled product: how its numbers are held and packed."""
+    """One operand of a scaled dot: how its elements are stored and packed."""
 
     name: str
     value: tensor
@@ -85,7 +85,7 @@ def dot_scaled(
     rhs_k_pack: bool = True,
     out_dtype: dtype = float32,
 ) -> tensor:
-    """The product of two block-scaled matrices, added to `acc`.
+    """The dot of two block-scaled matrices, added to `acc`.
 
     Formats are "e2m1", "e4m3", "e5m2", "bf16" and "fp16". Scales are e8m0 numbers held as `uint8`,
     [M, K // 32] for `lhs` and [N, K // 32] for `rhs` (16 is possible too), or None.

@@ -1,6 +1,6 @@
 """The types of `tl`: scalars, pointers, blocks.
 
-A type of `tl` knows what the IR forgets: ``i32`` is both `int32` and `uint32`, and which of the two
+A type of `tl` retains what the IR drops: ``i32`` is both `int32` and `uint32`, and which of the two
 decides whether a division is ``arith.divsi`` or ``arith.divui``. What there is to know about a
 scalar is one row of a table.
 
@@ -9,7 +9,7 @@ scalar is one row of a table.
     block_type(float32, [64, 32])    <['64', '32'], fp32>     tensor<64x32xf32>
 
 Names, and the texts in the middle column, are those of Triton: annotations, error messages and
-mangled function names are made of them.
+mangled function names are built from them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _OneEach(type):
 
 
 class dtype(metaclass=_OneEach):
-    """A scalar type, and the base of the types made of scalars."""
+    """A scalar type, and the base of the types built from scalars."""
 
     SIGNEDNESS: TypeAlias = Signedness
     KIND: TypeAlias = ScalarKind
@@ -230,7 +230,7 @@ class dtype(metaclass=_OneEach):
         row = self._integer("smallest integer")
         return -(2 ** (row.bits - 1)) if row.signed else 0
 
-    # What it is made of.
+    # What it is built from.
 
     @property
     def scalar(self) -> dtype:
@@ -524,7 +524,7 @@ _SIGNATURE_NAMES: Mapping[str, str] = {
 
 
 def named_dtype(name: str) -> dtype:
-    """The scalar type that a kernel's signature spells ``i32``, ``u8``, ``fp16``, ``i1``."""
+    """The scalar type that a kernel's signature writes ``i32``, ``u8``, ``fp16``, ``i1``."""
     if name not in _SIGNATURE_NAMES:
         raise ValueError(f"no scalar type is named {name!r} in a signature")
     return dtype(_SIGNATURE_NAMES[name])

@@ -1,9 +1,9 @@
 """Functions of device libraries, applied to every element.
 
 A library has one symbol for each list of argument types. Arguments are broadcast to one shape but
-never converted: which precision is meant is up to the author.
+never converted: which precision is meant is up to the user.
 
-Authors bring functions of their own libraries as Python functions marked ``@tl.core.extern``. Those
+Users provide functions of their own libraries as Python functions marked ``@tl.core.extern``. Those
 take and pass on a parameter ``_semantic``, which means nothing here.
 """
 

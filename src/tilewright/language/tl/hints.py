@@ -1,4 +1,4 @@
-"""What an author knows and a compiler cannot see.
+"""Hints of the user that the compiler cannot derive.
 
 `multiple_of`, `max_contiguous` and `max_constancy` are notes on the op that made a value, read when
 it is decided how many elements an access can take at once. Arguments have no such op: a parameter

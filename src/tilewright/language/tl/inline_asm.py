@@ -1,4 +1,4 @@
-"""Functions given by the author, applied to every element.
+"""Functions given by the user, applied to every element.
 
 `inline_asm_elementwise` takes assembly of the device, `map_elementwise` a function of scalars: with
 control flow over single elements, where `tl.where` would compute both sides for all of them.

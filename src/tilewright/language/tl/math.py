@@ -1,7 +1,7 @@
 """Functions of floats, element by element: `tl.math`, all of them also in `tl`.
 
 Devices compute these for fp32 and fp64 only. Narrower floats are refused rather than widened
-behind the author's back; `x.to(tl.float32)` says it. A function is a row of `_UNARY`.
+silently; `x.to(tl.float32)` is explicit. A function is a row of `_UNARY`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loads and stores through pointers.
 
-A pointer is a scalar or a block of pointers; what else takes part is brought to its shape. Where
-the mask is false nothing is touched: a load gives `other` there, or an undefined value without it.
+A pointer is a scalar or a block of pointers; the other operands are broadcast to its shape. Where
+the mask is false nothing is accessed: a load gives `other` there, or an undefined value without it.
 A block pointer (`block_pointers`) becomes a block of pointers and a mask here:
 
     tl.load(block, boundary_check=(0,), padding_option="zero")
@@ -32,7 +32,7 @@ from tilewright.language.tl.tensor import Operand, emit, tensor, tensor_method
 
 @dataclass(frozen=True)
 class PointerBlock:
-    """Where a block of values lies: pointers, which of them count, what stands for the rest."""
+    """A block access: pointers, mask, and the value of masked-off elements."""
 
     pointers: tensor
     mask: tensor | None = None
@@ -40,7 +40,7 @@ class PointerBlock:
 
 
 class AddressDescription(Value):
-    """Something that describes where a block lies without being a block of pointers."""
+    """An address description that is not a block of pointers."""
 
     @abstractmethod
     def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> PointerBlock:

@@ -19,7 +19,7 @@ def optional(value: Operand | None) -> tensor | None:
 
 
 def returned(value: object) -> list[tensor]:
-    """What a function of the author returned, one value or several, as tensors."""
+    """What a function of the user returned, one value or several, as tensors."""
     values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
     return [to_tensor(each) for each in values]
 
@@ -31,7 +31,7 @@ def broadcast_all(*values: tensor) -> tuple[tensor, ...]:
     head, *tail = values
     for index in range(len(tail)):
         head, tail[index] = broadcast_values(head, tail[index])
-    # A later tensor may have widened the first one: bring the earlier ones up to it.
+    # A later tensor may have widened the first one: broadcast the earlier ones to it.
     for index in range(len(tail) - 1):
         head, tail[index] = broadcast_values(head, tail[index])
     return (head, *tail)

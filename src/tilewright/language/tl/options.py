@@ -1,14 +1,14 @@
 """For what machine, and how, the kernel at hand is being compiled.
 
 A few functions of the language depend on it: which precisions `dot` may use, whether
-`device_assert` leaves anything behind, what `num_warps` is. The caller that traces a kernel says
+`device_assert` emits anything, what `num_warps` is. The caller that traces a kernel sets
 so for the duration; without that, a Hopper GPU and no debugging is assumed, whose IR every target
 of ours can take:
 
     with using(Options(target=Target("cuda", 100), debug=True)):
         trace(kernel, arguments)
 
-What chips differ in is asked of the `Target`.
+Differences between GPUs are properties of the `Target`.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class Target:
 
     @property
     def max_num_imprecise_acc(self) -> int:
-        """How many products of 8-bit floats a tensor core may sum in fewer bits."""
+        """How many fp8 multiplications a tensor core may accumulate in fewer bits."""
         return 2**30 if self.arch == _HOPPER else 0
 
     @property
     def deprecated_dot_types(self) -> tuple[str, ...]:
-        """Operand types of a dot that the chip emulates slowly."""
+        """Operand types of a dot that the GPU emulates slowly."""
         if self.is_cuda_from(_HOPPER):
             return ("fp8e4b15",)
         return ("fp8e4b8", "fp8e5b16") if self.arch == "gfx950" else ()
@@ -98,12 +98,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile: the machine, and what the author asked for."""
+    """How to compile: the machine, and what the user requested."""
 
     target: Target = Target()
     debug: bool = False
     sanitize_overflow: bool = False
-    """Whether sums, differences and products of integers are asserted not to overflow."""
+    """Whether integer additions, subtractions and multiplications are asserted not to overflow."""
     num_warps: int = 4
 
 

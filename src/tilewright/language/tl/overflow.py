@@ -1,6 +1,6 @@
 """Asserting that integers do not overflow, if the kernel is compiled for that.
 
-The operation is done a second time in 64 bits, and its result must lie in the range of the type:
+The operation is done a second time in 64 bits, and its result must be in the range of the type:
 
     z = x + y      ->      w = x.to(int64) + y.to(int64);  assert w <= max and w >= min
 """

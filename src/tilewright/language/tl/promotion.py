@@ -1,4 +1,4 @@
-"""The type in which two operands meet.
+"""Type promotion of two operands.
 
     bool < integer < float         a Python number of no higher kind takes the tensor's type
     fp64 > fp32 > fp16             the wider float wins
@@ -82,7 +82,7 @@ def operand(value: object) -> Operand:
 
 
 def integer_promote(a: dtype, b: dtype) -> dtype:
-    """The type in which two integers meet."""
+    """The promoted type of two integers."""
     if a.int_signedness == b.int_signedness:
         return a if a.int_bitwidth > b.int_bitwidth else b
     unsigned, signed = (a, b) if a.is_int_unsigned() else (b, a)
@@ -92,7 +92,7 @@ def integer_promote(a: dtype, b: dtype) -> dtype:
 def computation_type(
     a: dtype, a_is_scalar: bool, b: dtype, b_is_scalar: bool, *, div_or_mod: bool = False
 ) -> dtype:
-    """The type in which two operands meet; a scalar here is a number of Python."""
+    """The promoted type of two operands; a scalar here is a Python scalar."""
     if a_is_scalar != b_is_scalar:
         number, other = (a, b) if a_is_scalar else (b, a)
         if number.kind().value <= other.kind().value:

@@ -1,7 +1,7 @@
 """Python's built-in functions as a kernel sees them.
 
 They mean what they mean in Python on values known when the kernel is compiled. On tensors, `min`,
-`max`, `abs` and `print` act when the kernel runs; the others say what to write instead.
+`max`, `abs` and `print` act when the kernel runs; the others suggest what to write instead.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _isinstance(value: object, kinds: type | UnionType | tuple[type, ...]) -> bo
 
 
 def _range(*args: Any, **hints: object) -> range:
-    """Python's own `range` knows no hints, and what is compiled must not depend on the spelling."""
+    """Python's own `range` has no hints, and the IR must not depend on which `range` is used."""
     if hints:
         names = ", ".join(hints)
         warn(f"range() of a kernel leaves out {names}: only tl.range() takes hints about the loop")

@@ -1,7 +1,7 @@
 """Random numbers: the counter-based generator Philox.
 
 A generator without state: `seed` and an offset, different for every element, give the number. Ten
-rounds of multiplying and mixing turn the four words of a counter into four random words:
+rounds of multiplying and mixing turn the four 32-bit words of a counter into four random ones:
 
     c0, c1, c2, c3  <-  hi(B*c2) ^ c1 ^ k0,  lo(B*c2),  hi(A*c0) ^ c3 ^ k1,  lo(A*c0)
 
@@ -85,7 +85,7 @@ def philox(
     c3: Operand,
     n_rounds: int = N_ROUNDS_DEFAULT,
 ) -> tuple[tensor, tensor, tensor, tensor]:
-    """Four blocks of random bits from a seed and four words of a counter."""
+    """Four blocks of random bits from a seed and four 32-bit words of a counter."""
     key = to_tensor(seed)
     if not key.dtype.is_int():
         raise TypeError(f"a seed is an integer, got {key}")

@@ -156,7 +156,7 @@ def associative_scan(
 ) -> tensor | tuple[tensor, ...]:
     """For each element along `axis`, it and all before it combined by `combine_fn`.
 
-    With `reverse`, it and all behind it. `combine_fn` is associative.
+    With `reverse`, it and all after it. `combine_fn` is associative.
     """
     inputs = _blocks(input, "associative_scan")
     along = _wrap_axis(axis, len(inputs[0].shape))
@@ -170,7 +170,7 @@ def associative_scan(
 tensor_method(associative_scan)
 
 
-# Sums and products.
+# Cumulative addition and multiplication.
 
 
 def _sum_type(element: dtype, asked: dtype | None) -> dtype:
@@ -240,7 +240,7 @@ def cumsum(
 def cumprod(
     input: tensor, axis: int = 0, reverse: bool = False, dtype: dtype | None = None
 ) -> tensor:
-    """For each element, the product of it and all before it along `axis`; computed in `dtype`."""
+    """The cumulative multiplication along `axis`; computed in `dtype`."""
     return associative_scan(convert(input, _sum_type(input.dtype, dtype)), axis, _multiply, reverse)
 
 
@@ -248,7 +248,7 @@ def cumprod(
 
 
 def _choice(*, greater: bool, tie_break_left: bool) -> Combine:
-    """Of two elements with their indices, the better one; of equal ones the left if asked."""
+    """Of two elements with indices, the better one; of equal ones the left with tie-breaking."""
 
     def combine(
         value1: tensor, index1: tensor, value2: tensor, index2: tensor

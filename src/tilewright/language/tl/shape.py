@@ -21,7 +21,7 @@ from tilewright.language.tl.tensor import emit, operator, tensor, tensor_method
 
 
 def _sequence(values: Sequence[object]) -> list[int]:
-    """Integers given as one sequence or one by one."""
+    """Integers given as one sequence or individually."""
     flat = unwrap(values)
     if len(flat) == 1 and isinstance(flat[0], (list, tuple)):
         flat = cast("Sequence[object]", flat[0])
@@ -70,7 +70,7 @@ def reshape(input: tensor, *shape: int | Sequence[int], can_reorder: bool = Fals
 
 
 def reshape_value(value: tensor, shape: Sequence[int], *, can_reorder: bool = False) -> tensor:
-    """`value` in another shape, without the checks that only an author's call needs."""
+    """`value` in another shape, without the checks that only a user's call needs."""
     if not value.type.is_block():
         raise ValueError(
             f"reshape takes a block, got the scalar {value}: use tl.full or expand_dims"
@@ -86,7 +86,7 @@ def reshape_value(value: tensor, shape: Sequence[int], *, can_reorder: bool = Fa
 
 
 def _fitting(count: int, shape: Sequence[int]) -> str:
-    """The shape that was nearly asked for: with another last extent."""
+    """The nearest valid shape: with another last extent."""
     rows = prod(shape[:-1])
     return (
         f"; [{', '.join(map(str, [*shape[:-1], count // rows]))}] fits" if count % rows == 0 else ""
@@ -233,7 +233,7 @@ def _transpose(x: tensor) -> tensor:
 
 
 def join(a: object, b: object) -> tensor:
-    """`a` and `b` side by side in a new last dimension; two scalars become a block of two."""
+    """`a` and `b` interleaved in a new last dimension; two scalars become a block of two."""
     lhs, rhs = broadcast_values(to_tensor(a), to_tensor(b))
     if lhs.type.is_block():
         return _join_blocks(lhs, rhs)

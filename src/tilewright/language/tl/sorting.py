@@ -1,13 +1,13 @@
 """Sorting, and moving elements along an axis.
 
 A block of 2^n elements is seen as a hypercube, n dimensions of extent 2, so that an element and the
-one it is compared with are neighbours along one dimension. The neighbour's bits are the element's
+one it is compared with are adjacent along one dimension. The other's bits are the element's
 bits xor the xor of both, and that is a reduction:
 
-    neighbour = x ^ xor_sum(x, dimension, keep_dims=True)
+    other = x ^ xor_sum(x, dimension, keep_dims=True)
 
 A bitonic merge of stage s makes runs of 2^s sorted elements: it compares along dimension s-1, then
-s-2, down to 0. Which of two neighbours keeps the smaller element is decided by its place and by
+s-2, down to 0. Which of two adjacent elements gets the smaller value is decided by its index and by
 whether its run is to ascend; up to the last stage runs ascend and descend in turn.
 """
 
@@ -51,17 +51,17 @@ def _last_dimension(x: tensor, dim: int | None) -> int:
     return last
 
 
-# Comparing neighbours in a hypercube.
+# Compare and swap of adjacent elements in a hypercube.
 
 
 def _place(rank: int, dimension: int) -> tensor:
-    """0 or 1: which of two neighbours along a dimension, counted from the innermost one."""
+    """0 or 1: which of two adjacent elements along a dimension, counted from the innermost one."""
     shape = [1] * (rank - dimension - 1) + [2] + [1] * dimension
     return reshape_value(arange(0, 2), shape)
 
 
 def _compare_and_swap(x: tensor, flip: Operand, dimension: int) -> tensor:
-    """Neighbours along a dimension in order, the other way round where `flip` is 1."""
+    """Adjacent elements along a dimension in order, reversed where `flip` is 1."""
     rank = _log2(x.numel)
     bits = bitcast(x, get_int_dtype(x.dtype.primitive_bitwidth, True))
     neighbour = bitcast(bits ^ xor_sum(bits, rank - 1 - dimension, True), x.dtype)
@@ -155,7 +155,7 @@ def flip(x: tensor, dim: int | None = None) -> tensor:
 
 @tensor_method
 def histogram(input: tensor, num_bins: int, mask: Operand | None = None) -> tensor:
-    """How often each of the numbers 0 to ``num_bins - 1`` occurs where `mask` is true."""
+    """The count of each integer 0 to ``num_bins - 1`` where `mask` is true."""
     if len(input.shape) != 1:
         raise ValueError(f"histogram only supports 1D input, got {input}: use tl.ravel")
     if not input.dtype.is_int() or input.dtype.int_bitwidth != 32:

@@ -1,4 +1,4 @@
-"""Small functions made of the others, and what Triton has in its module of the same name."""
+"""Small functions built from the others, and what Triton has in its module of the same name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def softmax(
 def swizzle2d(
     i: Operand, j: Operand, size_i: Operand, size_j: Operand, size_g: Operand
 ) -> tuple[tensor, tensor]:
-    """The place that (i, j) of a row-major matrix takes if groups of rows are column-major.
+    """The new index of (i, j) of a row-major matrix if groups of rows are column-major.
 
     With `size_g` = 2, a matrix of 4 x 4 is visited in this order:
 
@@ -74,7 +74,7 @@ def swizzle2d(
     return first_row + linear % rows, linear // rows
 
 
-# Names without which kernels that bring their own sort cannot do.
+# Names without which kernels with their own sort cannot be compiled.
 
 
 def _log2(i: int) -> int:  # pyright: ignore[reportUnusedFunction]

@@ -1,8 +1,8 @@
 """`tensor`: a block of values, a scalar or a pointer of a kernel.
 
 A tensor is an SSA value and its `tl` type. Operators and methods are looked up where they are
-defined: a function of `tl` becomes a method with `@tensor_method`, and the function behind an
-operator registers itself with `@operator("add")`. So this file knows none of them, and each of
+defined: a function of `tl` becomes a method with `@tensor_method`, and the function after an
+operator registers itself with `@operator("add")`. So this file depends on none of them, and each of
 them may import this file.
 
     emit(arith.AddiOp(x.handle, y.handle), x.type)      insert an op, get its result as a tensor
@@ -197,7 +197,7 @@ class tensor(Value):
     def __ne__(self, other: object) -> tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _operators["ne"](self, other)
 
-    # Comparing emits code, so sets and dictionaries tell tensors apart by identity.
+    # Comparing emits code, so sets and dictionaries distinguish tensors by identity.
     __hash__ = object.__hash__
 
     def __neg__(self) -> tensor:

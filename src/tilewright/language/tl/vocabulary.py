@@ -85,7 +85,7 @@ class TlVocabulary:
         if isinstance(iterable, _UNROLLED):
             return StaticLoop(tuple(cast("Sequence[object]", iterable)))
         if isinstance(iterable, tensor):
-            iter(iterable)  # says why not
+            iter(iterable)  # raises with the reason
         raise TypeError(
             "Only `range` and `static_range` iterators are currently supported, not "
             f"{iterable.__class__.__name__}: write `for i in range(...)`, or unroll over a tuple"
@@ -101,7 +101,7 @@ class TlVocabulary:
         return value if isinstance(value, Value) else to_tensor(value)
 
     def captured(self, name: str, value: object) -> object:
-        """A name of the surrounding module: only what cannot change behind the kernel's back."""
+        """A name of the surrounding module: only what cannot change while a kernel is cached."""
         if isinstance(value, constexpr):
             return unwrap(value)
         if value is None or isinstance(value, _CAPTURED) or _is_of_language(value):

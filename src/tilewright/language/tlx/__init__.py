@@ -3,7 +3,7 @@
     from tilewright import tl, tlx
 
 Names, signatures, checks and the ops they emit are those of the TLX language, whose kernels mix
-both. `storage_kind` says where a buffer is; `async_tasks` runs tasks on warps of their own.
+both. `storage_kind` is the memory of a buffer; `async_tasks` runs tasks on warps of their own.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@
     b = tlx.local_alloc((64, 64), tl.float16, 2, reuse=spec)
     spec.set_buffer_overlap(tlx.reuse_group(a, b, group_type=tlx.reuse_group_type.shared))
 
-A spec is a region of one kind of memory. Buffers allocated from it start at the same place unless a
-tree of groups says otherwise: the children of a ``shared`` group start at one place, those of a
-``distinct`` group follow each other. The compiler computes sizes and addresses.
+A spec is a region of one kind of memory. Buffers allocated from it start at the same offset unless
+a tree of groups defines otherwise: the children of a ``shared`` group start at one offset, those of
+a ``distinct`` group follow each other. The compiler computes sizes and addresses.
 
 A group that is made in a kernel is in its IR from then on, whether `set_buffer_overlap` names it or
 not: without an explicit definition the groups that are part of no other one define the overlap
 (``passes.tlx.storage_alias.define_overlaps``). With ``phase=`` a spec has several definitions, one
-for each part of a kernel whose parts run one after another.
+for each part of a kernel whose parts run sequentially.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tilewright.language.tlx.storage import buffered_tensor, name_of, storage_ki
 
 @dataclass(frozen=True, repr=False)
 class storage_alias_spec_type:
-    """The type of a spec: the kind of memory, and the size in bytes where the author gave one."""
+    """The type of a spec: the kind of memory, and the size in bytes where the user gave one."""
 
     storage: storage_kind
     buffer_size_bytes: int | None = None
@@ -162,7 +162,7 @@ def storage_alias_spec(
 
 
 class reuse_group_type(enum.Enum):
-    """How the children of a group lie to each other."""
+    """How the children of a group overlap."""
 
     shared = "shared"
     distinct = "distinct"
@@ -182,7 +182,7 @@ class reuse_group_ir_type:
 
 
 class reuse_group:
-    """A node of the tree that says how buffers share a region.
+    """A node of the tree that describes how buffers share a region.
 
     `group_size` consecutive buffers of each child make one of the group: sub-tiles of a tile.
     """

@@ -58,7 +58,7 @@ def local_alloc(
 
     `reuse` is a spec that several allocations share. A buffer, whose memory is used again from its
     beginning, is accepted with a `DeprecationWarning`.
-    `layout` is how elements lie in shared memory; without it the compiler may choose.
+    `layout` is how elements are in shared memory; without it the compiler may choose.
     """
     storage, element, count = unwrap(storage), unwrap(dtype), unwrap(num)
     if storage == storage_kind.tmem:
@@ -92,7 +92,7 @@ def _layout(
         raise TypeError(
             f"`layout` must be a tlx.shared_layout_encoding, got {type(resolved).__name__}"
         )
-    # Propagation leaves alone what the user asked for.
+    # Propagation leaves alone what the user requested.
     return resolved, UserLayout(resolved.to_ir())
 
 

@@ -192,7 +192,7 @@ def buffer_load_to_local(
 
 
 def assume_uniform(value: tensor) -> tensor:
-    """`value`, of which all threads of a wave are said to have the same."""
+    """`value`, which is asserted to be uniform across a wave."""
     if not value.type.is_ptr() and value.type.primitive_bitwidth < 16:
         raise AssertionError(
             f"assume_uniform expects a scalar pointer or a 16/32/64-bit value, got {value.type}"

@@ -189,7 +189,7 @@ def amd_descriptor_prefetch_tensor(
     pred: Operand | None = None,
     speculative: bool = False,
 ) -> None:
-    """Bring the block of `desc` at `offsets` into the L2 cache."""
+    """Prefetch the block of `desc` at `offsets` into L2."""
     _check_tdm("amd_descriptor_prefetch_tensor")
     rank = len(desc.block_shape)
     if len(offsets) != rank:

@@ -1,4 +1,4 @@
-"""Which registers of an AMD chip hold what, and in which order its MFMA instructions run."""
+"""Which registers of an AMD GPU hold what, and in which order its MFMA instructions run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Barriers: where tasks and asynchronous engines meet.
+"""Barriers: synchronisation of tasks and asynchronous units.
 
-An mbarrier is a word in shared memory that counts arrivals and expected bytes. When both are
-complete its phase flips, and waiting for the phase of a parity returns::
+An mbarrier is a 64-bit object in shared memory that counts arrivals and expected bytes. When both
+are complete its phase flips, and waiting for the phase of a parity returns::
 
     full = tlx.alloc_barriers(2)                 one arrival completes a phase
     tlx.barrier_expect_bytes(full[0], 8192)      arrive, and expect so many bytes
@@ -121,7 +121,7 @@ def barrier_arrive(
     remote_cta_rank: Operand | None = None,
     pred: Operand | None = None,
 ) -> None:
-    """Arrive at `bar`, or at the barrier at its place in another CTA of the cluster."""
+    """Arrive on `bar`, or on the barrier at its offset in another CTA of the cluster."""
     if bar.type.storage != storage_kind.smem:
         raise AssertionError(
             "barrier_arrive does not allow users to pass a remote_view of mbarrier. Remote view is "

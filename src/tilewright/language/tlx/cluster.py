@@ -1,13 +1,13 @@
 """Clusters of CTAs: writes into each other's shared memory, and work taken over from CTAs that have
 not started.
 
-*Cluster launch control* hands out the tiles of a grid while it runs. A producer asks, the answer
-comes to all CTAs of the cluster, and each consumer reads the number of a tile, -1 when there are no
-more::
+*Cluster launch control* assigns the tiles of a grid while it runs. A producer requests, the
+response comes to all CTAs of the cluster, and each consumer reads the number of a tile, -1 when
+there are no more::
 
     context = tlx.clc_create_context(num_consumers=3)
-    tlx.clc_producer(context, p_producer)          ask for the next tile
-    tile = tlx.clc_consumer(context, p_consumer)   the answer
+    tlx.clc_producer(context, p_producer)          request the next tile
+    tile = tlx.clc_consumer(context, p_consumer)   the response
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _check_remote(name: str, dst: buffered_tensor, rank: object) -> None:
 
 
 def remote_shmem_store(dst: buffered_tensor, src: tensor, remote_cta_rank: Operand) -> None:
-    """Write a tensor into the buffer at the place of `dst` in another CTA of the cluster."""
+    """Write a tensor into the buffer at the offset of `dst` in another CTA of the cluster."""
     _check_remote("remote_shmem_store", dst, unwrap(remote_cta_rank))
     rank = indices((remote_cta_rank,))[0]
     current().insert(RemoteShmemStoreOp(src.handle, dst.handle, rank.handle))
@@ -71,7 +71,7 @@ def remote_shmem_store(dst: buffered_tensor, src: tensor, remote_cta_rank: Opera
 def async_remote_shmem_store(
     dst: buffered_tensor, src: tensor, remote_cta_rank: Operand, barrier: mbarrier
 ) -> None:
-    """Start writing a tensor into the buffer of another CTA, and tell its barrier at the end."""
+    """Start writing a tensor into the buffer of another CTA, and complete on its barrier."""
     _check_remote("async_remote_shmem_store", dst, unwrap(remote_cta_rank))
     if barrier is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise AssertionError("barrier is required for async_remote_shmem_store")
@@ -82,7 +82,7 @@ def async_remote_shmem_store(
 def async_remote_shmem_copy(
     dst: buffered_tensor, src: buffered_tensor, remote_cta_rank: Operand, barrier: mbarrier
 ) -> None:
-    """Start copying a buffer into that of another CTA, and tell its barrier at the end."""
+    """Start copying a buffer into that of another CTA, and complete on its barrier."""
     if src.type.storage != storage_kind.smem:
         raise AssertionError("async_remote_shmem_copy requires local smem src")
     if dst.type.storage != storage_kind.smem:
@@ -102,7 +102,7 @@ def async_remote_shmem_copy(
 
 @aggregate
 class CLCPipelineContext:
-    """Barriers and answers of a ring of requests."""
+    """Barriers and responses of a ring buffer of requests."""
 
     clc_mbars_empty: mbarrier
     clc_mbars_full: mbarrier
@@ -110,7 +110,7 @@ class CLCPipelineContext:
 
 
 def alloc_clc_responses(num_responses: int | constexpr) -> clc_response:
-    """Allocate places for answers."""
+    """Allocate slots for responses."""
     count = known_number(num_responses, "num_responses")
     layout = swizzled_shared_layout_encoding.make_default(1)
     op = current().insert(LocalAllocOp(clc_response_type(count, layout).to_ir()))
@@ -118,14 +118,14 @@ def alloc_clc_responses(num_responses: int | constexpr) -> clc_response:
 
 
 def clc_issue(clc_response_addr: clc_response, barrier: mbarrier) -> None:
-    """Ask for the work of a CTA that has not started; complete on `barrier`."""
+    """Request the work of a CTA that has not started; complete on `barrier`."""
     if not isinstance(clc_response_addr, clc_response):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise AssertionError(f"clc_issue takes a clc_response, got {clc_response_addr}")
     current().insert(AsyncCLCTryCancelOp(barrier.handle, clc_response_addr.handle))
 
 
 def clc_query(clc_response_addr: clc_response) -> tuple[tensor, tensor, tensor]:
-    """The coordinates that an answer names, of this CTA in the cluster; -1 if it names none."""
+    """The tile coordinates of a response, of this CTA in the cluster; -1 if there are none."""
     if not isinstance(clc_response_addr, clc_response):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise AssertionError(f"clc_query takes a clc_response, got {clc_response_addr}")
     op = current().insert(CLCQueryCancelOp(clc_response_addr.handle))
@@ -141,7 +141,7 @@ def clc_query(clc_response_addr: clc_response) -> tuple[tensor, tensor, tensor]:
 def clc_create_context(
     num_consumers: int | constexpr, num_stages: int | constexpr = 1
 ) -> CLCPipelineContext:
-    """Barriers and answers for `num_stages` requests at a time, read by `num_consumers` tasks."""
+    """Barriers and responses for `num_stages` requests, read by `num_consumers` tasks."""
     return CLCPipelineContext(
         alloc_barriers(num_stages, num_consumers),
         alloc_barriers(num_stages),
@@ -152,10 +152,10 @@ def clc_create_context(
 def clc_producer(
     context: CLCPipelineContext, p_producer: Operand, multi_ctas: bool = True, k: Operand = 0
 ) -> None:
-    """Ask for the next tile once all consumers have read the answer before.
+    """Request the next tile once all consumers have read the previous response.
 
     With `multi_ctas` the first CTA of the cluster waits for the consumers of all of them; every CTA
-    expects the answer in its own shared memory.
+    expects the response in its own shared memory.
     """
     empty = context.clc_mbars_empty[k]
     full = context.clc_mbars_full[k]
@@ -177,9 +177,9 @@ def clc_consumer(
     k: Operand = 0,
     return_3d: bool = False,
 ) -> tensor | tuple[tensor, tensor, tensor]:
-    """Wait for an answer and read it: the number of a tile, or its three coordinates.
+    """Wait for a response and read it: the index of a tile, or its three coordinates.
 
-    -1 means that there are no more. Consumers of all CTAs tell the first that they are done.
+    -1 means that there are no more. Consumers of all CTAs signal the first CTA that they are done.
     """
     empty = context.clc_mbars_empty[k]
     full = context.clc_mbars_full[k]

@@ -56,7 +56,7 @@ _PREFETCH_LEVELS = {"L1": "ca", "L2": "cg"}
 
 
 def cache_policy(modifier: str, eviction: str) -> CachePolicyAttr | None:
-    """What an access asks of the caches; None for nothing."""
+    """The cache hints of an access; None for none."""
     word = (unwrap(modifier) or NO_MODIFIER).removeprefix(".")
     kept = unwrap(eviction) or NORMAL_EVICTION
     if word not in LOAD_MODIFIERS:
@@ -199,7 +199,7 @@ def prefetch(
     mask: tensor | None = None,
     tensormap: bool = False,
 ) -> None:
-    """Bring what `pointer` points to into a cache, or, with `tensormap`, a descriptor itself."""
+    """Prefetch what `pointer` points to into a cache, or, with `tensormap`, a descriptor itself."""
     if unwrap(tensormap):
         current().insert(PrefetchTensormapOp(pointer.handle))
         return
@@ -276,7 +276,7 @@ def async_descriptor_prefetch_tensor(
     pred: Operand | None = None,
     eviction_policy: str = "",
 ) -> None:
-    """Bring the block of `desc` at `offsets` into the L2 cache."""
+    """Prefetch the block of `desc` at `offsets` into L2."""
     _check_tma(desc, "async_descriptor_prefetch_tensor", "amd_descriptor_prefetch_tensor")
     _check_eviction(eviction_policy)
     _check_count(desc, offsets)
@@ -350,8 +350,8 @@ def _check_count(desc: tensor_descriptor, offsets: Sequence[object]) -> None:
 
 
 def fence(scope: str | constexpr) -> None:
-    """Order memory: for the GPU ("gpu"), the system ("sys"), or asynchronous engines that look at
-    shared memory ("async_shared")."""
+    """Memory fence of scope "gpu" or "sys", or an async proxy fence for shared memory
+    ("async_shared")."""
     word = str(unwrap(scope))
     if word == "async_shared":
         fence_async_shared()

@@ -1,8 +1,8 @@
-"""Layouts that instructions, or the author, demand of values.
+"""Layouts that instructions, or the user, demand of values.
 
-TMA and matrix instructions can use buffers in certain layouts only. A ``tlx.require_layout`` says
-which; later the compiler gives the allocation that layout, or converts. `require_layout` and
-`release_layout` are the same in the hands of the author.
+TMA and matrix instructions can use buffers in certain layouts only. A ``tlx.require_layout``
+expresses which; later the compiler gives the allocation that layout, or converts. `require_layout`
+and `release_layout` are the same in the hands of the user.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def require_tmem_scales(buffer: buffered_tensor) -> SSAValue:
     return require(buffer.handle, tensor_memory_scales_layout_encoding.make_default().to_ir())
 
 
-# -- by the author ------------------------------------------------------------------------------
+# -- by the user ------------------------------------------------------------------------------
 
 
 def require_layout(

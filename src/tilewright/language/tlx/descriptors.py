@@ -33,7 +33,7 @@ _MIN_ROW_BYTES = 16
 
 @dataclass(frozen=True)
 class tensor_descriptor_ptr_type:
-    """The type of a place for `num` descriptors."""
+    """The type of storage for `num` descriptors."""
 
     num: int
     descriptor_size: int = DESCRIPTOR_BYTES
@@ -47,7 +47,7 @@ class tensor_descriptor_ptr_type:
 
 
 class tensor_descriptor_ptr(Value):
-    """A place for descriptors in global memory; indexed by the number of the descriptor."""
+    """Storage for descriptors in global memory; indexed by descriptor."""
 
     __slots__ = ("_type", "handle")
 
@@ -68,7 +68,7 @@ class tensor_descriptor_ptr(Value):
         return self._type.descriptor_size
 
     def __getitem__(self, index: Operand) -> tensor_descriptor_ptr:
-        """The place of one descriptor."""
+        """The address of one descriptor."""
         number = unwrap(index)
         if not isinstance(number, (int, tensor)):
             raise TypeError(f"Index must be int, constexpr, or tensor, got {type(number)}")
@@ -96,7 +96,7 @@ class tensor_descriptor_ptr(Value):
 
 
 def allocate_tensor_descriptor(num: int | constexpr) -> tensor_descriptor_ptr:
-    """A place for `num` descriptors."""
+    """Allocate storage for `num` descriptors."""
     count = unwrap(num)
     if not isinstance(count, int):
         raise ValueError("`num` must be a constexpr")
@@ -173,7 +173,7 @@ def _check(
 def reinterpret_tensor_descriptor(
     desc_ptr: tensor_descriptor_ptr, block_shape: Sequence[int], dtype: dtype
 ) -> tensor_descriptor:
-    """The descriptor that lies at `desc_ptr`."""
+    """The descriptor that is at `desc_ptr`."""
     if not isinstance(desc_ptr, tensor_descriptor_ptr):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"desc_ptr must be tlx.tensor_descriptor_ptr, got {desc_ptr.__class__}. Use "
@@ -185,7 +185,7 @@ def reinterpret_tensor_descriptor(
 
 
 class _BareDescriptor(tensor_descriptor):
-    """A descriptor whose extents and strides are in memory: nobody here knows them."""
+    """A descriptor whose extents and strides are in memory: they are unknown here."""
 
     @override
     def kind(self) -> Any:

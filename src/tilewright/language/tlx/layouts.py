@@ -1,4 +1,4 @@
-"""Layouts that an author can ask for: of shared memory, and of tensor memory.
+"""Layouts that a user can request: of shared memory, and of tensor memory.
 
 A layout is a value; `to_ir` makes the attribute it stands for. Nothing here decides where elements
 end up: the compiler's layouts do, and these only name them.

@@ -1,10 +1,10 @@
-"""Matrix products that go on while the kernel does.
+"""Asynchronous MMAs.
 
     Hopper      D = A @ B + acc in registers; A in shared memory or registers, B in shared memory.
                 `async_dot_wait` gives what replaces the accumulator.
-    Blackwell   acc in tensor memory is added to; A in shared or tensor memory. Barriers tell when.
+    Blackwell   acc in tensor memory; A in shared or tensor memory. Barriers signal completion.
 
-Operands must be in layouts that the instructions know; what they demand is said in the IR.
+Operands must be in layouts that the instructions support; the IR has these requirements.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _pair_modes(
     return TMemCTAMode.TwoCTA_LHS if is_tmem else TMemCTAMode.DEFAULT, TMemCTAMode.TwoCTA_RHS
 
 
-# -- products -------------------------------------------------------------------------------------
+# -- MMAs -----------------------------------------------------------------------------------------
 
 
 def async_dot(
@@ -152,10 +152,11 @@ def async_dot(
     input_precision: str | None = None,
     out_dtype: dtype = float32,
 ) -> tensor | None:
-    """Start the product of A and B, added to `acc`.
+    """Start the MMA of A and B, added to `acc`.
 
     On Hopper the result is a tensor to wait for. On Blackwell `acc` in tensor memory is changed,
-    unless `pred` is false, and overwritten where `use_acc` is; `mBarriers` are told when it is.
+    unless `pred` is false, and overwritten where `use_acc` is; `mBarriers` are signalled on
+    completion.
     """
     is_pair = bool(unwrap(two_ctas))
     _check_operands(A, B)
@@ -217,7 +218,7 @@ def _left_operand(a: tensor | buffered_tensor, mode: TMemCTAMode) -> SSAValue:
 def _conditions(
     use_acc: Operand | None, pred: Operand | None, barriers: Sequence[mbarrier]
 ) -> tuple[SSAValue, SSAValue, tuple[list[SSAValue], list[SSAValue]]]:
-    """Whether to add, whether at all, and whom to tell."""
+    """Whether to accumulate, the predicate, and the barriers to arrive on."""
     use, allowed = unwrap(use_acc), unwrap(pred)
     known = None
     if use is not None and not isinstance(use, tensor):
@@ -273,13 +274,13 @@ def _accumulator_layout(shape: Sequence[int], operand: dtype) -> NvidiaMmaEncodi
 
 
 def async_dot_wait(pendings: int | constexpr, inp: tensor) -> tensor:
-    """`inp`, valid once at most `pendings` products are unfinished."""
+    """`inp`, valid once at most `pendings` MMAs are in flight."""
     count = known_number(pendings, "pendings")
     owner = inp.handle.owner
     if not isinstance(owner, ReleaseLayoutOp):
         op = current().insert(WarpGroupDotWaitOp([inp.handle], count))
         return tensor(op.results[0], inp.type)
-    # What waits is the product itself: its layout is let go of only behind the wait.
+    # The MMA itself waits: its layout is released only after the wait.
     waited = current().insert(WarpGroupDotWaitOp([owner.src], count))
     if inp.handle.uses or owner.parent is not current().block:
         return tensor(release(waited.results[0]), inp.type)
@@ -290,7 +291,7 @@ def async_dot_wait(pendings: int | constexpr, inp: tensor) -> tensor:
 
 
 def tcgen05_commit(mBarrier: mbarrier, two_ctas: bool = False) -> None:
-    """Let a barrier follow all products started before; one of its own, not one of a product.
+    """Let a barrier track all MMAs started before; a barrier of its own, not that of an MMA.
 
     With `two_ctas` only the even CTA of a pair does it.
     """
@@ -305,7 +306,7 @@ def tcgen05_commit(mBarrier: mbarrier, two_ctas: bool = False) -> None:
     current().insert(TCGen5CommitOp(mBarrier.handle, allowed.handle))
 
 
-# -- products with scale factors ------------------------------------------------------------------
+# -- scaled MMAs ----------------------------------------------------------------------------------
 
 
 def async_dot_scaled(
@@ -323,7 +324,7 @@ def async_dot_scaled(
     force_async: bool = False,
     out_dtype: dtype = float32,
 ) -> None:
-    """Start the product of A and B, each block along K times its scale factor, added to `acc`.
+    """Start the scaled MMA of A and B, each block along K times its scale factor, added to `acc`.
 
     Formats are "e2m1" (two elements a byte), "e4m3" and "e5m2".
     """

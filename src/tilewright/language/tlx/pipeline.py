@@ -19,7 +19,7 @@ _DEFAULT_LABEL = "cluster"
 class warp_pipeline_stage:
     """One stage; ends with a border that the compiler finds.
 
-    `priority` from 0 to 3 says how urgent its instructions are.
+    `priority` from 0 to 3 describes how urgent its instructions are.
     """
 
     __slots__ = ("label", "priority")

@@ -1,6 +1,6 @@
-"""Layouts of tensors in registers that an author can ask for.
+"""Layouts of tensors in registers that a user can request.
 
-`layout` is CuTe's ``Shape:Stride`` for threads and values: the modes of the first half say which
+`layout` is CuTe's ``Shape:Stride`` for threads and values: the modes of the first half state which
 element thread ``t`` begins with, those of the second which elements follow. A mode ``(2**k, s)``
 contributes the strides ``s, 2s, ...``, one for each bit; the bits of a thread number are its lane,
 the lowest, and its warp::
@@ -165,7 +165,7 @@ class nv_mma_layout(layout_encoding):
 
 @dataclass(frozen=True)
 class dot_operand_layout(layout_encoding):
-    """Operand `operand_index` of a product whose result is in layout `parent`."""
+    """Operand `operand_index` of a dot whose result has layout `parent`."""
 
     operand_index: int
     parent: layout_encoding

@@ -10,7 +10,7 @@ array is indexed for one of its buffers::
     tiles = tlx.local_alloc((128, 64), tl.float16, 3)   memdesc<3x128x64xf16>, num = 3
     tiles[i]                                            memdesc<128x64xf16>,   num = 0
 
-Barriers and answers of cluster launch control are arrays of words, whose element is one word:
+Barriers and responses of cluster launch control are arrays of 64-bit or 128-bit cells:
 ``memdesc<4xi64>`` and ``memdesc<1xi64>``.
 """
 
@@ -138,7 +138,7 @@ class _Buffer(Value):
 
     @override
     def kind(self) -> object:
-        # Views of one type may differ in what the IR knows of them: the allocation they are of.
+        # Views of one type may differ in a property of the IR: the allocation they are of.
         return _Kind(self.type, self.handle.type)
 
     @override
@@ -156,7 +156,7 @@ class _Buffer(Value):
 
 @dataclass(frozen=True)
 class _Kind:
-    """What must agree where two buffers meet."""
+    """What must agree where two buffers are merged."""
 
     type: buffered_tensor_type
     ir: Attribute
@@ -223,7 +223,7 @@ class buffered_tensor(_Buffer):
 
 
 class _word_type(buffered_tensor_type):
-    """The type of an array of words in shared memory, or of one of them."""
+    """The type of an array of cells in shared memory, or of one cell."""
 
     WORD: ClassVar[Attribute] = i64
 
@@ -312,7 +312,7 @@ class mbarrier(_Buffer):
 
 
 class clc_response_type(_word_type):
-    """The type of the answer to a request of cluster launch control, or of an array of them."""
+    """The type of a response of cluster launch control, or of an array of them."""
 
     WORD = IntegerType(128, Signedness.UNSIGNED)
 
@@ -329,13 +329,13 @@ class clc_response_type(_word_type):
 
 
 class clc_response(_Buffer):
-    """Where the answer to a request of cluster launch control is written, or several places."""
+    """The buffer of a response of cluster launch control, or several of them."""
 
     def __init__(self, handle: SSAValue, num: int, layout: shared_layout_encoding) -> None:
         super().__init__(handle, clc_response_type(num, layout))
 
     def __getitem__(self, buffer_idx: Operand) -> clc_response:
-        """One answer of an array."""
+        """One response of an array."""
         layout = self.type.layout
         assert isinstance(layout, shared_layout_encoding)
         return clc_response(self._element(buffer_idx), 0, layout)

@@ -11,7 +11,7 @@
 All of it is one ``ttg.warp_specialize``. The default task sees the values around it; the others get
 what they read as arguments: the variables of the kernel that any of them reads, sorted by name.
 What a task assigns ends with it. Where compile-time conditions leave nothing but the default task,
-its body stands in the kernel as if there were no tasks.
+its body is in the kernel as if there were no tasks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.frontend.control import Control
 
 _REGISTERS = 8
-"""Registers are handed out in multiples of this."""
+"""Registers are allocated in multiples of this."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ def _is_inside(value: SSAValue, region: Region) -> bool:
 def _with_unnamed(
     captures: list[SSAValue], labels: list[str], tasks: _Tasks
 ) -> tuple[list[SSAValue], list[str]]:
-    """Captures, and behind them what partitions use that no variable holds."""
+    """Captures, and after them what partitions use that no variable holds."""
     known = set(captures)
     unnamed = [value for value in _outside_values(tasks) if value not in known]
     for value in unnamed:
@@ -312,7 +312,7 @@ class async_task(TracedRegion):
     num_regs (or registers): registers per thread, a multiple of 8.
     replicate: how many copies of the task run; copies of the default task are tasks of their own
         with as many warps as the kernel.
-    warp_group_start_id: the first warp, where the author assigns warps by hand.
+    warp_group_start_id: the first warp, where the user assigns warps by hand.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ def size_of(dtype: dtype) -> int:
 
 
 def get_fp8_format_name(dtype: dtype) -> str:
-    """What scaled products call an 8-bit float: ``e5m2`` or ``e4m3``."""
+    """The format name of an 8-bit float in scaled dots: ``e5m2`` or ``e4m3``."""
     element = _known(dtype, "get_fp8_format_name")
     if element not in _FORMATS:
         raise AssertionError(

@@ -1,6 +1,6 @@
 """Views of buffers: one of several, a part, another order of dimensions, another type.
 
-None of them touches the memory; each is another descriptor of the same bytes.
+None of them accesses the memory; each is another descriptor of the same bytes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def local_view(local_allocated_buffers: _Array, buffer_idx: Operand) -> _Array:
 
 
 def remote_view(local_allocated_buffer: mbarrier, remote_cta_rank: Operand) -> mbarrier:
-    """The barrier at the same place of another CTA of the cluster."""
+    """The barrier at the same offset in another CTA of the cluster."""
     barrier = local_allocated_buffer
     if not isinstance(barrier, mbarrier):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise AssertionError("remote_view only supports barrier for now")
@@ -115,7 +115,7 @@ def _part(type: MemDescType, shape: Sequence[int]) -> MemDescType:
 
 
 def concrete(buffer: buffered_tensor) -> SSAValue:
-    """`buffer` in the layout itself where the user's mark is around it: views are made of that."""
+    """`buffer` in the layout itself without the user's layout mark: views are built from that."""
     layout = buffer.ir_type.encoding
     if unwrapped(layout) == layout:
         return buffer.handle
@@ -176,7 +176,7 @@ def local_reshape(src: buffered_tensor, shape: Sequence[int]) -> buffered_tensor
 def _reshaped(
     buffer: buffered_tensor, type: MemDescType, shape: tuple[int, ...]
 ) -> shared_layout_encoding:
-    """The layout of a reshaped buffer: rows that stay whole keep theirs."""
+    """The layout of a reshaped buffer: rows that stay whole keep their layout."""
     layout = buffer.type.layout
     is_whole = shape[-1:] == type.shape[-1:]
     if isinstance(layout, nv_mma_shared_layout_encoding) and is_whole and len(shape) > 1:

@@ -1,7 +1,7 @@
-"""Arrays in the memory of a GPU: where they are and what they hold, whoever made them.
+"""Arrays in the memory of a GPU: their addresses and element types, whatever library made them.
 
-torch tensors are asked directly, which loads nothing: an author who passes one has loaded torch.
-Others are asked by ``__cuda_array_interface__`` (CuPy, Numba), then by DLPack. Nothing is copied
+torch tensors are queried directly, which imports nothing: torch is loaded if one is passed.
+Others are read by ``__cuda_array_interface__`` (CuPy, Numba), then by DLPack. Nothing is copied
 and nothing waits: work on an array is ordered by the stream it is used in, as in its own library.
 """
 
@@ -60,7 +60,7 @@ _DLPACK_ELEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class DeviceArray:
-    """Memory on `device`; strides count elements. `owner` is the author's array, and keeps it."""
+    """Memory on `device`; strides count elements. `owner` is the user's array, and keeps it."""
 
     address: int
     element: str
@@ -72,7 +72,7 @@ class DeviceArray:
 
 
 def device_array(value: Any) -> DeviceArray | None:
-    """`value` as memory of a GPU, or None if it is no array or lies in host memory."""
+    """`value` as memory of a GPU, or None if it is no array or is in host memory."""
     if is_torch(value):
         return _from_torch(value)
     if isinstance(value, np.ndarray):
@@ -88,7 +88,7 @@ def device_array(value: Any) -> DeviceArray | None:
     return None
 
 
-# Descriptors and launches ask for these all the time: the answers are kept by type.
+# Read at every launch and by descriptors: cached by type.
 _torch_types: dict[type, bool] = {}
 _torch_elements: dict[Any, str] = {}
 
@@ -104,7 +104,7 @@ def is_torch(value: object) -> bool:
 
 
 def torch_place(tensor: Any) -> tuple[int, int] | None:
-    """Address and element size of a tensor on a GPU; None where that takes longer to say."""
+    """Address and element size of a tensor on a GPU; None where that takes longer."""
     if torch_memory.as_it_is is not nullcontext or not tensor.is_cuda:
         return None
     if tensor.dtype not in _torch_elements:
@@ -146,7 +146,7 @@ def _torch_element(dtype: Any) -> str:
 
 
 def _from_interface(value: Any, interface: dict[str, Any]) -> DeviceArray:
-    # The dtype knows small floats, for which the interface's type string has no letter.
+    # The dtype names small floats, for which the interface's type string has no letter.
     given = getattr(value, "dtype", None)
     dtype = given if isinstance(given, np.dtype) else np.dtype(interface["typestr"])
     dtype = cast("np.dtype[Any]", dtype)
@@ -161,7 +161,7 @@ def _from_interface(value: Any, interface: dict[str, Any]) -> DeviceArray:
 
 
 def _device(value: Any, address: int) -> int:
-    """The device of an array: what it says itself (CuPy), else what the driver knows."""
+    """The device of an array: its own attribute (CuPy), else the driver's pointer attribute."""
     index = getattr(getattr(value, "device", None), "id", None)
     if isinstance(index, int):
         return index
@@ -208,7 +208,7 @@ class _DLTensor(ctypes.Structure):
 
 
 def _from_dlpack(value: Any, device: int) -> DeviceArray:
-    # -1: no synchronisation; the author orders streams, as with every other kind of array.
+    # -1: no synchronisation; the user orders streams, as with every other kind of array.
     capsule = value.__dlpack__(stream=-1)
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

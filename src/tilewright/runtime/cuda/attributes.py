@@ -1,4 +1,4 @@
-"""What a launch asks of the driver beyond grid and block: clusters, cooperation, early start."""
+"""Launch attributes beyond grid and block: clusters, cooperation, early start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A launch that takes the arguments of a kernel function, for one specialisation of them.
 
 `Launcher.launch` wants one raw value for each parameter of the machine code. The function made here
-takes one for each parameter of the kernel function instead, and generated statements in front of
+takes one for each parameter of the kernel function instead, and generated statements before
 the launch do what `flatten` does: constants are dropped, a tensor descriptor becomes its tensor
 map, its shape and its strides.
 
@@ -29,7 +29,7 @@ Maps = dict[tuple[int, tuple[int, ...], tuple[int, ...]], bytes]
 def bound_launch(launcher: Launcher, keys: Sequence[Key]) -> Launch | None:
     """``launch(stream, x, y, z, *arguments)`` for arguments of these `keys`.
 
-    None where they are tuples, or descriptors for a chip without tensor maps.
+    None where they are tuples, or descriptors for a GPU without tensor maps.
     """
     kinds = [key[0] for key in keys]
     if "tuple" in kinds or kinds.count("tensordesc") != len(launcher.facts.tensor_maps):

@@ -5,10 +5,10 @@ and a prepared call of it costs less than one through generated bindings, which 
 an enumeration. Nothing here imports torch.
 
     cuda = driver()
-    cuda.call("cuCtxGetCurrent", byref(context))      # raises CudaError with the driver's words
+    cuda.call("cuCtxGetCurrent", byref(context))      # raises CudaError with the driver's message
     launch = cuda.function("cuLaunchKernelEx")        # unchecked, for the hot path
 
-Tests put an object with the same functions in its place (`using`).
+Tests replace it by an object with the same functions (`using`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Driver:
             raise self.error(name, status)
 
     def error(self, call: str, status: int, detail: str = "") -> CudaError:
-        """The error for `status`, in the driver's words."""
+        """The error for `status`, with the driver's message."""
         name, text = self._words("cuGetErrorName", status), self._words("cuGetErrorString", status)
         return driver_error(call, status, name or "unknown", text or "no description", detail)
 

@@ -7,7 +7,7 @@ A launch returns before the kernel runs, so a fault of the kernel shows in some 
         matmul, launched at gemm.py:41
 
 The last few launches are remembered for that: the code object and the position in it, which cost
-next to nothing to take and are made into a file and a line only when somebody needs to know.
+next to nothing to take and are resolved to a file and a line only when an error is printed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CudaError(RuntimeError):
 
 
 def recent_launches() -> Iterator[str]:
-    """The latest launches in words, newest first."""
+    """The latest launches as text, newest first."""
     for kernel, code, instruction in reversed(recent):
         if code is None or code.co_filename.startswith(_OURS):
             yield kernel  # by tuning, for instance

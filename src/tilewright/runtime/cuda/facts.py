@@ -22,9 +22,9 @@ class TensorMapSpec(Protocol):
 
 
 class KernelMetadata(Protocol):
-    """What a compiler says of a kernel: `parameters` in order, hidden ones last.
+    """Launch metadata of a kernel: `parameters` in order, hidden ones last.
 
-    `cluster` is in blocks. `num_ctas` is how many blocks one program has: the grid of an author
+    `cluster` is in blocks. `num_ctas` is how many blocks one program has: the grid of a user
     counts programs, and is multiplied by it along x.
     """
 

@@ -1,6 +1,6 @@
 """Launching a loaded function: arguments into bytes, and one call of the driver.
 
-    launcher = Launcher(load(cubin, facts.name, facts.shared), facts)
+    launcher = Launcher(load(cubin, metadata.name, metadata.shared), metadata)
     launcher((x, y, z), values)                   # any arrays, numbers, tensor descriptors
     launcher.launch(stream, x, y, z, *raw)        # addresses, numbers, tensor maps as bytes
 
@@ -232,7 +232,7 @@ class Launcher:
         parameters: ctypes.c_void_p,
         *grid: int,
     ) -> None:
-        """Launch again in a thread that had no context yet; else say what is wrong."""
+        """Launch again in a thread that had no context yet; else raise the error."""
         cuda = driver()
         if status == _INVALID_CONTEXT:
             ensure_context(self.function.device)

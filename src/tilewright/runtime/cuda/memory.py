@@ -1,7 +1,7 @@
 """Arrays in the memory of a GPU for programs that have no library for them.
 
-They hold a kernel's inputs where nobody passes any, and its results where it was called with such.
-``np.asarray`` brings one to the host; kernels see it by ``__cuda_array_interface__``.
+They hold a kernel's inputs where none are passed, and its results where it was called with such.
+``np.asarray`` copies one to the host; kernels see it by ``__cuda_array_interface__``.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _PREFER_SHARED = 1  # CU_FUNC_CACHE_PREFER_SHARED
 _NO_BINARY_FOR_GPU = 209
 
 _DEFAULT_SHARED_BYTES = 48 * 1024
-"""Dynamic shared memory that a launch may ask for without further ado."""
+"""Dynamic shared memory that a launch may use without opting in."""
 _PORTABLE_CLUSTER = 8
 """Blocks of a cluster that every GPU with clusters takes."""
 

@@ -77,7 +77,7 @@ def bf16_bits(value: float) -> int:
 
 
 def _rounded(value: float, code: str) -> float:
-    """`value`, or infinity where the type behind `code` does not reach."""
+    """`value`, or infinity where it exceeds the type of `code`."""
     try:
         struct.pack(f"<{code}", value)
     except OverflowError:
@@ -106,7 +106,7 @@ Block = tuple[bytearray, int, ctypes.c_void_p, ctypes.c_void_p, object]
 
 @dataclass(frozen=True)
 class Packing:
-    """Where everything lies in a block."""
+    """The offsets in a block."""
 
     form: struct.Struct
     offsets: tuple[int, ...]

@@ -1,7 +1,7 @@
-"""Device memory that a kernel uses during its run and nobody sees.
+"""Scratch device memory of a launch.
 
 torch's allocator hands it out when torch uses CUDA here: it is cheap, and right inside the capture
-of a CUDA graph. Otherwise it comes from the stream's memory pool and goes back behind the launch.
+of a CUDA graph. Otherwise it comes from the stream's memory pool and goes back after the launch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _aligned(address: int, align: int) -> int:
 
 def _from_torch(torch: Any, size: int, align: int, device: int, stream: int) -> Generator[int]:
     if stream == torch.cuda.current_stream(device).cuda_stream:
-        # Freed and used again in this stream only, hence behind the kernel.
+        # Freed and used again in this stream only, hence after the kernel.
         memory = torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
     else:
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):

@@ -36,7 +36,7 @@ _HANDLES = ("cuda_stream", "ptr", "handle")
 
 
 def stream_handle(stream: Any) -> int:
-    """The handle of what an author passes as ``stream=``."""
+    """The handle of what a user passes as ``stream=``."""
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)

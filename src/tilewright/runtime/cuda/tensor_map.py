@@ -1,4 +1,4 @@
-"""Tensor maps made on the host: what the copy engine of Hopper and later needs to know of a tensor.
+"""Tensor maps made on the host: the tensor descriptors of TMA (Hopper and later).
 
 A tensor map is 128 opaque bytes that the driver makes of address, element type, shape, strides, the
 box that one copy moves, and the swizzle of shared memory. It lists dimensions innermost first;
@@ -11,7 +11,7 @@ issues itself; `box_of` gives the part that one of them moves:
     block 64 x 128 of fp16, swizzle 128 bytes:   box 64 x 64, two copies
     block 64 x 128 of fp16, no swizzle:          box 64 x 128, one copy
 
-Encoding takes a microsecond or two, so maps are kept by what they are made of.
+Encoding takes a microsecond or two, so maps are cached by the parameters they are encoded from.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _FILLS = {"zero": 0, "nan": 1}  # CUtensorMapFloatOOBfill
 
 
 def cuda_type_of(element: str) -> int:
-    """The engine's number of an element type, spelled as in kernels or as in IR."""
+    """The driver's code of an element type, written as in kernels or as in IR."""
     found = _TYPE_OF.get(element)
     if found is None:
         raise ValueError(

@@ -2,12 +2,12 @@
 
     do_bench(lambda: kernel[grid](x, y))                      # milliseconds, the median
     do_bench(call, quantiles=(0.5, 0.2, 0.8))                 # several of them
-    compare({"ours": ours, "cuBLAS": theirs}, progress=show)  # in turns, in one run
+    compare({"ours": ours, "cuBLAS": reference}, progress=show)  # in turns, in one run
 
 Every run is between two events in the stream, so the host does not count unless it is slower than
 the GPU: a few runs are put into the queue ahead. Before each run a buffer as large as twice the L2
 cache is overwritten, as data of a real program would not be there either. Clocks drop under load,
-so things that are to be compared take turns run by run.
+so calls that are to be compared alternate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MIN_RUNS = 5
 _MAX_RUNS = 2000
 
 Progress = Callable[[int, int], object]
-"""Told how many of how many runs are done."""
+"""Called with the number of finished runs and the total."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Timing:
         return statistics.median(self.times)
 
     def quantile(self, part: float) -> float:
-        """The time that `part` of the runs stay under, between neighbours by proportion."""
+        """The time that `part` of the runs stay under, linearly interpolated."""
         ordered = sorted(self.times)
         place = part * (len(ordered) - 1)
         low = int(place)
@@ -87,7 +87,7 @@ def compare(
     stream: Any = None,
     progress: Progress | None = None,
 ) -> dict[str, Timing]:
-    """Every one of `calls` for about `rep_ms`, taking turns."""
+    """Every one of `calls` for about `rep_ms`, alternating."""
     device = current_device()
     where = current_stream(device) if stream is None else stream_handle(stream)
     with _flusher(device, where, active=flush_l2) as flush:
@@ -132,7 +132,7 @@ def _warm_up(
     warmup_ms: float,
     rep_ms: float,
 ) -> int:
-    """Run everything until clocks and caches have settled; how many runs fill `rep_ms`."""
+    """Warm up clocks and caches; returns how many runs fill `rep_ms`."""
     slowest = 0.0
     for call in calls.values():
         about = _estimate(call, flush, stream)

@@ -1,1 +1,1 @@
-"""`T` kernels at run time: compile on first call, check what is passed, run, hand back results."""
+"""`T` kernels at run time: compile on first call, check what is passed, run, return results."""

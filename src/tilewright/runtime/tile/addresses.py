@@ -1,7 +1,7 @@
 """Launches of `T` kernels as the address analysis wants them: sizes, numbers and buffers by name.
 
-A call may launch several kernels, one after the other; each is a subject of its own. Tensors of one
-call that lie over each other are told, as they are for kernels of `tl`.
+A call may launch several kernels in sequence; each is a subject of its own. Tensors of one
+call that overlap are recorded, as they are for kernels of `tl`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Tell = Callable[[CompiledTileKernel, Sequence[Any]], None]
 def launches_told(tell: Tell, *, run: bool) -> Generator[None]:
     """Inside the ``with``, `tell` hears of every launch before it runs, or instead.
 
-    Kernels for a GPU run on this machine, too: what they compute is not what is asked for.
+    Kernels for a GPU run on this machine, too: what they compute is not needed.
     """
     launch, given, build = CompiledTileKernel.launch, GpuKernel.given, CompiledTileKernel.build
 
@@ -40,7 +40,7 @@ def launches_told(tell: Tell, *, run: bool) -> Generator[None]:
         return None
 
     def nothing(self: CompiledTileKernel) -> None:
-        """What the program is made for is not asked for."""
+        """The program's target does not matter here."""
 
     CompiledTileKernel.launch = told
     GpuKernel.given = never

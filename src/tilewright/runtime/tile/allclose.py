@@ -27,7 +27,7 @@ def assert_close(
     """
     mismatched = _mismatched_in_torch(actual, expected, rtol, atol, equal_nan=equal_nan)
     if mismatched is not None and mismatched <= max_mismatched_ratio * actual.numel():
-        return  # numbers that are wrong are looked at one by one, on the host
+        return  # wrong values are compared individually, on the host
     found, wanted = _comparable(actual), _comparable(expected)
     if found.shape != wanted.shape:
         raise AssertionError(
@@ -51,9 +51,10 @@ def assert_close(
 def _mismatched_in_torch(
     actual: Any, expected: Any, rtol: float, atol: float, *, equal_nan: bool
 ) -> int | None:
-    """How many elements differ, by torch where the tensors lie; None if that cannot be asked.
+    """How many elements differ, computed by torch on the tensors' device; None if that is not
+    possible.
 
-    Results on a GPU are large, and take longer to bring to the host than to compute.
+    Results on a GPU are large, and take longer to copy to the host than to compute.
     """
     if not is_torch(actual) or not is_torch(expected):
         return None

@@ -5,9 +5,9 @@
     def kernel(A, block=64): ...
 
 A configuration is a dict of keyword arguments. With a GPU in the machine, all are measured and the
-fastest is taken; what was measured is kept on disk. Times of the CPU say nothing about a GPU, so
+fastest is taken; the times are cached on disk. Times of the CPU do not predict those of a GPU, so
 without one the first configuration that compiles, and agrees with `ref_prog` where there is one, is
-taken, and measured when its `latency` is asked for. ``TILEWRIGHT_AUTOTUNE=time`` measures them all
+taken, and measured when its `latency` is requested. ``TILEWRIGHT_AUTOTUNE=time`` measures them all
 here too, ``fresh`` even those whose times are known.
 """
 
@@ -192,7 +192,7 @@ class TunedTileJIT:
         )
 
     def _described(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments for another program that asks for times of the same IR."""
+        """The cache key of times of the same IR."""
         return tuple(
             (name, _text(value))
             for name, value in sorted(given.items())

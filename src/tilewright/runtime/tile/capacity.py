@@ -1,12 +1,12 @@
-"""Whether the shared memory of a kernel fits the chip it is for, asked without compiling it.
+"""Whether the shared memory of a kernel fits the GPU it is for, checked without compiling it.
 
-A run on a CPU has room for everything. What a block needs is known exactly only once loops are
+A run on a CPU has space for everything. What a block needs is known exactly only once loops are
 pipelined, copies staged and buffers merged, so the passes for the GPU are run up to the one that
-places buffers; its report (TW5001) is the answer. A kernel that could not be too large, with every
+places buffers; its report (TW5001) is the result. A kernel that could not be too large, with every
 buffer in every stage and all fragments in shared memory besides, is spared that.
 
-The chip is that of the kernel's target; for a kernel that is run on a CPU it is the one that it
-would be compiled for if nothing else is said.
+The GPU is that of the kernel's target; for a kernel that is run on a CPU it is the one that it
+would be compiled for by default.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _at_most(module: ModuleOp) -> int:
 def _place(
     module: ModuleOp, kernel: CompiledTileKernel, arch: str, engine: DiagnosticEngine
 ) -> None:
-    """Run the passes up to the one that places buffers in shared memory."""
+    """Run the passes up to the shared-memory placement."""
     from tilewright.passes.gpu.pipeline import GpuPipeline
     from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
     from tilewright.targets.cuda.compile import pipeline_options

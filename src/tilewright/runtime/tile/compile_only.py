@@ -1,7 +1,7 @@
 """Run a program whose `T` kernels are traced for a GPU that need not be there, and not run.
 
-The kernels get the target that is asked for, whatever the machine has and the program says; their
-own settings (``pass_configs``, ``compile_flags``) stay. How long each took to trace is told.
+The kernels get the requested target, whatever GPU the machine has and the program selects; their
+own settings (``pass_configs``, ``compile_flags``) stay. How long each took to trace is recorded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRACERS = [import_module(f"tilewright.language.T.{name}") for name in ("prim_fu
 
 @contextmanager
 def compiling_for(target: str, tell: Tell) -> Generator[None]:
-    """Inside the ``with``, a call of a `T` kernel tells of it and of the seconds it took to trace.
+    """Inside the ``with``, a call of a `T` kernel records it and the seconds it took to trace.
 
     A function that was traced before the ``with`` took none.
     """

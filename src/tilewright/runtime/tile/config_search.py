@@ -1,7 +1,7 @@
 """The best of several configurations.
 
-All of them are traced, which is quick; then they are compiled beside each other, and measured one
-at a time as they get ready. What cannot be compiled, or is wrong, is left out and told about. Of
+All of them are traced, which is quick; then they are compiled in parallel, and measured one
+at a time as they get ready. What cannot be compiled, or is wrong, is left out and reported. Of
 equally quick ones the first in the list is taken, whichever was ready first.
 """
 
@@ -26,7 +26,7 @@ from tilewright.runtime.tile.trials import Config, ProfileArgs, Trial, Workbench
 from tilewright.runtime.tile.tuning_cache import Times, key_of, recall, remember
 
 inputs_for_tuning: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
-"""Tensors that the author set."""
+"""Tensors that the user set."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class _Tuning:
         self.kernels: dict[int, CompiledTileKernel] = {}
         """Those that could be traced, by the number of their configuration."""
         self.keys: dict[int, str] = {}
-        """Under which names their times are kept."""
+        """The cache keys of their times."""
         self.faults: dict[int, Exception] = {}
         self.times: dict[int, Times] = {}
 
     # -- where times do not count --------------------------------------------------------------
 
     def by_order(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
-        """The first that works; it is measured when somebody asks."""
+        """The first that works; it is measured when its latency is read."""
         for number, config in enumerate(self.configs):
             try:
                 kernel = compiled(config)

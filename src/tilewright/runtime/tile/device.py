@@ -64,7 +64,7 @@ _MAP_STRIDE = 16
 
 @dataclass(frozen=True)
 class Address:
-    """Where the array of a parameter lies, and how it is seen."""
+    """The address of a parameter's array, and its type."""
 
     parameter: int
     """Its number; `WORKSPACE` for memory that only the kernels of the function see."""
@@ -96,7 +96,7 @@ class Plan:
 
     launches: tuple[PlannedLaunch, ...]
     workspace: int = 0
-    """Bytes that the kernels hand on to each other."""
+    """Intermediate buffers between the kernels."""
     zeros: int | None = None
     """Where in them a few must be zero."""
 
@@ -156,7 +156,7 @@ def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 def _nothing(array: Address, element_bytes: int, place: int) -> Address:
     """In place of an array without elements, which has no tensor map: a zero.
 
-    A kernel has nothing to do with such an array, or reads what lies beyond it, which is zero.
+    A kernel does not access such an array, or reads elements beyond it, which are zero.
     """
     row = _MAP_STRIDE // element_bytes
     strides = tuple(1 if axis == len(array.shape) - 1 else row for axis in range(len(array.shape)))

@@ -8,8 +8,8 @@ byte all over, and as long as all of an array still is, nothing has been written
 - an element that is still untouched when the script ends, in an array that some kernel wrote and
   none read, was meant to be written.
 
-The second is told at the end, not after a launch: another launch, or the script itself, may fill
-what one launch left. What torch and other libraries allocate is not watched.
+The second is reported at the end, not after a launch: another launch, or the script itself, may
+fill what one launch left. What torch and other libraries allocate is not watched.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FreshArrays:
         return bool((_bytes(array) == _UNTOUCHED).all())
 
     def left(self, array: Array, missing: Any, report: Diagnostic) -> None:
-        """A launch wrote `array`, but not where `missing` says so."""
+        """A launch wrote `array`, except for the elements `missing`."""
         self._left.append(_Left(array, missing, report))
 
     def read(self, array: Array) -> None:
@@ -70,7 +70,7 @@ class FreshArrays:
         self._left = [each for each in self._left if not np.may_share_memory(each.array, array)]
 
     def reports(self) -> list[Diagnostic]:
-        """What is to be said when the script is done."""
+        """What is to be reported when the script is done."""
         return [
             each.report
             for each in self._left

@@ -1,4 +1,4 @@
-"""A `T` kernel on a GPU: compiled when it is first wanted, called with arrays that lie there.
+"""A `T` kernel on a GPU: compiled on first use, called with arrays in its memory.
 
 The first call for some shapes checks the arguments and works out the launches; calls for the same
 shapes go straight to the driver. Compiling needs no GPU.
@@ -101,13 +101,13 @@ class GpuKernel:
         return found is not None
 
     def adopt(self, program: Program) -> None:
-        """Take what another process made of `module`, and keep it for others."""
+        """Take what another process compiled from `module`, and cache it."""
         write_program(self._key, program)
         self.program = program
 
     @cached_property
     def _key(self) -> str:
-        """What the program is kept under."""
+        """The cache key of the program."""
         return program_key(self.module, self.settings)
 
     @cached_property
@@ -135,7 +135,7 @@ class GpuKernel:
         key = tuple(_identity(each) for each in given)
         try:
             call = self._calls.get(key)
-        except TypeError:  # neither a tensor nor a number: the checks know what to say
+        except TypeError:  # neither a tensor nor a scalar: the checks report it
             key = call = None
         spans = self._spans(given) if call is None else call.spans
         if spans and (shared := overlapping(spans, given)):
@@ -185,7 +185,8 @@ class GpuKernel:
     def for_aliased(self, positions: frozenset[int]) -> GpuKernel:
         """The kernel for arguments of which those at `positions` share bytes.
 
-        No pass takes them to be distinct then, and the CUDA compiler is not told that they are.
+        No pass takes them to be distinct then, and they are not marked as such for the CUDA
+        compiler.
         """
         found = self._others.get(positions)
         if found is None:

@@ -43,7 +43,7 @@ class Checked:
 
 @dataclass
 class _Call:
-    """What the arguments so far have told about a call."""
+    """What the arguments so far determine about a call."""
 
     kernel: str
     untouched: Collection[str]
@@ -239,7 +239,7 @@ def _check_shape(where: str, param: Param, array: NumpyArray, sizes: dict[str, i
 
 
 def _agree(found: str, size: Size, number: int, sizes: dict[str, int]) -> None:
-    """Solve `size` for `number`, or say that what was `found` does not fit."""
+    """Solve `size` for `number`, or report that what was `found` does not fit."""
     agrees = solve(size, number, sizes)
     if agrees is True:
         return

@@ -1,9 +1,9 @@
-"""Inputs for kernels that nobody passes any: made from the parameters, by kind.
+"""Generated kernel inputs: made from the parameters, by kind.
 
     supply = get_tensor_supply(TensorSupplyType.Normal)
     a, b = supply(kernel.params[0]), supply(kernel.params[1])
 
-The numbers are the same in every program that asks in the same order.
+The values are the same in every program that draws in the same order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def get_tensor_supply(
 ) -> Supply:
     """A function that makes a tensor for a parameter; `sizes` are its open sizes.
 
-    `device` is where tensors are made, if not where the author's program has them.
+    `device` is where tensors are made, if not where the user's program has them.
     """
     if not isinstance(supply_type, TensorSupplyType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a tensor supply is a TensorSupplyType, not {supply_type!r}")

@@ -1,4 +1,4 @@
-"""`@tw.jit` for kernels of `T`: compiled on first use, kept by what they were compiled for.
+"""`@tw.jit` for kernels of `T`: compiled on first use, cached by what they were compiled for.
 
 *Eager*: the function is the kernel. A call with tensors compiles for their shapes and runs.
 
@@ -33,7 +33,7 @@ from tilewright.runtime.tile.targets import checked_target
 
 _KEPT_QUICK = 1024
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# What only kernels use; one that forgets T.Kernel is told so where it is traced.
+# What only kernels use; one that forgets T.Kernel gets the error where it is traced.
 _EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
 
 
@@ -58,7 +58,7 @@ class TileJIT:
         self.compile_flags = compile_flags
         self.cache: dict[Any, CompiledTileKernel] = {}
         self.generation = 0
-        """How often kernels were forgotten because something that they had read changed."""
+        """How many times kernels were evicted because something that they had read changed."""
         self._reads: Reads | None = None
         """What the kernels have read."""
         self._quick: dict[Any, tuple[CompiledTileKernel, tuple[int, ...], Reads | None]] = {}
@@ -99,7 +99,7 @@ class TileJIT:
     def _keep(self, key: Any, kernel: CompiledTileKernel) -> CompiledTileKernel:
         """Keep a kernel that was just traced; others are forgotten if that changed what they read.
 
-        What it has read is noted behind the trace: the second of two traces finds what the first
+        What it has read is recorded after the trace: the second of two traces finds what the first
         has put into a table.
         """
         self.forget_outdated()
@@ -140,7 +140,7 @@ class TileJIT:
     def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
         """The kernel for these arguments, not run.
 
-        Instead of tensors, an eager kernel may be told sizes: ``add.compile(M=1024, block=128)``
+        Instead of tensors, an eager kernel may be given sizes: ``add.compile(M=1024, block=128)``
         for what it calls ``T.const("M")``.
         """
         kernel = self.traced(*args, **kwargs)
@@ -148,7 +148,7 @@ class TileJIT:
         return kernel
 
     def traced(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
-        """As `compile`, but the program is made when it is first wanted."""
+        """As `compile`, but the program is compiled on first use."""
         self.forget_outdated()
         eager = self._eager
         if eager is not None:
@@ -172,7 +172,7 @@ class TileJIT:
                 *args, **{name: value for name, value in kwargs.items() if name in known}
             ).arguments
         except TypeError:
-            return eager.bind(args, kwargs), {}  # says what is wrong, and where
+            return eager.bind(args, kwargs), {}  # raises the error at its location
         absent = {
             name: _Absent()
             for name, parameter in known.items()
@@ -218,7 +218,7 @@ class TileJIT:
         return kernel
 
     def _build(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-        """What the factory returns; a mistake in it is reported at its line."""
+        """What the factory returns; an error in it is reported at its line."""
         self._check_factory_arguments(args, kwargs)
         try:
             return self.function(*args, **kwargs)
@@ -358,7 +358,7 @@ def traced_tile(
     compile_flags: object = None,
     **_: object,
 ) -> CompiledTileKernel:
-    """As `compile_tile`, but the program is made when it is first wanted."""
+    """As `compile_tile`, but the program is compiled on first use."""
     if not isinstance(func, PrimFunc):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"compile takes a function decorated with @T.prim_func, not {func!r}")
     return CompiledTileKernel(
@@ -371,7 +371,7 @@ def traced_tile(
 
 
 class _Absent:
-    """Takes the place of a tensor in a kernel that is compiled without one."""
+    """Stands for a tensor in a kernel that is compiled without one."""
 
     shape = ()
     dtype = None

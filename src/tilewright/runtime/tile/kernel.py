@@ -76,7 +76,7 @@ class CompiledTileKernel:
         return f"{CUDA}:{arch_of(self._target)}" if is_gpu(self._target) else self._target
 
     def settings_for(self, arch: str) -> Settings:
-        """How the author wants it compiled for a GPU, whatever its target is."""
+        """How the user wants it compiled for a GPU, whatever its target is."""
         return gpu_settings(self._pass_configs, arch, self._compile_flags)
 
     @property
@@ -126,13 +126,13 @@ class CompiledTileKernel:
         return compile_tile_module(module)
 
     def build(self) -> None:
-        """Make the program that runs: what is wrong with the kernel is told here at the latest."""
+        """Make the program that runs: errors of the kernel are reported here at the latest."""
         assert self.program if self.gpu is None else self.gpu.program
 
     # -- times of a tuner --------------------------------------------------------------------
 
     def measure_with(self, measure: Callable[[], None]) -> None:
-        """Call `measure`, which sets `latency` and `ref_latency`, when one of them is wanted."""
+        """Call `measure`, which sets `latency` and `ref_latency`, when one of them is read."""
         self._measure = measure
 
     def _time(self, whose: str) -> float | None:
@@ -188,8 +188,8 @@ class CompiledTileKernel:
         numbers = [size for size in shape if size is not None]
         if len(numbers) < len(shape):
             message = (
-                f"{self.name}.{param.name} cannot be allocated: one of its sizes is not determined by "
-                "the other arguments. Pass it, and remove it from out_idx"
+                f"{self.name}.{param.name} cannot be allocated: one of its sizes is not determined "
+                "by the other arguments. Pass it, and remove it from out_idx"
             )
             raise located(ValueError(message), BAD_ARGUMENT) from None
         return tuple(numbers)
@@ -254,7 +254,7 @@ class CompiledTileKernel:
 
     @cached_property
     def results(self) -> frozenset[int]:
-        """The positions of parameters that a call makes and hands back."""
+        """The positions of parameters that a call makes and returns."""
         returned = self.prim_func.returned
         return frozenset(self.out_idx if returned is None else set(self.out_idx) & set(returned))
 
@@ -267,7 +267,7 @@ class CompiledTileKernel:
 
     def _returned(self, outputs: list[Any], arguments: Sequence[Any]) -> Any:
         returned = self.prim_func.returned
-        if returned is not None:  # an eager kernel says what it returns
+        if returned is not None:  # an eager kernel defines what it returns
             every = iter(outputs), iter(arguments)
             values = [next(every[number not in self.out_idx]) for number in range(len(self.params))]
             outputs = [values[number] for number in returned]
@@ -306,7 +306,7 @@ class CompiledTileKernel:
                 Path(path).write_text(text, encoding="utf-8")
 
     def export(self, folder: str | Path) -> Path:
-        """Write source, machine code and a C header to a folder; a program in C needs no more."""
+        """Write source, machine code and a C header to a directory, for programs in C."""
         if self.gpu is None:
             raise NotImplementedError(
                 f"target {self.target} has no library: compile {self.name} for a GPU "
@@ -343,7 +343,7 @@ class CompiledTileKernel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the compiler for GPUs said about the kernel."""
+        """The GPU compiler's remarks about the kernel."""
         return () if self.gpu is None else self.gpu.program.remarks
 
     def get_profiler(
@@ -358,7 +358,7 @@ class CompiledTileKernel:
 
 
 def _check_schedules(module: ModuleOp) -> None:
-    """A schedule that the author wrote is right or wrong, whatever the target makes of it."""
+    """A schedule that the user wrote is right or wrong, whatever the target makes of it."""
     loops = [op for op in walk(module) if isinstance(op, PipelineOp)]
     if any(loop.manual_stage is not None for loop in loops):
         from tilewright.passes.tile.plan_pipeline import PlanPipeline

@@ -1,4 +1,4 @@
-"""Who is told of launches of `T` kernels; loads nothing, so that tools can ask before the first."""
+"""Hooks on launches of `T` kernels; imports nothing, so that tools can install them early."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _observers: list[Observer] = []
 
 @contextmanager
 def observed_by(observer: Observer) -> Generator[None]:
-    """Tell `observer` of every launch inside the ``with``, of its end or of its fault."""
+    """Notify `observer` of every launch inside the ``with``, of its end or of its fault."""
     _observers.append(observer)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Keys of ``pass_configs``: accepted by name or as strings, unknown ones are told once."""
+"""Keys of ``pass_configs``: accepted by name or as strings, unknown ones are reported once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.targets.cuda.settings import Settings
 
 
 class PassConfigKey(StrEnum):
-    """Settings of the compiler that authors write in ``pass_configs``."""
+    """Settings of the compiler that users write in ``pass_configs``."""
 
     TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
     TL_DISABLE_FAST_MATH = "tl.disable_fast_math"
@@ -67,7 +67,7 @@ _VALUES: dict[str, tuple[Collection[int], str]] = {
     PassConfigKey.TL_PTXAS_REGISTER_USAGE_LEVEL: (range(11), "0 to 10"),
     PassConfigKey.TL_CONFIG_INDEX_BITWIDTH: ((32, 64), "32 or 64"),
 }
-"""Settings that are numbers: which ones, and how to say so."""
+"""Settings that are numbers: which ones, and the text of the range."""
 
 
 def _check_value(name: str, value: object) -> None:
@@ -79,7 +79,7 @@ def _check_value(name: str, value: object) -> None:
 
 
 def _warn(message: str) -> None:
-    """Warn at the author's line, however deep in here that was noticed."""
+    """Warn at the user's line, however deep in here that was noticed."""
     position = call_site()
     if position is None:
         warnings.warn(message, stacklevel=2)
@@ -117,7 +117,7 @@ def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) ->
 
 
 def _flags(given: object) -> tuple[str, ...]:
-    """Options as NVRTC takes them; it always optimises, and knows no ``-O3``."""
+    """Options as NVRTC takes them; it always optimises, and has no ``-O3``."""
     if given is None:
         return ()
     listed = given.split() if isinstance(given, str) else [str(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]

@@ -1,4 +1,4 @@
-"""Timing a kernel, and comparing it with a reference, with inputs that are made for it.
+"""Timing a kernel, and comparing it with a reference, with inputs that are generated for it.
 
 profiler = kernel.get_profiler(tw.TensorSupplyType.Normal)
 profiler.assert_allclose(lambda a, b: a @ b, rtol=1e-2, atol=1e-2)
@@ -81,7 +81,7 @@ class Profiler:
             )
         for number, (result, reference) in enumerate(zip(found, wanted, strict=True)):
             if result is None or reference is None:
-                continue  # a reference that does not say
+                continue  # a reference without a comparison
             assert_close(
                 result,
                 reference,
@@ -178,7 +178,7 @@ class Profiler:
 
 
 def _for_program(program: Program | None, inputs: Sequence[Any]) -> list[Any]:
-    """`inputs` as a program takes them: one of NumPy's where the author has not loaded torch."""
+    """`inputs` as a program takes them: one of NumPy's where the user has not loaded torch."""
     if program is None or hasattr(program, "prim_func"):
         return list(inputs)
     return [on_host(value) if isinstance(value, DeviceMemory) else value for value in inputs]

@@ -1,7 +1,7 @@
 """Whether the barriers of roles that a kernel writes itself order what the roles access.
 
 A run compares values, or sees copies in flight; whether arrivals and waits order two accesses of
-concurrent roles depends on neither. So `tilewright check` asks `check-barriers`, as every
+concurrent roles depends on neither. So `tilewright check` runs `check-barriers`, as every
 compilation for a GPU does, of kernels with `T.ws` or barriers of their own.
 """
 

@@ -1,6 +1,6 @@
 """Changes to the options of runs of `T` kernels; loads nothing, so that tools can make some early.
 
-Authors use `options.tile_running`, which knows the options and refuses others.
+Users use `options.tile_running`, which validates the options.
 """
 
 from __future__ import annotations

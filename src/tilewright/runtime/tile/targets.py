@@ -1,8 +1,8 @@
 """Where a `T` kernel runs.
 
 ``auto`` (or nothing) follows the arguments: arrays on a GPU run there, others on this machine's
-processor. ``cuda``, ``cuda:sm_80`` or ``cuda -arch=sm_80`` say what is compiled; NumPy arrays still
-run on the processor, so that one program can check its own results.
+processor. ``cuda``, ``cuda:sm_80`` or ``cuda -arch=sm_80`` select what is compiled; NumPy arrays
+still run on the processor, so that one program can check its own results.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def is_gpu(target: str) -> bool:
 
 
 def arch_of(target: str) -> str:
-    """What a target compiles for: what it says, what is in the machine, or Hopper."""
+    """The architecture of a target: its own, that of the machine's GPU, or Hopper."""
     _, _, arch = target.partition(":")
     if arch:
         return arch

@@ -1,7 +1,7 @@
-"""Tensors that authors pass and get: NumPy arrays, torch tensors, whatever speaks DLPack.
+"""Tensors that users pass and get: NumPy arrays, torch tensors, whatever speaks DLPack.
 
 Results are made in the likeness of the arguments: a call with torch tensors gives torch tensors.
-Where there are no arguments to look at, torch is taken if the author's program has loaded it; on a
+Where there are no arguments to look at, torch is taken if the user's program has loaded it; on a
 GPU without torch, arrays are `DeviceMemory`.
 """
 
@@ -35,7 +35,7 @@ def example_of(values: Sequence[object]) -> object | None:
 
 
 def device_of(tensor: object) -> str:
-    """The device that a tensor says it is on; ``cuda:0`` and ``cuda`` are the same."""
+    """The device of a tensor; ``cuda:0`` and ``cuda`` are the same."""
     return str(getattr(tensor, "device", "cpu")).removesuffix(":0")
 
 
@@ -67,9 +67,9 @@ def on_host(tensor: Any) -> Any:
 
 
 def in_framework(array: NumpyArray, dtype: Dtype, device: str | None = None) -> Any:
-    """`array` as the author's program has its tensors: of torch if it uses torch.
+    """`array` as the user's program has its tensors: of torch if it uses torch.
 
-    `device` is where they are to be; in host memory if it is not told.
+    `device` is where they are to be; host memory by default.
     """
     if torch_if_loaded() is None:
         return array if device is None else DeviceMemory.of(array)
@@ -81,7 +81,7 @@ def in_framework(array: NumpyArray, dtype: Dtype, device: str | None = None) -> 
 
 
 def torch_if_loaded() -> Any | None:
-    """torch, if the author's program uses it."""
+    """torch, if the user's program uses it."""
     return sys.modules.get("torch")
 
 

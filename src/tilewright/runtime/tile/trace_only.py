@@ -19,8 +19,8 @@ Tell = Callable[[CompiledTileKernel], None]
 
 @contextmanager
 def tracing_only(tell: Tell) -> Generator[None]:
-    """Inside the ``with``, a call of a `T` kernel tells of it instead of launching it."""
-    # The two places where a call leaves for a device; a tool may stand in for both.
+    """Inside the ``with``, a call of a `T` kernel records it instead of launching it."""
+    # The two points where a call leaves for a device; a tool may replace both.
     launch = CompiledTileKernel.launch
     given = GpuKernel.given
     build = CompiledTileKernel.build
@@ -32,7 +32,7 @@ def tracing_only(tell: Tell) -> Generator[None]:
         return None
 
     def nothing(self: CompiledTileKernel) -> None:
-        """What the program is made for is not asked for."""
+        """The program's target does not matter here."""
 
     CompiledTileKernel.launch = told
     CompiledTileKernel.build = nothing

@@ -1,7 +1,7 @@
 """Trying one configuration of a kernel: compared with a reference, then measured.
 
 Inputs, results of the reference and its time are made once for all configurations. A kernel gets
-copies of the inputs, so that one that writes to them leaves the others theirs.
+copies of the inputs, so that a configuration that writes to them does not affect others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ProfileArgs:
     cache_input_tensors: bool = False
     """Whether all kernels get the very same inputs, and `supply_prog` is called once."""
     early_stop: bool = False
-    """Whether `early_stop_factor` says when a kernel is clearly slow, and not the usual 3."""
+    """Whether `early_stop_factor` is set instead of the default 3."""
     early_stop_factor: float = 2.0
     num_workers: int | None = None
     """Processes that compile; 1 for none. One for each core, or TILEWRIGHT_COMPILE_WORKERS."""
@@ -73,7 +73,7 @@ class Workbench:
     def __init__(self, profile: ProfileArgs, given: Sequence[Any] | None = None) -> None:
         self.profile = profile
         self.given = given
-        """Inputs that the author set."""
+        """Inputs that the user set."""
         self._made: dict[Any, list[Any]] = {}
         self._wanted: dict[Any, Any] = {}
         self._reference_ms: float | None = None
@@ -152,7 +152,7 @@ class Workbench:
 
 
 def _shapes(kernel: CompiledTileKernel) -> tuple[Any, ...]:
-    """What decides over the inputs that are made for a kernel."""
+    """What determines the generated inputs of a kernel."""
     return tuple(
         (param.name, param.kind, str(param.dtype), tuple(map(text, param.shape)))
         for param in kernel.inputs

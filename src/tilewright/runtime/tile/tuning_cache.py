@@ -1,8 +1,8 @@
-"""Measured times on disk, for the next program that asks.
+"""Measured times on disk, for later programs.
 
 A time belongs to the IR of a kernel, its configuration, its inputs, how it is compiled, by which
 Tilewright and which NVRTC, and the GPU it ran on. Those of GPUs are cached with the programs;
-those of a CPU say little, and are cached only if ``TILEWRIGHT_CACHE_DIR`` names a directory.
+those of a CPU are of little use, and are cached only if ``TILEWRIGHT_CACHE_DIR`` names a directory.
 ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
 """
 

@@ -3,5 +3,5 @@
 compile     a module of ours -> Artefact: every stage's text, the cubin, what a launch must know
 adapter     the one file that imports Triton, and the table of what its releases differ in
 cache       artefacts on disk
-facts       what a launch must know; loads nothing
+metadata    what a launch needs; imports nothing
 """

@@ -1,4 +1,4 @@
-"""The one place that talks to Triton.
+"""The one module that talks to Triton.
 
 Triton is driven as its own compiler drives it: a context, a module parsed from text, pass managers,
 and the stages of its NVIDIA backend. What its releases differ in is a row of `releases`; everything
@@ -8,9 +8,9 @@ else here holds for all of them.
     short     TTIR of ours        the complete pipeline of Triton
     authored  TTGIR of ours       `Release.finish_ttgir`, then LLVM IR, PTX, machine code
 
-The assembler is called by us (`ptxas`), with the flags the release would use: what it says about
-registers is a fact we keep. MLIR writes its complaints to standard error; `processes`, through
-which others call `build`, reads them there.
+The assembler is called by us (`ptxas`), with the flags the release would use: what it reports about
+registers is part of the metadata. MLIR writes its diagnostics to standard error; `processes`,
+through which others call `build`, reads them there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A compiled kernel as a value, and its way to disk and back.
 
 Loads nothing of the compiler: a process that finds its kernel in the cache needs no more than this.
-A launch needs the cubin and the facts; the texts of the stages, megabytes of LLVM IR among them,
-lie in a file of their own, compressed, and are read when somebody asks for one.
+A launch needs the cubin and the metadata; the texts of the stages, megabytes of LLVM IR among them,
+are in a file of their own, compressed, and are read on demand.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Artefact:
     key: str = ""
     """What it is called in the disk cache."""
     remarks: tuple[Diagnostic, ...] = ()
-    """What was said when it was compiled: remarks and warnings."""
+    """Diagnostics of the compilation: remarks and warnings."""
 
     @property
     def cubin(self) -> bytes:
@@ -56,7 +56,7 @@ class Artefact:
 
 
 class StoredStages(Mapping[str, str | bytes]):
-    """The stages of an artefact that came from disk: the cubin at once, texts when asked for."""
+    """The stages of an artefact that came from disk: the cubin immediately, texts on demand."""
 
     def __init__(self, key: str, names: Sequence[str], cubin: bytes) -> None:
         self._key = key
@@ -98,7 +98,7 @@ def write_artefact(artefact: Artefact) -> None:
         for stage, content in artefact.asm.items()
         if isinstance(content, str)
     }
-    # The texts first: whoever finds the machine code finds them too.
+    # The texts first: a reader that finds the machine code then finds them too.
     if store.store(_STAGES, artefact.key, texts):
         sections = {
             _FACTS: artefact.metadata.to_json().encode(),
@@ -137,7 +137,7 @@ def settled(said: Diagnostic) -> Diagnostic:
 
 
 def _plain(said: Diagnostic) -> tuple[int, str, Any, str | None, Sequence[Any]]:
-    """A diagnostic as lists and numbers; of its place, the position to show."""
+    """A diagnostic as lists and numbers; of its location, the position to show."""
     place = said.trail.primary
     position = None if place is None else (place.file, place.line, place.column)
     notes = [_plain(note) for note in said.notes]

@@ -1,9 +1,9 @@
-"""From a module of ours to an artefact: the text of every stage, a cubin, and its launch facts.
+"""From a module of ours to an artefact: the text of every stage, a cubin, and its launch metadata.
 
     artefact = compile_module(module, capability=90)
 
-No GPU is needed. `lowering` says which way a module goes; the adapter's process does the rest. What
-Triton or the assembler has to object to is reported at the author's line; registers, spills and
+No GPU is needed. `lowering` selects the passes for a module; the adapter's process does the rest.
+What Triton or the assembler has to object to is reported at the user's line; registers, spills and
 memory are remarks. What was compiled before comes from disk.
 
 Tracing and our passes run one at a time, Triton's part runs beside them: `prepare` is the first

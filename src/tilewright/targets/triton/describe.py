@@ -1,4 +1,4 @@
-"""Launch facts of a kernel that was built, and what is worth remarking about it."""
+"""Launch metadata of a kernel that was built, and remarks about it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _visible(kernel: FuncOp, capability: int) -> Iterator[str]:
     """The kinds of the parameters that the text of the kernel has."""
     for type in (argument.type for argument in kernel.args):
         if isinstance(type, TensorDescType) and capability < _HOPPER:
-            # No copy engine: Triton takes the descriptor apart.
+            # No TMA: Triton rewrites the descriptor as pointer, extents and strides.
             rank = len(type.get_shape())
             flags = installation.release()[0].descriptor_flags
             yield from (POINTER, *["i64"] * (2 * rank), *["i1"] * flags)
@@ -103,7 +103,7 @@ def entry_parameters(ptx: str) -> int:
 
 
 def _shared_memory_of(capability: int) -> int | None:
-    """How much a CTA can have on this chip, where it is known."""
+    """The capacity per CTA on this GPU, where it is known."""
     try:
         return target_named(f"sm_{capability}").capacity(Memory.SMEM)
     except LookupError:

@@ -1,8 +1,8 @@
 """What a launcher must know of a finished kernel, as values that can be written to disk.
 
-The machine code says little about itself: how many threads it expects, how much memory and which
+The machine code lacks its launch metadata: how many threads it expects, how much memory and which
 arguments in which form is agreed between the compiler and the launcher. This is that agreement. It
-is made by `compile`, kept next to the cubin in the disk cache, and read by `runtime.cuda`.
+is made by `compile`, stored next to the cubin in the disk cache, and read by `runtime.cuda`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 WARP_SIZE = 32
 
-# Parameters that no author wrote; Triton appends them to every kernel, in this order.
+# Parameters that no user wrote; Triton appends them to every kernel, in this order.
 SCRATCH = "scratch"
 PROFILE = "profile"
 HIDDEN = (SCRATCH, PROFILE)
@@ -24,7 +24,7 @@ POINTER = "ptr"
 
 @dataclass(frozen=True)
 class TensorMapSpec:
-    """How the host encodes one tensor descriptor for the copy engine."""
+    """How the host encodes one tensor descriptor for TMA."""
 
     element_bytes: int
     box: tuple[int, ...]
@@ -71,7 +71,7 @@ class KernelMetadata:
     """Bytes of registers stored to local memory and loaded back, the larger of the two."""
     stack_bytes: int = 0
     compiler: str = ""
-    """Who made it: the releases of Triton and of the assembler."""
+    """The releases of Triton and of the assembler that made it."""
 
     @property
     def threads(self) -> int:
@@ -82,7 +82,7 @@ class KernelMetadata:
 
     @staticmethod
     def from_json(text: str) -> KernelMetadata:
-        """The facts that `to_json` wrote; raises ValueError or TypeError on anything else."""
+        """The metadata that `to_json` wrote; raises ValueError or TypeError on anything else."""
         loaded: dict[str, Any] = json.loads(text)
         described: list[dict[str, Any]] = loaded.pop("tensor_maps")
         maps = tuple(TensorMapSpec(box=tuple(each.pop("box")), **each) for each in described)

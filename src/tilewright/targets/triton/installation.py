@@ -37,7 +37,7 @@ def folder() -> Path:
 @cache
 def installed() -> str:
     """The version of Triton, found without loading it."""
-    # Its first lines say so, in a fraction of the time that the metadata of a package take.
+    # Its first lines have it, in a fraction of the time that the metadata of a package take.
     found = _VERSION.search((folder() / "__init__.py").read_text())
     if found:
         return found[1]
@@ -52,7 +52,7 @@ def release() -> tuple[Release, bool]:
 
 
 def spelling_of(text_of: Callable[..., str], module: object) -> str:
-    """`module` in the text of the installed release, with the author's lines."""
+    """`module` in the text of the installed release, with the user's lines."""
     row, _ = release()
     text = text_of(module, flavour=row.flavour, locations=True)
     for ours, theirs in (row.respelt or {}).items():

@@ -1,9 +1,9 @@
-"""Instructions that a chip does not have, found before Triton dies of them.
+"""Instructions that a GPU does not have, found before Triton dies of them.
 
 Triton's front end never makes them, so its lowering asserts, or leaves them to LLVM, which ends the
-process. Two rules are enforced here, at the author's line:
+process. Two rules are enforced here, at the user's line:
 
-* wgmma and the copy engine came with sm_90, tensor memory and its products with sm_100, where wgmma
+* wgmma and TMA came with sm_90, tensor memory and tcgen05.mma with sm_100, where wgmma
   is gone again;
 * wgmma reads 16-bit operands in any order from shared memory, those of 8 and 32 bits only with K
   contiguous.
@@ -26,7 +26,7 @@ from tilewright.ir.traversal import walk
 
 _HOPPER, _BLACKWELL, _DESKTOP_BLACKWELL = 90, 100, 120
 _ANY_ORDER_BITS = 16
-# By the beginning of an op's name: the first chip that has it, and the first that has it no more.
+# By the beginning of an op's name: the first GPU that has it, and the first that has it no more.
 _CHIPS: dict[str, tuple[int, int | None]] = {
     "ttng.warp_group_dot": (_HOPPER, _BLACKWELL),
     "ttng.async_tma_": (_HOPPER, None),
@@ -38,7 +38,7 @@ _CHIPS: dict[str, tuple[int, int | None]] = {
 def refuse_missing_instructions(
     module: ModuleOp, capability: int, engine: DiagnosticEngine
 ) -> None:
-    """Report ops of `module` that the chip `capability` has no instruction for."""
+    """Report ops of `module` that the GPU `capability` has no instruction for."""
     for op in walk(module):
         first, end = _chips_of(op)
         if capability < first or (end is not None and capability >= end):
@@ -63,7 +63,7 @@ def _chips_of(op: Operation) -> tuple[int, int | None]:
 
 
 def _wrong_order(op: WarpGroupDotOp) -> Iterator[tuple[str, str]]:
-    """The operands in shared memory that lie in an order the instruction cannot read."""
+    """The operands in shared memory that are in an order the instruction cannot read."""
     if bit_width(op.b.type) == _ANY_ORDER_BITS:
         return
     if _is_turned(op.a.type) is True:

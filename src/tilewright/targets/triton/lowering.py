@@ -1,7 +1,7 @@
 """From a module of ours to TTGIR that the installed Triton finishes.
 
 plain `tl`       tt, arith, scf, no layouts        Triton's whole pipeline follows
-`tlx`            memory and tasks by the author    our layout passes
+`tlx`            memory and tasks by the user    our layout passes
 finished TTGIR   every tensor has its layout       storage aliasing
 
 Before that, ops that the release lacks or gets wrong are written in another way (`plain_ops`).
@@ -58,7 +58,7 @@ class CompileOptions:
     pdl: bool = False
 
     def for_build(self, module: ModuleOp) -> BuildOptions:
-        """What Triton is told; what the module states already cannot be overruled."""
+        """The options passed to Triton; attributes of the module cannot be overridden."""
         return BuildOptions(
             self.capability,
             num_warps=_stated(module, NUM_WARPS) or self.num_warps,
@@ -97,7 +97,7 @@ def _encoding(type: Attribute) -> Attribute | None:
 
 
 def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: DiagnosticEngine) -> None:
-    """Bring `module` to IR that the installed Triton finishes, in place; raises on errors."""
+    """Lower `module` in place to IR that the installed Triton finishes; raises on errors."""
     write_for_release(module, installation.release()[0].version)
     if kind == "plain":
         return
@@ -130,7 +130,7 @@ def _assign_layouts(module: ModuleOp, options: CompileOptions, engine: Diagnosti
 
 
 def _check_target(module: ModuleOp, capability: int, engine: DiagnosticEngine) -> None:
-    """TTGIR is made for one chip; Triton may die of another's instructions."""
+    """TTGIR is compiled for one GPU; Triton may die of another's instructions."""
     stated = module.attributes.get(TARGET)
     if isinstance(stated, StringAttr) and stated.data != f"cuda:{capability}":
         engine.error(

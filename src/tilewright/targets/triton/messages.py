@@ -1,9 +1,9 @@
-"""What Triton and the assembler say, as diagnostics of ours.
+"""Messages of Triton and the assembler, as diagnostics of ours.
 
 MLIR writes its diagnostics to standard error, as ``loc("file":line:column): error: text`` or as
 ``file:line:column: error: text``; LLVM writes ``error: text``, and goes on. The locations are those
-we handed over, so they name the author's line. Lines that are no diagnostics are kept: somebody may
-have asked Triton to print.
+we passed, so they name the user's line. Lines that are no diagnostics are retained: the user may
+have made Triton print.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Compile in a process next to the author's.
+"""Compile in a process next to the user's.
 
 Triton and LLVM end the process they run in when something they never expected happens, and with it
-an author's notebook or training run. So a helper process does the compiling: if it dies, the author
+an user's notebook or training run. So a helper process does the compiling: if it dies, the user
 reads which stage of which kernel it was. It also keeps Triton out of a process in which `compat`
-has put Tilewright under that name, gives its complaints a place of their own, and several of them
-compile at the same time.
+has put Tilewright under that name, gives its diagnostics a location of their own, and several of
+them compile at the same time.
 
 A helper is started when one is needed, stays a while for the next job, and ends with the process
 that started it at the latest. ``TILEWRIGHT_COMPILE=inline`` does without, for a debugger.
@@ -135,10 +135,10 @@ def _helper() -> Generator[_Helper]:
 def build(
     text: str, way: adapter.Way, options: adapter.BuildOptions, place: Path
 ) -> tuple[adapter.Built, TritonMessage]:
-    """As `adapter.build`, and what Triton said. Failures carry it as ``said``."""
+    """As `adapter.build`, and Triton's output. Failures carry it as ``output``."""
     request = (text, way, options, place)
     if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
-        told, said = answer(request), TritonMessage()  # what Triton says stands on standard error
+        told, said = answer(request), TritonMessage()  # Triton's output goes to standard error
     else:
         told, said = _asked(request)
     if said.other:
@@ -150,7 +150,7 @@ def build(
 
 
 def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
-    """The answer of a helper, and what was said while it worked."""
+    """The response of a helper, and its output meanwhile."""
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(Gone), _helper() as helper:
             try:
@@ -163,7 +163,7 @@ def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
 
 
 class Failed(Exception):
-    """Triton gave up: where, why in its words, and what it said before."""
+    """Triton failed: the stage, its reason, and its output before."""
 
     def __init__(self, stage: str, reason: str, said: TritonMessage) -> None:
         super().__init__(f"{stage}: {reason}")

@@ -1,4 +1,4 @@
-"""PTX to machine code, and what the assembler tells about it: registers, spills, stack.
+"""PTX to machine code, and what the assembler reports about it: registers, spills, stack.
 
 ptxas info    : Used 168 registers, used 9 barriers
                 16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
@@ -26,7 +26,7 @@ _BARRIERS = re.compile(r"used (\d+) barriers")
 
 
 class PtxasFailed(Exception):
-    """The assembler did not take the PTX; the text is what it said."""
+    """The assembler did not take the PTX; the text is its output."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Assembled:
     spill_loads: int = 0
     barriers: int = 0
     complaints: tuple[str, ...] = ()
-    """What the assembler says about speed: wgmma instructions it had to serialise, and the like."""
+    """Performance remarks of the assembler, for example serialised wgmma instructions."""
 
     @property
     def spill_bytes(self) -> int:
@@ -49,7 +49,7 @@ class Assembled:
 
 
 def assemble(ptx: str, tool: Path, arch: str, flags: Sequence[str], version: str) -> Assembled:
-    """The machine code of `ptx` for `arch`, with the lines of the author's source."""
+    """The machine code of `ptx` for `arch`, with the lines of the user's source."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
@@ -62,7 +62,7 @@ def assemble(ptx: str, tool: Path, arch: str, flags: Sequence[str], version: str
 
 
 def described(cubin: bytes, log: str, version: str) -> Assembled:
-    """`cubin` with what `log`, the assembler's words, says of it.
+    """`cubin` with what `log`, the assembler's output, reports.
 
     There is an entry for each function; the kernel needs the largest of each number.
     """

@@ -1,15 +1,15 @@
 """What the releases of Triton differ in, as far as we call them.
 
-One row a release: how it spells IR, which passes finish TTGIR of ours, and which flags it gives the
+One row a release: how it writes IR, which passes finish TTGIR of ours, and which flags it gives the
 assembler. A release without a row is taken for the nearest one that has one, with a remark; what
 then does not fit shows as an error of Triton itself.
 
-The list of passes decides what may happen to an author's kernel after our last pass. Memory is
-planned, copies and products are issued, and waits stand where they were written, so nothing that
+The list of passes decides what may happen to a user's kernel after our last pass. Memory is
+planned, copies and MMAs are issued, and waits are where they were written, so nothing that
 moves such ops may run: no pipeliner, no warp specialisation, no prefetch, and no reordering of
 instructions, which may carry a load past the barrier that gives its buffer away. What remains is
-the lowering of descriptor accesses, products of plain ``tt.dot``, fewer layout conversions, fences
-between the two ways into shared memory, and clean-up.
+the lowering of descriptor accesses, MMA selection for plain ``tt.dot``, fewer layout conversions,
+fences between the two ways into shared memory, and clean-up.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from tilewright.ir.text.flavour import TRITON_3_6, TRITON_3_7, TRITON_3_8, TRITON_3_9, Flavour
 
 CAPABILITY = "capability"
-"""Stands for the number of the chip in the arguments of a pass."""
+"""Stands for the compute capability in the arguments of a pass."""
 IS_AMPERE_UP = "is_ampere_up"
-"""Stands for whether the chip is an sm_80 or later."""
+"""Stands for whether the GPU is an sm_80 or later."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ _HEAD = (
     _LOOP_CSE,
     _common("add_symbol_dce"),
 )
-# A product whose operands the author left in registers: Triton picks the instruction.
+# A dot whose operands the user left in registers: Triton picks the instruction.
 _PLAIN_DOT = (
     _gpu("add_f32_dot_tc", IS_AMPERE_UP, only_with="tt.dot"),
     _gpu("add_accelerate_matmul", only_with="tt.dot"),
@@ -98,9 +98,9 @@ class Release:
     finish_ttgir: tuple[PassCall, ...] = _FINISH
     ptxas_flags: tuple[str, ...] = _REGISTER_FLAGS
     respelt: Mapping[str, str] | None = None
-    """Texts of ours that the release's parser knows under another name."""
+    """Mnemonics of ours that the release's parser has under another name."""
     descriptor_flags: int = 2
-    """Truth values behind a descriptor that was taken apart into a pointer, extents and strides."""
+    """Truth values after a descriptor that was rewritten into a pointer, extents and strides."""
 
     @property
     def name(self) -> str:

@@ -1,10 +1,10 @@
-"""A process that compiles: reads requests on standard input, answers on standard output.
+"""A process that compiles: reads requests on standard input, writes responses on standard output.
 
     request   (text, way, options, place)         pickled, after its length in 8 bytes
-    answer    ("built", Built) | ("refused", stage, reason) | ("ptxas", text) | ("missing", text)
+    response  ("built", Built) | ("refused", stage, reason) | ("ptxas", text) | ("missing", text)
 
 See `processes` for why there is one. It ends with the process that started it, and by itself when
-nobody has asked for anything in a while: it holds a few hundred megabytes.
+no request has come in a while: it holds a few hundred megabytes.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def answer(request: tuple[Any, ...]) -> tuple[object, ...]:
         return "ptxas", str(failed)
     except TritonMissing as missing:
         return "missing", str(missing)
-    except Exception as error:  # of a release that is not as its row says
+    except Exception as error:  # of a release that differs from its row
         return "refused", "driver", f"{type(error).__name__}: {error}"
 
 
 def serve() -> None:
-    """Answer until standard input ends or nothing comes for long."""
+    """Serve requests until standard input ends or the idle time is over."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever Triton prints must not get between the answers
+    os.dup2(2, 1)  # whatever Triton prints must not get between the responses
     # Requests come one at a time, so between two of them no part of one waits in a buffer.
     while select.select([sys.stdin], [], [], _PATIENCE_SECONDS)[0]:
         try:

@@ -1,4 +1,4 @@
-"""What an NVIDIA GPU says about itself, and how a kernel is ordered after the one before it."""
+"""Special registers of an NVIDIA GPU, and programmatic dependent launch."""
 
 from __future__ import annotations
 

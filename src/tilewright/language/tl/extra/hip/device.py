@@ -1,4 +1,4 @@
-"""What an AMD GPU says about itself."""
+"""Special registers of an AMD GPU."""
 
 from __future__ import annotations
 
