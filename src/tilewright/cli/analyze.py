@@ -77,7 +77,7 @@ _RENDERERS: dict[str, Renderer] = {
 
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
-    script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
+    script = next((index for index, each in enumerate(arguments) if each.endswith(".py")), None)
     if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
         sys.stdout.write(_USAGE.format(program=program, checks=", ".join(ALL_CHECKS)))
         return 0

@@ -112,14 +112,14 @@ def read_text(options: Options, engine: DiagnosticEngine) -> list[Input]:
     if module is None:
         return []
     source = SourceText(options.name, 1, text)
-    facts, function = options.facts, options.function
+    properties, function = options.facts, options.function
     tile = tile_kernels(module, function)
     if not tile:
-        return [Input(module, facts, function=function, source=source)]
-    if facts.grid is not None:
+        return [Input(module, properties, function=function, source=source)]
+    if properties.grid is not None:
         raise UsageError("--grid: a tile kernel has its own grid")
     return [
-        Input(module, facts, kernel.name if len(tile) > 1 else "", source=source, tile=kernel)
+        Input(module, properties, kernel.name if len(tile) > 1 else "", source=source, tile=kernel)
         for kernel in tile
     ]
 
@@ -167,10 +167,10 @@ class _Launches:
         if 0 in grid:
             return  # No program runs, so nothing is accessed.
         module = named_module(compiled)
-        facts = launch_facts(compiled, module, grid, values)
+        properties = launch_facts(compiled, module, grid, values)
         aliases = launch_aliases(compiled, module, values)
         # The kernel keeps its specialisations, so that an identity stays taken.
-        key = (id(compiled), grid, *facts.args.items(), *facts.buffers.items(), aliases)
+        key = (id(compiled), grid, *properties.args.items(), *properties.buffers.items(), aliases)
         if key in self._seen:
             return
         count = self._counts.get(compiled.name, 0)
@@ -182,13 +182,18 @@ class _Launches:
         title = launch_text(compiled, grid, values)
         kernel = compiled.kernel
         source = SourceText(kernel.file, kernel.first_line, kernel.source)
-        self.found.append(Input(module, facts, title, compiled.name, source, aliases))
+        self.found.append(Input(module, properties, title, compiled.name, source, aliases))
 
     def add_tile(self, compiled: CompiledTileKernel, values: Sequence[Any]) -> None:
         """Note what a call of a `T` kernel launches."""
         for launch in tile_launches(compiled, values):
-            facts, name = launch.facts, launch.kernel.name
-            key = (launch.kernel.op, *facts.args.items(), *facts.buffers.items(), launch.aliases)
+            properties, name = launch.facts, launch.kernel.name
+            key = (
+                launch.kernel.op,
+                *properties.args.items(),
+                *properties.buffers.items(),
+                launch.aliases,
+            )
             if key in self._seen:
                 continue
             count = self._counts.get(name, 0)
@@ -200,7 +205,7 @@ class _Launches:
             self.found.append(
                 Input(
                     compiled.prim_func.module,
-                    facts,
+                    properties,
                     launch.title,
                     compiled.name,
                     aliases=launch.aliases,
@@ -297,12 +302,12 @@ def _guarded(options: Options, missing: list[str]) -> None:
 
 def _with_options(inputs: Sequence[Input], options: Options) -> Iterator[Input]:
     for each in inputs:
-        facts = replace(
+        properties = replace(
             each.facts,
             assumptions=tuple(options.assumptions),
             strict_overflow="strict-overflow" in options.switches,
         )
-        yield replace(each, facts=facts)
+        yield replace(each, facts=properties)
 
 
 def _left_out(launches: _Launches) -> Iterator[str]:

@@ -101,28 +101,28 @@ def _apply(options: Options, name: str, value: str | None) -> None:
         case "may-alias":
             options.aliases = joined([*options.aliases, _alias(value)])
         case "check":
-            words = [word for word in re.split(r"[,\s]+", value) if word]
-            if not words:
+            checks = [check for check in re.split(r"[,\s]+", value) if check]
+            if not checks:
                 raise UsageError("--check: pass a check, for example 'bounds,race', or all")
-            options.checks.extend(words)
+            options.checks.extend(checks)
         case _:
             options.values[name] = value
 
 
-def _add(numbers: dict[str, int], flag: str, text: str, read: _Reader) -> None:
+def _add(values: dict[str, int], flag: str, text: str, read: _Reader) -> None:
     name, separator, value = text.partition("=")
     name = name.strip().removeprefix("%")
-    number = read(value.strip())
-    if not separator or not name or number is None:
+    value_read = read(value.strip())
+    if not separator or not name or value_read is None:
         what = "BYTES" if flag == "buffer" else "VALUE"
         example = "x_ptr=4096" if flag == "buffer" else "n=1000"
         raise UsageError(f"'--{flag} {text}': write NAME={what}, for instance {example}")
-    if numbers.get(name, number) != number:
+    if values.get(name, value_read) != value_read:
         raise UsageError(
-            f"'--{flag} {text}' contradicts '--{flag} {name}={numbers[name]}': "
+            f"'--{flag} {text}' contradicts '--{flag} {name}={values[name]}': "
             "one launch has one value"
         )
-    numbers[name] = number
+    values[name] = value_read
 
 
 def _number(text: str) -> int | None:
@@ -138,8 +138,8 @@ def _number(text: str) -> int | None:
 
 
 def _size(text: str) -> int | None:
-    number = _number(text)
-    return None if number is None or number < 0 else number
+    size = _number(text)
+    return None if size is None or size < 0 else size
 
 
 def _alias(text: str) -> frozenset[str]:

@@ -81,19 +81,19 @@ def run(arguments: Sequence[str], program: str) -> int:
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, bool]:
-    words = [argument for argument in arguments if argument != "--json"]
-    if not words:
+    actions = [argument for argument in arguments if argument != "--json"]
+    if not actions:
         raise UsageError("pass 'show' or 'clear'; try --help")
-    for word in words:
-        if word.startswith("-"):
-            raise UsageError(f"unknown command line argument '{word}'; try --help")
-        if word not in _ACTIONS:
-            close = closest(word, _ACTIONS)
+    for action in actions:
+        if action.startswith("-"):
+            raise UsageError(f"unknown command line argument '{action}'; try --help")
+        if action not in _ACTIONS:
+            close = closest(action, _ACTIONS)
             hint = f"did you mean '{close}'?" if close else "there are show and clear"
-            raise UsageError(f"no action '{word}'; {hint}")
-    if len(words) > 1:
-        raise UsageError(f"expected one action, found {' and '.join(words)}")
-    return words[0], "--json" in arguments
+            raise UsageError(f"no action '{action}'; {hint}")
+    if len(actions) > 1:
+        raise UsageError(f"expected one action, found {' and '.join(actions)}")
+    return actions[0], "--json" in arguments
 
 
 def _seen() -> _Seen:
@@ -196,7 +196,7 @@ def _date(used_ns: int) -> str:
 
 def _clear(is_json: bool, program: str) -> int:
     removed, left = _cleared()
-    facts = {
+    summary = {
         "directory": left.path,
         "removed": removed.files,
         "removed_bytes": removed.size_bytes,
@@ -204,7 +204,7 @@ def _clear(is_json: bool, program: str) -> int:
         "foreign": list(left.foreign),
     }
     if is_json:
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        sys.stdout.write(json.dumps(summary, indent=2) + "\n")
     else:
         what = "entry" if removed.files == 1 else "entries"
         sys.stdout.write(f"{removed.files} {what} removed, {_size(removed.size_bytes)}\n")
@@ -214,8 +214,10 @@ def _clear(is_json: bool, program: str) -> int:
             f"{_names(left.foreign)}\n"
         )
     # What others are writing at the moment is no failure.
-    kept = [each.name for kind, found in left.kinds.items() if kind != DRAFTS for each in found]
-    stayed = [name for name in kept if name in removed.refused]
+    remaining = [
+        each.name for kind, found in left.kinds.items() if kind != DRAFTS for each in found
+    ]
+    stayed = [name for name in remaining if name in removed.refused]
     if stayed:
         sys.stderr.write(f"{program}: not removed: {_names(stayed)}\n")
     return 1 if stayed else 0

@@ -106,12 +106,12 @@ def positive(line: CommandLine, names: Sequence[str]) -> None:
             raise UsageError(f"--{name}: '{text}' is not a positive integer")
 
 
-def three(name: str, text: str, *, least: int) -> tuple[int, int, int]:
+def three(name: str, text: str, *, minimum: int) -> tuple[int, int, int]:
     """``X``, ``X,Y`` or ``X,Y,Z``."""
-    words = text.split(",")
-    if len(words) > 3 or not all(word.isdigit() and int(word) >= least for word in words):
+    parts = text.split(",")
+    if len(parts) > 3 or not all(part.isdigit() and int(part) >= minimum for part in parts):
         raise UsageError(f"--{name}: '{text}': expected X, X,Y or X,Y,Z")
-    x, y, z = (*map(int, words), 1, 1)[:3]
+    x, y, z = (*map(int, parts), 1, 1)[:3]
     return x, y, z
 
 

@@ -157,10 +157,10 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     else:
         sys.stdout.write(tiles.stage_text(done, stage))
     sys.stdout.flush()
-    least = _least_severity(line)
+    threshold = _least_severity(line)
     for each in done:
-        said = [one for one in each.engine.diagnostics if one.severity >= least]
-        say(said, each.engine)
+        diagnostics = [one for one in each.engine.diagnostics if one.severity >= threshold]
+        say(diagnostics, each.engine)
 
 
 # -- IR text -------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _options(line: CommandLine, capability: int) -> CompileOptions:
         field: int(line.values[name]) for name, field in _NUMBERS.items() if name in line.values
     }
     if "cluster" in line.values:
-        changes["cluster"] = three("cluster", line.values["cluster"], least=1)
+        changes["cluster"] = three("cluster", line.values["cluster"], minimum=1)
     fused = "no-fp-fusion" not in line.switches
     return replace(CompileOptions(capability, enable_fp_fusion=fused), **changes)
 
@@ -283,9 +283,11 @@ def _show(line: CommandLine, done: Sequence[Artefact]) -> None:
     else:
         sys.stdout.write(table(done))
     sys.stdout.flush()
-    least = _least_severity(line)
-    said = [each for artefact in done for each in artefact.remarks if each.severity >= least]
-    say(said, DiagnosticEngine())
+    threshold = _least_severity(line)
+    diagnostics = [
+        each for artefact in done for each in artefact.remarks if each.severity >= threshold
+    ]
+    say(diagnostics, DiagnosticEngine())
 
 
 def _least_severity(line: CommandLine) -> Severity:
@@ -310,34 +312,34 @@ def _named(done: Sequence[Artefact]) -> Iterator[tuple[str, Artefact]]:
     """Names of files: a kernel compiled for several kinds of arguments gets a number."""
     count: dict[str, int] = {}
     for artefact in done:
-        number = count[artefact.name] = count.get(artefact.name, 0) + 1
-        yield artefact.name if number == 1 else f"{artefact.name}-{number}", artefact
+        occurrence = count[artefact.name] = count.get(artefact.name, 0) + 1
+        yield artefact.name if occurrence == 1 else f"{artefact.name}-{occurrence}", artefact
 
 
-def _write(folder: Path, name: str, artefact: Artefact) -> None:
+def _write(directory: Path, name: str, artefact: Artefact) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
         for stage, content in artefact.asm.items():
-            path = folder / f"{name}.{stage}"
+            path = directory / f"{name}.{stage}"
             path.write_bytes(content.encode() if isinstance(content, str) else content)
-        (folder / f"{name}.json").write_text(artefact.metadata.to_json() + "\n")
+        (directory / f"{name}.json").write_text(artefact.metadata.to_json() + "\n")
     except OSError as error:
-        raise UsageError(f"cannot write to '{folder}': {error.strerror}") from None
+        raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
 
 
 def table(done: Sequence[Artefact]) -> str:
     """One line a kernel."""
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for artefact in done:
-        facts = artefact.metadata
+        metadata = artefact.metadata
         row = (
             artefact.name,
             f"sm_{artefact.capability}",
-            facts.registers,
-            f"{facts.spill_bytes} B",
-            f"{facts.shared} B",
-            facts.tmem,
-            facts.threads,
+            metadata.registers,
+            f"{metadata.spill_bytes} B",
+            f"{metadata.shared} B",
+            metadata.tmem,
+            metadata.threads,
             f"{len(artefact.cubin)} B",
         )
         rows.append(tuple(map(str, row)))

@@ -206,27 +206,27 @@ def stage_text(done: Sequence[Compiled], stage: str) -> str:
 
     The lines between them are those at which ``tilewright opt --split-input-file`` splits IR.
     """
-    texts = [named for number, each in _numbered(done) for named in _texts(each, number, stage)]
+    texts = [named for suffix, each in _numbered(done) for named in _texts(each, suffix, stage)]
     if len(texts) == 1:
         return texts[0][1]
     return SPLIT_MARKER.join(f"// {name}\n{_ended(text)}" for name, text in texts)
 
 
-def _texts(compiled: Compiled, number: str, stage: str) -> Iterator[tuple[str, str]]:
+def _texts(compiled: Compiled, suffix: str, stage: str) -> Iterator[tuple[str, str]]:
     """A stage of one function, which is one text for all its kernels until they are printed."""
     if stage in _IR_STAGES:
-        yield f"{compiled.name}{number}", _ir_text(compiled, stage)
+        yield f"{compiled.name}{suffix}", _ir_text(compiled, stage)
         return
     for name in compiled.program.kernels:
-        yield f"{name}{number}", _kernel_text(compiled, name, stage)
+        yield f"{name}{suffix}", _kernel_text(compiled, name, stage)
 
 
 def _numbered(done: Sequence[Compiled]) -> Iterator[tuple[str, Compiled]]:
     """The suffix of a function that was compiled for several kinds of arguments."""
     count: dict[str, int] = {}
     for compiled in done:
-        number = count[compiled.name] = count.get(compiled.name, 0) + 1
-        yield "" if number == 1 else f"-{number}", compiled
+        occurrence = count[compiled.name] = count.get(compiled.name, 0) + 1
+        yield "" if occurrence == 1 else f"-{occurrence}", compiled
 
 
 def _ended(text: str) -> str:
@@ -253,23 +253,23 @@ def _kernel_text(compiled: Compiled, name: str, stage: str) -> str:
         raise UsageError(f"--stage sass: {error}") from None
 
 
-def write_files(folder: Path, done: Sequence[Compiled]) -> None:
+def write_files(directory: Path, done: Sequence[Compiled]) -> None:
     """Every stage that is text, the cubins, and what a launch has to know."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
         for suffix, compiled in _numbered(done):
             for stage in _IR_STAGES:
-                path = folder / f"{compiled.name}{suffix}.{stage}.mlir"
+                path = directory / f"{compiled.name}{suffix}.{stage}.mlir"
                 path.write_text(_ir_text(compiled, stage), encoding="utf-8")
             for name, kernel in compiled.program.kernels.items():
-                path = folder / f"{name}{suffix}.cu"
+                path = directory / f"{name}{suffix}.cu"
                 path.write_text(kernel.source, encoding="utf-8")
                 path.with_suffix(".ptx").write_text(_kernel_text(compiled, name, "ptx"))
                 path.with_suffix(".cubin").write_bytes(kernel.cubin)
                 metadata = json.dumps(asdict(kernel.metadata), indent=2)
                 path.with_suffix(".json").write_text(f"{metadata}\n")
     except OSError as error:
-        raise UsageError(f"cannot write to '{folder}': {error.strerror}") from None
+        raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
 
 
 def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:

@@ -164,6 +164,6 @@ def _show_memory() -> bool:
 
 def _example(kind: str, name: str) -> Path | None:
     """An example in this installation, or in the checkout it runs from."""
-    folders = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "examples")
-    found = (folder / kind / name for folder in folders)
+    directories = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "examples")
+    found = (directory / kind / name for directory in directories)
     return next((file for file in found if file.is_file()), None)

@@ -24,7 +24,7 @@ _HEADS, _CONTEXT, _HEAD = 4, 500, 64
 _TOLERANCE = 2e-3  # a few roundings of float16 at the size of the results
 
 
-def show(example: Path, say: Callable[[str], None]) -> bool:
+def show(example: Path, emit: Callable[[str], None]) -> bool:
     """Run the kernel in `example` and a broken copy; True if both end as they should."""
     text = example.read_text()
     module = load(text, example.name)
@@ -35,23 +35,23 @@ def show(example: Path, say: Callable[[str], None]) -> bool:
     error = float(np.abs(result - module.reference(q, k, v, True)).max())
     (compiled,) = module.attention_kernel.cache.values()
     report = compiled.last_report
-    say(f"   traced to {_ops(compiled)} ops, then NumPy; {first * 1e3:.0f} ms in all")
-    say(f"   {report.programs} programs in {report.batches} batches, every access checked")
-    say(f"   largest difference from float64: {error:.1e}")
-    say("")
-    say(f"   the same kernel without `{_MASK[2:]}`:")
-    return error < _TOLERANCE and _show_broken(text, example.name, say)
+    emit(f"   traced to {_ops(compiled)} ops, then NumPy; {first * 1e3:.0f} ms in all")
+    emit(f"   {report.programs} programs in {report.batches} batches, every access checked")
+    emit(f"   largest difference from float64: {error:.1e}")
+    emit("")
+    emit(f"   the same kernel without `{_MASK[2:]}`:")
+    return error < _TOLERANCE and _show_broken(text, example.name, emit)
 
 
-def _show_broken(text: str, name: str, say: Callable[[str], None]) -> bool:
+def _show_broken(text: str, name: str, emit: Callable[[str], None]) -> bool:
     module = load(text.replace(_MASK, "", 1), name)
     try:
         module.attention(*_inputs(), causal=True)
     except NumpyFault as fault:
         for line in str(fault).splitlines():
-            say("   " + line)
+            emit("   " + line)
         return True
-    say("   nothing was reported")
+    emit("   nothing was reported")
     return False
 
 

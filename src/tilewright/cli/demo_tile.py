@@ -38,7 +38,9 @@ _SCHEDULES = 5
 _TOLERANCE = 5e-2  # roundings of float16 at the size of the results
 
 
-def show(example: Path, load: Callable[[str, str], ModuleType], say: Callable[[str], None]) -> bool:
+def show(
+    example: Path, load: Callable[[str, str], ModuleType], emit: Callable[[str], None]
+) -> bool:
     """Run the kernel in `example`, its specialised form and a broken one; True if all end well."""
     module = load(example.read_text(), example.name)
     a, b = _inputs()
@@ -49,26 +51,26 @@ def show(example: Path, load: Callable[[str, str], ModuleType], say: Callable[[s
     error = float(np.abs(result - exact).max())
     (kernel,) = module.matmul_relu.cache.values()
     traced: ModuleOp = kernel.prim_func.module
-    say("   the loop of the kernel at the tile level:")
+    emit("   the loop of the kernel at the tile level:")
     for line in _loop(print_module(traced)):
-        say("   " + line)
-    say(f"   run in {elapsed * 1e3:.0f} ms; largest difference from float64: {error:.1e}")
+        emit("   " + line)
+    emit(f"   run in {elapsed * 1e3:.0f} ms; largest difference from float64: {error:.1e}")
     split = traced.clone()
     _run_passes(split)
-    say("")
-    say("   split into a producer and a consumer, its shared memory:")
+    emit("")
+    emit("   split into a producer and a consumer, its shared memory:")
     for line in memory_text.render(shared_memory_maps(split, target_named("sm_90"))).splitlines():
-        say("   " + line)
+        emit("   " + line)
     same = np.array_equal(_launch(split, a, b, _SCHEDULES), result)
-    say(f"   {_SCHEDULES} orders of events: {'the same bits' if same else 'OTHER BITS'}")
-    say("")
-    say("   the consumer's loop in the generated CUDA:")
+    emit(f"   {_SCHEDULES} orders of events: {'the same bits' if same else 'OTHER BITS'}")
+    emit("")
+    emit("   the consumer's loop in the generated CUDA:")
     source = _cuda(traced)
     for line in _main_loop(source):
-        say("   " + line)
-    say("")
-    say("   the same without the consumer's wait:")
-    return error < _TOLERANCE and same and _show_broken(split, a, b, say)
+        emit("   " + line)
+    emit("")
+    emit("   the same without the consumer's wait:")
+    return error < _TOLERANCE and same and _show_broken(split, a, b, emit)
 
 
 def _cuda(traced: ModuleOp) -> str:
@@ -117,14 +119,14 @@ def _launch(module: ModuleOp, a: Any, b: Any, schedules: int) -> Any:
     return c
 
 
-def _show_broken(module: ModuleOp, a: Any, b: Any, say: Callable[[str], None]) -> bool:
+def _show_broken(module: ModuleOp, a: Any, b: Any, emit: Callable[[str], None]) -> bool:
     waits = [op for op in walk(module) if isinstance(op, MBarrierWaitOp)]
     Rewriter().erase(waits[-1])
     try:
         _launch(module, a, b, _SCHEDULES)
     except NumpyFault as fault:
         for line in str(fault).splitlines():
-            say("   " + line)
+            emit("   " + line)
         return True
-    say("   nothing was noticed")
+    emit("   nothing was noticed")
     return False

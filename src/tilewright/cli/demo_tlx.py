@@ -21,28 +21,28 @@ _WAIT = "tlx.barrier_wait(full"
 _SHOWN = 12
 
 
-def show(example: Path, say: Callable[[str], None]) -> bool:
+def show(example: Path, emit: Callable[[str], None]) -> bool:
     """Check the kernel as it is, and without a wait; True if only the latter is reported."""
     lines = example.read_text().splitlines(keepends=True)
     broken = [line for line in lines if _WAIT not in line]
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+    with tempfile.TemporaryDirectory() as directory, chdir(directory):
         status, _, elapsed = _checked(example.name, lines)
         is_clean = status == 0 and len(broken) < len(lines)
         verdict = "nothing to report" if is_clean else "REPORTED"
-        say(f"   {_SCHEDULES} orders of events: {verdict} ({elapsed * 1e3:.0f} ms)")
-        say("   the same without the wait of the consumers:")
+        emit(f"   {_SCHEDULES} orders of events: {verdict} ({elapsed * 1e3:.0f} ms)")
+        emit("   the same without the wait of the consumers:")
         status, report, _ = _checked(example.name, broken)
     for line in report.splitlines()[:_SHOWN]:
-        say("   " + line)
+        emit("   " + line)
     return is_clean and status == 1 and "missing wait" in report
 
 
 def _checked(name: str, lines: list[str]) -> tuple[int, str, float]:
     """Exit status, output, and time taken."""
     Path(name).write_text("".join(lines))
-    said = io.StringIO()
+    output = io.StringIO()
     start = time.perf_counter()
-    with redirect_stderr(said), redirect_stdout(io.StringIO()):
+    with redirect_stderr(output), redirect_stdout(io.StringIO()):
         status = check.run([name, "--schedules", _SCHEDULES], "tilewright check")
     elapsed = time.perf_counter() - start
-    return status, said.getvalue().replace(f"{Path.cwd()}/", ""), elapsed
+    return status, output.getvalue().replace(f"{Path.cwd()}/", ""), elapsed

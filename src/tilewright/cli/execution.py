@@ -111,18 +111,18 @@ def _check_kind(line: _CommandLine) -> None:
         raise UsageError(f"--{for_text[0]} applies to IR text only: a script has its own arguments")
 
 
-def _integer(line: _CommandLine, name: str, least: int) -> int | None:
+def _integer(line: _CommandLine, name: str, minimum: int) -> int | None:
     text = line.values.get(name)
     if text is None:
         return None
-    if not text.isdigit() or int(text) < least:
-        raise UsageError(f"--{name}: '{text}' is not an integer >= {least}")
+    if not text.isdigit() or int(text) < minimum:
+        raise UsageError(f"--{name}: '{text}' is not an integer >= {minimum}")
     return int(text)
 
 
 def _grid(line: _CommandLine) -> tuple[int, int, int] | None:
     text = line.values.get("grid")
-    return None if text is None else three("grid", text, least=0)
+    return None if text is None else three("grid", text, minimum=0)
 
 
 def _check_environment() -> None:
@@ -134,7 +134,7 @@ def _check_environment() -> None:
 
 def execute(arguments: Sequence[str], program: str, usage: str, *, checking: bool) -> int:
     """Run the command with `arguments`; returns the exit code."""
-    script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
+    script = next((index for index, each in enumerate(arguments) if each.endswith(".py")), None)
     if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
         sys.stdout.write(usage.format(program=program))
         return 0

@@ -169,14 +169,14 @@ def _number(formal: Formal, text: str) -> np.generic:
             return np.bool_(_TRUTH[text.lower()])
         if element.kind != "i":
             return element.dtype.type(float(text))
-        number = int(text, 0)
+        value = int(text, 0)
     except (KeyError, ValueError):
-        words = f"a value or one of {', '.join(_FILLS)}" if formal.is_array else f"a {element.name}"
-        raise ArgumentError(f"{formal.name}: '{text}' is not {words}") from None
+        kind = f"a value or one of {', '.join(_FILLS)}" if formal.is_array else f"a {element.name}"
+        raise ArgumentError(f"{formal.name}: '{text}' is not {kind}") from None
     low, high = -(1 << (element.bits - 1)), (1 << element.bits) - 1
-    if not low <= number <= high:
-        raise ArgumentError(f"{formal.name}: {number} does not fit into {element.name}")
-    wrapped = number - (1 << element.bits) if number >= -low else number
+    if not low <= value <= high:
+        raise ArgumentError(f"{formal.name}: {value} does not fit into {element.name}")
+    wrapped = value - (1 << element.bits) if value >= -low else value
     return element.dtype.type(wrapped)
 
 
@@ -247,7 +247,7 @@ def _sizes(formals: Sequence[Formal], values: Mapping[str, Any]) -> dict[str, np
         expected = ["i32"] * rank + ["i64"] * rank
         if [each.element.name for each in following if not each.is_array] != expected:
             continue
-        numbers = (*array.shape, *_strides(array))
-        for each, number in zip(following, numbers, strict=True):
-            found[each.name] = each.element.dtype.type(number)
+        sizes = (*array.shape, *_strides(array))
+        for each, size in zip(following, sizes, strict=True):
+            found[each.name] = each.element.dtype.type(size)
     return found

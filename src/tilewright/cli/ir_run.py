@@ -148,8 +148,8 @@ def _change(old: Array, new: Array) -> str:
     changed = int(np.count_nonzero(old.view(bits) != new.view(bits)))
     if not changed:
         return "unchanged"
-    numbers = new.astype(np.float64)
-    finite = numbers[np.isfinite(numbers)]
+    floats = new.astype(np.float64)
+    finite = floats[np.isfinite(floats)]
     span = f"{finite.min():.6g} to {finite.max():.6g}" if finite.size else "nothing finite"
-    odd = f", {numbers.size - finite.size} not finite" if finite.size < numbers.size else ""
+    odd = f", {floats.size - finite.size} not finite" if finite.size < floats.size else ""
     return f"{changed} of {old.size} changed; {span}{odd}"

@@ -123,9 +123,9 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
 _PLURALS = {"launch": "launches", "batch": "batches"}
 
 
-def counted(number: int, word: str) -> str:
+def counted(count: int, noun: str) -> str:
     """``1 launch``, ``2 launches``."""
-    return f"{number} {word if number == 1 else _PLURALS.get(word, word + 's')}"
+    return f"{count} {noun if count == 1 else _PLURALS.get(noun, noun + 's')}"
 
 
 @contextmanager

@@ -102,13 +102,13 @@ class _Wanted:
 
 
 def _parse(arguments: Sequence[str]) -> _Wanted:
-    wanted = _Wanted(_FLAGS.parse(arguments))
-    positive(wanted.line, ("line", "rows", "columns"))
-    if {"svg", "html"} <= wanted.switches:
+    request = _Wanted(_FLAGS.parse(arguments))
+    positive(request.line, ("line", "rows", "columns"))
+    if {"svg", "html"} <= request.switches:
         raise UsageError("--svg and --html are mutually exclusive")
-    if not wanted.target.startswith("cuda"):
-        raise UsageError(f"--target: '{wanted.target}' has no layouts; pass one like cuda:sm_90a")
-    return wanted
+    if not request.target.startswith("cuda"):
+        raise UsageError(f"--target: '{request.target}' has no layouts; pass one like cuda:sm_90a")
+    return request
 
 
 def run(arguments: Sequence[str], program: str) -> int:
@@ -118,16 +118,18 @@ def run(arguments: Sequence[str], program: str) -> int:
         return 0
     engine = DiagnosticEngine()
     try:
-        wanted = _parse(arguments)
-        line = wanted.line
-        traced = _of_script(wanted, program) if line.is_script else _of_text(wanted, engine)
-        layouts = [each for one in traced for each in _layouts(*one, wanted, engine)]
+        request = _parse(arguments)
+        line = request.line
+        traced = _of_script(request, program) if line.is_script else _of_text(request, engine)
+        layouts = [each for one in traced for each in _layouts(*one, request, engine)]
         if engine.has_errors:
             say(engine.diagnostics, engine)
             return 1
-        number = line.values.get("line")
-        kept = selected(layouts, line.values.get("buffer"), int(number) if number else None)
-        _write(line, _printable(_FORMATS[wanted.format][0](kept)))
+        line_index = line.values.get("line")
+        selection = selected(
+            layouts, line.values.get("buffer"), int(line_index) if line_index else None
+        )
+        _write(line, _printable(_FORMATS[request.format][0](selection)))
     except (UsageError, LookupError) as error:
         sys.stderr.write(f"{program}: {error.args[0]}\n")
         return 1
@@ -143,27 +145,27 @@ def run(arguments: Sequence[str], program: str) -> int:
 # -- kernels -------------------------------------------------------------------------------------
 
 
-def _of_text(wanted: _Wanted, engine: DiagnosticEngine) -> list[_Traced]:
-    line, name = wanted.line, wanted.line.name
+def _of_text(request: _Wanted, engine: DiagnosticEngine) -> list[_Traced]:
+    line, name = request.line, request.line.name
     source = parse_source(make_context(), text_of(line.file), name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
         return []
     if not any(isinstance(op, KernelOp) for op in walk(source.module)):
         raise UsageError(f"{name} has no tile.kernel: only T kernels have layouts")
-    return [(source.module, GpuPipeline(target=wanted.target))]
+    return [(source.module, GpuPipeline(target=request.target))]
 
 
-def _of_script(wanted: _Wanted, program: str) -> list[_Traced]:
+def _of_script(request: _Wanted, program: str) -> list[_Traced]:
     """What the script calls, each kernel once for every set of sizes and settings."""
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.runtime.tile.trace_only import tracing_only
 
-    line = wanted.line
+    line = request.line
     if not Path(line.file).is_file():
         raise UsageError(f"cannot read '{line.file}': no such file")
-    arch = wanted.target.partition(":")[2] or DEFAULT_ARCH
+    arch = request.target.partition(":")[2] or DEFAULT_ARCH
     found: dict[tuple[str, Settings], _Traced] = {}
     called: set[str] = set()
 
@@ -191,10 +193,10 @@ def _of_script(wanted: _Wanted, program: str) -> list[_Traced]:
 
 
 def _layouts(
-    module: ModuleOp, pipeline: GpuPipeline, wanted: _Wanted, engine: DiagnosticEngine
+    module: ModuleOp, pipeline: GpuPipeline, request: _Wanted, engine: DiagnosticEngine
 ) -> list[KernelLayouts]:
     """The module's kernels after the passes that decide layouts; none if something is wrong."""
-    line = wanted.line
+    line = request.line
     for each in pipeline.passes():
         each.run(module, engine)
         if engine.has_errors:
@@ -202,7 +204,7 @@ def _layouts(
         if isinstance(each, InferLayouts):
             break
     kernels = [op for op in walk(module) if isinstance(op, KernelOp)]
-    drawn = [layouts_of(kernel, wanted.target, wanted.limits) for kernel in kernels]
+    drawn = [layouts_of(kernel, request.target, request.limits) for kernel in kernels]
     return [each for each in drawn if line.is_script or line.kernel in (None, each.kernel)]
 
 
@@ -211,20 +213,20 @@ def _layouts(
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def _printable(picture: str) -> str:
+def _printable(rendered: str) -> str:
     """`picture` without what names may contain but XML, UTF-8 and terminals cannot."""
-    return _UNPRINTABLE.sub("\ufffd", picture)
+    return _UNPRINTABLE.sub("\ufffd", rendered)
 
 
-def _write(line: CommandLine, picture: str) -> None:
+def _write(line: CommandLine, rendered: str) -> None:
     output = line.values.get("o", "-")
     if output == "-":
-        sys.stdout.write(picture)
+        sys.stdout.write(rendered)
         sys.stdout.flush()
         return
     if line.file != "-" and Path(line.file).resolve() == Path(output).resolve():
         raise UsageError(f"the output would overwrite its input '{line.file}'")
     try:
-        Path(output).write_text(picture, encoding="utf-8")
+        Path(output).write_text(rendered, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write '{output}': {error.strerror}") from None

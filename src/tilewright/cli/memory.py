@@ -163,15 +163,15 @@ def _process(line: _CommandLine, text: str, program: str) -> int:
     engine = DiagnosticEngine()
     name = "<stdin>" if line.input == "-" else line.input
     maps = _maps(line, text, name, engine)
-    picture: str | None = None
+    rendered: str | None = None
     if maps is not None:
         try:
-            picture = _printable(_FORMATS[line.format](_only(maps, line.region)))
+            rendered = _printable(_FORMATS[line.format](_only(maps, line.region)))
         except LookupError as error:
             sys.stderr.write(f"{program}: {error.args[0]}\n")
             return 1
     # The picture comes first: errors at the end of a terminal are the ones that are read.
-    code = 0 if picture is None else _write(line.output, picture, program)
+    code = 0 if rendered is None else _write(line.output, rendered, program)
     say(engine.diagnostics, engine)
     return 1 if engine.has_errors else code
 
@@ -211,29 +211,29 @@ def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
         known = f"there are {', '.join(names)}" if names else "there is none"
         raise LookupError(f"no region '{region}'; {known}")
     return [
-        replace(memory, regions=mine)
+        replace(memory, regions=regions)
         for memory in maps
-        if (mine := tuple(each for each in memory.regions if each.name == region))
+        if (regions := tuple(each for each in memory.regions if each.name == region))
     ]
 
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def _printable(picture: str) -> str:
+def _printable(rendered: str) -> str:
     """`picture` without what names may contain but XML, UTF-8 and terminals cannot."""
-    return _UNPRINTABLE.sub("\ufffd", picture)
+    return _UNPRINTABLE.sub("\ufffd", rendered)
 
 
-def _write(output: str, picture: str, program: str) -> int:
+def _write(output: str, rendered: str, program: str) -> int:
     if output == "-":
-        sys.stdout.write(picture)
+        sys.stdout.write(rendered)
         sys.stdout.flush()
         return 0
     # Next to the target first, so that a full disk does not cost the picture that was there.
     draft = Path(f"{output}.part")
     try:
-        draft.write_text(picture, encoding="utf-8")
+        draft.write_text(rendered, encoding="utf-8")
         draft.replace(output)
     except OSError as error:
         draft.unlink(missing_ok=True)
@@ -255,8 +255,8 @@ def _out_of_memory(
 ) -> None:
     """Report the missing memory, and the changes that fit."""
     assert memory.capacity is not None
-    mine = [plan for plan in found.plans if plan.region.memory is memory.memory]
-    largest = max(mine, key=lambda plan: plan.backing.allocated).region
+    plans = [plan for plan in found.plans if plan.region.memory is memory.memory]
+    largest = max(plans, key=lambda plan: plan.backing.allocated).region
     unit = memory.memory.unit_word
     whose = f" of @{memory.kernel}" if memory.kernel else ""
     message = (
@@ -268,7 +268,7 @@ def _out_of_memory(
     diagnostic = Diagnostic(severity, message, locate(where), OUT_OF_MEMORY)
     if with_table:
         diagnostic.note(None, f"as planned:\n{memory_text.render([memory]).rstrip()}")
-    for text in _ways_out(memory, mine, memory.capacity):
+    for text in _ways_out(memory, plans, memory.capacity):
         diagnostic.note(None, text)
     if severity is Severity.WARNING:
         diagnostic.note(
@@ -281,8 +281,8 @@ def _severity(memory: MemoryMap, found: Allocations) -> Literal[Severity.ERROR, 
     """An error only where no order of life could save it: specs and the largest plain one."""
     plain = [region.extent for region in memory.regions if region.name in found.plain]
     apart = sum(region.extent for region in memory.regions if region.name not in found.plain)
-    least = apart + max(plain, default=0)
-    return Severity.ERROR if least > (memory.capacity or 0) else Severity.WARNING
+    minimum = apart + max(plain, default=0)
+    return Severity.ERROR if minimum > (memory.capacity or 0) else Severity.WARNING
 
 
 def _ways_out(memory: MemoryMap, plans: Sequence[StoragePlan], capacity: int) -> Iterator[str]:

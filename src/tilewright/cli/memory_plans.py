@@ -73,11 +73,11 @@ def allocations(
     return tuple(
         Allocations(
             _name_of(function) if len(kernels) > 1 else "",
-            tuple(mine.values()),
-            {plan.region.name: op for op, plan in mine.items()},
-            frozenset(plan.region.name for op, plan in mine.items() if op in plain.plans),
+            tuple(allocated.values()),
+            {plan.region.name: op for op, plan in allocated.items()},
+            frozenset(plan.region.name for op, plan in allocated.items() if op in plain.plans),
         )
-        for function, mine in kernels.items()
+        for function, allocated in kernels.items()
     )
 
 

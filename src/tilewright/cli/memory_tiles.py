@@ -135,10 +135,12 @@ def _uncovered(rows: Sequence[Row], extent: int) -> tuple[Interval, ...]:
     """What no buffer of a region covers."""
     found: list[Interval] = []
     reached = 0
-    for place in sorted((cell.place for row in rows for cell in row.cells), key=lambda p: p.start):
-        if place.start > reached:
-            found.append(Interval(reached, place.start))
-        reached = max(reached, place.end)
+    for interval in sorted(
+        (cell.place for row in rows for cell in row.cells), key=lambda p: p.start
+    ):
+        if interval.start > reached:
+            found.append(Interval(reached, interval.start))
+        reached = max(reached, interval.end)
     if reached < extent:
         found.append(Interval(reached, extent))
     return tuple(found)

@@ -58,5 +58,5 @@ def _about(name: str) -> list[str]:
     parts: list[Pass] = expanded([pass_class()])
     if [type(part) for part in parts] != [pass_class]:
         lines.append("  consists of")
-        lines += [f"    {number:2}  {part.name}" for number, part in enumerate(parts, 1)]
+        lines += [f"    {index:2}  {part.name}" for index, part in enumerate(parts, 1)]
     return lines

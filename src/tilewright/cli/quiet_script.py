@@ -40,11 +40,11 @@ def run_quietly(
                 # The target is that of the command line; an import has a line of its own.
                 where = "" if isinstance(error, TritonMissing) else f"{script_line(error)}: "
                 raise UsageError(f"{where}{missing}") from None
-            is_told = speaks_for_itself(error)
-            if is_told:
+            is_reported = speaks_for_itself(error)
+            if is_reported:
                 tell(error)
             if not found():
-                if not is_told:
+                if not is_reported:
                     show(error)
                 raise SystemExit(1) from None
             sys.stderr.write(

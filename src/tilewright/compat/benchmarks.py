@@ -161,8 +161,8 @@ def _row_values(benchmark: Benchmark, x: Any) -> Sequence[Any]:
 def _point(measured: Any) -> _Point:
     if not isinstance(measured, (list, tuple)):
         return _Point(float(measured))
-    mean, least, greatest = cast("Sequence[float]", measured)
-    return _Point(float(mean), float(least), float(greatest))
+    mean, lowest, greatest = cast("Sequence[float]", measured)
+    return _Point(float(mean), float(lowest), float(greatest))
 
 
 def _say_stopped(benchmark: Benchmark, rows: int, budget: float) -> None:
@@ -178,9 +178,9 @@ def _add_difference(table: _Table) -> None:
         row.append(row[-1] - row[-2])
 
 
-def _save(table: _Table, folder: Path, name: str, precision: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.csv").open("w", newline="") as file:
+def _save(table: _Table, directory: Path, name: str, precision: int) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / f"{name}.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(table.header)
         for row in table.rows:

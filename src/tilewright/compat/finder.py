@@ -46,9 +46,9 @@ class StandIn(ModuleType):
         return value
 
     def _find(self, name: str) -> object:
-        place = self._offer.names.get(name)
-        if place is not None:
-            module, _, attribute = place.partition(":")
+        target = self._offer.names.get(name)
+        if target is not None:
+            module, _, attribute = target.partition(":")
             return getattr(importlib.import_module(module), attribute)
         if f"{self.__name__}.{name}" in self._project.modules:
             return importlib.import_module(f"{self.__name__}.{name}")

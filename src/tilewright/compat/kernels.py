@@ -152,11 +152,11 @@ class JITFunction(runtime.JITFunction):
         return tuple(
             KernelParam(
                 **vars(plain),
-                num=number,
+                num=index,
                 do_not_specialize=not launched.specialise,
                 do_not_specialize_on_alignment=not launched.align,
             )
-            for number, (plain, launched) in enumerate(
+            for index, (plain, launched) in enumerate(
                 zip(super().params, self.parameters, strict=True)
             )
         )

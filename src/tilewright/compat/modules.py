@@ -29,7 +29,7 @@ def names_from(module: str, names: str) -> dict[str, str]:
 
 def joined(*parts: Mapping[str, str]) -> dict[str, str]:
     """All of `parts` in one."""
-    return {name: place for part in parts for name, place in part.items()}
+    return {name: target for part in parts for name, target in part.items()}
 
 
 _KERNELS = "tilewright.compat.kernels"

@@ -50,10 +50,10 @@ def run_module(name: str, arguments: Sequence[str]) -> None:
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def _begin_path(folder: Path) -> None:
+def _begin_path(directory: Path) -> None:
     """Put `folder` where the interpreter put the directory of the program that runs the script."""
     if not sys.flags.safe_path:
-        sys.path[:1] = [str(folder)]
+        sys.path[:1] = [str(directory)]
 
 
 def exit_code(program: Callable[[], object]) -> int:

@@ -44,14 +44,14 @@ def torch_assert_close(
     ref_name: str = "RHS",
 ) -> bool:
     """Raise AssertionError if more than the given part of the elements differ."""
-    for is_asked, what in (
+    for is_checked, what in (
         (check_device, "device"),
         (check_dtype, "dtype"),
         (check_layout, "layout"),
         (check_stride, "stride"),
     ):
         one, other = (_attribute(tensor, what) for tensor in (tensor_a, tensor_b))
-        if is_asked and one != other:
+        if is_checked and one != other:
             raise AssertionError(f"{what} of {base_name} is {one}, of {ref_name} {other}")
     assert_close(
         tensor_a,

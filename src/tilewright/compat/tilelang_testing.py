@@ -88,8 +88,8 @@ def requires_cuda_compute_version(
     major_version: int, minor_version: int = 0, mode: str = "ge"
 ) -> Callable[[Test], Test]:
     """Skip a test that is for GPUs of another compute capability."""
-    wanted = (major_version, minor_version)
-    fits = _COMPARISONS[mode](CAPABILITY, wanted)
+    expected = (major_version, minor_version)
+    fits = _COMPARISONS[mode](CAPABILITY, expected)
     reason = f"needs compute capability {mode} {major_version}.{minor_version}"
     return lambda test: _skipped(test, not fits, reason)
 

@@ -202,10 +202,10 @@ class _Mapping:
         if other is not None:
             kwargs["dtype"] = other.dtype
             kwargs["device"] = self._cuda if self.is_marked(other) else "cpu"
-        place = kwargs.pop("device", None)
-        on_cuda = self.is_marked(tensor) if place is None else self._names_cuda(place)
-        if place is not None:
-            kwargs["device"] = "cpu" if on_cuda else place
+        device = kwargs.pop("device", None)
+        on_cuda = self.is_marked(tensor) if device is None else self._names_cuda(device)
+        if device is not None:
+            kwargs["device"] = "cpu" if on_cuda else device
         return self._moved(tensor, func(tensor, **kwargs), on_cuda=on_cuda)
 
     def _to_cuda(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -148,12 +148,12 @@ class _DynamicIf:
     def _mismatch(
         self, name: str, before: object, then: object, otherwise: object
     ) -> FrontendError:
-        places = [self._control.position(end.assignments.get(name)) for end in self._ends]
-        values, words = (then, otherwise), ("then", "else")
+        positions = [self._control.position(end.assignments.get(name)) for end in self._ends]
+        values, sides = (then, otherwise), ("then", "else")
         if is_defined(before):
             side = 0 if kind(then) != kind(before) else 1
             message = (
-                f"initial value for `{name}` is of type {describe(before)}, but the {words[side]} "
+                f"initial value for `{name}` is of type {describe(before)}, but the {sides[side]} "
                 f"block redefines it as {describe(values[side])}"
             )
         else:
@@ -162,10 +162,10 @@ class _DynamicIf:
                 f"Mismatched type for {name} between then block ({describe(then)}) and else block "
                 f"({describe(otherwise)})"
             )
-        note: Note = (places[1 - side], f"{name} is {describe(values[1 - side])} here")
+        note: Note = (positions[1 - side], f"{name} is {describe(values[1 - side])} here")
         return FrontendError(
             f"{message}: {agreement(values[1 - side], values[side])}",
-            places[side],
+            positions[side],
             code=MISMATCH,
             notes=[note],
         )
@@ -224,16 +224,16 @@ class BlockIf(_DynamicIf):
         so that it is the last one."""
         if open_end.next_block is None:
             return open_end
-        behind = self._control.blocks().new_block()
-        end_block(open_end, BranchOp(behind), last_location(open_end, location))
-        return behind
+        after = self._control.blocks().new_block()
+        end_block(open_end, BranchOp(after), last_location(open_end, location))
+        return after
 
     def _meet(self, location: LocationAttr) -> None:
         """Both sides lead to a block after the ``if``."""
         state, names = self._join()
-        behind = self._control.blocks().new_block([each.type for each in flat(names, state)])
+        after = self._control.blocks().new_block([each.type for each in flat(names, state)])
         for end in self._ends:
-            jump = BranchOp(behind, flat(names, end.state))
+            jump = BranchOp(after, flat(names, end.state))
             end_block(end.block, jump, last_location(end.block, location))
-        current().block = behind
-        self._take(state, names, list(behind.args))
+        current().block = after
+        self._take(state, names, list(after.args))

@@ -73,10 +73,10 @@ def _is_ours(frame: FrameType) -> bool:
 
 def _position(frame: FrameType) -> SourcePosition | None:
     code = frame.f_code
-    place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
-    if place is None or None in place:
+    span = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    if span is None or None in span:
         return SourcePosition(code.co_filename, frame.f_lineno, 0)
-    line, last, start, end = (number or 0 for number in place)
+    line, last, start, end = (each or 0 for each in span)
     file = code.co_filename
     return SourcePosition(
         file, line, column_of(file, line, start), last, column_of(file, last, end)

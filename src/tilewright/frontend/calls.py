@@ -123,11 +123,11 @@ class Session:
         """A name that no other function has: two closures may share all but what they captured."""
         name = f"{function.full_name}__{mangled}"
         taken = {op.sym_name.data for op in self.module.ops if isinstance(op, FuncOp)}
-        number = 0
+        suffix = 0
         symbol = name
         while symbol in taken:
-            number += 1
-            symbol = f"{name}_{number}"
+            suffix += 1
+            symbol = f"{name}_{suffix}"
         return symbol
 
     def _compile(

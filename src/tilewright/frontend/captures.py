@@ -106,13 +106,13 @@ def _members(key: str, value: ModuleType | type, names: frozenset[str]) -> Itera
     for name in sorted(names):
         if isinstance(value, ModuleType):
             around = vars(value)  # not `getattr`, by which some modules load others
-            ask = partial(around.get, name, _ABSENT)
+            query = partial(around.get, name, _ABSENT)
         else:
             around = None
-            ask = partial(attribute_of, value, name, _ABSENT)
-        found = ask()
+            query = partial(attribute_of, value, name, _ABSENT)
+        found = query()
         if found is not _ABSENT:
-            yield Capture(f"{key}.{name}", found, ask, around, name)
+            yield Capture(f"{key}.{name}", found, query, around, name)
 
 
 def is_authors(value: object) -> bool:

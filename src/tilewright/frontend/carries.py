@@ -93,10 +93,10 @@ class Carries:
             own = arguments[carry.first : carry.first + len(carry.inits)]
             for label, argument, init in zip(labels, own, carry.inits, strict=True):
                 if isinstance(init, BlockArgument):
-                    place = init.location
+                    source = init.location
                 else:
-                    place = init.op.location if isinstance(init, OpResult) else UnknownLoc()
-                argument.location = renamed(label, place)
+                    source = init.op.location if isinstance(init, OpResult) else UnknownLoc()
+                argument.location = renamed(label, source)
 
     def entered(self, arguments: Sequence[SSAValue]) -> State:
         """What variables hold at the beginning of the body."""

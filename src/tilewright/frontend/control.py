@@ -217,8 +217,8 @@ class Control:
 
     # -- expressions -------------------------------------------------------------------------
 
-    def logic(self, word: Word) -> Logic:
-        return Logic(self.vocabulary, word)
+    def logic(self, operator: Word) -> Logic:
+        return Logic(self.vocabulary, operator)
 
     def choice(self, test: object) -> Choice:
         return Choice(self.vocabulary, self.vocabulary.condition(test))

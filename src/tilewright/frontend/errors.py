@@ -87,12 +87,12 @@ def kernel_frames(traceback: TracebackType | None) -> Iterator[KernelFrame]:
         code = traceback.tb_frame.f_code
         source_map = source_map_of(code)
         if source_map is not None:
-            place = source_map.place(code, traceback.tb_lasti)
+            source_range = source_map.place(code, traceback.tb_lasti)
             frame = KernelFrame(
-                source_map.position(place.caret),
+                source_map.position(source_range.caret),
                 source_map.code.co_name,
                 source_map.library,
-                source_text(source_map.file, place.caret),
+                source_text(source_map.file, source_range.caret),
                 traceback.tb_frame,
             )
             if code is not source_map.code and source_map is previous:
@@ -116,10 +116,10 @@ def compile_error(exception: Exception) -> CompileError:
     diagnostic = engine.error(position, message_of(exception), code_of(exception))
     for where, text in known.notes if known is not None else ():
         diagnostic.notes.append(Diagnostic(Severity.NOTE, text, where))
-    told: list[str] = list(getattr(exception, "__notes__", ()))
+    notes: list[str] = list(getattr(exception, "__notes__", ()))
     if shown and code_of(exception) == RAISED:
-        told += _findings(exception, shown[-1])
-    diagnostic.notes.extend(Diagnostic(Severity.NOTE, text) for text in told)
+        notes += _findings(exception, shown[-1])
+    diagnostic.notes.extend(Diagnostic(Severity.NOTE, text) for text in notes)
     for frame in shown[-2::-1]:
         diagnostic.note(frame.position, f"called from here, in {frame.function}")
     for each in (diagnostic, *diagnostic.notes):
@@ -137,13 +137,13 @@ def raised_in_kernel(exception: Exception) -> bool:
 
 def _findings(exception: Exception, stopped: KernelFrame) -> list[str]:
     """The values in the frame in which the kernel stopped."""
-    advice: str | None = None
+    hint: str | None = None
     if isinstance(exception, AttributeError):
-        advice = advice_on_attribute(exception)
+        hint = advice_on_attribute(exception)
     elif raised_in_kernel(exception):
-        advice = advice_on_call(exception, stopped.text, stopped.frame)
-    if advice is not None:
-        return [advice]
+        hint = advice_on_call(exception, stopped.text, stopped.frame)
+    if hint is not None:
+        return [hint]
     variables = variables_in(stopped.text, stopped.frame)
     return [variables] if variables else []
 

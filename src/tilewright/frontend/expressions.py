@@ -172,15 +172,15 @@ class Expressions:
     # -- truth -----------------------------------------------------------------------------------
 
     def _boolean(self, node: ast.BoolOp) -> ast.expr:
-        word = "and" if isinstance(node.op, ast.And) else "or"
+        operator = "and" if isinstance(node.op, ast.And) else "or"
         values = [self.expr(node.values[0])]
         with self._maybe():
             values += [self.expr(value) for value in node.values[1:]]
-        return self._logic(node, word, values)
+        return self._logic(node, operator, values)
 
-    def _logic(self, node: ast.expr, word: str, values: list[ast.expr]) -> ast.expr:
-        name = self.fresh(word)
-        start = walrus(node, name, control(node, "logic", constant(node, word)))
+    def _logic(self, node: ast.expr, operator: str, values: list[ast.expr]) -> ast.expr:
+        name = self.fresh(operator)
+        start = walrus(node, name, control(node, "logic", constant(node, operator)))
         steps = [call_of(node, attribute_of(node, start, "take"), values[0])]
         steps += [call(node, name, "take", value) for value in values[1:]]
         taken = at(node, ast.BoolOp(ast.And(), [*steps, constant(node, None)]))
@@ -192,16 +192,16 @@ class Expressions:
             node.comparators = [self.expr(node.comparators[0])]
             return node
         left = self.expr(node.left)
-        pieces: list[ast.expr] = []
+        parts: list[ast.expr] = []
         for index, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             value = self.expr(right)
             if index + 1 < len(node.ops):
                 name = self.fresh("t")
-                pieces.append(_comparison(node, left, op, walrus(right, name, value)))
+                parts.append(_comparison(node, left, op, walrus(right, name, value)))
                 left = load(right, name)
             else:
-                pieces.append(_comparison(node, left, op, value))
-        return self._logic(node, "and", pieces)
+                parts.append(_comparison(node, left, op, value))
+        return self._logic(node, "and", parts)
 
     def _conditional(self, node: ast.IfExp) -> ast.expr:
         if assigned_names([node.body, node.orelse]):
@@ -270,9 +270,9 @@ class Expressions:
                 keyword.value = self.expr(keyword.value)
                 continue
             name = self.fresh("t")
-            place = keyword.value
-            steps.append(walrus(place, name, self.expr(place)))
-            keyword.value = load(place, name)
+            source = keyword.value
+            steps.append(walrus(source, name, self.expr(source)))
+            keyword.value = load(source, name)
         node.func = function
         node.args = [self.expr(argument) for argument in node.args]
         return in_turn(node, [*steps, node])

@@ -170,8 +170,8 @@ class KernelFunction:
     def _bad_call(self, what: str) -> FrontendError:
         names = ", ".join(parameter.name for parameter in self.params)
         rewritten = self.rewritten
-        place = SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
-        notes: list[Note] = [] if self.is_library else [(place, f"{self.name} is defined here")]
+        position = SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
+        notes: list[Note] = [] if self.is_library else [(position, f"{self.name} is defined here")]
         return FrontendError(f"{self.name}({names}) {what}", code=BAD_CALL, notes=notes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -74,16 +74,16 @@ class ImperativeStatements(Statements):
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         for index, statement in enumerate(statements[:-1]):
             if isinstance(statement, (ast.Break, ast.Continue)):
-                word = "break" if isinstance(statement, ast.Break) else "continue"
-                behind = evaluate(
+                keyword = "break" if isinstance(statement, ast.Break) else "continue"
+                unreachable = evaluate(
                     statements[index + 1],
                     self.refuse(
                         statements[index + 1],
-                        f"unreachable code after {word}: remove the statement, or put {word} "
+                        f"unreachable code after {keyword}: remove the statement, or put {keyword} "
                         "under an if",
                     ),
                 )
-                return [*super()._block(statements[: index + 1]), behind]
+                return [*super()._block(statements[: index + 1]), unreachable]
         return super()._block(statements)
 
     # -- assignment --------------------------------------------------------------------------
@@ -216,8 +216,8 @@ class ImperativeStatements(Statements):
         ]
 
     def _exit(self, node: ast.Break | ast.Continue) -> list[ast.stmt]:
-        word = "break" if isinstance(node, ast.Break) else "continue"
-        return [evaluate(node, control(node, "exit_", constant(node, word)))]
+        keyword = "break" if isinstance(node, ast.Break) else "continue"
+        return [evaluate(node, control(node, "exit_", constant(node, keyword)))]
 
     def _nested(self, node: ast.FunctionDef) -> list[ast.stmt]:
         node.decorator_list = [self.expr(each) for each in node.decorator_list]

@@ -57,14 +57,14 @@ class SourceMap:
         self,
         file: str,
         code: CodeType,
-        places: Mapping[Span, SourceRange],
+        ranges: Mapping[Span, SourceRange],
         *,
         library: bool = False,
     ) -> None:
         self.file = file
         self.code = code
         self.library = library
-        self._places = places
+        self._places = ranges
         self.spans: dict[int, list[Span]] = {}
         """By the id of a code object, the position of every instruction."""
         self._locations: dict[tuple[int, int], LocationAttr] = {}
@@ -100,10 +100,10 @@ class SourceMap:
         key = (id(code), instruction)
         found = self._locations.get(key)
         if found is None:
-            place = self.place(code, instruction)
-            found = file_location(self.file, place.at[0], place.at[2] + 1)
-            if place.name is not None:
-                found = name_location(place.name, found)
+            source_range = self.place(code, instruction)
+            found = file_location(self.file, source_range.at[0], source_range.at[2] + 1)
+            if source_range.name is not None:
+                found = name_location(source_range.name, found)
             self._locations[key] = found
         return found
 

@@ -19,9 +19,9 @@ class Logic:
 
     __slots__ = ("_known", "_values", "_vocabulary", "_word")
 
-    def __init__(self, vocabulary: Vocabulary, word: Word) -> None:
+    def __init__(self, vocabulary: Vocabulary, operator: Word) -> None:
         self._vocabulary = vocabulary
-        self._word: Word = word
+        self._word: Word = operator
         self._values: list[object] = []
         self._known: object = None
 

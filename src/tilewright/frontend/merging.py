@@ -36,8 +36,8 @@ def is_defined(value: object) -> bool:
 
 def in_order(names: Iterable[str], definitions: Iterable[str]) -> list[str]:
     """Those of `names` that are among `definitions`, in the order of the latter."""
-    wanted = set(names)
-    return [name for name in definitions if name in wanted]
+    chosen = set(names)
+    return [name for name in definitions if name in chosen]
 
 
 def same_values(first: object, second: object) -> bool:

@@ -224,12 +224,12 @@ class _Walk:
         found = atom(value)
         if found is not None:
             return found
-        number = self._numbers.get(id(value))
-        if number is None:
-            number = self._numbers[id(value)] = len(self._numbers)
+        index = self._numbers.get(id(value))
+        if index is None:
+            index = self._numbers[id(value)] = len(self._numbers)
             self._keep.append(value)
             self._work.append(value)
-        return ("see", number)
+        return ("see", index)
 
     def _refs(self, values: Iterable[object]) -> tuple[Any, ...]:
         return tuple(self._ref(each) for each in values)

@@ -110,7 +110,7 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite and compile a function; `statements` handles the statements of its language."""
     tree = source.tree
-    places = places_of(tree)
+    ranges = places_of(tree)
     line, column = tree.lineno, tree.col_offset + 1
     rewriter = (statements or Statements)(tree)
     body = rewriter.function(tree)
@@ -125,7 +125,7 @@ def rewrite(
         warnings.simplefilter("ignore")  # Python reports them when it reads the file
         compiled = compile(module, source.file, "exec", dont_inherit=True)
     code = next(each for each in compiled.co_consts if isinstance(each, CodeType))
-    source_map = SourceMap(source.file, code, places, library=library)
+    source_map = SourceMap(source.file, code, ranges, library=library)
     return Rewritten(code, source_map, tuple(rewriter.refused), rewriter.assigned, line, column)
 
 
@@ -269,9 +269,9 @@ class Statements(Expressions):
         otherwise, after_else = self._branch(node.orelse)
         self._around = around
         self.definite = _certain(self.definite, after_then, after_else)
-        facts = (names, bool(node.orelse), returns)
+        flags = (names, bool(node.orelse), returns)
         start = control(
-            node, "if_", test, load_all(node, names), *(constant(node, fact) for fact in facts)
+            node, "if_", test, load_all(node, names), *(constant(node, flag) for flag in flags)
         )
         begin = assign(node, name, start)
         if not returns:
@@ -421,10 +421,10 @@ class Statements(Expressions):
         self._around = around
         return body
 
-    def _refuse_else(self, node: ast.For | ast.While, word: str) -> ast.expr:
+    def _refuse_else(self, node: ast.For | ast.While, keyword: str) -> ast.expr:
         return self.refuse(
             node.orelse[0],
-            f"else after {word} is not supported in a kernel: put the statements after the loop",
+            f"else after {keyword} is not supported in a kernel: put the statements after the loop",
         )
 
     def _with(self, node: ast.With) -> list[ast.stmt]:
@@ -457,11 +457,11 @@ class Statements(Expressions):
         state = store_all(node, names, attribute(node, name, "state"))
         entered = ast.withitem(call(node, name, "context"), first.optional_vars)
         leave = evaluate(node, call(node, name, "leave", load_all(node, names)))
-        turn = store(node, self.fresh("turn"))
-        turns = [*state, at(node, ast.With([entered], inner)), leave]
+        iteration = store(node, self.fresh("turn"))
+        statements = [*state, at(node, ast.With([entered], inner)), leave]
         return [
             assign(node, name, start),
-            at(node, ast.For(target=turn, iter=load(node, name), body=turns, orelse=[])),
+            at(node, ast.For(target=iteration, iter=load(node, name), body=statements, orelse=[])),
             *copy.deepcopy(state),
         ]
 

@@ -73,10 +73,10 @@ def _indentation(line: str) -> int:
 
 def _ends(lines: Sequence[str], first: int, indentation: int) -> Iterator[int]:
     """Numbers of lines at which the function may end, nearest first."""
-    for number in range(first, len(lines)):
-        text = lines[number].strip()
-        if text and not text.startswith("#") and _indentation(lines[number]) <= indentation:
-            yield number
+    for line in range(first, len(lines)):
+        text = lines[line].strip()
+        if text and not text.startswith("#") and _indentation(lines[line]) <= indentation:
+            yield line
     yield len(lines)
 
 

@@ -21,30 +21,30 @@ from tilewright.frontend.refusals import span_of
 
 def places_of(tree: ast.FunctionDef) -> dict[Span, SourceRange]:
     """The source ranges of nodes in `tree` that differ from their extents."""
-    places: dict[Span, SourceRange] = {}
-    _visit_all(tree.body, None, places)
-    return places
+    ranges: dict[Span, SourceRange] = {}
+    _visit_all(tree.body, None, ranges)
+    return ranges
 
 
-def _visit_all(nodes: list[ast.stmt], name: str | None, places: dict[Span, SourceRange]) -> None:
+def _visit_all(nodes: list[ast.stmt], name: str | None, ranges: dict[Span, SourceRange]) -> None:
     for node in nodes:
-        _visit(node, name, places)
+        _visit(node, name, ranges)
 
 
-def _visit(node: ast.AST, name: str | None, places: dict[Span, SourceRange]) -> None:
+def _visit(node: ast.AST, name: str | None, ranges: dict[Span, SourceRange]) -> None:
     inner = name
     if isinstance(node, (ast.expr, ast.stmt)):
         inner = _name_inside(node, name)
         span = span_of(node)
         caret = _caret(node) or span
         if inner is not None or caret is not span:
-            places.setdefault(span, SourceRange(span, caret, inner))
+            ranges.setdefault(span, SourceRange(span, caret, inner))
         for moved in _moved(node):
-            places.setdefault(
+            ranges.setdefault(
                 moved, SourceRange(span, caret if caret is not span else moved, inner)
             )
     for child in ast.iter_child_nodes(node):
-        _visit(child, inner, places)
+        _visit(child, inner, ranges)
 
 
 def _name_inside(node: ast.expr | ast.stmt, name: str | None) -> str | None:

@@ -74,8 +74,8 @@ def trace(
 
 def _cause(error: Exception) -> Exception | None:
     """Errors of the user need no traceback through the compiler; others do."""
-    told = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
-    return None if isinstance(error, told) or raised_in_kernel(error) else error
+    user_errors = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
+    return None if isinstance(error, user_errors) or raised_in_kernel(error) else error
 
 
 def _trace(function: KernelFunction, arguments: Mapping[str, object], name: str) -> Traced:

@@ -66,8 +66,8 @@ def _described(names: Iterable[str], frame: FrameType, control: _Control | None)
         text = _holding(_look_up(name, frame))
         if text is None:
             continue
-        place = None if control is None else control.position(control.assignments.get(name))
-        yield f"{name} {text}" + ("" if place is None else f" (line {place.line})")
+        position = None if control is None else control.position(control.assignments.get(name))
+        yield f"{name} {text}" + ("" if position is None else f" (line {position.line})")
 
 
 _ABSENT = object()

@@ -40,4 +40,4 @@ def places(document: Document, finding: Finding) -> list[str]:
     found = [access.loc for access in accesses_of(document, finding)]
     if finding.assumption is not None:
         found = [document.report.assumptions[finding.assumption].loc]
-    return [place for place in dict.fromkeys(found) if place is not None]
+    return [location for location in dict.fromkeys(found) if location is not None]

@@ -122,10 +122,10 @@ def _samples(
 
 def _sample(access: MemoryOp, atom: Atom) -> int:
     """A value that the symbol can have, large enough for a few blocks."""
-    wanted = _SAMPLE_GRID
+    grid = _SAMPLE_GRID
     if not atom.name.startswith("np"):
-        wanted = _SAMPLE_TILES * max(access.shape, default=1)
-    units = -(-wanted // atom.divisor)
+        grid = _SAMPLE_TILES * max(access.shape, default=1)
+    units = -(-grid // atom.divisor)
     low, high = atom.range.lo, atom.range.hi
     units = units if low is None else max(units, low)
     units = units if high is None else min(units, high)

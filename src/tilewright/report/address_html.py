@@ -65,7 +65,7 @@ for (const cell of document.querySelectorAll("g.cell")) {
 
 def render(documents: Sequence[Document], *, verbose: bool = False) -> str:
     """The page; `verbose` changes nothing, since everything is shown already."""
-    body = [line for number, each in enumerate(documents) for line in _kernel(each, f"k{number}")]
+    body = [line for index, each in enumerate(documents) for line in _kernel(each, f"k{index}")]
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -96,8 +96,8 @@ def _kernel(document: Document, key: str) -> Iterator[str]:
     if document.source is not None:
         yield from _source(document, document.source, key)
     yield from _table(document, key)
-    for number, access in enumerate(report.accesses):
-        yield from _section(document, access, f"{key}-a{number}")
+    for index, access in enumerate(report.accesses):
+        yield from _section(document, access, f"{key}-a{index}")
     yield from _other_findings(document)
 
 
@@ -106,19 +106,19 @@ def _kernel(document: Document, key: str) -> Iterator[str]:
 
 def _source(document: Document, source: SourceText, key: str) -> Iterator[str]:
     targets: dict[int, int] = {}
-    for number, access in enumerate(document.report.accesses):
+    for index, access in enumerate(document.report.accesses):
         line = line_of(access, source)
         if line is not None:
-            targets.setdefault(line, number)
+            targets.setdefault(line, index)
     yield f"<h3>{escape(source.file)}</h3>"
     lines = source.text.rstrip("\n").split("\n")
     width = len(str(source.first_line + len(lines) - 1))
     shown: list[str] = []
-    for number, text in enumerate(lines, source.first_line):
-        words = escape(text.removesuffix("\r"))
-        if number in targets:
-            words = f'<a href="#{key}-a{targets[number]}">{words}</a>'
-        shown.append(f"{number:{width}}  {words}")
+    for index, text in enumerate(lines, source.first_line):
+        escaped = escape(text.removesuffix("\r"))
+        if index in targets:
+            escaped = f'<a href="#{key}-a{targets[index]}">{escaped}</a>'
+        shown.append(f"{index:{width}}  {escaped}")
     yield "<pre>" + "\n".join(shown) + "</pre>"
 
 
@@ -127,9 +127,9 @@ def line_of(access: MemoryOp, source: SourceText) -> int | None:
     lines = source.text.split("\n")
     prefix = f"{source.file}:"
     if access.loc is not None and access.loc.startswith(prefix):
-        number = access.loc.removeprefix(prefix).partition(":")[0]
-        if number.isdigit() and 0 <= int(number) - source.first_line < len(lines):
-            return int(number)
+        line = access.loc.removeprefix(prefix).partition(":")[0]
+        if line.isdigit() and 0 <= int(line) - source.first_line < len(lines):
+            return int(line)
     # IR that was made from other files: its own text names the ops.
     if access.result is not None:
         pattern = rf"^\s*{re.escape(access.result)}(:\d+)? = {re.escape(access.op)}\b"
@@ -147,7 +147,7 @@ _HEADS = ("access", "op", "place", "base", "pattern", "stride", "block", "coales
 def _table(document: Document, key: str) -> Iterator[str]:
     yield "<table>"
     yield f"<tr>{''.join(f'<th>{head}</th>' for head in _HEADS)}</tr>"
-    for number, access in enumerate(document.report.accesses):
+    for index, access in enumerate(document.report.accesses):
         strides = ", ".join(
             f"{axis}: {'?' if stride is None else stride}"
             for axis, stride in access.pid_strides.items()
@@ -162,7 +162,7 @@ def _table(document: Document, key: str) -> Iterator[str]:
             {True: "yes", False: "no", None: "unknown"}[access.coalesced],
             "" if access.vector_bits is None else f"{access.vector_bits} bits",
         )
-        name = f'<a href="#{key}-a{number}">{escape(access.name)}</a>'
+        name = f'<a href="#{key}-a{index}">{escape(access.name)}</a>'
         cells = "".join(f"<td>{cell}</td>" for cell in (name, *map(escape, texts)))
         yield f"<tr>{cells}</tr>"
     yield "</table>"
@@ -176,9 +176,9 @@ def _section(document: Document, access: MemoryOp, key: str) -> Iterator[str]:
         if access in accesses_of(document, finding):
             yield _finding(finding)
     try:
-        picture = footprint(document.report, access)
-        yield drawing(picture, key)
-        yield f"<p>{escape(_caption(picture))}</p>"
+        drawn = footprint(document.report, access)
+        yield drawing(drawn, key)
+        yield f"<p>{escape(_caption(drawn))}</p>"
     except NoPicture as reason:
         yield f"<p>Not drawn: {escape(str(reason))}.</p>"
     yield "</section>"
@@ -208,10 +208,10 @@ def _other_findings(document: Document) -> Iterator[str]:
             yield _finding(finding)
 
 
-def _caption(picture: Footprint) -> str:
-    kind = "one below the other" if picture.pitch is None else f"rows of {picture.pitch} bytes"
-    parts = [f"The first program and the adjacent ones, {kind}", *picture.remarks]
-    if picture.samples:
-        chosen = ", ".join(f"{name} = {value}" for name, value in picture.samples.items())
+def _caption(shown: Footprint) -> str:
+    kind = "one below the other" if shown.pitch is None else f"rows of {shown.pitch} bytes"
+    parts = [f"The first program and the adjacent ones, {kind}", *shown.remarks]
+    if shown.samples:
+        chosen = ", ".join(f"{name} = {value}" for name, value in shown.samples.items())
         parts.append(f"drawn for {chosen}, which the launch leaves open")
     return "; ".join(parts) + "."

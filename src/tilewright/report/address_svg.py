@@ -81,8 +81,8 @@ def _lines(footprint: Footprint, key: str) -> tuple[_Frame, list[str]]:
 
 
 def _tile(footprint: Footprint, pitch: int, key: str) -> tuple[_Frame, list[str]]:
-    pieces = [list(_rows(part, pitch)) for part in footprint.parts]
-    everything = [piece for each in pieces for piece in each]
+    rows_of_parts = [list(_rows(part, pitch)) for part in footprint.parts]
+    everything = [box for each in rows_of_parts for box in each]
     low = min(start for _, start, _ in everything)
     high = max(end for _, _, end in everything)
     first = min(row for row, _, _ in everything)
@@ -90,12 +90,12 @@ def _tile(footprint: Footprint, pitch: int, key: str) -> tuple[_Frame, list[str]
     labels = len(footprint.parts) * _ROW
     frame = _Frame(low, high - low, first, rows, max(_TILE_HEIGHT, labels) / rows)
     body: list[str] = []
-    for number, (part, mine) in enumerate(zip(footprint.parts, pieces, strict=True)):
+    for index, (part, own) in enumerate(zip(footprint.parts, rows_of_parts, strict=True)):
         label = (
-            f'<rect x="0" y="{number * _ROW + 5}" width="12" height="12"/>'
-            f'<text x="18" y="{number * _ROW + 16}">{_program(part)}</text>'
+            f'<rect x="0" y="{index * _ROW + 5}" width="12" height="12"/>'
+            f'<text x="18" y="{index * _ROW + 16}">{_program(part)}</text>'
         )
-        body.append(_cell(part, number, key, [label, *_boxes(frame, mine)]))
+        body.append(_cell(part, index, key, [label, *_boxes(frame, own)]))
     return frame, body
 
 
@@ -109,10 +109,10 @@ def _rows(part: Bytes, pitch: int) -> Iterator[tuple[int, int, int]]:
             start = stop
 
 
-def _boxes(frame: _Frame, pieces: list[tuple[int, int, int]]) -> Iterator[str]:
+def _boxes(frame: _Frame, boxes: list[tuple[int, int, int]]) -> Iterator[str]:
     """Equal stretches of neighbouring rows become one box."""
     columns: dict[tuple[int, int], list[int]] = {}
-    for row, start, end in pieces:
+    for row, start, end in boxes:
         columns.setdefault((start, end), []).append(row)
     drawn: dict[tuple[float, float, float, float], None] = {}
     for (start, end), rows in columns.items():
@@ -155,14 +155,14 @@ def _program(part: Bytes) -> str:
     return f"({', '.join(map(str, part.program))})"
 
 
-def _cell(part: Bytes, number: int, key: str, marks: list[str]) -> str:
-    words = escape(describe(part))
-    fill = FILLS[number % len(FILLS)]
+def _cell(part: Bytes, index: int, key: str, marks: list[str]) -> str:
+    title = escape(describe(part))
+    fill = FILLS[index % len(FILLS)]
     # Colour alone must not carry meaning: every row and box has a label.
     return (
-        f'<g class="cell" id="{key}-p{number}" tabindex="0" role="img" aria-label="{words}" '
+        f'<g class="cell" id="{key}-p{index}" tabindex="0" role="img" aria-label="{title}" '
         f'fill="{fill}" fill-opacity="0.75" stroke="{INK}" stroke-width="0.5">'
-        f"<title>{words}</title>{''.join(marks)}</g>"
+        f"<title>{title}</title>{''.join(marks)}</g>"
     )
 
 
@@ -172,5 +172,5 @@ def describe(part: Bytes) -> str:
         return f"program {_program(part)}: no lane takes part"
     runs = len(part.runs)
     where = f"bytes {part.runs[0][0]} to {part.runs[-1][1] - 1}"
-    pieces = "" if runs == 1 else f" in {runs} runs"
-    return f"program {_program(part)}: {where}{pieces}, {part.active} of {part.lanes} lanes"
+    split = "" if runs == 1 else f" in {runs} runs"
+    return f"program {_program(part)}: {where}{split}, {part.active} of {part.lanes} lanes"

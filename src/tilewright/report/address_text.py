@@ -62,18 +62,18 @@ def virtual_text(virtual: Virtual) -> str:
     return f"{virtual.pattern}[{strides}]"
 
 
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)
+def _or_dash(value: int | None) -> str:
+    return "-" if value is None else str(value)
 
 
 def _assumptions(report: AddressReport) -> Iterator[str]:
     yield "true as long as"
-    for number, assumption in enumerate(report.assumptions):
+    for index, assumption in enumerate(report.assumptions):
         where = f" at {assumption.loc}" if assumption.loc else ""
-        yield f"  {number}: {assumption}{where}"
+        yield f"  {index}: {assumption}{where}"
 
 
 def _finding(document: Document, finding: Finding) -> Iterator[str]:
     yield str(finding)
-    for place in places(document, finding):
-        yield f"  at {place}"
+    for location in places(document, finding):
+        yield f"  at {location}"

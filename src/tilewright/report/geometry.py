@@ -28,10 +28,10 @@ class Scale:
         """The step that `address` falls into."""
         return address * self.width // max(self.extent, 1)
 
-    def span(self, place: Interval) -> Interval:
+    def span(self, interval: Interval) -> Interval:
         """The steps of `place`, at least one, and none past the end."""
-        left = min(self.at(place.start), self.width - 1)
-        return Interval(left, min(max(self.at(place.end), left + 1), self.width))
+        left = min(self.at(interval.start), self.width - 1)
+        return Interval(left, min(max(self.at(interval.end), left + 1), self.width))
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,17 @@ def gaps(region: RegionMap) -> tuple[tuple[str, Interval], ...]:
     found: list[tuple[str, Interval]] = []
     pads = [*region.padding]
     position = 0
-    for place in region.dead:
-        start = place.start
+    for interval in region.dead:
+        start = interval.start
         # Padding is part of dead space and both ascend, so one look at each is enough.
-        while position < len(pads) and pads[position].start < place.end:
+        while position < len(pads) and pads[position].start < interval.end:
             pad = pads[position]
             if start < pad.start:
                 found.append(("dead", Interval(start, pad.start)))
             found.append(("padding", pad))
             start, position = pad.end, position + 1
-        if start < place.end:
-            found.append(("dead", Interval(start, place.end)))
+        if start < interval.end:
+            found.append(("dead", Interval(start, interval.end)))
     return tuple(found)
 
 

@@ -102,8 +102,8 @@ def layouts_of(kernel: KernelOp, target: str, limits: Limits) -> KernelLayouts:
             drawings.append(_shared(op, limits))
         elif isinstance(op, ParallelOp) and isinstance(op.layout, FragmentAttr):
             drawings.append(_loop(op, Table.from_map(op.layout.data), limits, seen))
-    products = tuple(_product(op) for op in walk(kernel) if isinstance(op, GemmOp))
-    return KernelLayouts(name, target, kernel.num_threads or 0, products, tuple(drawings))
+    gemms = tuple(_product(op) for op in walk(kernel) if isinstance(op, GemmOp))
+    return KernelLayouts(name, target, kernel.num_threads or 0, gemms, tuple(drawings))
 
 
 # -- threads and registers -----------------------------------------------------------------------
@@ -112,12 +112,12 @@ def layouts_of(kernel: KernelOp, target: str, limits: Limits) -> KernelLayouts:
 def _fragment(op: AllocOp, table: Table, limits: Limits, seen: dict[Table, str]) -> Drawing:
     user = next((use.operation for use in op.result.uses), op)
     copies = f", {table.replicas} threads hold each element" if table.replicas > 1 else ""
-    facts = (
+    lines = (
         f"{_sizes(table.shape)} of {_dtype(op)}: {table.num_threads} threads x "
         f"{table.num_registers} registers{copies}{_role(user)}",
         _formula(op.layout, "register"),
     )
-    return _tabled(op.buffer_name, "fragment", op, facts, table, limits, seen)
+    return _tabled(op.buffer_name, "fragment", op, lines, table, limits, seen)
 
 
 def _loop(op: ParallelOp, table: Table, limits: Limits, seen: dict[Table, str]) -> Drawing:
@@ -126,19 +126,19 @@ def _loop(op: ParallelOp, table: Table, limits: Limits, seen: dict[Table, str]) 
     is_written = all(name and not name.startswith("arg") for name in names)
     title = f"for {', '.join(names)} in T.Parallel" if is_written else "tile operation"
     copies = f", each by {table.replicas} threads" if table.replicas > 1 else ""
-    facts = (
+    lines = (
         f"{_sizes(table.shape)} iterations: {table.num_threads} threads x {table.num_registers} "
         f"iterations each{copies}{_role(op)}",
         _formula(op.layout, "turn"),
     )
-    return _tabled(f"{title}, line {line}", "loop", op, facts, table, limits, seen)
+    return _tabled(f"{title}, line {line}", "loop", op, lines, table, limits, seen)
 
 
 def _tabled(
     name: str,
     kind: Kind,
     op: Operation,
-    facts: tuple[str, ...],
+    lines: tuple[str, ...],
     table: Table,
     limits: Limits,
     seen: dict[Table, str],
@@ -146,21 +146,21 @@ def _tabled(
     file, line = _place(op)
     like = seen.get(table, "")
     if like:
-        return Drawing(name, kind, file, line, facts, None, like)
+        return Drawing(name, kind, file, line, lines, None, like)
     seen[table] = name
-    return Drawing(name, kind, file, line, facts, table_picture(table, kind, limits))
+    return Drawing(name, kind, file, line, lines, table_picture(table, kind, limits))
 
 
 def table_picture(table: Table, kind: Kind, limits: Limits) -> Diagram:
     """The cells of a fragment or of a loop."""
-    word = "turn" if kind == "loop" else "register"
+    unit = "turn" if kind == "loop" else "register"
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
         owners, register = table.owners[point], int(table.registers[point])
         more = f"+{len(owners) - 1}" if len(owners) > 1 else ""
         return f"{int(owners[0])}:{register}{more}", int(owners[0])
 
-    legend = f"thread:{word}" + ("+further threads" if table.replicas > 1 else "")
+    legend = f"thread:{unit}" + ("+further threads" if table.replicas > 1 else "")
     return _cut(table.shape, label, legend, limits)
 
 
@@ -189,10 +189,10 @@ class _Bytes:
 
     def ways(self) -> int | None:
         """How many of 8 consecutive rows share a bank, at worst; None if there are fewer rows."""
-        piece = self.piece
-        if piece == 1 or self.at.ndim < 2 or self.at.shape[-2] % PIECE_ROWS:
+        width = self.piece
+        if width == 1 or self.at.ndim < 2 or self.at.shape[-2] % PIECE_ROWS:
             return None
-        groups = self.at[..., ::piece] // PIECE_BYTES % PIECE_ROWS
+        groups = self.at[..., ::width] // PIECE_BYTES % PIECE_ROWS
         rows, columns = groups.shape[-2:]
         stacked = groups.reshape(-1, rows // PIECE_ROWS, PIECE_ROWS, columns)
         counts = [(stacked == group).sum(axis=2).max() for group in range(PIECE_ROWS)]
@@ -205,41 +205,41 @@ def _shared(op: AllocOp, limits: Limits) -> Drawing:
     inner = shape[1:] if versions > 1 else shape
     found = _bytes_of(op, shape)
     first = _Bytes(found.at[0] if versions > 1 else found.at, found.size)
-    piece = first.piece
+    width = first.piece
     total = prod(shape) * found.size
     copies = f"{versions} versions of " if versions > 1 else ""
-    facts = [f"{copies}{_sizes(inner)} of {_dtype(op)}: {total} bytes, {_pattern(op)}"]
+    lines = [f"{copies}{_sizes(inner)} of {_dtype(op)}: {total} bytes, {_pattern(op)}"]
     if isinstance(op.layout, LayoutAttr):
-        facts.append(_formula(op.layout, "place"))
+        lines.append(_formula(op.layout, "place"))
     if (ways := first.ways()) is not None:
         conflict = "no bank conflict" if ways == 1 else f"{ways}-way bank conflict"
-        facts.append(f"{PIECE_ROWS} consecutive rows, as read by ldmatrix: {conflict}")
+        lines.append(f"{PIECE_ROWS} consecutive rows, as read by ldmatrix: {conflict}")
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
         *outer, column = point
-        at = int(first.at[(*outer, column * piece)])
+        at = int(first.at[(*outer, column * width)])
         return f"{at}/{at // BANK_BYTES % BANKS}", at // PIECE_BYTES % (BANKS // 4)
 
-    what = f"{piece} elements, {PIECE_BYTES} bytes" if piece > 1 else "element"
-    grid = _cells(inner, piece)
+    what = f"{width} elements, {PIECE_BYTES} bytes" if width > 1 else "element"
+    grid = _cells(inner, width)
     file, line = _place(op)
-    picture = _cut(grid, label, f"byte/bank of each {what}", limits)
-    return Drawing(op.buffer_name, "shared", file, line, tuple(facts), picture)
+    grid_shown = _cut(grid, label, f"byte/bank of each {what}", limits)
+    return Drawing(op.buffer_name, "shared", file, line, tuple(lines), grid_shown)
 
 
-def _cells(shape: tuple[int, ...], piece: int) -> tuple[int, ...]:
+def _cells(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
     """The shape of a grid whose cells are `piece` columns wide."""
     *above, columns = shape
-    return (*above, columns // piece)
+    return (*above, columns // width)
 
 
 def _bytes_of(op: AllocOp, shape: tuple[int, ...]) -> _Bytes:
     size = bit_width(element_type_of(op.result.type)) // 8
     layout = op.layout
     map = layout.data if isinstance(layout, LayoutAttr) else LayoutMap.row_major(shape)
-    places = [np.broadcast_to(each, shape) for each in map.evaluate(*np.indices(shape))]
+    offsets = [np.broadcast_to(each, shape) for each in map.evaluate(*np.indices(shape))]
     flat = np.zeros(shape, dtype=np.int64)
-    for each in places:
+    for each in offsets:
         flat = flat * (int(each.max()) + 1) + each
     return _Bytes(flat * size, size)
 
@@ -303,8 +303,8 @@ def _role(op: Operation) -> str:
         if isinstance(outer, WsOp):
             threads = threads_of(op)
             index = next(
-                number
-                for number, region in enumerate(outer.regions)
+                value
+                for value, region in enumerate(outer.regions)
                 if inner.parent_region() is region
             )
             last = threads.first + threads.count - 1
@@ -340,9 +340,9 @@ def selected(
     """The kernels with the diagrams that were requested; raises `LookupError` if there are none."""
     found: list[KernelLayouts] = []
     for kernel in kernels:
-        kept = tuple(each for each in kernel.drawings if _is_wanted(each, buffer, line))
-        if kept:
-            whole = tuple(_drawn(each, kernel.drawings, kept) for each in kept)
+        drawings = tuple(each for each in kernel.drawings if _is_wanted(each, buffer, line))
+        if drawings:
+            whole = tuple(_drawn(each, kernel.drawings, drawings) for each in drawings)
             found.append(
                 KernelLayouts(kernel.kernel, kernel.target, kernel.threads, kernel.products, whole)
             )
@@ -364,9 +364,9 @@ def _is_wanted(drawing: Drawing, buffer: str | None, line: int | None) -> bool:
     return is_named and (line is None or drawing.line == line)
 
 
-def _drawn(drawing: Drawing, all: Sequence[Drawing], kept: Sequence[Drawing]) -> Drawing:
+def _drawn(drawing: Drawing, all: Sequence[Drawing], selection: Sequence[Drawing]) -> Drawing:
     """The diagram with its own picture, if the one it refers to is left out."""
-    if drawing.picture is not None or any(each.name == drawing.like for each in kept):
+    if drawing.picture is not None or any(each.name == drawing.like for each in selection):
         return drawing
     source = next(each for each in all if each.name == drawing.like and each.picture is not None)
     return Drawing(

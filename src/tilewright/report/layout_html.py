@@ -66,7 +66,7 @@ def render(kernels: Sequence[KernelLayouts]) -> str:
             "<body>",
             "<h1>Layouts</h1>",
             *_contents(kernels),
-            *(line for number, each in enumerate(kernels) for line in _kernel(each, f"k{number}")),
+            *(line for index, each in enumerate(kernels) for line in _kernel(each, f"k{index}")),
             f'<div id="hover" role="status" aria-live="polite">{_REST}</div>',
             f"<script>{_SCRIPT}</script>",
             "</body>",
@@ -78,9 +78,9 @@ def render(kernels: Sequence[KernelLayouts]) -> str:
 
 def _contents(kernels: Sequence[KernelLayouts]) -> Iterator[str]:
     yield "<ul>"
-    for number, kernel in enumerate(kernels):
+    for value, kernel in enumerate(kernels):
         for index, drawing in enumerate(kernel.drawings):
-            target = f"k{number}-{index}"
+            target = f"k{value}-{index}"
             yield f'<li><a href="#{target}">{escape(drawing.heading)}</a></li>'
     yield "</ul>"
 
@@ -98,8 +98,8 @@ def _kernel(layouts: KernelLayouts, key: str) -> Iterator[str]:
 def _section(drawing: Drawing, key: str) -> Iterator[str]:
     yield f'<section id="{key}">'
     yield f"<h3>{escape(drawing.heading)}</h3>"
-    for fact in (each for each in (*drawing.facts, drawing.source) if each):
-        yield f"<p><code>{escape(fact)}</code></p>"
+    for line in (each for each in (*drawing.facts, drawing.source) if each):
+        yield f"<p><code>{escape(line)}</code></p>"
     if drawing.picture is None:
         yield f"<p>The same as {escape(drawing.like)}.</p>"
     else:

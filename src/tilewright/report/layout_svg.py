@@ -81,13 +81,13 @@ class _Canvas:
 
     def kernel(self, layouts: KernelLayouts) -> None:
         self.text(f"{layouts.kernel} for {layouts.target}, {layouts.threads} threads", "head")
-        for product in layouts.products:
-            self.text(f"GEMM, {product}")
+        for gemm in layouts.products:
+            self.text(f"GEMM, {gemm}")
         for drawing in layouts.drawings:
             self.y += _LINE // 2
             self.text(drawing.heading, "head")
-            for fact in (each for each in (*drawing.facts, drawing.source) if each):
-                self.text(fact)
+            for line in (each for each in (*drawing.facts, drawing.source) if each):
+                self.text(line)
             if drawing.picture is None:
                 self.text(f"the same as {drawing.like}")
             else:
@@ -139,12 +139,12 @@ def _box(drawing: Drawing, cell: DiagramCell, x: int, y: int, width: int) -> str
 
 def cell_title(drawing: Drawing, cell: DiagramCell) -> str:
     """``C_local (1, 0): thread 4, register 0``."""
-    place = f"{drawing.name} ({cell.row}, {cell.column})"
+    element = f"{drawing.name} ({cell.row}, {cell.column})"
     if drawing.kind == "shared":
         byte, _, bank = cell.label.partition("/")
-        return f"{place}: byte {byte}, bank {bank}"
+        return f"{element}: byte {byte}, bank {bank}"
     thread, _, rest = cell.label.partition(":")
-    number, _, more = rest.partition("+")
-    word = "turn" if drawing.kind == "loop" else "register"
+    index, _, more = rest.partition("+")
+    unit = "turn" if drawing.kind == "loop" else "register"
     others = f", and {more} further threads" if more else ""
-    return f"{place}: thread {thread}, {word} {number}{others}"
+    return f"{element}: thread {thread}, {unit} {index}{others}"

@@ -53,8 +53,8 @@ def _drawing(drawing: Drawing) -> Iterator[str]:
     source = f"{Path(drawing.file).name}:{drawing.line}" if drawing.line else ""
     gap = max(2, WIDTH - len(drawing.heading) - len(source))
     yield f"{drawing.heading}{' ' * gap}{source}".rstrip()
-    for fact in drawing.facts:
-        yield from wrap(fact, WIDTH, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
+    for each in drawing.facts:
+        yield from wrap(each, WIDTH, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
     if drawing.picture is None:
         yield f"{_INDENT}the same as {drawing.like}"
         return

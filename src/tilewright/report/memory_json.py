@@ -122,8 +122,8 @@ def _region(region: RegionMap) -> RegionObject:
         strides=[*region.strides],
         alignment=region.alignment,
         residue=region.residue,
-        dead=[[place.start, place.end] for place in region.dead],
-        padding=[[place.start, place.end] for place in region.padding],
+        dead=[[interval.start, interval.end] for interval in region.dead],
+        padding=[[interval.start, interval.end] for interval in region.padding],
         buffers=[_buffer(row) for row in region.rows],
     )
     if region.notes:
@@ -177,8 +177,8 @@ def _read_region(data: RegionObject, memory: Memory) -> RegionMap:
         data["used"],
         tuple(data["strides"]),
         tuple(_read_row(each) for each in data["buffers"]),
-        tuple(Interval(*place) for place in data["dead"]),
-        tuple(Interval(*place) for place in data["padding"]),
+        tuple(Interval(*interval) for interval in data["dead"]),
+        tuple(Interval(*interval) for interval in data["padding"]),
         data.get("alignment", 1),
         data.get("residue", 0),
         tuple(data.get("notes", ())),

@@ -78,8 +78,8 @@ def render(maps: Sequence[MemoryMap]) -> str:
 def drawing(maps: Sequence[MemoryMap], *, standalone: bool) -> str:
     """The ``svg`` element. Inside HTML it needs no namespace."""
     canvas = _Canvas()
-    for number, memory in enumerate(maps):
-        canvas.memory(memory, f"m{number}")
+    for index, memory in enumerate(maps):
+        canvas.memory(memory, f"m{index}")
     if not maps:
         canvas.text(_MARGIN, "no shared or tensor memory is allocated", "head")
         canvas.y += _LINE
@@ -126,7 +126,7 @@ class _Canvas:
         self.text(_MARGIN, total_line(memory), "head")
         self.y += _LINE + 4
         self._totals(memory)
-        keyed = [(f"{key}-r{number}", region) for number, region in enumerate(memory.regions)]
+        keyed = [(f"{key}-r{index}", region) for index, region in enumerate(memory.regions)]
         for name, region in keyed:
             if not is_plain(region):
                 self._region(region, name)
@@ -150,10 +150,10 @@ class _Canvas:
         """All regions in one row, and a line where the capacity ends."""
         scale = full_scale(memory, _LABEL + _CHART)
         start = 0
-        for number, region in enumerate(memory.regions):
+        for index, region in enumerate(memory.regions):
             span = scale.span(Interval(start, start + region.extent))
             title = f"{region.name}: {region_line(region)}"
-            box = _rect(_MARGIN + span.start, self.y, span.length, _STRIP, _fill(number))
+            box = _rect(_MARGIN + span.start, self.y, span.length, _STRIP, _fill(index))
             self.parts.append(f'<g class="total">{box}<title>{escape(title)}</title></g>')
             start += region.extent
         if memory.capacity is not None:
@@ -171,13 +171,13 @@ class _Canvas:
         self._ruler(scale)
         height = _ROW * len(region.rows)
         left = _MARGIN + _LABEL
-        for kind, place in gaps(region):
-            span = scale.span(place)
-            title = f"{kind}: {region.memory.unit_word} {place}"
+        for kind, interval in gaps(region):
+            span = scale.span(interval)
+            title = f"{kind}: {region.memory.unit_word} {interval}"
             box = _rect(left + span.start, self.y, span.length, height + _STRIP, f"url(#{kind})")
             self.parts.append(f'<g class="{kind}">{box}<title>{title}</title></g>')
-        for number, row in enumerate(region.rows):
-            self._row(region, row, scale, f"{key}-b{number}", _fill(number))
+        for index, row in enumerate(region.rows):
+            self._row(region, row, scale, f"{key}-b{index}", _fill(index))
         self._strip(region, scale)
         frame = f'width="{_CHART}" height="{height + _STRIP}"'
         self.parts.append(f'<rect class="frame" x="{left}" y="{self.y - height}" {frame}/>')
@@ -239,14 +239,14 @@ class _Canvas:
             x = _MARGIN + _LABEL + span.start
             shade = f"{min(depth.count * 0.1, 0.4):.1f}"
             title = f"{depth.place}: {depth.count} buffer{'s' if depth.count > 1 else ''}"
-            number = (
+            label = (
                 f'<text class="index tick" x="{x + span.length // 2}" y="{self.y + 11}">'
                 f"{depth.count}</text>"
                 if span.length >= 2 * _DIGIT
                 else ""
             )
             box = _rect(x, self.y, span.length, _STRIP, INK, shade)
-            self.parts.append(f'<g class="depth">{box}{number}<title>{title}</title></g>')
+            self.parts.append(f'<g class="depth">{box}{label}<title>{title}</title></g>')
 
 
 def _rect(x: int, y: int, width: int, height: int, fill: str, opacity: str = "1") -> str:
@@ -254,5 +254,5 @@ def _rect(x: int, y: int, width: int, height: int, fill: str, opacity: str = "1"
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"{shade}/>'
 
 
-def _fill(number: int) -> str:
-    return FILLS[number % len(FILLS)]
+def _fill(index: int) -> str:
+    return FILLS[index % len(FILLS)]

@@ -116,20 +116,20 @@ def _region(region: RegionMap) -> Iterator[str]:
         "; ".join([f"{region.name}: {region_line(region)}", *_given(region.source)])
     )
     yield f"{margin}{_ruler(scale)}".rstrip()
-    for number, (name, row) in enumerate(zip(names, region.rows, strict=True), 1):
-        yield f"  {name:{label}} {number:{digits}} {_cells(row.cells, scale)}".rstrip()
+    for index, (name, row) in enumerate(zip(names, region.rows, strict=True), 1):
+        yield f"  {name:{label}} {index:{digits}} {_cells(row.cells, scale)}".rstrip()
     yield f"  {DEPTH_ROW:{label}} {'':{digits}} {_depth(region, scale)}".rstrip()
     kinds = dict.fromkeys(kind for kind, _ in gaps(region))
     if kinds:
         yield f"{margin}{'; '.join(_MEANING[kind] for kind in kinds)}"
-    for number, row in enumerate(region.rows, 1):
-        yield from _note(number, digits, region, row)
+    for index, row in enumerate(region.rows, 1):
+        yield from _note(index, digits, region, row)
     for note in region.notes:
         yield from _wrapped(note, "  - ", "    ")
 
 
-def _given(*facts: str) -> tuple[str, ...]:
-    return tuple(fact for fact in facts if fact)
+def _given(*parts: str) -> tuple[str, ...]:
+    return tuple(part for part in parts if part)
 
 
 def _ruler(scale: Scale) -> str:
@@ -137,13 +137,13 @@ def _ruler(scale: Scale) -> str:
     parts = 4 if scale.extent % 4 == 0 else 1
     line = [" "] * scale.width
     end = f"{scale.extent}|"
-    room = scale.width - len(end)
+    space = scale.width - len(end)
     for part in range(parts):
         address = scale.extent * part // parts
         text, left = f"|{address}", scale.at(address)
-        if left + len(text) < room or not part:
+        if left + len(text) < space or not part:
             line[left : left + len(text)] = text
-    line[room:] = end
+    line[space:] = end
     return "".join(line)
 
 
@@ -173,17 +173,17 @@ def _depth(region: RegionMap, scale: Scale) -> str:
         char = str(depth.count) if depth.count < 10 else "+"
         if depth.count:
             line[left:right] = char * (right - left)
-    for kind, place in gaps(region):
-        span = scale.span(place)
+    for kind, interval in gaps(region):
+        span = scale.span(interval)
         line[span.start : span.end] = _HATCH[kind] * span.length
     return "".join(line)
 
 
-def _note(number: int, digits: int, region: RegionMap, row: Row) -> Iterator[str]:
+def _note(index: int, digits: int, region: RegionMap, row: Row) -> Iterator[str]:
     starts = [str(cell.place.start) for cell in row.cells[:MAX_STARTS]]
     if len(row.cells) > MAX_STARTS:
         starts.append(f"... {row.cells[-1].place.start}")
-    head = f"{number:{digits}} {row.name}: {row_line(region, row)} at {' '.join(starts)}"
+    head = f"{index:{digits}} {row.name}: {row_line(region, row)} at {' '.join(starts)}"
     origin = "; ".join(_given(row.source, row.path))
     margin = " " * (digits + 3)
     if len(head) + len(origin) + 4 <= WIDTH and origin:
@@ -202,8 +202,8 @@ def _plain(regions: Sequence[RegionMap]) -> Iterator[str]:
     digits = max(len(str(region.extent)) for region in regions)
     for region, row in zip(regions, rows, strict=True):
         name = shortened(row.name, MAX_NAME)
-        facts = "; ".join([row_line(region, row), *_given(row.source)])
-        head = f"{name:{label}} {region.extent:{digits}}  {facts}"
+        text = "; ".join([row_line(region, row), *_given(row.source)])
+        head = f"{name:{label}} {region.extent:{digits}}  {text}"
         yield from _wrapped(head, "  ", " " * (label + digits + 5))
 
 

@@ -135,12 +135,12 @@ def _drawing(timeline: Timeline) -> Iterator[str]:
 def _rows(lanes: Sequence[Lane]) -> Iterator[tuple[Lane | str, int]]:
     """Headings and lanes from top to bottom, with their heights."""
     for kind, title in _TITLES.items():
-        mine = [lane for lane in lanes if lane.kind == kind]
+        shown = [lane for lane in lanes if lane.kind == kind]
         if kind in _SORTED:
-            mine.sort(key=lambda lane: _natural(lane.name))
-        if mine:
+            shown.sort(key=lambda lane: _natural(lane.name))
+        if shown:
             yield title, _HEAD
-        for lane in mine:
+        for lane in shown:
             depth = 1 + max(_depths(lane.spans), default=0)
             yield lane, max(_ROW, 2 * _BAR + depth * (_BAR + 1))
 

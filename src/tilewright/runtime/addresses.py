@@ -86,22 +86,24 @@ def analyze(
     """
     tile = _tile_launch(kernel, args, named, grid, launch)
     if tile is not None:
-        facts = replace(tile.facts, assumptions=tuple(assume), strict_overflow=strict_overflow)
-        return _checked(analyze_tile(tile.kernel, facts), tile.aliases, check, timeout)
+        properties = replace(tile.facts, assumptions=tuple(assume), strict_overflow=strict_overflow)
+        return _checked(analyze_tile(tile.kernel, properties), tile.aliases, check, timeout)
     by_name = {**args, **named} if isinstance(args, Mapping) else dict(named)
     in_order = () if isinstance(args, Mapping) else tuple(args)
     if isinstance(kernel, Operation):
-        root, facts = kernel, _given(by_name, in_order, grid)
+        root, properties = kernel, _given(by_name, in_order, grid)
         aliases = Aliases()
     else:
         compiled = kernel.warmup(*in_order, **by_name)
         values = _values(compiled, in_order, by_name)
         sizes = None if grid is None else _sizes(kernel, compiled, grid, values)
         root = named_module(compiled)
-        facts = launch_facts(compiled, root, sizes, values)
+        properties = launch_facts(compiled, root, sizes, values)
         aliases = launch_aliases(compiled, root, values)
-    facts = AccessProperties(facts.grid, facts.args, facts.buffers, tuple(assume), strict_overflow)
-    return _checked(analyze_ir(root, facts), aliases, check, timeout)
+    properties = AccessProperties(
+        properties.grid, properties.args, properties.buffers, tuple(assume), strict_overflow
+    )
+    return _checked(analyze_ir(root, properties), aliases, check, timeout)
 
 
 def _checked(
@@ -118,7 +120,7 @@ def _tile_launch(
     args: Sequence[Any] | Mapping[str, Any],
     named: Mapping[str, Any],
     grid: Grid | None,
-    number: int | None,
+    index: int | None,
 ) -> TileLaunch | None:
     """The launch of a kernel of `T` that is meant; None for kernels of other kinds."""
     from tilewright.runtime.tile.addresses import called_launches
@@ -128,12 +130,12 @@ def _tile_launch(
         return None
     if grid is not None:
         raise AnalysisError("a T kernel has its own grid: omit grid")
-    if number is None and len(launches) != 1:
+    if index is None and len(launches) != 1:
         names = ", ".join(each.kernel.name for each in launches) or "none"
         raise AnalysisError(f"the call launches {len(launches)} kernels ({names}): pass launch=0")
-    if not 0 <= (number or 0) < len(launches):
-        raise AnalysisError(f"launch={number}: the call launches {len(launches)} kernels")
-    return launches[number or 0]
+    if not 0 <= (index or 0) < len(launches):
+        raise AnalysisError(f"launch={index}: the call launches {len(launches)} kernels")
+    return launches[index or 0]
 
 
 def checks_named(names: Sequence[str]) -> tuple[Check, ...]:
@@ -210,14 +212,14 @@ def launch_facts(
     values: Sequence[object],
 ) -> AccessProperties:
     """Grid, integers and sizes of buffers, by the names that arguments have in `module`."""
-    numbers: dict[str, int] = {}
+    integers: dict[str, int] = {}
     buffers: dict[str, int] = {}
     for name, value in _arguments(compiled, module, values):
         if isinstance(value, int):
-            numbers[name] = int(value)
+            integers[name] = int(value)
         elif isinstance(value, Memory) and value.count is not None:
             buffers[name] = value.count
-    return AccessProperties(grid, numbers, buffers)
+    return AccessProperties(grid, integers, buffers)
 
 
 def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]) -> Aliases:
@@ -258,7 +260,7 @@ def _flat(key: Key, value: Any) -> Iterator[object]:
     elif kind == "tensordesc":
         descriptor = cast("TensorDescriptor", value)
         yield extent_of(host_array(descriptor.base).array)
-        yield from (int(number) for number in (*descriptor.shape, *descriptor.strides))
+        yield from (int(each) for each in (*descriptor.shape, *descriptor.strides))
     elif kind.startswith("*"):
         if isinstance(value, DeviceArray):
             value = host_array(value.owner)

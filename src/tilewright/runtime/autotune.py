@@ -159,9 +159,9 @@ class Autotuner(Launchable):
         show = (
             progress_bar(f"tuning {self.name}", "configurations") if sys.stderr.isatty() else None
         )
-        for number, config in enumerate(configs):
+        for index, config in enumerate(configs):
             if show is not None:
-                show(number, len(configs))
+                show(index, len(configs))
             try:
                 compiled = self._launch(config, args, kwargs, known, grid, warmup=True)
                 on_gpu = _is_on_gpu(compiled)
@@ -174,7 +174,7 @@ class Autotuner(Launchable):
                     if times is not None:
                         self.configs_timings = _by_config(configs, times)
                         break
-                    rest = configs[number + 1 :]
+                    rest = configs[index + 1 :]
                     compile_together(
                         [
                             partial(self._launch, each, args, kwargs, known, grid, warmup=True)

@@ -68,13 +68,13 @@ _HELP = "it is like triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a or 
 def spec_named(text: str) -> Spec:
     """The parsed `text`; raises ValueError with examples."""
     backend, _, arch = text.partition(":")
-    number = arch.removeprefix("sm_").rstrip("af")
+    capability = arch.removeprefix("sm_").rstrip("af")
     if text in ("auto", "numpy", "triton"):
         return Spec(text)
-    if backend == "triton" and number.isdecimal():
-        return Spec("triton", Target("cuda", int(number)))
-    if backend == "cuda" and number.isdecimal():
-        return Spec(None, Target("cuda", int(number)))
+    if backend == "triton" and capability.isdecimal():
+        return Spec("triton", Target("cuda", int(capability)))
+    if backend == "cuda" and capability.isdecimal():
+        return Spec(None, Target("cuda", int(capability)))
     if backend == "hip" and arch:
         return Spec(None, Target("hip", arch))
     raise ValueError(f"target is {text!r}; {_HELP}")

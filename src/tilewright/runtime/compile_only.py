@@ -18,7 +18,7 @@ Tell = Callable[[CompiledKernel], None]
 
 
 @contextmanager
-def compiling_only(tell: Tell) -> Generator[None]:
+def compiling_only(notify: Tell) -> Generator[None]:
     """Inside the ``with``, every launch of a ``tl`` kernel ends with its `CompiledKernel`."""
     run = JITFunction.run
 
@@ -26,7 +26,7 @@ def compiling_only(tell: Tell) -> Generator[None]:
         self: JITFunction, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any
     ) -> CompiledKernel:
         compiled = run(self, *args, grid=grid, warmup=True, **kwargs)
-        tell(compiled)
+        notify(compiled)
         return compiled
 
     JITFunction.run = compile_only

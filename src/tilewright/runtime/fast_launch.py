@@ -119,14 +119,14 @@ def current_check(captured: Sequence[Capture], reads: Reads | None = None) -> Ca
     """
     scope: dict[str, Any] = {}
     terms: list[str] = []
-    for number, capture in enumerate(captured):
+    for index, capture in enumerate(captured):
         if capture.module is None:
-            scope[f"is_current{number}"] = capture.is_current
-            terms.append(f"is_current{number}()")
+            scope[f"is_current{index}"] = capture.is_current
+            terms.append(f"is_current{index}()")
         else:
-            scope[f"look{number}"] = capture.module.get
-            scope[f"value{number}"] = capture.value
-            terms.append(f"look{number}({capture.name!r}) is value{number}")
+            scope[f"look{index}"] = capture.module.get
+            scope[f"value{index}"] = capture.value
+            terms.append(f"look{index}({capture.name!r}) is value{index}")
     if reads is not None:
         scope["are_reads_current"] = reads.is_current
         terms.append("are_reads_current()")

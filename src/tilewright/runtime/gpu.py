@@ -75,7 +75,7 @@ def _compiled(compiled: CompiledKernel) -> Artefact:
     from tilewright.targets.triton.lowering import CompileOptions
 
     options = compiled.metadata
-    wanted = CompileOptions(
+    settings = CompileOptions(
         compiled.choice.capability,
         num_warps=options["num_warps"],
         num_stages=options["num_stages"],
@@ -88,7 +88,7 @@ def _compiled(compiled: CompiledKernel) -> Artefact:
         pdl=options["launch_pdl"],
     )
     with _preparing:
-        ready = prepare(compiled.module, wanted, DiagnosticEngine())
+        ready = prepare(compiled.module, settings, DiagnosticEngine())
     return ready if isinstance(ready, Artefact) else ready.build()
 
 
@@ -107,9 +107,9 @@ def launcher_of(artefact: Artefact) -> Launcher:
     from tilewright.runtime.cuda.launcher import Launcher
     from tilewright.runtime.cuda.module import load
 
-    facts = artefact.metadata
-    function = load(artefact.cubin, facts.name, facts.shared, cluster=facts.cluster)
-    return Launcher(function, facts)
+    metadata = artefact.metadata
+    function = load(artefact.cubin, metadata.name, metadata.shared, cluster=metadata.cluster)
+    return Launcher(function, metadata)
 
 
 def flat_values(compiled: CompiledKernel, values: Sequence[Any]) -> list[Any]:

@@ -14,6 +14,6 @@ def cdiv(numerator: Any, denominator: Any) -> Any:
 
 
 @constexpr_function
-def next_power_of_2(number: int) -> int:
+def next_power_of_2(value: int) -> int:
     """The least power of two that is not less than `number`."""
-    return 1 << max(number - 1, 0).bit_length()
+    return 1 << max(value - 1, 0).bit_length()

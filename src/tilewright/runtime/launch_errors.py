@@ -21,8 +21,10 @@ BAD_LAUNCH = "TW6020"
 def at_launch(error: Exception, kernel: JITFunction, prefix: str = "") -> Exception:
     """`error` at the line that launches `kernel`, with the line that defines it."""
     text = f"{kernel.name}({', '.join(kernel.arg_names)}) is defined here"
-    place = _definition(kernel)
-    return located(error, BAD_LAUNCH, [] if place is None else [(place, text)], prefix=prefix)
+    definition = _definition(kernel)
+    return located(
+        error, BAD_LAUNCH, [] if definition is None else [(definition, text)], prefix=prefix
+    )
 
 
 def _definition(kernel: JITFunction) -> SourcePosition | None:
@@ -66,10 +68,10 @@ def too_many(kernel: JITFunction, count: int) -> str:
 
 
 def two_values(kernel: JITFunction, name: str) -> str:
-    place = kernel.arg_names.index(name) + 1
+    position = kernel.arg_names.index(name) + 1
     return (
         f"{kernel.name} got two values for its parameter {name!r}, by name and as argument "
-        f"{place}: leave one out"
+        f"{position}: leave one out"
     )
 
 

@@ -50,14 +50,14 @@ def progress_lines(name: str, things: str) -> Callable[[int, int], None]:
     if sys.stderr.isatty():
         return progress_bar(name, things)
     start = time.perf_counter()
-    told = 0
+    printed = 0
 
     def show(done: int, total: int) -> None:
-        nonlocal told
+        nonlocal printed
         elapsed = time.perf_counter() - start
-        if elapsed < QUIET_SECONDS or not told * total < done * _LINES < total * _LINES:
+        if elapsed < QUIET_SECONDS or not printed * total < done * _LINES < total * _LINES:
             return
-        told = done * _LINES // total + 1
+        printed = done * _LINES // total + 1
         left = elapsed * (total - done) / done
         sys.stderr.write(f"{name}: {done} of {total} {things}, {left:.0f} s left\n")
         sys.stderr.flush()

@@ -136,8 +136,8 @@ def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
     if isinstance(value, (bool, np.bool_)):
         return (parameter.declared_type or "u1", ""), bool(value)
     if isinstance(value, (int, np.integer)):
-        number = int(cast("int", value))
-        return _integer_key(number, parameter), number
+        integer = int(cast("int", value))
+        return _integer_key(integer, parameter), integer
     if isinstance(value, (float, np.floating)):
         return (parameter.declared_type or "fp32", ""), float(cast("float", value))
     return _less_common(value, parameter)

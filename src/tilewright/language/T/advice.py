@@ -10,8 +10,8 @@ from tilewright.ir.diagnostics import resolve
 
 def warn(message: str) -> None:
     """Warn the user of the kernel being traced, at the line that is being executed."""
-    place = resolve(current().location()).primary
-    if place is None:
+    position = resolve(current().location()).primary
+    if position is None:
         warnings.warn(message, stacklevel=3)
     else:
-        warnings.warn_explicit(message, UserWarning, place.file, place.line, registry={})
+        warnings.warn_explicit(message, UserWarning, position.file, position.line, registry={})

@@ -55,27 +55,28 @@ OTHER_HARDWARE = "TW1027"
 """What no target of this compiler has."""
 
 
-def shape_of(word: str, shape: Any) -> tuple[Any, ...]:
+def shape_of(op_name: str, shape: Any) -> tuple[Any, ...]:
     """A shape: one size or several, each a number or a symbol."""
-    sizes = tuple(check_integer(word, "a size", size) for size in as_sequence(shape))
+    sizes = tuple(check_integer(op_name, "a size", size) for size in as_sequence(shape))
     for size in sizes:
         if isinstance(size, int) and size < 0:
             raise FrontendError(
-                f"T.{word}: a size cannot be negative, got {shape_text(sizes)}", code=BAD_ARGUMENT
+                f"T.{op_name}: a size cannot be negative, got {shape_text(sizes)}",
+                code=BAD_ARGUMENT,
             )
         if not isinstance(size, (int, Symbolic, Expr)):
             raise FrontendError(
-                f"T.{word}: a size must be an integer, got {describe(size)}", code=BAD_ARGUMENT
+                f"T.{op_name}: a size must be an integer, got {describe(size)}", code=BAD_ARGUMENT
             )
     return sizes
 
 
-def _fixed(word: str, shape: Any) -> tuple[int, ...]:
-    sizes = shape_of(word, shape)
+def _fixed(op_name: str, shape: Any) -> tuple[int, ...]:
+    sizes = shape_of(op_name, shape)
     for size in sizes:
         if not isinstance(size, int):
             raise FrontendError(
-                f"T.{word}: the memory of a block has a size known when the kernel is compiled, "
+                f"T.{op_name}: the memory of a block has a size known when the kernel is compiled, "
                 f"got {shape_text(sizes)}. Declare the size with T.const, or pass a block size",
                 code=BAD_ARGUMENT,
             )
@@ -87,7 +88,7 @@ def element_type(dtype: Dtype) -> Attribute:
 
 
 def allocated(
-    word: str,
+    op_name: str,
     shape: Any,
     dtype: object,
     scope: str,
@@ -99,17 +100,17 @@ def allocated(
     """A new buffer of the open kernel."""
     if scope not in SCOPES:
         raise FrontendError(
-            f"T.{word}: unknown scope {scope!r}, expected one of {', '.join(SCOPES)}",
+            f"T.{op_name}: unknown scope {scope!r}, expected one of {', '.join(SCOPES)}",
             code=BAD_ARGUMENT,
         )
     found = Dtype(dtype)
     if scope == "shared.dyn" and found == "bool":
         scope = "shared"
-    sizes = _fixed(word, shape)
+    sizes = _fixed(op_name, shape)
     type = buffer_type(element_type(found), sizes, SCOPES[scope])
     shown = None if found == "handle" else str(found)
     op = AllocOp(type, name=name, init=init, alias=alias, dtype=shown)
-    kernel(f"T.{word}").allocate(op, current())
+    kernel(f"T.{op_name}").allocate(op, current())
     return Buffer(op.result, sizes, found, scope, name)
 
 
@@ -180,15 +181,16 @@ def alloc_cluster_barrier(arrive_count: int | Sequence[int] = 1) -> Buffer:
     return _barriers("alloc_cluster_barrier", arrive_count, "shared.cluster_barrier")
 
 
-def _barriers(word: str, arrive_count: Any, scope: str) -> Buffer:
+def _barriers(op_name: str, arrive_count: Any, scope: str) -> Buffer:
     counts = list(as_sequence(arrive_count))
     if not counts or not all(is_number(count) and int(count) > 0 for count in counts):
         raise FrontendError(
-            f"T.{word}: the arrive count must be a positive integer, got {describe(arrive_count)}",
+            f"T.{op_name}: the arrive count must be a positive integer, got "
+            f"{describe(arrive_count)}",
             code=BAD_ARGUMENT,
         )
     init = [int(count) for count in counts]
-    return allocated(word, (len(counts),), DTYPES["handle"], scope, init=init)
+    return allocated(op_name, (len(counts),), DTYPES["handle"], scope, init=init)
 
 
 def alloc_tmem(shape: Any, dtype: object) -> Buffer:
@@ -333,8 +335,8 @@ class ReuseGroup:
 
 def storage_alias_spec(storage: str = "shared", buffer_size_bytes: int | None = None) -> Any:
     """Bytes of the block that several buffers may share, allocated with ``reuse=spec``."""
-    word = str(getattr(storage, "value", storage))
-    op = StorageAliasSpecOp("shared" if word == "smem" else word, buffer_size_bytes)
+    kind = str(getattr(storage, "value", storage))
+    op = StorageAliasSpecOp("shared" if kind == "smem" else kind, buffer_size_bytes)
     kernel("T.storage_alias_spec").allocate(op, current())
     return StorageAliasSpec(op.result)
 

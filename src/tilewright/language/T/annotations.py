@@ -56,8 +56,8 @@ class TensorAnnotation:
 class TensorForm:
     """``T.Tensor``: called or subscripted, it makes an annotation."""
 
-    def __init__(self, word: str) -> None:
-        self._word = word
+    def __init__(self, op_name: str) -> None:
+        self._word = op_name
 
     def __call__(
         self,

@@ -159,16 +159,16 @@ def _neutral(operator: str, left: Any, right: Any) -> Any:
         keeps = (operator in ("+", "-", "<<", ">>") and right == 0) or (
             operator in ("*", "//") and right == 1
         )
-        kept = left
+        operand = left
     elif isinstance(right, Expr) and isinstance(left, Integral) and right.dtype.is_integer:
         keeps = (operator == "+" and left == 0) or (operator == "*" and left == 1)
-        kept = right
+        operand = right
     else:
         return None
-    if not keeps or common_dtype(left, right) != kept.dtype:
+    if not keeps or common_dtype(left, right) != operand.dtype:
         return None
-    read = getattr(kept, "value", None)  # of an element
-    return kept if read is None else read()
+    read = getattr(operand, "value", None)  # of an element
+    return operand if read is None else read()
 
 
 def compare(operator: str, left: Any, right: Any, dtype: Dtype) -> Expr:
@@ -254,27 +254,27 @@ def maximum(left: Any, right: Any) -> Any:
     return _extreme("max", left, right)
 
 
-def _extreme(word: str, left: Any, right: Any) -> Any:
+def _extreme(op_name: str, left: Any, right: Any) -> Any:
     if is_number(left) and is_number(right):
-        return (min if word == "min" else max)(left, right)
-    return _named(word, left, right)
+        return (min if op_name == "min" else max)(left, right)
+    return _named(op_name, left, right)
 
 
 def ceil_division(left: Any, right: Any) -> Any:
     return _named("ceildiv", left, right)
 
 
-def truncated(word: str, left: Any, right: Any) -> Any:
+def truncated(op_name: str, left: Any, right: Any) -> Any:
     """``truncdiv`` and ``truncmod``: rounding towards zero, as C does."""
-    return _named(word, left, right)
+    return _named(op_name, left, right)
 
 
-def _named(word: str, left: Any, right: Any) -> Expr:
+def _named(op_name: str, left: Any, right: Any) -> Expr:
     if not (_supported(left) and _supported(right)):
-        raise TypeError(f"{word} cannot take {describe(left)} and {describe(right)}")
+        raise TypeError(f"{op_name} cannot take {describe(left)} and {describe(right)}")
     left, right = _scalar(left), _scalar(right)
     dtype = common_dtype(left, right)
-    return _computed(word, left, right, int32 if dtype == boolean else dtype)
+    return _computed(op_name, left, right, int32 if dtype == boolean else dtype)
 
 
 def unary(operator: str, value: Expr) -> Expr:

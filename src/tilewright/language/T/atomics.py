@@ -29,7 +29,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _atomic(
-    word: str,
+    op_name: str,
     kind: str,
     dst: Any,
     value: Any,
@@ -38,8 +38,8 @@ def _atomic(
     use_tma: bool = False,
     width: int | None = None,
 ) -> Any:
-    kernel(f"T.{word}")
-    if kind in _EXTREMES and operand(word, "the destination", dst).dtype.is_unsigned:
+    kernel(f"T.{op_name}")
+    if kind in _EXTREMES and operand(op_name, "the destination", dst).dtype.is_unsigned:
         kind = f"u{kind}"
     if isinstance(dst, Element) and _is_scalar(value) and width is None:
         handle = as_type(value, dst.dtype)
@@ -56,29 +56,29 @@ def _atomic(
         return Expr(op.results[0], dst.dtype) if return_prev else None
     if return_prev:
         raise FrontendError(
-            f"T.{word}: return_prev is for one element, and a whole tile is updated here",
+            f"T.{op_name}: return_prev is for one element, and a whole tile is updated here",
             code=BAD_ARGUMENT,
         )
-    target, handle = _tile(word, dst, value, width)
+    target, handle = _tile(op_name, dst, value, width)
     effect(
         AtomicOp(kind, target, (), handle, memory_order=memory_order, use_tma=use_tma, width=width)
     )
     return None
 
 
-def _tile(word: str, dst: Any, value: Any, width: int | None) -> tuple[SSAValue, SSAValue]:
-    target = operand(word, "the destination", dst)
+def _tile(op_name: str, dst: Any, value: Any, width: int | None) -> tuple[SSAValue, SSAValue]:
+    target = operand(op_name, "the destination", dst)
     if _is_scalar(value) and not isinstance(value, Element):
-        place = region(word, "the destination", target)
-        return place.operand(), as_type(value, place.dtype)
-    source = operand(word, "the value", value)
+        destination = region(op_name, "the destination", target)
+        return destination.operand(), as_type(value, destination.dtype)
+    source = operand(op_name, "the value", value)
     if isinstance(source, Element):
         source = _vector(source, width)
     if isinstance(target, Element):
-        target = head_region(word, target, source.extents)
+        target = head_region(op_name, target, source.extents)
     if not may_fit(source.extents, target.extents):
         raise FrontendError(
-            f"T.{word}: the extents differ: {source.buffer.name} gives "
+            f"T.{op_name}: the extents differ: {source.buffer.name} gives "
             f"{shape_text(source.extents)}, {target.buffer.name} takes "
             f"{shape_text(target.extents)}",
             code=SHAPES,
@@ -128,33 +128,35 @@ def atomic_addx4(dst: Any, value: Any, return_prev: bool = False) -> Any:
     return _atomic("atomic_addx4", "add", dst, value, None, return_prev, width=4)
 
 
-def _element(word: str, value: Any) -> Element:
+def _element(op_name: str, value: Any) -> Element:
     if isinstance(value, Element):
         return value
     if isinstance(value, Buffer) and value.shape == (1,):
         return value[0]
     raise FrontendError(
-        f"T.{word} takes one element of a buffer, got {describe(value)}", code=BAD_ARGUMENT
+        f"T.{op_name} takes one element of a buffer, got {describe(value)}", code=BAD_ARGUMENT
     )
 
 
 def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
     """Read an element that others write."""
     kernel("T.atomic_load")
-    place = _element("atomic_load", src)
+    element = _element("atomic_load", src)
     op = AtomicOp(
         "load",
-        place.buffer.handle,
-        place.places(),
+        element.buffer.handle,
+        element.places(),
         return_previous=True,
         memory_order=memory_order,
     )
-    return Expr(effect(op).results[0], place.dtype)
+    return Expr(effect(op).results[0], element.dtype)
 
 
 def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> None:
     """Write an element that others read."""
     kernel("T.atomic_store")
-    place = _element("atomic_store", dst)
-    value = as_type(src, place.dtype)
-    effect(AtomicOp("store", place.buffer.handle, place.places(), value, memory_order=memory_order))
+    element = _element("atomic_store", dst)
+    value = as_type(src, element.dtype)
+    effect(
+        AtomicOp("store", element.buffer.handle, element.places(), value, memory_order=memory_order)
+    )

@@ -144,13 +144,13 @@ class Buffer(Value):
         return Element(self, [self._normal(part, axis) for axis, part in enumerate(parts)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        place = self[index]
-        if isinstance(place, Element):
-            place.write(value)
+        element = self[index]
+        if isinstance(element, Element):
+            element.write(value)
             return
         from tilewright.language.T.tile_ops import assign_region
 
-        assign_region(place, value)
+        assign_region(element, value)
 
     def _parts(self, index: Any) -> tuple[Any, ...]:
         parts: tuple[Any, ...]

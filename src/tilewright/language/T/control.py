@@ -254,12 +254,12 @@ class TileControl(Control):
     def with_(self, manager: Any, state: tuple[Any, ...], names: tuple[str, ...]) -> Any:
         return With(self, manager, names, state)
 
-    def exit_(self, word: str) -> None:
+    def exit_(self, keyword: str) -> None:
         """``break`` or ``continue``."""
         if not self.exits or not self.exits[-1].can_exit:
             where = f"T.{self.exits[-1].word}" if self.exits else "no loop"
             raise FrontendError(
-                f"{word} is for serial, unrolled and while loops, and this is in {where}: guard "
+                f"{keyword} is for serial, unrolled and while loops, and this is in {where}: guard "
                 "the statements with if instead",
                 code=BAD_EXIT,
             )
@@ -267,7 +267,7 @@ class TileControl(Control):
         if exits.skip is None:
             exits.skip = new_flag()
         exits.skip.write(True)
-        if word == "break":
+        if keyword == "break":
             if exits.stop is None:
                 exits.stop = new_flag()
             exits.stop.write(True)

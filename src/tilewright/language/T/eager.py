@@ -182,18 +182,19 @@ class Eager:
         return known
 
     def _settled(
-        self, param: Param, axis: int, size: Size, number: int, known: dict[str, int]
+        self, param: Param, axis: int, size: Size, extent: int, known: dict[str, int]
     ) -> bool:
-        found = solve(size, int(number), known)
+        found = solve(size, int(extent), known)
         if found is False:
             value = evaluate(size, known)
-            spelled = "" if isinstance(size, int) else f"{text(size)}{_given(size, known)}"
-            because = f" = {spelled}" if spelled else ""
-            wanted = f"no integer solves {spelled} = {number}" if value is None else (
+            formula = "" if isinstance(size, int) else f"{text(size)}{_given(size, known)}"
+            because = f" = {formula}" if formula else ""
+            expectation = f"no integer solves {formula} = {extent}" if value is None else (
                 f"{value}{because} is expected"
             )  # fmt: skip
             raise self._mistake(
-                f"{self.name}.{param.name} has size {number} in dimension {axis}, but {wanted}",
+                f"{self.name}.{param.name} has size {extent} in dimension {axis}, but "
+                f"{expectation}",
                 WRONG_SHAPE,
             )
         return found is True
@@ -216,8 +217,8 @@ class Eager:
             )
         if missing:
             where = "; ".join(
-                f"{param.name} dimension {axis}: {text(size)} = {number}"
-                for param, axis, size, number in open_sizes
+                f"{param.name} dimension {axis}: {text(size)} = {extent}"
+                for param, axis, size, extent in open_sizes
             )
             raise self._mistake(
                 f"{self.name}: {', '.join(missing)} cannot be solved from the shapes of the "

@@ -151,45 +151,45 @@ def number_dtype(value: object) -> Dtype:
     if isinstance(value, bool):
         return boolean
     if isinstance(value, Integral):
-        number = int(value)
-        return int32 if -_INT32_MAX - 1 <= number <= _INT32_MAX else int64
+        integer = int(value)
+        return int32 if -_INT32_MAX - 1 <= integer <= _INT32_MAX else int64
     return float32
 
 
 def constant(value: object, dtype: Dtype, *, as_index: bool = False) -> Expr:
     """A number as a value of the kernel."""
-    number = cast("Any", value)
+    scalar = cast("Any", value)
     if as_index:
         type: Attribute = INDEX
-        number = int(number)
+        scalar = int(scalar)
     else:
         type = dtype.type
         if isinstance(type, IntegerType):
-            number = int(number != 0) if dtype == boolean else _wrapped(int(number), dtype)
+            scalar = int(scalar != 0) if dtype == boolean else _wrapped(int(scalar), dtype)
         else:
-            number = float(number)
-    _check_range(number, dtype)
-    handle = emit(arith.ConstantOp.of(number, type))
-    linear = of_number(number) if isinstance(number, int) else None
-    return Expr(handle, dtype, is_natural=bool(number >= 0), linear=linear)
+            scalar = float(scalar)
+    _check_range(scalar, dtype)
+    handle = emit(arith.ConstantOp.of(scalar, type))
+    linear = of_number(scalar) if isinstance(scalar, int) else None
+    return Expr(handle, dtype, is_natural=bool(scalar >= 0), linear=linear)
 
 
-def _check_range(number: int | float, dtype: Dtype) -> None:
+def _check_range(value: int | float, dtype: Dtype) -> None:
     limit = LIMITS.get(dtype)
-    if limit is not None and limit < abs(number) < inf and not _rounds_to(limit, number, dtype):
-        raise ValueError(f"{number} exceeds maximum of {dtype}, which is {limit}")
+    if limit is not None and limit < abs(value) < inf and not _rounds_to(limit, value, dtype):
+        raise ValueError(f"{value} exceeds maximum of {dtype}, which is {limit}")
 
 
-def _rounds_to(limit: float, number: int | float, dtype: Dtype) -> bool:
+def _rounds_to(limit: float, value: int | float, dtype: Dtype) -> bool:
     """Whether `number` is the largest value of `dtype`, written with fewer digits."""
     with errstate(all="ignore"):
-        return abs(float(dtype.as_numpy().type(number))) == limit
+        return abs(float(dtype.as_numpy().type(value))) == limit
 
 
-def _wrapped(number: int, dtype: Dtype) -> int:
+def _wrapped(value: int, dtype: Dtype) -> int:
     """`number` as the signless constant with its bits."""
     bits = dtype.bits
-    low = number & ((1 << bits) - 1)
+    low = value & ((1 << bits) - 1)
     return low - (1 << bits) if low >> (bits - 1) else low
 
 

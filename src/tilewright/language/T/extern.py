@@ -54,13 +54,13 @@ def access_ptr(
     base: Any, access_type: Any = "rw", *extents: Any, offset: Any = None, extent: Any = None
 ) -> Pointer:
     """The address of a buffer or of an element, for code from outside."""
-    place = _place("access_ptr", base)
+    element = _place("access_ptr", base)
     if access_type not in _MODES:
         raise FrontendError(
             f'T.access_ptr: the mode is "r", "w" or "rw", got {describe(access_type)}',
             code=BAD_ARGUMENT,
         )
-    indices = place.places()
+    indices = element.places()
     if offset is not None and not (is_number(offset) and int(offset) == 0):
         last = Expr(indices[-1], index_expr(0).dtype)
         indices[-1] = index_expr(last + offset).handle
@@ -68,16 +68,16 @@ def access_ptr(
     for more in extents:
         length = more if length is None else length * more
     size = None if length is None else index_expr(length).handle
-    op = PtrOfOp(place.buffer.handle, indices, mode=_MODES[access_type], extent=size)
-    return Pointer(emit(op), place.buffer.dtype)
+    op = PtrOfOp(element.buffer.handle, indices, mode=_MODES[access_type], extent=size)
+    return Pointer(emit(op), element.buffer.dtype)
 
 
-def address_of(place: Any) -> Pointer:
+def address_of(location: Any) -> Pointer:
     """The address of an element."""
-    return access_ptr(place, "rw")
+    return access_ptr(location, "rw")
 
 
-def _place(word: str, value: Any) -> Element:
+def _place(op_name: str, value: Any) -> Element:
     if isinstance(value, Element):
         return value
     if isinstance(value, BufferRegion):
@@ -86,7 +86,7 @@ def _place(word: str, value: Any) -> Element:
     if isinstance(buffer, Buffer):
         return Element(buffer, [0] * buffer.ndim)
     raise FrontendError(
-        f"T.{word} takes a buffer or an element of one, got {describe(value)}", code=BAD_ARGUMENT
+        f"T.{op_name} takes a buffer or an element of one, got {describe(value)}", code=BAD_ARGUMENT
     )
 
 
@@ -175,8 +175,8 @@ class _Probe:
     def __radd__(self, other: object) -> _Probe:
         return _Probe("sum")
 
-    def extreme(self, word: str) -> _Probe:
-        return _Probe(word)
+    def extreme(self, op_name: str) -> _Probe:
+        return _Probe(op_name)
 
 
 def comm_reducer(function: Callable[[Any, Any], Any], identity: Sequence[Any]) -> CommReducer:

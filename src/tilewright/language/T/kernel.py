@@ -92,14 +92,14 @@ class KernelFrame:
 def _threads(threads: Any) -> tuple[int, ...] | None:
     if threads is None:
         return (DEFAULT_THREADS,)
-    numbers = list(as_sequence(threads))
-    is_whole = all(is_number(number) and int(number) == number for number in numbers)
-    if not is_whole or not 1 <= len(numbers) <= 3:
+    sizes = list(as_sequence(threads))
+    is_whole = all(is_number(count) and int(count) == count for count in sizes)
+    if not is_whole or not 1 <= len(sizes) <= 3:
         raise FrontendError(
             f"T.Kernel: threads must be one to three integers, got {describe(threads)}",
             code=BAD_ARGUMENT,
         )
-    counts = tuple(int(number) for number in numbers)
+    counts = tuple(int(count) for count in sizes)
     if counts == (-1,):
         return None
     if min(counts) < 1:
@@ -140,9 +140,11 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     found.options["raster"] = RasterAttr.of(order, int(panel_size))
 
 
-def _axis(word: str, dim: Any) -> str:
+def _axis(op_name: str, dim: Any) -> str:
     if not is_number(dim) or not 0 <= int(dim) < 3:
-        raise FrontendError(f"T.{word}: dim is 0, 1 or 2, got {describe(dim)}", code=BAD_ARGUMENT)
+        raise FrontendError(
+            f"T.{op_name}: dim is 0, 1 or 2, got {describe(dim)}", code=BAD_ARGUMENT
+        )
     return _AXES[int(dim)]
 
 
@@ -194,12 +196,12 @@ def get_block_extent(dim: int = 0) -> Any:
 
 def _thread_number() -> Expr:
     """The number of the thread in its block."""
-    number = get_thread_binding(0)
+    index = get_thread_binding(0)
     scale = get_thread_extent(0)
     for axis in range(1, len(kernel("a thread index").threads or ())):
-        number = number + get_thread_binding(axis) * scale
+        index = index + get_thread_binding(axis) * scale
         scale *= get_thread_extent(axis)
-    return number
+    return index
 
 
 def get_lane_idx(warp_size: int | None = None) -> Expr:

@@ -22,8 +22,11 @@ def key_of(function: Callable[..., Any], arguments: Mapping[Any, Any]) -> tuple[
     key = tuple((name, frozen(value, objects)) for name, value in arguments.items())
     if not objects:
         return key
-    facts = Reads((function,), objects).facts
-    return (*key, object() if facts is None else facts)  # equal to nothing if there are too many
+    contents = Reads((function,), objects).facts
+    return (
+        *key,
+        object() if contents is None else contents,
+    )  # equal to nothing if there are too many
 
 
 def frozen(value: Any, objects: list[object]) -> Any:

@@ -175,16 +175,18 @@ def _check_places(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
     if not isinstance(layout, LayoutAttr) or not buffer.space.is_on_chip:
         return
     points = np.indices(layout.data.extents).reshape(len(layout.data.extents), -1)
-    places: Any = np.array(np.broadcast_arrays(*cast("Any", layout.data.evaluate)(*points)))
-    _, first, group = np.unique(places, axis=1, return_index=True, return_inverse=True)
+    offsets: Any = np.array(np.broadcast_arrays(*cast("Any", layout.data.evaluate)(*points)))
+    _, first, group = np.unique(offsets, axis=1, return_index=True, return_inverse=True)
     twice = np.flatnonzero(first[group.reshape(-1)] != np.arange(points.shape[1]))
     if not twice.size:
         return
     second = int(twice[0])
     pair = points[:, int(first[group.reshape(-1)[second]])], points[:, second]
-    one, other, place = (shape_text([int(n) for n in each]) for each in (*pair, places[:, second]))
+    one, other, offset = (
+        shape_text([int(n) for n in each]) for each in (*pair, offsets[:, second])
+    )
     raise FrontendError(
-        f"T.annotate_layout: elements {one} and {other} of {buffer.name} both map to {place}: "
+        f"T.annotate_layout: elements {one} and {other} of {buffer.name} both map to {offset}: "
         "the layout must be injective",
         code=BAD_ARGUMENT,
     )

@@ -51,7 +51,7 @@ def recent(block: Block) -> set[Operation]:
 
 def _needed(value: SSAValue, candidates: set[Operation]) -> list[Operation]:
     """The ops among `candidates` that compute `value`, in order."""
-    wanted: set[Operation] = set()
+    needed: set[Operation] = set()
     work = [value]
     named = trace().bound
     while work:
@@ -59,14 +59,14 @@ def _needed(value: SSAValue, candidates: set[Operation]) -> list[Operation]:
         owner = each.owner if isinstance(each, OpResult) else None
         if each in named:
             continue
-        if isinstance(owner, Operation) and owner in candidates and owner not in wanted:
-            wanted.add(owner)
+        if isinstance(owner, Operation) and owner in candidates and owner not in needed:
+            needed.add(owner)
             work += _used(owner)
-    if not wanted:
+    if not needed:
         return []
-    block = next(iter(wanted)).parent_block()
+    block = next(iter(needed)).parent_block()
     assert block is not None
-    return [op for op in block.ops if op in wanted]
+    return [op for op in block.ops if op in needed]
 
 
 def _used(op: Operation) -> list[SSAValue]:

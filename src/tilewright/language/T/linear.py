@@ -43,15 +43,15 @@ class Linear:
         counts: dict[Hashable, int] = dict(self.terms)
         for atom, count in other.terms:
             counts[atom] = counts.get(atom, 0) + factor * count
-        kept = frozenset({(atom, count) for atom, count in counts.items() if count})
-        return Linear(kept, self.constant + factor * other.constant)
+        terms = frozenset({(atom, count) for atom, count in counts.items() if count})
+        return Linear(terms, self.constant + factor * other.constant)
 
 
 NOTHING: Final = Linear(frozenset())
 
 
-def of_number(number: int) -> Linear:
-    return Linear(frozenset(), number)
+def of_number(value: int) -> Linear:
+    return Linear(frozenset(), value)
 
 
 _OPAQUE: Final[Mapping[str, str]] = {

@@ -85,10 +85,10 @@ def _variable(counter: SSAValue, *, is_natural: bool = True) -> Expr:
     return Expr(counter, int32, is_natural=is_natural)
 
 
-def _checked(word: str, targets: Sequence[str], count: int) -> None:
+def _checked(op_name: str, targets: Sequence[str], count: int) -> None:
     if len(targets) != count and not (count > 1 and len(targets) == 1):
         raise FrontendError(
-            f"T.{word} has {count} extent{'s' if count > 1 else ''}, but the loop has "
+            f"T.{op_name} has {count} extent{'s' if count > 1 else ''}, but the loop has "
             f"{len(targets)} variables: {', '.join(targets)}. Write one for each extent",
             code=BAD_ARGUMENT,
         )
@@ -106,11 +106,11 @@ def _end(block: Block, terminator: Operation) -> Region:
     return Region(block)
 
 
-def check_integer(word: str, name: str, value: Any) -> Any:
+def check_integer(op_name: str, name: str, value: Any) -> Any:
     """`value` as an integer that a loop can run to."""
     if isinstance(value, bool) or (is_number(value) and not isinstance(value, Integral)):
         raise FrontendError(
-            f"T.{word}: {name} must be an integer, got {value!r}", code=BAD_ARGUMENT
+            f"T.{op_name}: {name} must be an integer, got {value!r}", code=BAD_ARGUMENT
         )
     return int(value) if is_number(value) else value
 
@@ -124,17 +124,17 @@ class Serial(LoopForm):
         stop: Any = None,
         step: Any = None,
         *,
-        word: str = "serial",
+        op_name: str = "serial",
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
-        self.word = word  # pyright: ignore[reportAttributeAccessIssue] # its default is the class's
+        self.word = op_name  # pyright: ignore[reportAttributeAccessIssue] # its default is the class's
         start, stop = (0, start) if stop is None else (start, stop)
-        self.start = check_integer(word, "start", start)
-        self.stop = check_integer(word, "stop", stop)
+        self.start = check_integer(op_name, "start", start)
+        self.stop = check_integer(op_name, "stop", stop)
         self.step = 1 if step is None else step
         if not is_number(self.step) or int(self.step) == 0:
             raise FrontendError(
-                f"T.{word}: the step must be a non-zero integer, got {step!r}", code=BAD_ARGUMENT
+                f"T.{op_name}: the step must be a non-zero integer, got {step!r}", code=BAD_ARGUMENT
             )
         self.step = int(self.step)
         self._attributes = dict(attributes or {})
@@ -152,8 +152,8 @@ class Serial(LoopForm):
             return block, _variable(counter, is_natural=_is_natural(self.start))
         # scf.for counts upwards: iteration t of a loop that counts down is start + t * step.
         with current().at(block):
-            turn = _variable(counter)
-            return block, turn * self.step + index_expr(self.start)
+            iteration = _variable(counter)
+            return block, iteration * self.step + index_expr(self.start)
 
     def close(self, block: Block) -> Operation:
         lower, upper, step = self._bounds()
@@ -166,8 +166,8 @@ class Serial(LoopForm):
             bounds = (self.start, self.stop, self.step)
         else:
             distance = self.start - self.stop
-            turns = (distance + (-self.step - 1)) // -self.step
-            bounds = (0, turns, 1)
+            trip_count = (distance + (-self.step - 1)) // -self.step
+            bounds = (0, trip_count, 1)
         first, last, step = (index_expr(bound).handle for bound in bounds)
         return first, last, step
 
@@ -252,8 +252,8 @@ class Persistent(LoopForm):
         )
 
 
-def range_loop(numbers: range) -> Serial:
-    return Serial(numbers.start, numbers.stop, numbers.step)
+def range_loop(values: range) -> Serial:
+    return Serial(values.start, values.stop, values.step)
 
 
 UNIT = UnitAttr()

@@ -55,7 +55,7 @@ def unroll(
         attributes.update(mark("tile.unroll_explicit"))
     if unroll_factor is not None:
         attributes.update(number_attribute("tile.unroll_factor", unroll_factor))
-    return Serial(start, stop, step, word="unroll", attributes=attributes)
+    return Serial(start, stop, step, op_name="unroll", attributes=attributes)
 
 
 def vectorized(
@@ -63,7 +63,7 @@ def vectorized(
 ) -> Serial:
     """An innermost loop that must become vector accesses."""
     attributes = {**attributes_of(annotations), **mark("tile.vectorize")}
-    return Serial(start, stop, word="vectorized", attributes=attributes)
+    return Serial(start, stop, op_name="vectorized", attributes=attributes)
 
 
 def thread_binding(
@@ -75,7 +75,7 @@ def thread_binding(
 ) -> Serial:
     """A loop whose iterations are the threads along an axis."""
     attributes = {**attributes_of(annotations), **text_attribute("tile.thread_binding", thread)}
-    return Serial(start, stop, word="thread_binding", attributes=attributes)
+    return Serial(start, stop, op_name="thread_binding", attributes=attributes)
 
 
 def Parallel(
@@ -145,8 +145,8 @@ def _check_lists(stage: Sequence[int] | None, order: Sequence[int] | None) -> No
             "one for each statement of the loop",
             code=BAD_ARGUMENT,
         )
-    places = [place for place in order if place != -1]
-    if len(set(places)) < len(places):
+    positions = [position for position in order if position != -1]
+    if len(set(positions)) < len(positions):
         raise FrontendError(
             f"T.Pipelined: order has duplicates: {list(order)} is not a "
             f"permutation of 0 to {len(order) - 1}",

@@ -234,8 +234,8 @@ def trace_into_module(
                 "a size that comes with the arguments is declared first, for example "
                 f'{_first_word(error)} = T.const("{_first_word(error)}")'
             )
-        told = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
-        known = isinstance(error, told) or raised_in_kernel(error)
+        user_errors = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
+        known = isinstance(error, user_errors) or raised_in_kernel(error)
         raise compile_error(error) from (None if known else error)
 
 

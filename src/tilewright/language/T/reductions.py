@@ -16,21 +16,22 @@ from tilewright.language.T.tile_ops import SHAPES, may_fit, region
 def _reduce(
     kind: str, src: Any, dst: Any, dim: int, clear: bool, nan_propagate: bool = False
 ) -> None:
-    word = f"reduce_{kind}"
-    open_kernel(f"T.{word}")
-    source, target = region(word, "the source", src), region(word, "the destination", dst)
+    op_name = f"reduce_{kind}"
+    open_kernel(f"T.{op_name}")
+    source, target = region(op_name, "the source", src), region(op_name, "the destination", dst)
     rank = len(source.extents)
     if not is_number(dim) or not -rank <= int(dim) < rank:
         raise FrontendError(
-            f"T.{word}: dim {describe(dim)} is outside of {source.buffer.name}, which has {rank} "
-            f"dimension{'s' if rank > 1 else ''}: use {-rank} to {rank - 1}",
+            f"T.{op_name}: dim {describe(dim)} is outside of {source.buffer.name}, which has "
+            f"{rank} dimension{'s' if rank > 1 else ''}: use {-rank} to {rank - 1}",
             code=SHAPES,
         )
     axis = int(dim) % rank
     rest = [extent for at, extent in enumerate(source.extents) if at != axis]
     if not may_fit(rest, target.extents):
         raise FrontendError(
-            f"T.{word}: {source.buffer.name} {shape_text(source.extents)} without dimension {axis} "
+            f"T.{op_name}: {source.buffer.name} {shape_text(source.extents)} without dimension "
+            f"{axis} "
             f"is {shape_text(rest)}, but {target.buffer.name} is {shape_text(target.extents)}: "
             "reduce another dimension, or make the destination fit",
             code=SHAPES,
@@ -140,20 +141,20 @@ def cummax(src: Any, dst: Any = None, dim: int = 0, reverse: bool = False) -> No
     _scan("cummax", "max", src, dst, dim, reverse)
 
 
-def _scan(word: str, kind: str, src: Any, dst: Any, dim: int, reverse: bool) -> None:
-    open_kernel(f"T.{word}")
-    source = region(word, "the source", src)
-    target = source if dst is None else region(word, "the destination", dst)
+def _scan(op_name: str, kind: str, src: Any, dst: Any, dim: int, reverse: bool) -> None:
+    open_kernel(f"T.{op_name}")
+    source = region(op_name, "the source", src)
+    target = source if dst is None else region(op_name, "the destination", dst)
     rank = len(source.extents)
     if not is_number(dim) or not -rank <= int(dim) < rank:
         raise FrontendError(
-            f"T.{word}: dim {describe(dim)} is outside of {source.buffer.name}, which has {rank} "
-            f"dimension{'s' if rank > 1 else ''}: use {-rank} to {rank - 1}",
+            f"T.{op_name}: dim {describe(dim)} is outside of {source.buffer.name}, which has "
+            f"{rank} dimension{'s' if rank > 1 else ''}: use {-rank} to {rank - 1}",
             code=SHAPES,
         )
     if not may_fit(source.extents, target.extents):
         raise FrontendError(
-            f"T.{word}: {source.buffer.name} is {shape_text(source.extents)}, but "
+            f"T.{op_name}: {source.buffer.name} is {shape_text(source.extents)}, but "
             f"{target.buffer.name} is {shape_text(target.extents)}",
             code=SHAPES,
         )

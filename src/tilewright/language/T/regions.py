@@ -230,11 +230,11 @@ class With(BodyScope):
 
     def _survives(self, value: object) -> bool:
         """The memory of a kernel ends with it."""
-        kept = super()._survives(value)
+        survives = super()._survives(value)
         if not getattr(self._manager, "ends_memory", False):
-            return kept
+            return survives
         found = value.buffer if isinstance(value, ScalarCell) else value
-        return kept and (not isinstance(found, Buffer) or found.scope() == "global")
+        return survives and (not isinstance(found, Buffer) or found.scope() == "global")
 
     def __init__(
         self, control: TileControl, manager: Any, names: tuple[str, ...], state: State

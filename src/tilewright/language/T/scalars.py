@@ -123,18 +123,18 @@ def bitwise_not(value: Any) -> Any:
 # -- extremes ----------------------------------------------------------------------------------
 
 
-def _extreme(word: str, values: Sequence[Any]) -> Any:
+def _extreme(op_name: str, values: Sequence[Any]) -> Any:
     if len(values) == 1 and isinstance(values[0], (list, tuple)):
         values = cast("Sequence[Any]", values[0])
     result = values[0]
     for value in values[1:]:
         probe = getattr(result, "extreme", None)
         if probe is not None:
-            result = probe(word)
+            result = probe(op_name)
         elif _sizes(result, value) and not _integers(result, value):
-            result = compute(word, result, value)
+            result = compute(op_name, result, value)
         else:
-            result = (arithmetic.minimum if word == "min" else arithmetic.maximum)(result, value)
+            result = (arithmetic.minimum if op_name == "min" else arithmetic.maximum)(result, value)
     return result
 
 
@@ -282,9 +282,9 @@ def any_of(*conditions: Any) -> Any:
     return _conjoined("|", "any", conditions)
 
 
-def _conjoined(operator: str, word: str, conditions: Sequence[Any]) -> Any:
+def _conjoined(operator: str, op_name: str, conditions: Sequence[Any]) -> Any:
     if len(conditions) == 1 and isinstance(conditions[0], (Buffer, BufferRegion)):
-        return _of_buffer(word, conditions[0])
+        return _of_buffer(op_name, conditions[0])
     tests = [Expr(condition(each), boolean) for each in conditions]
     result = tests[0]
     for test in tests[1:]:
@@ -292,26 +292,26 @@ def _conjoined(operator: str, word: str, conditions: Sequence[Any]) -> Any:
     return result
 
 
-def _of_buffer(word: str, value: Buffer | BufferRegion) -> Expr:
+def _of_buffer(op_name: str, value: Buffer | BufferRegion) -> Expr:
     """Reduce a row of flags to one."""
     from tilewright.language.T.allocate import allocated
 
-    kernel(f"T.{word}_of")
+    kernel(f"T.{op_name}_of")
     region = value if isinstance(value, BufferRegion) else value.whole()
-    target = ScalarCell(allocated(f"{word}_of", (1,), region.dtype, "local.fragment"))
+    target = ScalarCell(allocated(f"{op_name}_of", (1,), region.dtype, "local.fragment"))
     sizes = list(region.extents)
     long = [axis for axis, size in enumerate(sizes) if not (isinstance(size, int) and size == 1)]
     if len(long) > 1:
         raise FrontendError(
-            f"T.{word}_of takes one row, got {len(long)} dimensions: view it with T.reshape",
+            f"T.{op_name}_of takes one row, got {len(long)} dimensions: view it with T.reshape",
             code=BAD_ARGUMENT,
         )
     axis = long[0] if long else len(sizes) - 1
     if region.buffer.space is Space.GLOBAL:  # reductions work on tiles of the block
-        row = allocated(f"{word}_of", (sizes[axis],), region.dtype, "local.fragment")
+        row = allocated(f"{op_name}_of", (sizes[axis],), region.dtype, "local.fragment")
         effect(CopyOp(region.operand(), row.handle))
         region, axis = row.whole(), 0
-    effect(ReduceOp(region.operand(), target.buffer.handle, word, axis))
+    effect(ReduceOp(region.operand(), target.buffer.handle, op_name, axis))
     return Expr(condition(target.value()), boolean)
 
 
@@ -455,10 +455,10 @@ def dp4a(a: Any, b: Any, c: Any) -> Any:
 def _word(head: Element) -> Any:
     """Four bytes from an element on, as one number: the first in its lowest bits."""
     *rows, column = head.indices
-    bytes = [Element(head.buffer, (*rows, column + number)) for number in range(4)]
+    bytes = [Element(head.buffer, (*rows, column + byte)) for byte in range(4)]
     parts = [
-        shift_left(bitwise_and(cast_(each, int32), 255), 8 * number)
-        for number, each in enumerate(bytes)
+        shift_left(bitwise_and(cast_(each, int32), 255), 8 * byte)
+        for byte, each in enumerate(bytes)
     ]
     return bitwise_or(bitwise_or(parts[0], parts[1]), bitwise_or(parts[2], parts[3]))
 

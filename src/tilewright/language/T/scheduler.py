@@ -54,17 +54,19 @@ class PersistentTileScheduler:
         self._column_major = column_major
         stem = name or "tile"
         self._cells = (
-            {word: alloc_var("int32", name=f"{stem}_{word}") for word in _STATE} if stateful else {}
+            {field: alloc_var("int32", name=f"{stem}_{field}") for field in _STATE}
+            if stateful
+            else {}
         )
 
-    def _cell(self, word: str) -> ScalarCell:
-        if word not in self._cells:
+    def _cell(self, field: str) -> ScalarCell:
+        if field not in self._cells:
             raise FrontendError(
                 "this T.PersistentTileScheduler keeps no state: make it with stateful=True, or use "
                 "coord(tile_id)",
                 code=BAD_ARGUMENT,
             )
-        return self._cells[word]
+        return self._cells[field]
 
     def init(self, worker: Any) -> None:
         """Begin with the first tile of `worker`."""

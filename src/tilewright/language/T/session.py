@@ -135,17 +135,17 @@ class Trace:
                 if steps is None:
                     continue
                 found: Any = self._dimension(buffer.handle, dimension)
-                for operator, number in steps:
-                    found = found.binary(operator, found, number)
+                for operator, operand in steps:
+                    found = found.binary(operator, found, operand)
                 return Expr(found.handle, symbol_dtype(), is_natural=True)
         return None
 
     def _dimension(self, buffer: SSAValue, dimension: int) -> Expr:
-        place = arith.ConstantOp(IntegerAttr(dimension, INDEX))
-        size = DimOp(buffer, place.results[0])
-        for op in (place, size):
+        axis = arith.ConstantOp(IntegerAttr(dimension, INDEX))
+        size = DimOp(buffer, axis.results[0])
+        for op in (axis, size):
             op.location = current().location()
-        self.at_the_top(place)
+        self.at_the_top(axis)
         self.at_the_top(size)
         return Expr(size.results[0], symbol_dtype(), is_natural=True)
 

@@ -148,9 +148,9 @@ class Computed(Symbolic):
     def text(self, tightness: int = 0) -> str:
         if self.operator not in _BINDS:
             return f"{self.operator}({text(self.left)}, {text(self.right)})"
-        mine = _BINDS[self.operator]
-        shown = f"{text(self.left, mine)} {self.operator} {text(self.right, mine + 1)}"
-        return f"({shown})" if mine < tightness else shown
+        precedence = _BINDS[self.operator]
+        shown = f"{text(self.left, precedence)} {self.operator} {text(self.right, precedence + 1)}"
+        return f"({shown})" if precedence < tightness else shown
 
     __hash__ = Symbolic.__hash__
 
@@ -184,8 +184,8 @@ def compute(operator: str, left: Size, right: Size) -> Size:
     return Computed(operator, left, right)
 
 
-def _is(size: Size, number: int) -> bool:
-    return isinstance(size, int) and size == number
+def _is(size: Size, value: int) -> bool:
+    return isinstance(size, int) and size == value
 
 
 # -- at run time -------------------------------------------------------------------------------
@@ -208,24 +208,24 @@ def set_materialiser(materialise: Callable[[Symbolic], Any]) -> None:
 # -- solving -----------------------------------------------------------------------------------
 
 
-def solve(size: Size, number: int, known: MutableMapping[str, int]) -> bool | None:
+def solve(size: Size, extent: int, known: MutableMapping[str, int]) -> bool | None:
     """Learn from ``size == number``.
 
     True if it holds with what is known then, False if it cannot, None if it is still open.
     """
     value = evaluate(size, known)
     if value is not None:
-        return value == number
+        return value == extent
     assert isinstance(size, Symbolic)
     unknown = [name for name in size.names if name not in known]
     if len(unknown) != 1:
         return None
-    return _solve_one(size, number, known)
+    return _solve_one(size, extent, known)
 
 
-def _solve_one(size: Size, number: int, known: MutableMapping[str, int]) -> bool | None:
+def _solve_one(size: Size, value: int, known: MutableMapping[str, int]) -> bool | None:
     if isinstance(size, Symbol):
-        known[size.name] = number
+        known[size.name] = value
         return True
     assert isinstance(size, Computed)
     left, right = evaluate(size.left, known), evaluate(size.right, known)
@@ -233,37 +233,37 @@ def _solve_one(size: Size, number: int, known: MutableMapping[str, int]) -> bool
         return None
     if left is None:
         assert right is not None
-        wanted = _undo_right(size.operator, right, number)
+        left_value = _undo_right(size.operator, right, value)
     else:
-        wanted = _undo_left(size.operator, left, number)
-    if wanted is None:
+        left_value = _undo_left(size.operator, left, value)
+    if left_value is None:
         return None
-    if wanted is False:
+    if left_value is False:
         return False
-    return _solve_one(size.left if left is None else size.right, wanted, known)
+    return _solve_one(size.left if left is None else size.right, left_value, known)
 
 
-def _undo_right(operator: str, right: int, number: int) -> int | bool | None:
+def _undo_right(operator: str, right: int, value: int) -> int | bool | None:
     """``x`` in ``x operator right == number``: None if it is not unique, False if there is none."""
     match operator:
         case "+":
-            return number - right
+            return value - right
         case "-":
-            return number + right
+            return value + right
         case "*" if right:
-            return number // right if number % right == 0 else False
+            return value // right if value % right == 0 else False
         case _:
             return None
 
 
-def _undo_left(operator: str, left: int, number: int) -> int | bool | None:
+def _undo_left(operator: str, left: int, value: int) -> int | bool | None:
     """``x`` in ``left operator x == number``."""
     match operator:
         case "+":
-            return number - left
+            return value - left
         case "-":
-            return left - number
+            return left - value
         case "*" if left:
-            return number // left if number % left == 0 else False
+            return value // left if value % left == 0 else False
         case _:
             return None

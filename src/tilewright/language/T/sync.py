@@ -104,8 +104,8 @@ def cluster_wait() -> None:
 def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
     """Wait until the phase with this parity has ended."""
     kernel("T.mbarrier_wait_parity")
-    place = barrier_place("mbarrier_wait_parity", mbarrier)
-    effect(MBarrierWaitOp(*place, as_type(parity, int32)))
+    slot = barrier_place("mbarrier_wait_parity", mbarrier)
+    effect(MBarrierWaitOp(*slot, as_type(parity, int32)))
 
 
 def barrier_wait(mbarrier: Any, parity: Any = 0) -> None:
@@ -134,15 +134,15 @@ def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
 def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Expect-tx, and arrive."""
     kernel("T.mbarrier_arrive_expect_tx")
-    place = barrier_place("mbarrier_arrive_expect_tx", mbarrier)
-    effect(MBarrierArriveExpectTxOp(*place, as_index(tx)))
+    slot = barrier_place("mbarrier_arrive_expect_tx", mbarrier)
+    effect(MBarrierArriveExpectTxOp(*slot, as_index(tx)))
 
 
 def cp_async_barrier_noinc(barrier: Any) -> None:
     """Arrive at a barrier when the copies this thread has started are complete."""
     kernel("T.cp_async_barrier_noinc")
-    place = barrier_place("cp_async_barrier_noinc", barrier)
-    effect(CpAsyncMBarrierArriveOp(*place, noinc=True))
+    slot = barrier_place("cp_async_barrier_noinc", barrier)
+    effect(CpAsyncMBarrierArriveOp(*slot, noinc=True))
 
 
 # -- raw copies and fences ---------------------------------------------------------------------

@@ -67,7 +67,7 @@ class GemmWarpPolicy(Enum):
 # -- operands ----------------------------------------------------------------------------------
 
 
-def operand(word: str, name: str, value: Any) -> BufferRegion | Element:
+def operand(op_name: str, name: str, value: Any) -> BufferRegion | Element:
     """`value` as a part of a buffer."""
     if isinstance(value, ScalarCell):
         return value.buffer.whole()
@@ -76,14 +76,15 @@ def operand(word: str, name: str, value: Any) -> BufferRegion | Element:
     if isinstance(value, Buffer):
         return value.whole()
     raise FrontendError(
-        f"T.{word}: {name} must be a buffer, a slice or an element of one, got {describe(value)}",
+        f"T.{op_name}: {name} must be a buffer, a slice or an element of one, got "
+        f"{describe(value)}",
         code=BAD_ARGUMENT,
     )
 
 
-def region(word: str, name: str, value: Any) -> BufferRegion:
+def region(op_name: str, name: str, value: Any) -> BufferRegion:
     """`value` as a part whose extents are its own."""
-    found = operand(word, name, value)
+    found = operand(op_name, name, value)
     if isinstance(found, BufferRegion):
         return found
     return BufferRegion(found.buffer, found.indices, [1] * len(found.indices))
@@ -106,36 +107,36 @@ def may_fit(one: Sequence[Any], other: Sequence[Any]) -> bool:
     )
 
 
-def head_region(word: str, head: Element, extents: Sequence[Any]) -> BufferRegion:
+def head_region(op_name: str, head: Element, extents: Sequence[Any]) -> BufferRegion:
     """The region that begins at `head` and is as large as the other side."""
     rank = len(head.indices)
-    wanted = list(extents)
-    while len(wanted) > rank and isinstance(wanted[0], int) and wanted[0] == 1:
-        wanted.pop(0)
-    if len(wanted) > rank:
-        wanted = significant(wanted)
-    if len(wanted) > rank:
+    sizes = list(extents)
+    while len(sizes) > rank and isinstance(sizes[0], int) and sizes[0] == 1:
+        sizes.pop(0)
+    if len(sizes) > rank:
+        sizes = significant(sizes)
+    if len(sizes) > rank:
         raise FrontendError(
-            f"T.{word}: a region of {head.buffer.name}, which has {rank} dimensions, cannot have "
-            f"the extents {shape_text(extents)} of the other side",
+            f"T.{op_name}: a region of {head.buffer.name}, which has {rank} dimensions, cannot "
+            f"have the extents {shape_text(extents)} of the other side",
             code=SHAPES,
         )
-    return BufferRegion(head.buffer, head.indices, [1] * (rank - len(wanted)) + wanted)
+    return BufferRegion(head.buffer, head.indices, [1] * (rank - len(sizes)) + sizes)
 
 
-def pair(word: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion] | None:
+def pair(op_name: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion] | None:
     """Both sides of a copy as regions; None if both are single elements."""
-    source, target = operand(word, "the source", src), operand(word, "the destination", dst)
+    source, target = operand(op_name, "the source", src), operand(op_name, "the destination", dst)
     if isinstance(source, Element) and isinstance(target, Element):
         return None
     if isinstance(source, Element):
         assert isinstance(target, BufferRegion)
-        source = head_region(word, source, target.extents)
+        source = head_region(op_name, source, target.extents)
     if isinstance(target, Element):
-        target = head_region(word, target, source.extents)
+        target = head_region(op_name, target, source.extents)
     if not may_fit(source.extents, target.extents):
         raise FrontendError(
-            f"T.{word}: the extents differ: {source.buffer.name} gives "
+            f"T.{op_name}: the extents differ: {source.buffer.name} gives "
             f"{shape_text(source.extents)}, {target.buffer.name} takes "
             f"{shape_text(target.extents)}. Nothing is broadcast: make them equal",
             code=SHAPES,
@@ -208,7 +209,7 @@ def tma_copy(
     open_kernel("T.tma_copy")
     source, target = _sides("tma_copy", src, dst)
     _same_dtype("tma_copy", source, target)
-    place = None if barrier is None else barrier_place("tma_copy", barrier)
+    slot = None if barrier is None else barrier_place("tma_copy", barrier)
     attributes = attributes_of(annotations)
     if leader_scope_threads is not None:
         attributes.update(attributes_of({"leader_scope_threads": leader_scope_threads}))
@@ -216,8 +217,8 @@ def tma_copy(
         AsyncCopyOp(
             source.operand(),
             target.operand(),
-            None if place is None else place[0],
-            None if place is None else place[1],
+            None if slot is None else slot[0],
+            None if slot is None else slot[1],
             instruction="tma",
             eviction_policy=eviction_policy,
             cluster_mask=cluster_mask,
@@ -226,29 +227,29 @@ def tma_copy(
     )
 
 
-def barrier_place(word: str, barrier: Any) -> tuple[SSAValue, SSAValue]:
+def barrier_place(op_name: str, barrier: Any) -> tuple[SSAValue, SSAValue]:
     """The barrier that an argument names: the buffer, and the index in it."""
     buffer = barrier.buffer if isinstance(barrier, Element) else barrier
     if not isinstance(buffer, Buffer) or not buffer.space.is_barrier:
         raise FrontendError(
-            f"T.{word}: the barrier must come from T.alloc_barrier, got {describe(barrier)}",
+            f"T.{op_name}: the barrier must come from T.alloc_barrier, got {describe(barrier)}",
             code=BAD_ARGUMENT,
         )
     index = barrier.indices[0] if isinstance(barrier, Element) else 0
     return buffer.handle, index_expr(index).handle
 
 
-def _sides(word: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion]:
-    sides = pair(word, src, dst)
+def _sides(op_name: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion]:
+    sides = pair(op_name, src, dst)
     if sides is None:
-        return region(word, "the source", src), region(word, "the destination", dst)
+        return region(op_name, "the source", src), region(op_name, "the destination", dst)
     return sides
 
 
-def _same_dtype(word: str, source: BufferRegion, target: BufferRegion) -> None:
+def _same_dtype(op_name: str, source: BufferRegion, target: BufferRegion) -> None:
     if source.dtype != target.dtype:
         raise FrontendError(
-            f"T.{word} cannot convert: {source.buffer.name} is {source.dtype}, "
+            f"T.{op_name} cannot convert: {source.buffer.name} is {source.dtype}, "
             f"{target.buffer.name} is {target.dtype}. Use T.copy",
             code=DTYPES,
         )
@@ -380,7 +381,7 @@ def wait_wgmma(id: int = 0) -> None:
 
 
 def _gemm(
-    word: str,
+    op_name: str,
     A: Any,
     B: Any,
     C: Any,
@@ -393,9 +394,9 @@ def _gemm(
     *,
     asynchronous: bool,
 ) -> None:
-    open_kernel(f"T.{word}")
-    a, b, c = (region(word, name, value) for name, value in (("A", A), ("B", B), ("C", C)))
-    _check_product(word, a, b, c, transpose_A, transpose_B)
+    open_kernel(f"T.{op_name}")
+    a, b, c = (region(op_name, name, value) for name, value in (("A", A), ("B", B), ("C", C)))
+    _check_product(op_name, a, b, c, transpose_A, transpose_B)
     known = is_number(clear_accum)
     op = GemmOp(
         a.operand(),
@@ -413,7 +414,7 @@ def _gemm(
     effect(op)
 
 
-def _matrix(word: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
+def _matrix(op_name: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
     extents = list(part.extents)
     while len(extents) > 2 and isinstance(extents[0], int) and extents[0] == 1:
         extents.pop(0)
@@ -421,7 +422,7 @@ def _matrix(word: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
         extents = significant(extents)
     if len(extents) != 2:
         raise FrontendError(
-            f"T.{word}: {name} must be a matrix, got {part.buffer.name} with extents "
+            f"T.{op_name}: {name} must be a matrix, got {part.buffer.name} with extents "
             f"{shape_text(part.extents)}",
             code=SHAPES,
         )
@@ -429,16 +430,16 @@ def _matrix(word: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
 
 
 def _check_product(
-    word: str,
+    op_name: str,
     a: BufferRegion,
     b: BufferRegion,
     c: BufferRegion,
     transpose_a: bool,
     transpose_b: bool,
 ) -> None:
-    rows, inner = _matrix(word, "A", a)[:: -1 if transpose_a else 1]
-    inner_b, columns = _matrix(word, "B", b)[:: -1 if transpose_b else 1]
-    rows_c, columns_c = _matrix(word, "C", c)
+    rows, inner = _matrix(op_name, "A", a)[:: -1 if transpose_a else 1]
+    inner_b, columns = _matrix(op_name, "B", b)[:: -1 if transpose_b else 1]
+    rows_c, columns_c = _matrix(op_name, "C", c)
     shown = (
         f"{a.buffer.name} is {shape_text(a.extents)}{' transposed' if transpose_a else ''}, "
         f"{b.buffer.name} is {shape_text(b.extents)}{' transposed' if transpose_b else ''}, "
@@ -452,8 +453,8 @@ def _check_product(
         known = isinstance(one, int) and isinstance(other, int)
         if known and not same_extent(one, other):
             raise FrontendError(
-                f"T.{word} {letter} shape check failed: {letter} of {names} is {one} and {other}: "
-                f"{shown}. Change a tile, or transpose_A / transpose_B",
+                f"T.{op_name} {letter} shape check failed: {letter} of {names} is {one} and "
+                f"{other}: {shown}. Change a tile, or transpose_A / transpose_B",
                 code=SHAPES,
             )
 

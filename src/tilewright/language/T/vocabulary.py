@@ -57,13 +57,13 @@ def _maximum(*values: Any, **options: Any) -> Any:
     return _python_or("max", values, options)
 
 
-def _python_or(word: str, values: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+def _python_or(function: str, values: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     items = values[0] if len(values) == 1 else values
     if isinstance(items, (tuple, list)):
         several = cast("Sequence[Any]", items)
         if any(isinstance(each, Operators) for each in several):
-            return getattr(scalars, word)(*several)
-    return getattr(builtins, word)(*values, **options)
+            return getattr(scalars, function)(*several)
+    return getattr(builtins, function)(*values, **options)
 
 
 def _absolute(value: Any) -> Any:
@@ -128,8 +128,8 @@ class TileVocabulary:
         """The right side is evaluated only if the left one leaves it open."""
         first, second = condition(left), condition(right)
         if not reads_memory(second, recent(current().block)):
-            word = "&" if op == "and" else "|"
-            return arithmetic.binary(word, Expr(first, boolean), Expr(second, boolean))
+            operator = "&" if op == "and" else "|"
+            return arithmetic.binary(operator, Expr(first, boolean), Expr(second, boolean))
         known = condition(op == "or")
         sides = (second, known) if op == "and" else (known, second)
         return Expr(choose(first, *sides), boolean)

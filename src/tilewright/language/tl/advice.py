@@ -14,13 +14,13 @@ _shown: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn the user of the kernel being traced, once for each line."""
-    place = resolve(current().location()).primary
-    if place is None:
+    position = resolve(current().location()).primary
+    if position is None:
         warnings.warn(message, category, stacklevel=3)
         return
-    shown = _shown.setdefault(place.file, {})
-    module = _module_of(place.file)
-    warnings.warn_explicit(message, category, place.file, place.line, module, registry=shown)
+    shown = _shown.setdefault(position.file, {})
+    module = _module_of(position.file)
+    warnings.warn_explicit(message, category, position.file, position.line, module, registry=shown)
 
 
 def _module_of(file: str) -> str:

@@ -122,17 +122,17 @@ class _Kind:
         return str(self.type)
 
 
-def _check(owner: str, name: str, wanted: object, value: object) -> None:
+def _check(owner: str, name: str, required: object, value: object) -> None:
     """Whether `value` can be held by a field annotated `wanted`."""
-    if wanted is constexpr:
+    if required is constexpr:
         fits, found = not isinstance(value, Value), f"the run-time value {value}"
     else:
         known = not isinstance(value, Value) and not isinstance(unwrap(value), tuple)
-        fits = not isinstance(wanted, type) or isinstance(value, wanted)
+        fits = not isinstance(required, type) or isinstance(value, required)
         found = f"the constant {unwrap(value)!r}; tl.to_tensor makes a tensor of it"
         found = found if known else str(value)
     if not fits:
-        expected = getattr(wanted, "__name__", wanted)
+        expected = getattr(required, "__name__", required)
         raise TypeError(f"Expected {expected} for attribute '{name}' of {owner}, got {found}")
 
 

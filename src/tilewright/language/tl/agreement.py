@@ -25,20 +25,22 @@ def agreement(first: SSAValue, first_type: dtype, second: SSAValue, second_type:
     if target is None:
         return "use two names"
     source, type = (second, second_type) if first_type.scalar == target else (first, first_type)
-    number = _written(source)
-    if number is not None and target.is_floating():
-        return f"write {number}.0 instead of {number}"
+    literal = _written(source)
+    if literal is not None and target.is_floating():
+        return f"write {literal}.0 instead of {literal}"
     return f"convert the {type.scalar} with .to({target!r})"
 
 
-def _one_shape(few: SSAValue, type: dtype, wanted: dtype) -> str:
+def _one_shape(few: SSAValue, type: dtype, expected: dtype) -> str:
     if type.shape:
         return "make both the same shape, or use two names"
-    shape = ", ".join(map(str, wanted.shape)) + ("," if len(wanted.shape) == 1 else "")
-    number = _written(few)
-    if not number:
-        return f"make it a block from the start, with tl.zeros(({shape}), {wanted.scalar!r})"
-    return f"make it a block from the start, with tl.full(({shape}), {number}, {wanted.scalar!r})"
+    shape = ", ".join(map(str, expected.shape)) + ("," if len(expected.shape) == 1 else "")
+    literal = _written(few)
+    if not literal:
+        return f"make it a block from the start, with tl.zeros(({shape}), {expected.scalar!r})"
+    return (
+        f"make it a block from the start, with tl.full(({shape}), {literal}, {expected.scalar!r})"
+    )
 
 
 def _wider(a: dtype, b: dtype) -> dtype | None:

@@ -78,8 +78,8 @@ class _Order:
 
     def check(self, function: str, *allowed: str) -> _Order:
         if self.sem not in allowed:
-            words = " and ".join(allowed)
-            raise ValueError(f"{function} only supports {words} semantics, got {self.sem}")
+            semantics = " and ".join(allowed)
+            raise ValueError(f"{function} only supports {semantics} semantics, got {self.sem}")
         return self
 
 
@@ -293,12 +293,12 @@ def atomic_cas(
         raise ValueError(
             f"atomic_cas only supports elements with width {{16, 32, 64}}, got {element}"
         )
-    wanted = pointer.type.with_element_ty(element)
+    required = pointer.type.with_element_ty(element)
     for name, operand in (("cmp", expected), ("val", value)):
-        if operand.type.to_ir() != wanted.to_ir():
+        if operand.type.to_ir() != required.to_ir():
             raise ValueError(
-                f"atomic_cas needs `{name}` to have type {wanted}, as the pointer's elements, "
-                f"got {operand.type}: write {_in_type(operand, wanted)}"
+                f"atomic_cas needs `{name}` to have type {required}, as the pointer's elements, "
+                f"got {operand.type}: write {_in_type(operand, required)}"
             )
     op = AtomicCASOp(
         pointer.handle, expected.handle, value.handle, sem=order.sem, scope=order.scope
@@ -306,11 +306,11 @@ def atomic_cas(
     return emit(op, value.type)
 
 
-def _in_type(operand: tensor, wanted: dtype) -> str:
+def _in_type(operand: tensor, expected: dtype) -> str:
     """How a user makes a value of type `wanted` from `operand`."""
-    if operand.shape == wanted.shape:
-        return f"value.to({wanted.scalar!r})"
-    return f"tl.full({list(wanted.shape)}, value, {wanted.scalar!r})"
+    if operand.shape == expected.shape:
+        return f"value.to({expected.scalar!r})"
+    return f"tl.full({list(expected.shape)}, value, {expected.scalar!r})"
 
 
 # Only reading, only writing.

@@ -115,13 +115,13 @@ class block_pointer(AddressDescription):
     def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> PointerBlock:
         checked = _dimensions(boundary_check, len(self.block_shape))
         other = _padding(padding_option, self.element)
-        places = [self._index(dimension) for dimension in range(len(self.block_shape))]
+        along_each = [self._index(dimension) for dimension in range(len(self.block_shape))]
         pointers = splat(self.base, self.block_shape)
-        for place, stride in zip(places, self.strides, strict=True):
-            pointers += broadcast_shape(place * stride, self.block_shape)
+        for along, stride in zip(along_each, self.strides, strict=True):
+            pointers += broadcast_shape(along * stride, self.block_shape)
         mask = None
         for dimension in checked:
-            index = places[dimension]
+            index = along_each[dimension]
             inside = (index >= 0) & (index < self.shape[dimension])
             inside = broadcast_shape(inside, self.block_shape)
             mask = inside if mask is None else mask & inside
@@ -141,14 +141,14 @@ class block_pointer(AddressDescription):
 
 def _dimensions(boundary_check: Sequence[int] | int, rank: int) -> list[int]:
     boundary_check = unwrap(boundary_check)
-    asked = [boundary_check] if isinstance(boundary_check, int) else list(boundary_check)
-    if any(not 0 <= dimension < rank for dimension in asked):
+    requested = [boundary_check] if isinstance(boundary_check, int) else list(boundary_check)
+    if any(not 0 <= dimension < rank for dimension in requested):
         raise ValueError(
-            f"boundary_check lists dimensions of the block, 0 to {rank - 1}, got {asked}"
+            f"boundary_check lists dimensions of the block, 0 to {rank - 1}, got {requested}"
         )
-    if len(set(asked)) != len(asked):
-        raise ValueError(f"boundary_check lists a dimension twice: {asked}")
-    return sorted(asked)
+    if len(set(requested)) != len(requested):
+        raise ValueError(f"boundary_check lists a dimension twice: {requested}")
+    return sorted(requested)
 
 
 def _padding(option: str, element: dtype) -> Operand | None:

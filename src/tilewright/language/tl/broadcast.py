@@ -49,10 +49,10 @@ def broadcast_shape(value: tensor, shape: Sequence[int]) -> tensor:
             f"Cannot broadcast, rank mismatch: {_text(source)}, {_text(shape)}; "
             "add dimensions of extent 1 with x[None, :] or tl.expand_dims"
         )
-    for index, (found, wanted) in enumerate(zip(source, shape, strict=True)):
-        if found not in (1, wanted):
+    for index, (found, expected) in enumerate(zip(source, shape, strict=True)):
+        if found not in (1, expected):
             raise ValueError(
-                f"Cannot broadcast, the expanded size of the tensor ({wanted}) must match the "
+                f"Cannot broadcast, the expanded size of the tensor ({expected}) must match the "
                 f"existing size ({found}) at non-singleton dimension {index}: "
                 f"{_text(source)}, {_text(shape)}"
             )

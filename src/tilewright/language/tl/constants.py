@@ -52,23 +52,23 @@ def type_of_number(value: object) -> dtype:
     """The type that a number of Python, or the type of one, has in a kernel."""
     if isinstance(value, dtype):
         return value
-    number = value.value if isinstance(value, constexpr_type) else unwrap(value)
-    if isinstance(number, bool):
+    scalar = value.value if isinstance(value, constexpr_type) else unwrap(value)
+    if isinstance(scalar, bool):
         return int1
-    if isinstance(number, int):
+    if isinstance(scalar, int):
         for low, high, type in _RANGES:
-            if low <= number < high:
+            if low <= scalar < high:
                 return type
         raise ValueError(
-            f"Nonrepresentable integer {number}: no integer type has more than 64 bits"
+            f"Nonrepresentable integer {scalar}: no integer type has more than 64 bits"
         )
-    if isinstance(number, float):
-        magnitude = abs(number)
-        is_special = magnitude == 0.0 or math.isinf(number) or math.isnan(number)
+    if isinstance(scalar, float):
+        magnitude = abs(scalar)
+        is_special = magnitude == 0.0 or math.isinf(scalar) or math.isnan(scalar)
         fits = is_special or _SMALLEST_FLOAT32 <= magnitude <= _LARGEST_FLOAT32
         return float32 if fits else float64
     raise TypeError(
-        f"cannot convert {number} of type {number.__class__} to tensor: values of a kernel are "
+        f"cannot convert {scalar} of type {scalar.__class__} to tensor: values of a kernel are "
         "scalars and tensors"
     )
 
@@ -146,6 +146,6 @@ def make_scalar(value: object, dtype: dtype) -> tensor:
 
 def full(shape: Sequence[int] | int, value: object, dtype: dtype) -> tensor:
     """A block of `shape` with `value`, a number or a scalar tensor, in every element."""
-    wanted = unwrap(shape)
-    extents = check_shape((wanted,) if isinstance(wanted, int) else wanted)
+    sizes = unwrap(shape)
+    extents = check_shape((sizes,) if isinstance(sizes, int) else sizes)
     return splat(make_scalar(unwrap(value), unwrap(dtype)), extents)

@@ -96,12 +96,12 @@ def integer_cast(value: tensor, target: dtype, *, signed: bool) -> tensor:
     return _emit(arith.ExtsiOp if signed else arith.ExtuiOp, value, target)
 
 
-def _rounding(source: dtype, target: dtype, asked: str | None) -> str | None:
+def _rounding(source: dtype, target: dtype, requested: str | None) -> str | None:
     """How to round, ``None`` where nothing is lost."""
-    asked = unwrap(asked)
-    if asked is not None and asked not in _ROUNDING_MODES:
+    requested = unwrap(requested)
+    if requested is not None and requested not in _ROUNDING_MODES:
         raise ValueError(
-            f"Invalid rounding mode: {asked}. Supported rounding modes are 'rtne' and 'rtz'."
+            f"Invalid rounding mode: {requested}. Supported rounding modes are 'rtne' and 'rtz'."
         )
     loses_bits = (
         source.is_floating()
@@ -109,8 +109,8 @@ def _rounding(source: dtype, target: dtype, asked: str | None) -> str | None:
         and target.primitive_bitwidth < source.primitive_bitwidth
     )
     if loses_bits:
-        return asked or _NEAREST
-    if asked is not None:
+        return requested or _NEAREST
+    if requested is not None:
         raise ValueError(
             "fp_downcast_rounding should be set only for truncating fp conversions. "
             f"Source scalar type is {source} and destination type is {target}"
@@ -169,9 +169,9 @@ def _is_nonzero(value: tensor) -> tensor:
     return emit(compare, value.type.with_element_ty(int1))
 
 
-def _constant_like(value: tensor, number: int | float) -> tensor:
+def _constant_like(value: tensor, constant_value: int | float) -> tensor:
     """`number` in every element of a tensor of the type of `value`."""
-    scalar = constant(number, value.dtype)
+    scalar = constant(constant_value, value.dtype)
     return splat_to(scalar, value.type) if isinstance(value.type, block_type) else scalar
 
 
@@ -217,5 +217,5 @@ def _to_fp8e4b15(value: tensor) -> tensor:
     return tensor(upper.handle, value.type.with_element_ty(float8e4b15))
 
 
-def _bits(op: Callable[[SSAValue, SSAValue], Operation], value: tensor, number: int) -> tensor:
-    return emit(op(value.handle, _constant_like(value, number).handle), value.type)
+def _bits(op: Callable[[SSAValue, SSAValue], Operation], value: tensor, mask: int) -> tensor:
+    return emit(op(value.handle, _constant_like(value, mask).handle), value.type)

@@ -64,8 +64,8 @@ def dot(
         return _dot(lhs, rhs, acc, precision, max_num_imprecise_acc, out_dtype)
     lhs, rhs = _one_batch(lhs), _one_batch(rhs)
     acc = None if acc is None else _one_batch(acc)
-    product = _dot(lhs, rhs, acc, precision, max_num_imprecise_acc, out_dtype)
-    return reshape_value(product, shape)
+    result = _dot(lhs, rhs, acc, precision, max_num_imprecise_acc, out_dtype)
+    return reshape_value(result, shape)
 
 
 def check_block(operand: tensor) -> tensor:
@@ -83,13 +83,13 @@ def _input_precision(precision: str | None, allow_tf32: bool | str | None) -> st
         raise ValueError("Only one of input_precision and allow_tf32 can be specified")
     if precision is None:
         return target.default_dot_precision
-    word = precision.lower()
-    if word not in target.dot_precisions:
+    name = precision.lower()
+    if name not in target.dot_precisions:
         raise ValueError(
             f"input_precision must be one of {', '.join(target.dot_precisions)} on {target}. "
             f"Got {precision}"
         )
-    return word
+    return name
 
 
 def _product_shape(lhs: Sequence[int], rhs: Sequence[int]) -> tuple[int, ...]:
@@ -227,10 +227,10 @@ def accumulator_of(acc: tensor | None, type: block_type, out_dtype: dtype) -> te
     return acc
 
 
-def _imprecise(lhs: tensor, rhs: tensor, asked: int | None) -> int:
+def _imprecise(lhs: tensor, rhs: tensor, requested: int | None) -> int:
     are_fp8 = lhs.dtype.is_fp8() and rhs.dtype.is_fp8()
-    if asked is None:
+    if requested is None:
         return current_options().target.max_num_imprecise_acc if are_fp8 else 0
-    if are_fp8 and asked > lhs.shape[-1]:
-        raise ValueError(f"max_num_imprecise_acc ({asked}) must be <= K ({lhs.shape[-1]})")
-    return asked
+    if are_fp8 and requested > lhs.shape[-1]:
+        raise ValueError(f"max_num_imprecise_acc ({requested}) must be <= K ({lhs.shape[-1]})")
+    return requested

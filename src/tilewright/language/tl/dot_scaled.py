@@ -136,8 +136,8 @@ def _in_format(value: tensor, format: str) -> tensor:
     if value.dtype == held.type:
         return value
     if value.dtype != held.bits:
-        wanted = held.bits if held.type is None else f"{held.type} or {held.bits}"
-        raise TypeError(f"{format} values are stored as {wanted}, got {value.dtype}")
+        expected = held.bits if held.type is None else f"{held.type} or {held.bits}"
+        raise TypeError(f"{format} values are stored as {expected}, got {value.dtype}")
     return value if held.type is None else bitcast(value, held.type)
 
 

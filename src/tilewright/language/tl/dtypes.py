@@ -193,16 +193,16 @@ class dtype(metaclass=_OneEach):
         """Bytes of one element; 0 for `int1`."""
         return self.primitive_bitwidth // 8
 
-    def _integer(self, wanted: str) -> Scalar:
+    def _integer(self, attribute: str) -> Scalar:
         row = self._row
         if row is None or row.kind is ScalarKind.FLOATING:
-            raise AttributeError(f"{self} has no {wanted}: it is not an integer type")
+            raise AttributeError(f"{self} has no {attribute}: it is not an integer type")
         return row
 
-    def _float(self, wanted: str) -> Scalar:
+    def _float(self, attribute: str) -> Scalar:
         row = self._row
         if row is None or row.kind is not ScalarKind.FLOATING:
-            raise AttributeError(f"{self} has no {wanted}: it is not a floating-point type")
+            raise AttributeError(f"{self} has no {attribute}: it is not a floating-point type")
         return row
 
     @property
@@ -355,8 +355,8 @@ class pointer_type(dtype):
         return hash((self.name, self.address_space))
 
 
-def is_power_of_two(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
+def is_power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
 
 
 def check_shape(shape: Sequence[int]) -> tuple[int, ...]:

@@ -28,24 +28,24 @@ from tilewright.language.tl.tensor import Operand, tensor
 
 def _note(input: tensor, values: Sequence[int] | int, function: str, attribute: str) -> tensor:
     values = unwrap(values)
-    numbers = [values] if isinstance(values, int) else list(values)
-    for index, number in enumerate(numbers):
-        if not isinstance(number, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+    given = [values] if isinstance(values, int) else list(values)
+    for index, each in enumerate(given):
+        if not isinstance(each, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"values element {index} must have type `constexpr[int]`, got "
-                f"`{type(number).__name__}`"
+                f"`{type(each).__name__}`"
             )
     rank = len(input.shape)
     if function == "multiple_of":
         rank = max(1, rank)
-    if rank != len(numbers):
+    if rank != len(given):
         raise ValueError(
             f"Shape of input to {function} does not match the length of values: {input} has "
-            f"{rank} dimensions, {len(numbers)} values are given"
+            f"{rank} dimensions, {len(given)} values are given"
         )
     owner = input.handle.owner
     if isinstance(owner, Operation) and is_made_here(owner.location):
-        note = from_numbers(numbers, tensor_of(i32, [len(numbers)]))
+        note = from_numbers(given, tensor_of(i32, [len(given)]))
         owner.attributes[attribute] = cast("Attribute", note)
     return input
 

@@ -40,8 +40,8 @@ def inline_asm_elementwise(
     """
     asm, constraints = unwrap(asm), unwrap(constraints)
     is_pure, pack = bool(unwrap(is_pure)), unwrap(pack)
-    asked = unwrap(dtype)
-    types: list[Any] = list(asked) if isinstance(asked, (list, tuple)) else [asked]
+    dtypes = unwrap(dtype)
+    types: list[Any] = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
     values = broadcast_all(*(to_tensor(value) for value in args))
     if values:
         types = [values[0].type.with_element_ty(type) for type in types]
@@ -55,7 +55,7 @@ def inline_asm_elementwise(
     )
     handles = current().insert(op).results
     results = tuple(tensor(handle, type) for handle, type in zip(handles, types, strict=True))
-    return results if isinstance(asked, (list, tuple)) else results[0]
+    return results if isinstance(dtypes, (list, tuple)) else results[0]
 
 
 def map_elementwise(

@@ -24,44 +24,44 @@ from tilewright.language.tl.dtypes import block_type, dtype
 from tilewright.language.tl.tensor import emit, tensor
 
 
-def constant(number: int | float, dtype: dtype) -> tensor:
+def constant(scalar: int | float, dtype: dtype) -> tensor:
     """`number` as a constant of a scalar type: an integer fits, a float is rounded."""
     type = dtype.to_ir()
     if isinstance(type, AnyFloat):
-        number = _rounded(float(number), type)
-    return emit(arith.ConstantOp.of(number, type), dtype)
+        scalar = _rounded(float(scalar), type)
+    return emit(arith.ConstantOp.of(scalar, type), dtype)
 
 
-def _rounded(number: float, type: AnyFloat) -> float:
+def _rounded(value: float, type: AnyFloat) -> float:
     """`number` as `type` has it, in the steps in which Triton rounds: by way of fp32."""
-    if not math.isfinite(number) or isinstance(type, Float64Type):
-        return number
-    single = rounded(number, f32)
+    if not math.isfinite(value) or isinstance(type, Float64Type):
+        return value
+    single = rounded(value, f32)
     if not isinstance(type, BFloat16Type) or math.isinf(single):
         return rounded(single, type)
     # Triton hands a bf16 over as text with six decimals. The IR is the same here, but not silently.
-    kept = rounded(float(f"{single:f}"), type)
-    if kept != rounded(single, type):
+    result = rounded(float(f"{single:f}"), type)
+    if result != rounded(single, type):
         warn(
-            f"{number} as a bfloat16 constant is {kept}: rounded to six decimals, as in Triton; "
+            f"{value} as a bfloat16 constant is {result}: rounded to six decimals, as in Triton; "
             "compute in float32 if the difference matters",
         )
-    return kept
+    return result
 
 
 def splat_to(value: tensor, type: block_type) -> tensor:
     """A block of `type` with the scalar `value` in every element."""
-    number = _number_in(value)
-    if number is not None:
-        return emit(arith.ConstantOp(SplatElementsAttr(number, type.to_ir())), type)
+    scalar = _number_in(value)
+    if scalar is not None:
+        return emit(arith.ConstantOp(SplatElementsAttr(scalar, type.to_ir())), type)
     return emit(tt.SplatOp(value.handle, type.to_ir()), type)
 
 
 def repeat_to(value: tensor, type: block_type) -> tensor:
     """The block `value` repeated along dimensions of extent 1 until it has `type`."""
-    number = _number_in(value)
-    if number is not None:
-        return emit(arith.ConstantOp(SplatElementsAttr(number, type.to_ir())), type)
+    scalar = _number_in(value)
+    if scalar is not None:
+        return emit(arith.ConstantOp(SplatElementsAttr(scalar, type.to_ir())), type)
     return emit(tt.BroadcastOp(value.handle, type.to_ir()), type)
 
 

@@ -128,7 +128,7 @@ def _cache_policy(
     modifier = (modifier or NO_MODIFIER).removeprefix(".")
     eviction = eviction or NORMAL_EVICTION
     if modifier not in modifiers:
-        known = ", ".join(repr(f".{word}") for word in sorted(modifiers) if word != NO_MODIFIER)
+        known = ", ".join(repr(f".{each}") for each in sorted(modifiers) if each != NO_MODIFIER)
         raise ValueError(f"Unsupported cache modifier {modifier!r}; {accesses} can have {known}")
     if eviction not in EVICTION_POLICY.keywords:
         known = ", ".join(map(repr, EVICTION_POLICY.keywords))

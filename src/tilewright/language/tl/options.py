@@ -39,8 +39,8 @@ class Target:
 
     def __post_init__(self) -> None:
         if isinstance(self.arch, int) is not self.is_cuda:
-            wanted = "an integer, 90 for sm_90" if self.is_cuda else "a name such as gfx942"
-            raise TypeError(f"arch of {self.backend} must be {wanted}, got {self.arch!r}")
+            expected = "an integer, 90 for sm_90" if self.is_cuda else "a name such as gfx942"
+            raise TypeError(f"arch of {self.backend} must be {expected}, got {self.arch!r}")
 
     @property
     def is_cuda(self) -> bool:

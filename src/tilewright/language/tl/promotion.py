@@ -94,8 +94,8 @@ def computation_type(
 ) -> dtype:
     """The promoted type of two operands; a scalar here is a Python scalar."""
     if a_is_scalar != b_is_scalar:
-        number, other = (a, b) if a_is_scalar else (b, a)
-        if number.kind().value <= other.kind().value:
+        scalar, other = (a, b) if a_is_scalar else (b, a)
+        if scalar.kind().value <= other.kind().value:
             a = b = other
     if a.is_floating() or b.is_floating():
         return _float_type(a, b, div_or_mod=div_or_mod)

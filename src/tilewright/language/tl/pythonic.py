@@ -55,12 +55,12 @@ def _of_numbers(
     """What is known now; where Python and devices would differ, nothing is."""
     if propagate_nan is not None:
         raise TypeError(f"propagate_nan is not supported on builtin {name} of constants")
-    numbers = values[0] if len(values) == 1 else values
-    if any(isinstance(number, float) and math.isnan(number) for number in numbers):
+    sizes = values[0] if len(values) == 1 else values
+    if any(isinstance(each, float) and math.isnan(each) for each in sizes):
         raise ValueError(f"constexpr {name} does not support NaN values")
-    if any(number == 0 and math.copysign(1.0, number) < 0 for number in numbers):
+    if any(each == 0 and math.copysign(1.0, each) < 0 for each in sizes):
         raise ValueError(f"constexpr {name} does not support negative zero")
-    return known(numbers)
+    return known(sizes)
 
 
 def _known_only(name: str, function: Callable[..., Any], instead: str) -> Callable[..., Any]:

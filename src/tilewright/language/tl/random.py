@@ -90,20 +90,20 @@ def philox(
     if not key.dtype.is_int():
         raise TypeError(f"a seed is an integer, got {key}")
     key = convert(key, uint64)
-    counter = [to_tensor(word) for word in (c0, c1, c2, c3)]
+    counter = [to_tensor(part) for part in (c0, c1, c2, c3)]
     bits = counter[0].dtype.primitive_bitwidth
     if bits == 32:
-        word = uint32
+        part = uint32
         high = convert((key >> 32) & _WORD, uint32)
         low = convert(key & _WORD, uint32)
     elif bits == 64:
-        word = uint64
+        part = uint64
         high = full((1,), 0, uint64)
         low = key
     else:
         raise TypeError(f"philox counters have 32 or 64 bits, got {counter[0].dtype}")
-    words = [bitcast(value, word) for value in counter]
-    return philox_impl(words[0], words[1], words[2], words[3], low, high, n_rounds)
+    parts = [bitcast(value, part) for value in counter]
+    return philox_impl(parts[0], parts[1], parts[2], parts[3], low, high, n_rounds)
 
 
 # Integers.

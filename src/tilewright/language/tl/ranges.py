@@ -70,7 +70,7 @@ class range:
 
     def attributes(self) -> Mapping[str, Attribute]:
         """The hints, as attributes of the loop."""
-        numbers = {
+        integers = {
             "tt.num_stages": self.num_stages,
             "tt.loop_unroll_factor": self.loop_unroll_factor,
         }
@@ -80,7 +80,7 @@ class range:
             "tt.warp_specialize": self.warp_specialize,
         }
         return {
-            **{name: IntegerAttr(n, i32) for name, n in numbers.items() if n is not None},
+            **{name: IntegerAttr(n, i32) for name, n in integers.items() if n is not None},
             **{name: UnitAttr() for name, is_set in flags.items() if is_set},
             **(NO_LICM if self.disable_licm else {}),
         }

@@ -77,13 +77,13 @@ def _region(inputs: Sequence[tensor], combine: Combine, end: type[Operation]) ->
     return Region(block)
 
 
-def _check_combined(found: Sequence[tensor], wanted: Sequence[dtype]) -> None:
-    if len(found) != len(wanted):
+def _check_combined(found: Sequence[tensor], expected: Sequence[dtype]) -> None:
+    if len(found) != len(expected):
         raise TypeError(
-            f"the combine function must return as many values as it combines: {len(wanted)}, "
+            f"the combine function must return as many values as it combines: {len(expected)}, "
             f"got {len(found)}"
         )
-    for index, (value, type) in enumerate(zip(found, wanted, strict=True)):
+    for index, (value, type) in enumerate(zip(found, expected, strict=True)):
         if value.type.to_ir() != type.to_ir():
             raise TypeError(
                 f"the combine function must return elements of the type it combines: value {index} "
@@ -129,8 +129,8 @@ def reduce(
     op = current().insert(ReduceOp([value.handle for value in sources], along, region))
     results = _wrapped(op, sources, (*shape[:along], *shape[along + 1 :]))
     if keep_dims:
-        kept = [along] if axis is not None else [0] * rank
-        results = tuple(_expanded(value, kept) for value in results)
+        reduced = [along] if axis is not None else [0] * rank
+        results = tuple(_expanded(value, reduced) for value in results)
     return results[0] if isinstance(input, tensor) else results
 
 
@@ -173,10 +173,10 @@ tensor_method(associative_scan)
 # Cumulative addition and multiplication.
 
 
-def _sum_type(element: dtype, asked: dtype | None) -> dtype:
+def _sum_type(element: dtype, requested: dtype | None) -> dtype:
     """What a sum is computed in: small integers get 32 bits."""
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     if element.is_int() and element.int_bitwidth < _WIDTH:
         return int32 if element.is_int_signed() else uint32
     return element
@@ -276,8 +276,8 @@ def _with_indices(
     if len(input.shape) > 1:
         others = [other for other in range(len(input.shape)) if other != along]
         index = broadcast_shape(expand_dims(index, others), input.shape)
-    value, place = reduce((input, index), axis, combine, keep_dims)
-    return value, place
+    value, indices = reduce((input, index), axis, combine, keep_dims)
+    return value, indices
 
 
 def _widened(input: tensor) -> tensor:

@@ -122,8 +122,8 @@ def item(input: tensor) -> tensor:
 @tensor_method
 def expand_dims(input: tensor, axis: int | Sequence[int]) -> tensor:
     """`input` with a dimension of extent 1 at each `axis` of the result."""
-    value, wanted = to_tensor(input), unwrap(axis)
-    given: Sequence[int] = [wanted] if isinstance(wanted, int) else wanted
+    value, positions = to_tensor(input), unwrap(axis)
+    given: Sequence[int] = [positions] if isinstance(positions, int) else positions
     rank = len(value.shape) + len(given)
     axes = [_axis(axis, rank) for axis in given]
     if len(set(axes)) != len(axes):
@@ -167,13 +167,13 @@ def index(x: tensor, key: object) -> tensor:
     """``x[:, None]``: None puts in a dimension of extent 1, ``:`` keeps one."""
     key = unwrap(key)
     keys = cast("Sequence[object]", key) if isinstance(key, (list, tuple)) else (key,)
-    value, kept = x, 0
+    value, taken = x, 0
     for dimension, part in enumerate(keys):
         if part is None:
             value = expand_dims_value(value, dimension)
         elif isinstance(part, slice) and part == slice(None):
-            kept += 1
-            if kept > len(x.shape):
+            taken += 1
+            if taken > len(x.shape):
                 raise ValueError(f"too many indices for tensor of rank {len(x.shape)}")
         else:
             raise ValueError(

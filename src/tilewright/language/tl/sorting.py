@@ -85,17 +85,17 @@ def _sort(x: tensor, k: int | None, dim: int | None, descending: int) -> tensor:
     dim = _last_dimension(x, dim)
     _check_top(k, x.shape[dim])
     steps = _log2(x.shape[dim])
-    kept = steps if k is None else _log2(k)
-    if kept == 0:
+    steps_kept = steps if k is None else _log2(k)
+    if steps_kept == 0:
         return _best(x, dim, descending, keep_dims=True)
     cube = reshape_value(x, [2] * _log2(x.numel))
-    for stage in range(1, kept + 1):
+    for stage in range(1, steps_kept + 1):
         cube = _merge_hypercube(cube, stage, _ALTERNATING if stage < steps else descending)
     # The better of each two sorted runs of k elements is a bitonic run again.
-    for stage in range(kept + 1, steps + 1):
-        cube = _best(cube, _log2(cube.numel) - 1 - kept, descending)
-        cube = _merge_hypercube(cube, kept, _ALTERNATING if stage < steps else descending)
-    return reshape_value(cube, (*x.shape[:-1], 2**kept))
+    for stage in range(steps_kept + 1, steps + 1):
+        cube = _best(cube, _log2(cube.numel) - 1 - steps_kept, descending)
+        cube = _merge_hypercube(cube, steps_kept, _ALTERNATING if stage < steps else descending)
+    return reshape_value(cube, (*x.shape[:-1], 2**steps_kept))
 
 
 def _best(x: tensor, axis: int, descending: int, *, keep_dims: bool = False) -> tensor:
@@ -181,11 +181,11 @@ def gather(src: tensor, index: tensor, axis: int) -> tensor:
     if not -rank <= axis < rank:
         raise ValueError(f"gather axis {axis} must be < source rank ({rank})")
     axis %= rank
-    for dimension, (found, wanted) in enumerate(zip(index.shape, src.shape, strict=True)):
-        if dimension != axis and found != wanted:
+    for dimension, (found, expected) in enumerate(zip(index.shape, src.shape, strict=True)):
+        if dimension != axis and found != expected:
             raise ValueError(
                 f"index dim {dimension} must match the corresponding source dim: got {found}, "
-                f"expected {wanted}"
+                f"expected {expected}"
             )
     type = block_type(src.dtype, index.shape)
     return emit(GatherOp(src.handle, index.handle, axis), type)

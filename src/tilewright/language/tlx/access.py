@@ -49,8 +49,8 @@ def _check_flags(coordinates: object, group: object) -> None:
         raise AssertionError(
             f"rematerialize_coordinates must be a constexpr bool, got {type(coordinates).__name__}"
         )
-    is_number = isinstance(group, int) and not isinstance(group, bool) and group >= 0
-    if group is not None and not is_number:
+    is_integer = isinstance(group, int) and not isinstance(group, bool) and group >= 0
+    if group is not None and not is_integer:
         raise AssertionError(
             "rematerialize_coordinates_group must be a non-negative constexpr int or None"
         )
@@ -73,7 +73,7 @@ def local_load(
     `token` stands for copies that must be complete. `layout` is the layout in registers; without
     it the compiler chooses. The rest are hints for AMD targets.
     """
-    wanted = unwrap(layout)
+    encoding = unwrap(layout)
     coordinates = unwrap(rematerialize_coordinates)
     group = unwrap(rematerialize_coordinates_group)
     _check_flags(coordinates, group)
@@ -81,11 +81,11 @@ def local_load(
     waited = None if token is None else token.handle
     if src.type.storage == storage_kind.tmem:
         check_tensor_memory()
-        return _load_tensor_memory(src, type, wanted)
-    if wanted is None:
+        return _load_tensor_memory(src, type, encoding)
+    if encoding is None:
         op = LocalLoadOp(src.handle, type.to_ir(), waited)
     else:
-        op = LocalLoadOp(src.handle, _laid_out(type, wanted), waited)
+        op = LocalLoadOp(src.handle, _laid_out(type, encoding), waited)
     if not current_options().target.is_cuda:
         if token is not None or unwrap(relaxed):
             op.attributes["ttg.amdg.syncedViaAsyncWait"] = IntegerAttr.from_bool(True)

@@ -47,11 +47,11 @@ def _check_offsets(offsets: tensor) -> None:
 
 
 def _check_contiguity(contiguity: object) -> int:
-    number = unwrap(contiguity)
-    is_number = isinstance(number, int) and not isinstance(number, bool)
-    if not isinstance(number, int) or not is_number or number < 1 or number & (number - 1):
-        raise AssertionError(f"contiguity must be a positive power of two, got {number!r}")
-    return number
+    count = unwrap(contiguity)
+    is_integer = isinstance(count, int) and not isinstance(count, bool)
+    if not isinstance(count, int) or not is_integer or count < 1 or count & (count - 1):
+        raise AssertionError(f"contiguity must be a positive power of two, got {count!r}")
+    return count
 
 
 def _masked(offsets: tensor, mask: Operand | None) -> tuple[tensor, tensor | None]:
@@ -70,8 +70,8 @@ def _filled(offsets: tensor, other: Operand | None, element: dtype) -> tuple[ten
 
 
 def _policy(cache: str | None) -> CachePolicyAttr | None:
-    word = (unwrap(cache) or "").removeprefix(".")
-    return CachePolicyAttr.get(word, NORMAL_EVICTION) if word else None
+    modifier = (unwrap(cache) or "").removeprefix(".")
+    return CachePolicyAttr.get(modifier, NORMAL_EVICTION) if modifier else None
 
 
 def buffer_load(

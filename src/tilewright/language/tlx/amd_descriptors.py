@@ -143,8 +143,8 @@ def async_amd_descriptor_load(
 ) -> async_token:
     """Start copying the block of `desc`, at `offsets` if they are given, into `result`."""
     _check_tdm("async_amd_descriptor_load")
-    place = _positioned(desc, offsets, pred, clamp_bounds, always=True)
-    op = AsyncTDMCopyGlobalToLocalOp(place.handle, result.handle)
+    positioned = _positioned(desc, offsets, pred, clamp_bounds, always=True)
+    op = AsyncTDMCopyGlobalToLocalOp(positioned.handle, result.handle)
     return async_token(current().insert(op).token)
 
 
@@ -179,8 +179,8 @@ def async_amd_descriptor_store(
 ) -> None:
     """Start copying `source` to the block of `desc`, at `offsets` if they are given."""
     _check_tdm("async_amd_descriptor_store")
-    place = _positioned(desc, offsets, None, clamp_bounds, always=False)
-    current().insert(AsyncTDMCopyLocalToGlobalOp(place.handle, source.handle))
+    positioned = _positioned(desc, offsets, None, clamp_bounds, always=False)
+    current().insert(AsyncTDMCopyLocalToGlobalOp(positioned.handle, source.handle))
 
 
 def amd_descriptor_prefetch_tensor(

@@ -85,7 +85,7 @@ def extract_slice(source: tensor, shape: Sequence[int], offsets: Sequence[int]) 
 
 def rematerialized_range(start: int, end: int, identity: int) -> tensor:
     """The numbers from `start` to `end`, computed where they are used."""
-    first, last, number = (
+    first, last, group = (
         known_number(value, name)
         for name, value in (("start", start), ("end", end), ("identity", identity))
     )
@@ -97,7 +97,7 @@ def rematerialized_range(start: int, end: int, identity: int) -> tensor:
         properties={
             "start": IntegerAttr(first, i32),
             "end": IntegerAttr(last, i32),
-            "identity": IntegerAttr(number, i32),
+            "identity": IntegerAttr(group, i32),
         },
     )
     return emit(op, type)
@@ -116,18 +116,18 @@ def amd_register_resident(
     value: tensor, register_class: str = "agpr", registers_per_group: int = 1
 ) -> tensor:
     """`value`, in registers of one class at this point."""
-    word, count = unwrap(register_class), unwrap(registers_per_group)
-    _check_resident(value, word)
+    name, count = unwrap(register_class), unwrap(registers_per_group)
+    _check_resident(value, name)
     if count not in _GROUPS:
         raise AssertionError("registers_per_group must be a power of two between 1 and 32")
-    return emit(RegisterResidentOp(value.handle, word, count), value.type)
+    return emit(RegisterResidentOp(value.handle, name, count), value.type)
 
 
 def amd_register_handoff(value: tensor, register_class: str = "vgpr") -> tensor:
     """`value`, moved to registers of one class."""
-    word = unwrap(register_class)
-    _check_resident(value, word)
-    return emit(RegisterHandoffOp(value.handle, word), value.type)
+    name = unwrap(register_class)
+    _check_resident(value, name)
+    return emit(RegisterHandoffOp(value.handle, name), value.type)
 
 
 def amd_scheduled_mfma(
@@ -141,12 +141,12 @@ def amd_scheduled_mfma(
 ) -> tensor:
     """``acc + a @ b``, or ``a @ b`` with `initialize`, by instructions in the source's order."""
     role, resident = unwrap(accumulator_role), unwrap(resident_operand)
-    word, is_new = unwrap(accumulator_register_class), unwrap(initialize)
+    name, is_new = unwrap(accumulator_register_class), unwrap(initialize)
     if resident not in _RESIDENT:
         raise AssertionError("resident_operand must be None, 0, or 1")
     if role not in _ROLES:
         raise AssertionError('accumulator_role must be either "transient" or "persistent"')
-    if word not in (None, *_CLASSES):
+    if name not in (None, *_CLASSES):
         raise AssertionError('accumulator_register_class must be None, "agpr", or "vgpr"')
     if not isinstance(is_new, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise AssertionError("initialize must be a constexpr bool")
@@ -156,7 +156,7 @@ def amd_scheduled_mfma(
         properties={
             "resident": StringAttr(_RESIDENT[resident]),
             "accumulator": StringAttr(role),
-            "register_class": StringAttr(word or "auto"),
+            "register_class": StringAttr(name or "auto"),
             "initialize": IntegerAttr.from_bool(is_new),
         },
     )
@@ -180,13 +180,13 @@ def amd_mfma_commit(
 
 def zeros(shape: Sequence[int], dtype: dtype, layout: layout_encoding | None = None) -> tensor:
     """A block of zeros, perhaps in a layout."""
-    extents, element, wanted = unwrap(tuple(shape)), unwrap(dtype), unwrap(layout)
-    if wanted is None:
+    extents, element, requested = unwrap(tuple(shape)), unwrap(dtype), unwrap(layout)
+    if requested is None:
         return full(extents, 0, element)
-    if not isinstance(wanted, layout_encoding):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(requested, layout_encoding):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise AssertionError("zeros layout must be a TLX layout encoding")
     type = block_type(element, extents)
-    encoding = NoVerifyLayout(register_encoding(wanted, extents, element))
+    encoding = NoVerifyLayout(register_encoding(requested, extents, element))
     scalar = scalar_constant(0, element)
     return emit(SplatOp(scalar.handle, with_encoding(type.to_ir(), encoding)), type)
 

@@ -59,10 +59,10 @@ def predicate(pred: Operand | None) -> tensor:
 
 def known_number(value: object, name: str) -> int:
     """An argument that must be known when the kernel is compiled."""
-    number = unwrap(value)
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise ValueError(f"{name} must be a constexpr integer, got {number}")
-    return number
+    integer = unwrap(value)
+    if not isinstance(integer, int) or isinstance(integer, bool):
+        raise ValueError(f"{name} must be a constexpr integer, got {integer}")
+    return integer
 
 
 def alloc_barriers(num_barriers: int | constexpr, arrive_count: int | constexpr = 1) -> mbarrier:
@@ -90,8 +90,8 @@ def _allocated(num_barriers: object, arrivals: int, *, per_thread: bool) -> mbar
     one = mbarrier_type(0, layout).to_ir()
     for index in range(count):
         position = scalar_constant(index, int32).handle
-        word = current().insert(MemDescIndexOp(array, position, one)).result
-        current().insert(InitBarrierOp(word, arrivals))
+        barrier = current().insert(MemDescIndexOp(array, position, one)).result
+        current().insert(InitBarrierOp(barrier, arrivals))
     return mbarrier(array, count, layout, is_warp_barrier=per_thread)
 
 
@@ -130,21 +130,21 @@ def barrier_arrive(
     count = known_number(arrive_count, "arrive_count")
     if count != 1 and not current_options().target.is_cuda:
         raise AssertionError("AMD backend currently only supports arrive_count == 1")
-    place = bar if remote_cta_rank is None else remote_view(bar, remote_cta_rank)
+    target = bar if remote_cta_rank is None else remote_view(bar, remote_cta_rank)
     allowed = None if unwrap(pred) is None else predicate(pred).handle
-    current().insert(ArriveBarrierOp(place.handle, count, allowed, per_thread=bar.is_warp_barrier))
+    current().insert(ArriveBarrierOp(target.handle, count, allowed, per_thread=bar.is_warp_barrier))
 
 
 def named_barrier_wait(bar: Operand, arrive_count: Operand) -> None:
     """Arrive at hardware barrier `bar` and wait until `arrive_count` threads have."""
-    number, threads = indices((bar, arrive_count))
-    current().insert(NamedBarrierWaitOp(number.handle, threads.handle))
+    barrier_id, threads = indices((bar, arrive_count))
+    current().insert(NamedBarrierWaitOp(barrier_id.handle, threads.handle))
 
 
 def named_barrier_arrive(bar: Operand, arrive_count: Operand) -> None:
     """Arrive at hardware barrier `bar` without waiting; `arrive_count` counts waiters as well."""
-    number, threads = indices((bar, arrive_count))
-    current().insert(NamedBarrierArriveOp(number.handle, threads.handle))
+    barrier_id, threads = indices((bar, arrive_count))
+    current().insert(NamedBarrierArriveOp(barrier_id.handle, threads.handle))
 
 
 def cluster_barrier() -> None:

@@ -57,15 +57,15 @@ _PREFETCH_LEVELS = {"L1": "ca", "L2": "cg"}
 
 def cache_policy(modifier: str, eviction: str) -> CachePolicyAttr | None:
     """The cache hints of an access; None for none."""
-    word = (unwrap(modifier) or NO_MODIFIER).removeprefix(".")
-    kept = unwrap(eviction) or NORMAL_EVICTION
-    if word not in LOAD_MODIFIERS:
+    name = (unwrap(modifier) or NO_MODIFIER).removeprefix(".")
+    policy = unwrap(eviction) or NORMAL_EVICTION
+    if name not in LOAD_MODIFIERS:
         raise ValueError(f"Cache modifier {modifier} not supported")
-    if kept not in EVICTION_POLICY.keywords:
+    if policy not in EVICTION_POLICY.keywords:
         raise ValueError(f"Eviction policy {eviction} not supported")
-    if (word, kept) == (NO_MODIFIER, NORMAL_EVICTION):
+    if (name, policy) == (NO_MODIFIER, NORMAL_EVICTION):
         return None
-    return CachePolicyAttr.get(word, kept)
+    return CachePolicyAttr.get(name, policy)
 
 
 # -- cp.async -----------------------------------------------------------------------------------
@@ -333,10 +333,10 @@ def _check_tma(desc: object, name: str, instead: str) -> None:
 
 
 def _check_eviction(policy: str) -> None:
-    word = unwrap(policy)
-    if word not in _EVICTIONS:
+    name = unwrap(policy)
+    if name not in _EVICTIONS:
         raise AssertionError(
-            f"eviction_policy must be '', 'evict_first', or 'evict_last', got '{word}'"
+            f"eviction_policy must be '', 'evict_first', or 'evict_last', got '{name}'"
         )
 
 
@@ -352,13 +352,13 @@ def _check_count(desc: tensor_descriptor, offsets: Sequence[object]) -> None:
 def fence(scope: str | constexpr) -> None:
     """Memory fence of scope "gpu" or "sys", or an async proxy fence for shared memory
     ("async_shared")."""
-    word = str(unwrap(scope))
-    if word == "async_shared":
+    name = str(unwrap(scope))
+    if name == "async_shared":
         fence_async_shared()
-    elif word in _FENCES:
-        current().insert(FenceOp(word))
+    elif name in _FENCES:
+        current().insert(FenceOp(name))
     else:
-        raise ValueError(f"fence scope must be 'gpu', 'sys', or 'async_shared', got '{word}'")
+        raise ValueError(f"fence scope must be 'gpu', 'sys', or 'async_shared', got '{name}'")
 
 
 def fence_async_shared() -> None:

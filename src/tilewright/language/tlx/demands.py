@@ -36,8 +36,8 @@ def require(value: SSAValue, layout: Attribute) -> SSAValue:
     type = value.type
     if isinstance(type, MemDescType) and isinstance(layout, TensorMemoryScalesEncoding):
         # Scales have no columns that a view could leave out.
-        wanted = replace(type, encoding=layout, alloc_shape=type.shape)
-        op = RequireLayoutOp.build(operands=[value], result_types=[wanted])
+        expected = replace(type, encoding=layout, alloc_shape=type.shape)
+        op = RequireLayoutOp.build(operands=[value], result_types=[expected])
     else:
         op = RequireLayoutOp(value, layout)
     return current().insert(op).result
@@ -66,10 +66,10 @@ def require_nv_mma_shared(
     rank = len(buffer.shape)
     ones = (1,) * rank
     order = getattr(layout, "order", tuple(reversed(range(rank))))
-    wanted = nv_mma_shared_layout_encoding(
+    expected = nv_mma_shared_layout_encoding(
         buffer.shape, order, buffer.dtype, ones, ones, ones, fp4_padded, swizzled
     )
-    return require(buffer.handle, wanted.to_ir())
+    return require(buffer.handle, expected.to_ir())
 
 
 def require_tmem(buffer: buffered_tensor, mode: TMemCTAMode = TMemCTAMode.DEFAULT) -> SSAValue:

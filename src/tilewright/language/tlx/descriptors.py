@@ -69,14 +69,14 @@ class tensor_descriptor_ptr(Value):
 
     def __getitem__(self, index: Operand) -> tensor_descriptor_ptr:
         """The address of one descriptor."""
-        number = unwrap(index)
-        if not isinstance(number, (int, tensor)):
-            raise TypeError(f"Index must be int, constexpr, or tensor, got {type(number)}")
-        position = number if isinstance(number, tensor) else scalar_constant(number, int32)
+        known = unwrap(index)
+        if not isinstance(known, (int, tensor)):
+            raise TypeError(f"Index must be int, constexpr, or tensor, got {type(known)}")
+        position = known if isinstance(known, tensor) else scalar_constant(known, int32)
         size = scalar_constant(self.descriptor_size, int32)
         offset = emit(arith.MuliOp(position.handle, size.handle), int32)
-        place = emit(AddPtrOp(self.handle, offset.handle), pointer_type(int8))
-        return tensor_descriptor_ptr(place.handle, self.num, self.descriptor_size)
+        address = emit(AddPtrOp(self.handle, offset.handle), pointer_type(int8))
+        return tensor_descriptor_ptr(address.handle, self.num, self.descriptor_size)
 
     @override
     def handles(self) -> Sequence[SSAValue]:

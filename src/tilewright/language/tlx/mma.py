@@ -115,14 +115,14 @@ def _result_element(operand: dtype, out_dtype: dtype) -> dtype:
 
 def _precision(given: str | None) -> str:
     target = current_options().target
-    word = unwrap(given)
-    if word is None:
+    name = unwrap(given)
+    if name is None:
         return target.default_dot_precision
-    if word.lower() not in target.dot_precisions:
+    if name.lower() not in target.dot_precisions:
         raise ValueError(
-            f"input_precision must be one of {', '.join(target.dot_precisions)}. Got {word}"
+            f"input_precision must be one of {', '.join(target.dot_precisions)}. Got {name}"
         )
-    return word.lower()
+    return name.lower()
 
 
 def _pair_modes(
@@ -227,8 +227,8 @@ def _conditions(
     if isinstance(use, tensor):
         known = use.handle
     given = allowed.handle if isinstance(allowed, tensor) else always
-    words = [barrier.handle for barrier in barriers]
-    return always if known is None else known, given, (words, [always] * len(words))
+    handles = [barrier.handle for barrier in barriers]
+    return always if known is None else known, given, (handles, [always] * len(handles))
 
 
 def _warp_group_dot(
@@ -368,9 +368,9 @@ def async_dot_scaled(
 
 
 def _check_formats(formats: Mapping[str, str]) -> None:
-    for name, word in formats.items():
-        if word not in _FORMATS:
-            raise AssertionError(f"Unsupported {name}: {word}")
+    for name, format in formats.items():
+        if format not in _FORMATS:
+            raise AssertionError(f"Unsupported {name}: {format}")
 
 
 def _scales(name: str, buffer: buffered_tensor) -> SSAValue:

@@ -38,7 +38,7 @@ Ints = tuple[int, ...]
 def _flat(value: object) -> list[int]:
     """The numbers of nested tuples, in order."""
     if isinstance(value, (tuple, list)):
-        return [number for part in cast("Sequence[object]", value) for number in _flat(part)]
+        return [extent for part in cast("Sequence[object]", value) for extent in _flat(part)]
     return [int(cast("Any", value))]
 
 
@@ -190,8 +190,8 @@ class slice_layout(layout_encoding):
         return SliceEncoding(dim=self.dim, parent=self.parent.to_ir())
 
 
-def register_encoding(wanted: layout_encoding, shape: Sequence[int], element: dtype) -> Attribute:
+def register_encoding(expected: layout_encoding, shape: Sequence[int], element: dtype) -> Attribute:
     """`wanted` in the IR, for a tensor or buffer of `shape` and `element`."""
-    if isinstance(wanted, _RegisterLayout):
-        return wanted.for_tensor(shape)
-    return wanted.to_ir()
+    if isinstance(expected, _RegisterLayout):
+        return expected.for_tensor(shape)
+    return expected.to_ir()

@@ -325,10 +325,10 @@ class async_task(TracedRegion):
         replicate: int = 1,
         warp_group_start_id: int | None = None,
     ) -> None:
-        word = unwrap(kind)
-        if word not in (None, "default"):
-            raise ValueError(f'async_task takes "default" or num_warps=..., got {word!r}')
-        self.is_default = word == "default"
+        name = unwrap(kind)
+        if name not in (None, "default"):
+            raise ValueError(f'async_task takes "default" or num_warps=..., got {name!r}')
+        self.is_default = name == "default"
         self.num_warps = unwrap(num_warps)
         self.num_regs = unwrap(num_regs if num_regs is not None else registers)
         self.replicate = unwrap(replicate)

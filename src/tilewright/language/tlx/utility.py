@@ -42,10 +42,10 @@ def cluster_size_1d() -> tensor:
 
 def thread_id(axis: int) -> tensor:
     """The number of this thread in its CTA along `axis`."""
-    number = unwrap(axis)
-    if number not in (0, 1, 2):
-        raise ValueError(f"thread_id axis must be 0, 1, or 2 but got {number}")
-    index = emit(gpu.ThreadIdOp(_AXES[number]), int64)
+    dimension = unwrap(axis)
+    if dimension not in (0, 1, 2):
+        raise ValueError(f"thread_id axis must be 0, 1, or 2 but got {dimension}")
+    index = emit(gpu.ThreadIdOp(_AXES[dimension]), int64)
     return emit(arith.IndexCastOp(index.handle, int32.to_ir()), int32)
 
 
@@ -94,7 +94,7 @@ def clock64() -> tensor:
 
 def stoch_round(src: tensor, dst_ty: dtype, rand_bits: tensor) -> tensor:
     """`src` as a smaller float, rounded up or down as `rand_bits` decide (Blackwell)."""
-    target, wanted = current_options().target, unwrap(dst_ty)
+    target, destination = current_options().target, unwrap(dst_ty)
     if not target.is_cuda_from(BLACKWELL):
         raise AssertionError(
             "stoch_round requires compute capability >= 100 (Blackwell GPU), current capability: "
@@ -105,10 +105,10 @@ def stoch_round(src: tensor, dst_ty: dtype, rand_bits: tensor) -> tensor:
             f"Stochastic rounding only supports fp32 source, got {src.dtype}. Source must be "
             "float32."
         )
-    if wanted not in _ROUNDED:
+    if destination not in _ROUNDED:
         raise AssertionError(
-            f"Stochastic rounding only supports fp8/fp16/bf16 destination, got {wanted}. Supported "
-            "types: float8e5 (fp8 E5M2), float8e4nv (fp8 E4M3FN), float16, bfloat16"
+            f"Stochastic rounding only supports fp8/fp16/bf16 destination, got {destination}. "
+            "Supported types: float8e5 (fp8 E5M2), float8e4nv (fp8 E4M3FN), float16, bfloat16"
         )
     if src.type.is_block() != rand_bits.type.is_block():
         raise ValueError(
@@ -120,5 +120,5 @@ def stoch_round(src: tensor, dst_ty: dtype, rand_bits: tensor) -> tensor:
         raise AssertionError(
             f"rand_bits shape {list(rand_bits.shape)} must match src shape {list(src.shape)}"
         )
-    type = src.type.with_element_ty(wanted)
+    type = src.type.with_element_ty(destination)
     return emit(FpToFpOp(src.handle, type.to_ir(), "rs", rand_bits.handle), type)

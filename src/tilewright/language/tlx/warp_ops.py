@@ -34,10 +34,10 @@ def _signed(mask: int) -> int:
 def warp_redux(x: tensor, op: str) -> tensor:
     """Every element replaced by the reduction over its warp (Blackwell): "max", "min", "abs_max" or
     "abs_min"."""
-    word = unwrap(op)
-    if word not in _REDUCTIONS:
-        raise ValueError(f"op must be 'max', 'min', 'abs_max' or 'abs_min', got {word!r}")
-    kind, magnitude = _REDUCTIONS[word]
+    name = unwrap(op)
+    if name not in _REDUCTIONS:
+        raise ValueError(f"op must be 'max', 'min', 'abs_max' or 'abs_min', got {name!r}")
+    kind, magnitude = _REDUCTIONS[name]
     strip = _WITHOUT_SIGN if magnitude else ""
     asm = (
         f"{{ .reg .b32 t; mov.b32 t, $1; {strip}redux.sync.{kind}.f32 t, t, 0xFFFFFFFF; "

@@ -64,7 +64,7 @@ def bound_launch(launcher: Launcher, keys: Sequence[Key]) -> Launch | None:
     return launcher.generated(names, prelude, expressions, scope)
 
 
-def _encoder(maps: Maps, facts: TensorMapSpec, padding: str) -> Callable[..., bytes]:
+def _encoder(maps: Maps, spec: TensorMapSpec, padding: str) -> Callable[..., bytes]:
     """Makes the maps of one parameter and keeps them in `maps`."""
 
     def encoded(address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bytes:
@@ -72,14 +72,14 @@ def _encoder(maps: Maps, facts: TensorMapSpec, padding: str) -> Callable[..., by
             maps.clear()
         found = maps[address, shape, strides] = encode(
             address,
-            cuda_type=facts.cuda_type,
-            element_bytes=facts.element_bytes,
+            cuda_type=spec.cuda_type,
+            element_bytes=spec.element_bytes,
             shape=shape,
             strides=strides,
-            box=facts.box,
-            swizzle_bytes=facts.swizzle_bytes,
+            box=spec.box,
+            swizzle_bytes=spec.swizzle_bytes,
             padding=padding,
-            fp4_padded=facts.fp4_padded,
+            fp4_padded=spec.fp4_padded,
         )
         return found
 

@@ -59,8 +59,8 @@ def recent_launches() -> Iterator[str]:
 
 
 def _line(code: CodeType, instruction: int) -> int:
-    place = next(islice(code.co_positions(), max(instruction, 0) // 2, None), None)
-    return code.co_firstlineno if place is None or place[0] is None else place[0]
+    span = next(islice(code.co_positions(), max(instruction, 0) // 2, None), None)
+    return code.co_firstlineno if span is None or span[0] is None else span[0]
 
 
 def driver_error(call: str, status: int, name: str, text: str, detail: str = "") -> CudaError:

@@ -59,25 +59,26 @@ Launch = Callable[..., None]
 class Launcher:
     """Launches of one function."""
 
-    def __init__(self, function: Function, facts: KernelMetadata) -> None:
+    def __init__(self, function: Function, metadata: KernelMetadata) -> None:
         self.function = function
-        self.facts = facts
-        self.kinds = tuple(map(kind_of, facts.parameters))
+        self.facts = metadata
+        self.kinds = tuple(map(kind_of, metadata.parameters))
         self.visible = tuple(kind for kind in self.kinds if kind not in HIDDEN)
         if self.kinds[: len(self.visible)] != self.visible:
-            raise ValueError(f"hidden parameters come last, which {facts.parameters} is not")
-        if getattr(facts, "profile_bytes", 0):  # only Triton's kernels may have them
+            raise ValueError(f"hidden parameters come last, which {metadata.parameters} is not")
+        if getattr(metadata, "profile_bytes", 0):  # only Triton's kernels may have them
             raise ValueError(
                 f"{function.name} is instrumented for Triton's Proton profiler, whose records "
                 "are not read here: compile it without instrumentation"
             )
-        wanted = self.visible.count(TENSOR_MAP)
-        if wanted != len(facts.tensor_maps):
+        expected = self.visible.count(TENSOR_MAP)
+        if expected != len(metadata.tensor_maps):
             raise ValueError(
-                f"{function.name} has {wanted} tensor maps, {len(facts.tensor_maps)} are described"
+                f"{function.name} has {expected} tensor maps, {len(metadata.tensor_maps)} are "
+                "described"
             )
         self._attributes = launch_attributes(
-            facts.cluster, cooperative=facts.cooperative, pdl=facts.pdl
+            metadata.cluster, cooperative=metadata.cooperative, pdl=metadata.pdl
         )
         self._packing = packing_of(self.kinds)
         self._spare: list[Block] = []
@@ -107,9 +108,9 @@ class Launcher:
             # Unsigned numbers wrap and large floats are infinite, unless nothing can hold them.
             self.launch(handle, x, y, z, *map(careful, self.visible, raw))
 
-    def _raw(self, index: int, kind: str, value: Any, facts: TensorMapSpec | None) -> Any:
-        if facts is not None:
-            return value if isinstance(value, bytes) else self.tensor_map(value, facts)
+    def _raw(self, index: int, kind: str, value: Any, spec: TensorMapSpec | None) -> Any:
+        if spec is not None:
+            return value if isinstance(value, bytes) else self.tensor_map(value, spec)
         if kind != POINTER or isinstance(value, int):
             return value
         return 0 if value is None else self._array(index, value).address
@@ -130,18 +131,18 @@ class Launcher:
             )
         return found
 
-    def tensor_map(self, descriptor: TensorDescriptor, facts: TensorMapSpec) -> bytes:
+    def tensor_map(self, descriptor: TensorDescriptor, spec: TensorMapSpec) -> bytes:
         """The tensor map of `descriptor` as the kernel wants it."""
         return encode(
             self._array(0, descriptor.base).address,
-            cuda_type=facts.cuda_type,
-            element_bytes=facts.element_bytes,
+            cuda_type=spec.cuda_type,
+            element_bytes=spec.element_bytes,
             shape=descriptor.shape,
             strides=descriptor.strides,
-            box=facts.box,
-            swizzle_bytes=facts.swizzle_bytes,
+            box=spec.box,
+            swizzle_bytes=spec.swizzle_bytes,
             padding=descriptor.padding,
-            fp4_padded=facts.fp4_padded,
+            fp4_padded=spec.fp4_padded,
         )
 
     # -- the generated function -----------------------------------------------------------------
@@ -183,12 +184,12 @@ class Launcher:
     def _source(
         self, names: Sequence[str], prelude: Sequence[str], expressions: Sequence[str]
     ) -> str:
-        facts = self.facts
-        x = f"x * {facts.num_ctas}" if facts.num_ctas != 1 else "x"
+        metadata = self.facts
+        x = f"x * {metadata.num_ctas}" if metadata.num_ctas != 1 else "x"
         attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
-        hidden = {"scratch": "memory_of_kernel" if facts.scratch_bytes else "0", "profile": "0"}
+        hidden = {"scratch": "memory_of_kernel" if metadata.scratch_bytes else "0", "profile": "0"}
         values = [
-            *(x, "y", "z", str(_threads(facts)), "1", "1", str(facts.shared), "stream"),
+            *(x, "y", "z", str(_threads(metadata)), "1", "1", str(metadata.shared), "stream"),
             *(str(attributes), str(attribute_count(self._attributes))),
             *(
                 f"bf16({text})" if kind == "bf16" else text
@@ -216,10 +217,12 @@ class Launcher:
             "    if not (x and y and z):",
             "        return",
         ]
-        if facts.scratch_bytes:
-            size = facts.scratch_bytes * facts.num_ctas
-            asked = f"x * y * z * {size}, {facts.scratch_align}, {self.function.device}, stream"
-            lines.append(f"    with scratch({asked}) as memory_of_kernel:")
+        if metadata.scratch_bytes:
+            size = metadata.scratch_bytes * metadata.num_ctas
+            arguments = (
+                f"x * y * z * {size}, {metadata.scratch_align}, {self.function.device}, stream"
+            )
+            lines.append(f"    with scratch({arguments}) as memory_of_kernel:")
             return "\n".join([*lines, *(f"        {line}" for line in body)])
         return "\n".join([*lines, *(f"    {line}" for line in body)])
 
@@ -245,11 +248,11 @@ class Launcher:
             raise cuda.error("cuLaunchKernelEx", status, what)
 
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
-        facts, function = self.facts, self.function
-        threads = _threads(facts)
-        blocks = (grid[0] * facts.num_ctas, *grid[1:])
+        metadata, function = self.facts, self.function
+        threads = _threads(metadata)
+        blocks = (grid[0] * metadata.num_ctas, *grid[1:])
         # Drivers name this differently: an invalid value, an invalid cluster size.
-        for axis, (size, part) in enumerate(zip(blocks, facts.cluster, strict=True)):
+        for axis, (size, part) in enumerate(zip(blocks, metadata.cluster, strict=True)):
             if size % part:
                 return (
                     f"Axis {axis} of the grid is {size} blocks, which is not a multiple of the "
@@ -259,8 +262,8 @@ class Launcher:
             return f"It has {threads} threads, its registers allow {function.max_threads}."
         if status == _OUT_OF_RESOURCES:
             return (
-                f"{threads} threads of {function.registers} registers and {facts.shared} bytes of "
-                "shared memory are more than a multiprocessor has."
+                f"{threads} threads of {function.registers} registers and {metadata.shared} bytes "
+                "of shared memory are more than a multiprocessor has."
             )
         if status == _COOPERATIVE_TOO_LARGE:
             count = device_facts(function.device).multiprocessors
@@ -279,9 +282,9 @@ class Launcher:
             raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
 
 
-def _threads(facts: KernelMetadata) -> int:
+def _threads(metadata: KernelMetadata) -> int:
     """Threads of a block; kernels of `T` may end in the middle of a warp."""
-    return getattr(facts, "threads", facts.num_warps * _WARP)
+    return getattr(metadata, "threads", metadata.num_warps * _WARP)
 
 
 def _is_blocking() -> bool:

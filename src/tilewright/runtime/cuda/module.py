@@ -54,8 +54,9 @@ def load(
     except CudaError as error:
         if error.status != _NO_BINARY_FOR_GPU:
             raise
-        facts = device_facts(device)
-        detail = f"{name} was compiled for another GPU than {facts.name} (sm_{facts.capability})"
+        properties = device_facts(device)
+        gpu = f"{properties.name} (sm_{properties.capability})"
+        detail = f"{name} was compiled for another GPU than {gpu}"
         raise cuda.error("cuModuleLoadData", error.status, detail) from None
     cuda.call("cuModuleGetFunction", ctypes.byref(handle), module, name.encode())
     static_shared = _attribute(cuda, handle, _STATIC_SHARED)
@@ -91,12 +92,12 @@ def _allow_shared(
 ) -> None:
     if shared <= _DEFAULT_SHARED_BYTES:
         return
-    facts = device_facts(device)
-    if shared + static > facts.shared_optin:
+    properties = device_facts(device)
+    if shared + static > properties.shared_optin:
         raise OutOfResources(
-            f"{name} needs {shared + static} bytes of shared memory, {facts.name} "
-            f"(sm_{facts.capability}) has {facts.shared_optin} for a block: take fewer stages or "
-            "smaller tiles"
+            f"{name} needs {shared + static} bytes of shared memory, {properties.name} "
+            f"(sm_{properties.capability}) has {properties.shared_optin} for a block: take fewer "
+            "stages or smaller tiles"
         )
     cuda.call("cuFuncSetCacheConfig", handle, _PREFER_SHARED)
     cuda.call("cuFuncSetAttribute", handle, _MAX_DYNAMIC_SHARED, shared)

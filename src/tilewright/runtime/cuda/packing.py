@@ -93,11 +93,11 @@ def careful(kind: str, value: Any) -> Any:
     if code not in "bhiqBHIQ" or kind == "bf16":
         return value
     bits = struct.calcsize(f"<{code}") * 8
-    number = value.__index__()
-    if not -(2 ** (bits - 1)) <= number < 2**bits:
-        raise OverflowError(f"{number} does not fit into a parameter of {bits} bits")
-    number &= 2**bits - 1
-    return number - 2**bits if code.islower() and number >> (bits - 1) else number
+    integer = value.__index__()
+    if not -(2 ** (bits - 1)) <= integer < 2**bits:
+        raise OverflowError(f"{integer} does not fit into a parameter of {bits} bits")
+    integer &= 2**bits - 1
+    return integer - 2**bits if code.islower() and integer >> (bits - 1) else integer
 
 
 Block = tuple[bytearray, int, ctypes.c_void_p, ctypes.c_void_p, object]

@@ -128,12 +128,12 @@ class Request:
                 )
 
     def _check_address(self) -> None:
-        wanted = _WIDE_ALIGNMENT_BYTES if self.cuda_type == _FP4_PADDED else _ALIGNMENT_BYTES
-        if self.address % wanted:
+        expected = _WIDE_ALIGNMENT_BYTES if self.cuda_type == _FP4_PADDED else _ALIGNMENT_BYTES
+        if self.address % expected:
             raise ValueError(
-                f"the address {self.address:#x} of a tensor map must be a multiple of {wanted}: "
+                f"the address {self.address:#x} of a tensor map must be a multiple of {expected}: "
                 "the tensor is a view that starts inside its memory; copy it, or start the view "
-                f"at a multiple of {max(wanted // self.element_bytes, 1)} elements"
+                f"at a multiple of {max(expected // self.element_bytes, 1)} elements"
             )
         if self.strides[-1] != 1:
             raise ValueError(
@@ -142,11 +142,11 @@ class Request:
             )
         for dimension, stride in enumerate(self.strides[:-1]):
             size = stride * self.element_bytes
-            if size % wanted or not 0 <= size < _MAX_STRIDE_BYTES:
+            if size % expected or not 0 <= size < _MAX_STRIDE_BYTES:
                 raise ValueError(
                     f"stride {stride} of dimension {dimension} is {size} bytes; a tensor map takes "
-                    f"multiples of {wanted} below 2^40: pad the rows to "
-                    f"{-(-size // wanted) * wanted // self.element_bytes} elements"
+                    f"multiples of {expected} below 2^40: pad the rows to "
+                    f"{-(-size // expected) * expected // self.element_bytes} elements"
                 )
 
     def _check_box(self) -> None:
@@ -211,9 +211,9 @@ def _encoded(cuda: Driver, request: Request) -> bytes:
     request.check()
     rank = len(request.shape)
     strides = [stride * request.element_bytes for stride in request.strides[:-1]]
-    room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
-    start = -ctypes.addressof(room) % MAP_ALIGNMENT
-    found = (ctypes.c_char * MAP_BYTES).from_buffer(room, start)
+    buffer = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
+    start = -ctypes.addressof(buffer) % MAP_ALIGNMENT
+    found = (ctypes.c_char * MAP_BYTES).from_buffer(buffer, start)
     try:
         cuda.call(
             "cuTensorMapEncodeTiled",

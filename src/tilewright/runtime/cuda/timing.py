@@ -44,10 +44,10 @@ class Timing:
     def quantile(self, part: float) -> float:
         """The time that `part` of the runs stay under, linearly interpolated."""
         ordered = sorted(self.times)
-        place = part * (len(ordered) - 1)
-        low = int(place)
+        rank = part * (len(ordered) - 1)
+        low = int(rank)
         high = min(low + 1, len(ordered) - 1)
-        return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+        return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)
 
     def __str__(self) -> str:
         return (

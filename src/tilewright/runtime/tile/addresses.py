@@ -24,7 +24,7 @@ Tell = Callable[[CompiledTileKernel, Sequence[Any]], None]
 
 
 @contextmanager
-def launches_told(tell: Tell, *, run: bool) -> Generator[None]:
+def launches_told(notify: Tell, *, run: bool) -> Generator[None]:
     """Inside the ``with``, `tell` hears of every launch before it runs, or instead.
 
     Kernels for a GPU run on this machine, too: what they compute is not needed.
@@ -32,7 +32,7 @@ def launches_told(tell: Tell, *, run: bool) -> Generator[None]:
     launch, given, build = CompiledTileKernel.launch, GpuKernel.given, CompiledTileKernel.build
 
     def told(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        tell(self, values)
+        notify(self, values)
         if run:
             launch(self, values)
 
@@ -89,22 +89,22 @@ def tile_launches(compiled: CompiledTileKernel, values: Sequence[Any]) -> list[T
     prim_func = compiled.prim_func
     names = ValueNames(prim_func.module, names_from_locations=False, use_hints=True)
     arguments = [names.of(argument) for argument in prim_func.func.args]
-    numbers: dict[str, int] = {}
+    integers: dict[str, int] = {}
     buffers: dict[str, int] = {}
     memories: list[tuple[str, Memory]] = []
     for name, value in zip(arguments, values, strict=False):
         if isinstance(value, HostArray):
             memory = extent_of(value.array)
-            numbers.update(_sizes(name, value))
+            integers.update(_sizes(name, value))
             memories.append((name, memory))
             if memory.count is not None:
                 buffers[name] = memory.count
         elif isinstance(value, int):
-            numbers[name] = int(value)
-    facts = AccessProperties(None, numbers, buffers)
+            integers[name] = int(value)
+    properties = AccessProperties(None, integers, buffers)
     shown = ", ".join(_shown(arguments, values))
     return [
-        TileLaunch(kernel, facts, aliases_of(memories), f"{kernel.name}({shown})")
+        TileLaunch(kernel, properties, aliases_of(memories), f"{kernel.name}({shown})")
         for kernel in tile_kernels(prim_func.module)
     ]
 

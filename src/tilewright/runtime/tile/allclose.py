@@ -28,23 +28,23 @@ def assert_close(
     mismatched = _mismatched_in_torch(actual, expected, rtol, atol, equal_nan=equal_nan)
     if mismatched is not None and mismatched <= max_mismatched_ratio * actual.numel():
         return  # wrong values are compared individually, on the host
-    found, wanted = _comparable(actual), _comparable(expected)
-    if found.shape != wanted.shape:
+    found, reference = _comparable(actual), _comparable(expected)
+    if found.shape != reference.shape:
         raise AssertionError(
-            f"{base_name} has shape {found.shape}, {ref_name} has shape {wanted.shape}"
+            f"{base_name} has shape {found.shape}, {ref_name} has shape {reference.shape}"
         )
-    agree = np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    agree = np.isclose(found, reference, rtol=rtol, atol=atol, equal_nan=equal_nan)
     mismatched = int(agree.size - np.count_nonzero(agree))
     if mismatched <= max_mismatched_ratio * agree.size:
         return
     first = tuple(int(index) for index in np.argwhere(~agree)[0])
     with np.errstate(invalid="ignore"):
-        greatest = float(np.fmax.reduce(np.abs(found - wanted), axis=None, initial=0.0))
+        greatest = float(np.fmax.reduce(np.abs(found - reference), axis=None, initial=0.0))
     raise AssertionError(
         f"{base_name} and {ref_name} differ in {mismatched} of {agree.size} elements "
         f"({mismatched / agree.size:.2%}, {max_mismatched_ratio:.2%} are allowed) with "
         f"rtol={rtol:g}, atol={atol:g}: the first at {list(first)} is {found[first]:g} instead of "
-        f"{wanted[first]:g}, the greatest difference is {greatest:g}"
+        f"{reference[first]:g}, the greatest difference is {greatest:g}"
     )
 
 

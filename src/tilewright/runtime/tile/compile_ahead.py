@@ -20,7 +20,7 @@ Ready = Generator[tuple[int, Exception | None]]
 
 def as_compiled(
     kernels: Iterable[tuple[int, CompiledTileKernel]],
-    most: int,
+    maximum: int,
     num_workers: int | None = None,
     timeout_seconds: float | None = None,
 ) -> Ready:
@@ -30,13 +30,13 @@ def as_compiled(
     make: what is there is compiled meanwhile. To stop, close the generator: processes that compile
     are ended.
     """
-    count = worker_count(most, num_workers)
+    count = worker_count(maximum, num_workers)
     if count > 1:
         yield from _beside(kernels, count, timeout_seconds)
         return
-    for number, kernel in kernels:
+    for index, kernel in kernels:
         gpu = _to_compile(kernel)
-        yield number, None if gpu is None else _fault(gpu)
+        yield index, None if gpu is None else _fault(gpu)
 
 
 def compile_together(
@@ -50,22 +50,22 @@ def compile_together(
     found: dict[int, CompiledTileKernel] = {}
 
     def traced() -> Iterator[tuple[int, CompiledTileKernel]]:
-        for number, kernel in enumerate(listed):
+        for index, kernel in enumerate(listed):
             try:
-                found[number] = kernel()
+                found[index] = kernel()
             except Exception:
                 if not ignore_error:
                     raise
                 continue
-            yield number, found[number]
+            yield index, found[index]
 
     with closing(as_compiled(traced(), len(listed), num_workers)) as ready:
-        for number, fault in ready:
+        for index, fault in ready:
             if fault is not None:
                 if not ignore_error:
                     raise fault
-                del found[number]
-    return [found.get(number) for number in range(len(listed))]
+                del found[index]
+    return [found.get(index) for index in range(len(listed))]
 
 
 def _to_compile(kernel: CompiledTileKernel) -> GpuKernel | None:
@@ -90,18 +90,18 @@ def _beside(
     with Compilers(count, timeout_seconds) as compilers:
         jobs: dict[Future[Program], tuple[int, GpuKernel]] = {}
         others: list[int] = []
-        for number, kernel in kernels:
+        for index, kernel in kernels:
             gpu = _to_compile(kernel)
             if gpu is None:
-                others.append(number)
+                others.append(index)
             else:
-                jobs[compilers.compile(gpu.module, gpu.settings)] = number, gpu
-        yield from ((number, None) for number in others)
+                jobs[compilers.compile(gpu.module, gpu.settings)] = index, gpu
+        yield from ((index, None) for index in others)
         while jobs:
             done, _ = wait(jobs, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda each: jobs[each][0]):
-                number, gpu = jobs.pop(future)
-                yield number, _adopted(gpu, future)
+                index, gpu = jobs.pop(future)
+                yield index, _adopted(gpu, future)
 
 
 def _adopted(gpu: GpuKernel, future: Future[Program]) -> Exception | None:

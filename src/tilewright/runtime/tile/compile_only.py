@@ -27,12 +27,12 @@ _TRACERS = [import_module(f"tilewright.language.T.{name}") for name in ("prim_fu
 
 
 @contextmanager
-def compiling_for(target: str, tell: Tell) -> Generator[None]:
+def compiling_for(target: str, notify: Tell) -> Generator[None]:
     """Inside the ``with``, a call of a `T` kernel records it and the seconds it took to trace.
 
     A function that was traced before the ``with`` took none.
     """
-    wanted = checked_target(target)
+    chosen = checked_target(target)
     seconds: dict[ModuleOp, float] = {}
 
     def timed(*args: Any, **kwargs: Any) -> TracedFunction:
@@ -42,10 +42,10 @@ def compiling_for(target: str, tell: Tell) -> Generator[None]:
         return traced
 
     def told(kernel: CompiledTileKernel) -> None:
-        tell(kernel, seconds.get(kernel.prim_func.module, 0.0))
+        notify(kernel, seconds.get(kernel.prim_func.module, 0.0))
 
     def same_target(_: object) -> str:
-        return wanted
+        return chosen
 
     for each in _TRACERS:
         vars(each)["trace_into_module"] = timed

@@ -74,8 +74,8 @@ def choose(
 
 
 def _is_timed() -> bool:
-    asked = os.environ.get("TILEWRIGHT_AUTOTUNE")
-    return is_available() if asked is None else asked in ("time", "fresh")
+    setting = os.environ.get("TILEWRIGHT_AUTOTUNE")
+    return is_available() if setting is None else setting in ("time", "fresh")
 
 
 class _Tuning:
@@ -99,12 +99,12 @@ class _Tuning:
 
     def by_order(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
         """The first that works; it is measured when its latency is read."""
-        for number, config in enumerate(self.configs):
+        for index, config in enumerate(self.configs):
             try:
                 kernel = compiled(config)
                 self.bench.check(kernel)
             except Exception as error:  # whatever is wrong with it, the next one may do
-                self.faults[number] = error
+                self.faults[index] = error
                 continue
             kernel.config = config
             kernel.measure_with(partial(self.bench.measure, kernel))
@@ -120,12 +120,12 @@ class _Tuning:
         show = progress_lines(f"tuning {self.name}", "configurations")
         unknown = self._unknown(compiled)
         with closing(as_compiled(unknown, total, profile.num_workers, profile.timeout)) as ready:
-            for number, fault in ready:
+            for index, fault in ready:
                 show(len(self.times) + len(self.faults), total)
                 if fault is not None:
-                    self.faults[number] = fault
+                    self.faults[index] = fault
                 else:
-                    self._measure(number)
+                    self._measure(index)
         show(total, total)
         if not self.times:
             raise self._nothing_works()
@@ -140,45 +140,45 @@ class _Tuning:
     ) -> Iterator[tuple[int, CompiledTileKernel]]:
         """Trace all; those whose times are not known."""
         brief: dict[int, Times] = {}
-        for number, config in enumerate(self.configs):
+        for index, config in enumerate(self.configs):
             try:
                 kernel = compiled(config)
                 key = key_of(kernel, config, self.arguments, self.bench.given)
             except Exception as error:  # whatever is wrong with it, the next one may do
-                self.faults[number] = error
+                self.faults[index] = error
                 continue
-            self.kernels[number], self.keys[number] = kernel, key
+            self.kernels[index], self.keys[index] = kernel, key
             known = recall(key)
             if known is None:
-                yield number, kernel
+                yield index, kernel
             elif known.is_brief:
-                brief[number] = known
+                brief[index] = known
             else:
-                self._take(number, known)
-        for number, known in brief.items():
+                self._take(index, known)
+        for index, known in brief.items():
             if self._is_slow(known.latency):
-                self._take(number, known)
+                self._take(index, known)
             else:  # the one that it was compared with is not among these
-                yield number, self.kernels[number]
+                yield index, self.kernels[index]
 
-    def _take(self, number: int, times: Times) -> None:
-        self.times[number] = times
-        kernel = self.kernels[number]
-        kernel.config = self.configs[number]
+    def _take(self, index: int, times: Times) -> None:
+        self.times[index] = times
+        kernel = self.kernels[index]
+        kernel.config = self.configs[index]
         kernel.latency, kernel.ref_latency = times.latency, times.ref_latency
 
-    def _measure(self, number: int) -> None:
-        kernel = self.kernels[number]
+    def _measure(self, index: int) -> None:
+        kernel = self.kernels[index]
         try:
             self.bench.check(kernel)
             self.bench.measure(kernel, self._least())
         except Exception as error:
-            self.faults[number] = error
+            self.faults[index] = error
             return
         latency = kernel.latency or 0.0
         times = Times(latency, kernel.ref_latency, is_brief=self._is_slow(latency))
-        self._take(number, times)
-        remember(self.keys[number], times)
+        self._take(index, times)
+        remember(self.keys[index], times)
 
     def _least(self) -> float | None:
         return min((each.latency for each in self.times.values()), default=None)
@@ -189,17 +189,17 @@ class _Tuning:
         return limit is not None and latency > limit
 
     def _best(self) -> int:
-        return min(self.times, key=lambda number: (self.times[number].latency, number))
+        return min(self.times, key=lambda index: (self.times[index].latency, index))
 
     # -- telling -------------------------------------------------------------------------------
 
     def _trials(self) -> tuple[Trial, ...]:
         found: list[Trial] = []
-        for number, config in enumerate(self.configs):
-            if number in self.faults:
-                found.append(Trial(config, None, _headline(self.faults[number])))
-            elif number in self.times:
-                times = self.times[number]
+        for index, config in enumerate(self.configs):
+            if index in self.faults:
+                found.append(Trial(config, None, _headline(self.faults[index])))
+            elif index in self.times:
+                times = self.times[index]
                 remark = "measured briefly: clearly slower than the best" if times.is_brief else ""
                 found.append(Trial(config, times.latency, remark))
         return tuple(found)
@@ -219,11 +219,11 @@ class _Tuning:
         return text
 
     def _nothing_works(self) -> Exception:
-        (number, first), *rest = sorted(self.faults.items(), key=lambda each: each[0])
+        (index, first), *rest = sorted(self.faults.items(), key=lambda each: each[0])
         others = "\n".join(f"  {self.configs[each]}: {_headline(error)}" for each, error in rest)
         first.add_note(
             f"none of the {len(self.faults)} configurations of {self.name} works; the above is for "
-            f"{self.configs[number]}" + (f", then:\n{others}" if others else "")
+            f"{self.configs[index]}" + (f", then:\n{others}" if others else "")
         )
         return first
 

@@ -105,12 +105,12 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
     """The launches for arguments: device arrays, numbers, None."""
     workspace, zeros = 0, None
     values: dict[str, Any] = {}
-    for number, argument in enumerate(arguments):
-        values[f"%{number}"] = argument
+    for index, argument in enumerate(arguments):
+        values[f"%{index}"] = argument
         if isinstance(argument, DeviceArray):
-            values[f"%{number}"] = Address(number, argument.shape, argument.strides)
+            values[f"%{index}"] = Address(index, argument.shape, argument.strides)
         elif argument is None:
-            values[f"%{number}"] = Address(number)
+            values[f"%{index}"] = Address(index)
     launches: list[PlannedLaunch] = []
 
     def value(operand: Operand) -> Any:
@@ -153,14 +153,14 @@ def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def _nothing(array: Address, element_bytes: int, place: int) -> Address:
+def _nothing(array: Address, element_bytes: int, index: int) -> Address:
     """In place of an array without elements, which has no tensor map: a zero.
 
     A kernel does not access such an array, or reads elements beyond it, which are zero.
     """
     row = _MAP_STRIDE // element_bytes
     strides = tuple(1 if axis == len(array.shape) - 1 else row for axis in range(len(array.shape)))
-    return Address(WORKSPACE, (1,) * len(array.shape), strides, place)
+    return Address(WORKSPACE, (1,) * len(array.shape), strides, index)
 
 
 def _viewed(step: Step, operands: Sequence[Any]) -> Address:
@@ -265,10 +265,10 @@ def _filled(value: Any, arguments: Sequence[Any], base: int) -> Any:
     return value
 
 
-def _address(place: Address, arguments: Sequence[Any], base: int) -> int:
-    if place.parameter == WORKSPACE:
-        return base + place.offset
-    array = arguments[place.parameter]
+def _address(address: Address, arguments: Sequence[Any], base: int) -> int:
+    if address.parameter == WORKSPACE:
+        return base + address.offset
+    array = arguments[address.parameter]
     return 0 if array is None else array.address
 
 

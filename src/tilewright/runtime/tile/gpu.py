@@ -159,9 +159,9 @@ class GpuKernel:
             kernel.name, kernel.params, arguments, kernel.inputs, kernel.untouched, on_gpu=True
         )
         made = tuple(
-            (number, kernel.output_shape(kernel.params[number], checked.sizes), param.dtype)
-            for number, param in enumerate(kernel.params)
-            if number in kernel.out_idx
+            (index, kernel.output_shape(kernel.params[index], checked.sizes), param.dtype)
+            for index, param in enumerate(kernel.params)
+            if index in kernel.out_idx
         )
         reaches = [_reach(each) for each in given if isinstance(each, DeviceArray)]
         if any(size > _NARROW for size in (*reaches, *(prod(each[1]) for each in made))):
@@ -176,8 +176,8 @@ class GpuKernel:
         kernel = self._kernel
         positions = [n for n in range(len(kernel.params)) if n not in kernel.out_idx]
         spans = tuple(
-            _Span(number, position, _reach(each) * each.element_bytes, position in kernel.written)
-            for number, (position, each) in enumerate(zip(positions, given, strict=False))
+            _Span(index, position, _reach(each) * each.element_bytes, position in kernel.written)
+            for index, (position, each) in enumerate(zip(positions, given, strict=False))
             if isinstance(each, DeviceArray) and all(each.shape)
         )
         return spans if len(spans) > 1 and any(each.is_written for each in spans) else ()
@@ -243,10 +243,10 @@ def marked_as_aliased(module: ModuleOp, positions: frozenset[int]) -> ModuleOp:
     entry = next(op for op in made.ops if names.ENTRY in op.attributes)
     listed = getattr(entry.properties.get("arg_attrs"), "data", ())
     count = len(entry.regions[0].block.args)
-    facts = [dict(listed[n].data) if n < len(listed) else {} for n in range(count)]
+    attributes = [dict(listed[n].data) if n < len(listed) else {} for n in range(count)]
     for position in positions:
-        facts[position][names.ALIASED] = UnitAttr()
-    entry.properties["arg_attrs"] = ArrayAttr([DictionaryAttr(each) for each in facts])
+        attributes[position][names.ALIASED] = UnitAttr()
+    entry.properties["arg_attrs"] = ArrayAttr([DictionaryAttr(each) for each in attributes])
     return made
 
 

@@ -164,26 +164,26 @@ def check_is_tensor(kernel: str, param: Param, argument: Any) -> None:
 def _number(where: str, param: Param, argument: Any) -> Any:
     if is_array(argument) and getattr(argument, "shape", None) != ():
         _fail(TypeError(f"{where} is a number of {param.dtype}, but a tensor was given"))
-    wanted = param.dtype.as_numpy()
+    expected = param.dtype.as_numpy()
     try:
         if isinstance(argument, (str, bytes, complex, np.complexfloating, type(None))):
             raise TypeError  # NumPy reads text, and takes None for nan
         with np.errstate(all="ignore"):
-            number = wanted.type(argument)
+            scalar = expected.type(argument)
     except (TypeError, ValueError):
         _fail(TypeError(f"{where} is a number of {param.dtype}, but {argument!r} was given"))
     except OverflowError:
-        number = None
-    if number is None or _is_changed(param.dtype, number, argument):
+        scalar = None
+    if scalar is None or _is_changed(param.dtype, scalar, argument):
         _fail(ValueError(f"{where}: {argument!r} does not fit {param.dtype}"))
-    return number
+    return scalar
 
 
-def _is_changed(wanted: Dtype, number: Any, argument: Any) -> bool:
+def _is_changed(expected: Dtype, scalar: Any, argument: Any) -> bool:
     """Whether a number has become another one; those of floats may be rounded, not infinite."""
-    if wanted.is_float:
-        return not isfinite(float(number)) and isfinite(float(argument))
-    return wanted != "bool" and bool(argument != int(number))
+    if expected.is_float:
+        return not isfinite(float(scalar)) and isfinite(float(argument))
+    return expected != "bool" and bool(argument != int(scalar))
 
 
 def _check_device(call: _Call, where: str, argument: Any) -> None:
@@ -191,11 +191,11 @@ def _check_device(call: _Call, where: str, argument: Any) -> None:
     if call.device is None:
         call.device = (device, where)
         return
-    first, holder = call.device
+    first, owner = call.device
     if device != first:
         _fail(
             ValueError(
-                f"{where} is on device {device}, but {holder} is on device {first}: move all "
+                f"{where} is on device {device}, but {owner} is on device {first}: move all "
                 "tensors of a call to one device"
             )
         )
@@ -214,11 +214,11 @@ def _check_rank(where: str, param: Param, array: NumpyArray) -> None:
 
 def _with_dtype(where: str, param: Param, array: NumpyArray) -> NumpyArray:
     """The array with the elements that the kernel declares, where the bits agree."""
-    wanted = param.dtype.as_numpy()
-    if array.dtype == wanted:
+    expected = param.dtype.as_numpy()
+    if array.dtype == expected:
         return array
-    if array.dtype.itemsize == wanted.itemsize and _is_interchangeable(array.dtype, wanted):
-        return array.view(wanted)
+    if array.dtype.itemsize == expected.itemsize and _is_interchangeable(array.dtype, expected):
+        return array.view(expected)
     _fail(
         TypeError(
             f"{where} has dtype {array.dtype}, but it is declared with dtype {param.dtype}: "
@@ -227,20 +227,20 @@ def _with_dtype(where: str, param: Param, array: NumpyArray) -> NumpyArray:
     )
 
 
-def _is_interchangeable(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    if wanted == np.bool_:
+def _is_interchangeable(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    if expected == np.bool_:
         return found.kind in "iu"
-    return any(found.name in family and wanted.name in family for family in _FP8_FAMILIES)
+    return any(found.name in family and expected.name in family for family in _FP8_FAMILIES)
 
 
 def _check_shape(where: str, param: Param, array: NumpyArray, sizes: dict[str, int]) -> None:
-    for axis, (size, number) in enumerate(zip(param.shape, array.shape, strict=True)):
-        _agree(f"{where} has shape[{axis}] = {number}", size, number, sizes)
+    for axis, (size, extent) in enumerate(zip(param.shape, array.shape, strict=True)):
+        _agree(f"{where} has shape[{axis}] = {extent}", size, extent, sizes)
 
 
-def _agree(found: str, size: Size, number: int, sizes: dict[str, int]) -> None:
+def _agree(found: str, size: Size, extent: int, sizes: dict[str, int]) -> None:
     """Solve `size` for `number`, or report that what was `found` does not fit."""
-    agrees = solve(size, number, sizes)
+    agrees = solve(size, extent, sizes)
     if agrees is True:
         return
     if agrees is None:
@@ -258,9 +258,9 @@ def _check_strides(where: str, param: Param, array: NumpyArray, sizes: dict[str,
     """Strides that are not declared are those of a contiguous tensor."""
     strides = tuple(step // array.itemsize for step in array.strides)
     if param.strides is not None:
-        for axis, (size, number) in enumerate(zip(param.strides, strides, strict=True)):
+        for axis, (size, stride) in enumerate(zip(param.strides, strides, strict=True)):
             if array.shape[axis] > 1:  # otherwise the stride leads nowhere
-                _agree(f"{where} has strides[{axis}] = {number}", size, number, sizes)
+                _agree(f"{where} has strides[{axis}] = {stride}", size, stride, sizes)
         return
     if array.flags.c_contiguous or array.size <= 1:
         return

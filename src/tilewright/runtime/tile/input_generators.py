@@ -66,22 +66,22 @@ def get_tensor_supply(
 def _shape(param: Param, sizes: Mapping[str, int]) -> Shape:
     found: list[int] = []
     for size in param.shape:
-        number = evaluate(size, sizes)
-        if number is None:
+        extent = evaluate(size, sizes)
+        if extent is None:
             raise ValueError(
                 f"{param.name} has a size {text(size)} that is not known before a call: pass "
                 "input_tensors, or dynamic_symbolic_constraints={...}"
             )
-        found.append(number)
+        found.append(extent)
     return tuple(found)
 
 
 def _converted(values: NumpyArray, dtype: Dtype) -> NumpyArray:
-    wanted = dtype.as_numpy()
+    expected = dtype.as_numpy()
     # Integers of 8 bits go through float32: ml_dtypes converts to the smallest floats from there.
-    is_foreign = wanted.type.__module__ == ml_dtypes.__name__
+    is_foreign = expected.type.__module__ == ml_dtypes.__name__
     plain = values.astype(np.float32) if is_foreign else values
-    return np.ascontiguousarray(plain.astype(wanted))
+    return np.ascontiguousarray(plain.astype(expected))
 
 
 def _integers(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> NumpyArray:

@@ -120,22 +120,22 @@ class TileJIT:
         key = None if kwargs else _shapes(args, objects)
         quick = self._quick.get(key) if key is not None else None
         if quick is not None:
-            kernel, places, reads = quick
+            kernel, positions, reads = quick
             if reads is None or reads.is_current():
-                return kernel(*[args[place] for place in places])
+                return kernel(*[args[position] for position in positions])
         eager = self._eager
         if eager is None:
             return self.traced(*args, **kwargs)
         arguments = eager.bind(args, kwargs)
         kernel = self._specialised(eager, arguments)
-        wanted = [param.name for param in kernel.inputs]
+        names = [param.name for param in kernel.inputs]
         order = list(self.signature.parameters)
-        if key is not None and all(name in order[: len(args)] for name in wanted):
+        if key is not None and all(name in order[: len(args)] for name in names):
             if len(self._quick) >= _KEPT_QUICK:
                 self._quick.clear()
             reads = Reads((self.function,), objects) if objects else None
-            self._quick[key] = kernel, tuple(order.index(name) for name in wanted), reads
-        return kernel(*[arguments[name] for name in wanted])
+            self._quick[key] = kernel, tuple(order.index(name) for name in names), reads
+        return kernel(*[arguments[name] for name in names])
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
         """The kernel for these arguments, not run.
@@ -239,11 +239,11 @@ class TileJIT:
             raise located(TypeError(self._factory_problem(args, kwargs)), BAD_ARGUMENT) from None
 
     def _factory_problem(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        spelled = f"{self.function.__name__}{self.signature}"
+        call = f"{self.function.__name__}{self.signature}"
         try:
             given = self.signature.bind_partial(*args, **kwargs).arguments
         except TypeError as error:
-            return f"{spelled} {error}"
+            return f"{call} {error}"
         missing = [
             name
             for name, parameter in self.signature.parameters.items()
@@ -252,7 +252,7 @@ class TileJIT:
             and parameter.kind not in _VARIADIC
         ]
         return (
-            f"{spelled} makes a kernel for given arguments, and {', '.join(missing)} "
+            f"{call} makes a kernel for given arguments, and {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} missing: pass "
             f"{', '.join(f'{name}=...' for name in missing)}"
         )
@@ -388,8 +388,8 @@ def _shapes(args: tuple[Any, ...], objects: list[object]) -> tuple[Any, ...] | N
         if kind is int or kind is bool or kind is str:
             found.append((kind, each))
             continue
-        is_number = isinstance(each, np.generic)  # has a shape all the same
-        shape = None if is_number else attribute_of(each, "shape")
+        is_integer = isinstance(each, np.generic)  # has a shape all the same
+        shape = None if is_integer else attribute_of(each, "shape")
         if shape is not None:
             found.append((tuple(shape), each.dtype))
             continue

@@ -169,8 +169,8 @@ class CompiledTileKernel:
         given = iter(checked.values)
         outputs: list[Any] = []
         values: list[Any] = []
-        for number, param in enumerate(self.params):
-            if number not in self.out_idx:
+        for index, param in enumerate(self.params):
+            if index not in self.out_idx:
                 values.append(next(given))
                 continue
             output = self._output(param, checked.sizes, like)
@@ -185,14 +185,14 @@ class CompiledTileKernel:
     def output_shape(self, param: Param, sizes: dict[str, int]) -> tuple[int, ...]:
         """The shape of a tensor that the call makes."""
         shape = [evaluate(size, sizes) for size in param.shape]
-        numbers = [size for size in shape if size is not None]
-        if len(numbers) < len(shape):
+        known = [size for size in shape if size is not None]
+        if len(known) < len(shape):
             message = (
                 f"{self.name}.{param.name} cannot be allocated: one of its sizes is not determined "
                 "by the other arguments. Pass it, and remove it from out_idx"
             )
             raise located(ValueError(message), BAD_ARGUMENT) from None
-        return tuple(numbers)
+        return tuple(known)
 
     def launch(self, values: Sequence[Any]) -> None:
         """Run on this machine, with one value for each parameter; arrays are `HostArray`s."""
@@ -200,10 +200,10 @@ class CompiledTileKernel:
 
         fresh = watched()
         empty = {
-            number
-            for number, value in enumerate(values)
+            index
+            for index, value in enumerate(values)
             if fresh is not None
-            and number not in self.out_idx
+            and index not in self.out_idx
             and isinstance(value, HostArray)
             and fresh.is_untouched(value.array)
         }
@@ -211,13 +211,13 @@ class CompiledTileKernel:
             Buffer(
                 param.name,
                 value.array,
-                initialised=number not in self.out_idx and number not in empty,
-                is_result=number in self.results,
-                is_fresh=number in empty,
+                initialised=index not in self.out_idx and index not in empty,
+                is_result=index in self.results,
+                is_fresh=index in empty,
             )
             if isinstance(value, HostArray)
             else value
-            for number, (param, value) in enumerate(zip(self.params, values, strict=True))
+            for index, (param, value) in enumerate(zip(self.params, values, strict=True))
         ]
         options = self._options()
         try:
@@ -239,8 +239,8 @@ class CompiledTileKernel:
         for parameter, value in zip(self.program.parameters, values, strict=True):
             if parameter.is_read and isinstance(value, HostArray):
                 fresh.read(value.array)
-        for number, (missing, diagnostic) in report.left.items():
-            fresh.left(values[number].array, missing, diagnostic)
+        for index, (missing, diagnostic) in report.left.items():
+            fresh.left(values[index].array, missing, diagnostic)
 
     @cached_property
     def _unknown_of_chip(self) -> tuple[str, ...]:
@@ -249,8 +249,8 @@ class CompiledTileKernel:
         from tilewright.runtime.tile.capacity import require_capacity
         from tilewright.runtime.tile.role_order import require_ordered_roles
 
-        asked = (require_ordered_roles(self), require_capacity(self))
-        return tuple(each for each in asked if each is not None)
+        unknown = (require_ordered_roles(self), require_capacity(self))
+        return tuple(each for each in unknown if each is not None)
 
     @cached_property
     def results(self) -> frozenset[int]:
@@ -269,8 +269,8 @@ class CompiledTileKernel:
         returned = self.prim_func.returned
         if returned is not None:  # an eager kernel defines what it returns
             every = iter(outputs), iter(arguments)
-            values = [next(every[number not in self.out_idx]) for number in range(len(self.params))]
-            outputs = [values[number] for number in returned]
+            values = [next(every[index not in self.out_idx]) for index in range(len(self.params))]
+            outputs = [values[index] for index in returned]
             return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
         if not outputs:
             return None
@@ -305,7 +305,7 @@ class CompiledTileKernel:
             if path is not None:
                 Path(path).write_text(text, encoding="utf-8")
 
-    def export(self, folder: str | Path) -> Path:
+    def export(self, directory: str | Path) -> Path:
         """Write source, machine code and a C header to a directory, for programs in C."""
         if self.gpu is None:
             raise NotImplementedError(
@@ -314,7 +314,7 @@ class CompiledTileKernel:
             )
         from tilewright.targets.cuda.export import export
 
-        return export(self.gpu.program, self.name, self._c_parameters(), Path(folder))
+        return export(self.gpu.program, self.name, self._c_parameters(), Path(directory))
 
     def _c_parameters(self) -> list[CParameter]:
         from tilewright.targets.cuda.export import Parameter
@@ -384,15 +384,15 @@ def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tupl
         return tuple(n for n, param in enumerate(prim_func.params) if param.is_output)
     count = len(prim_func.params)
     given = [out_idx] if isinstance(out_idx, int) else list(out_idx)
-    found = [number + count if number < 0 else number for number in given]
-    for number, position in zip(given, found, strict=True):
+    found = [index + count if index < 0 else index for index in given]
+    for index, position in zip(given, found, strict=True):
         if not 0 <= position < count:
             message = (
-                f"out_idx has {number}, but {prim_func.name} has {count} parameters: "
+                f"out_idx has {index}, but {prim_func.name} has {count} parameters: "
                 f"use {-count} to {count - 1}"
             )
             raise located(ValueError(message), BAD_ARGUMENT)
         if prim_func.params[position].kind != "tensor":
-            message = f"out_idx has {number}, but {prim_func.params[position].name} is no tensor"
+            message = f"out_idx has {index}, but {prim_func.params[position].name} is no tensor"
             raise located(ValueError(message), BAD_ARGUMENT)
     return tuple(sorted(dict.fromkeys(found)))

@@ -34,13 +34,13 @@ def lower(func_or_mod: PrimFunc | ModuleOp, target: object = "auto") -> Compiled
     is_module = isinstance(func_or_mod, ModuleOp)
     module = (func_or_mod if is_module else func_or_mod.module).clone()
     params = () if is_module else func_or_mod.params
-    wanted = checked_target(target)
-    if is_gpu(wanted):
+    chosen = checked_target(target)
+    if is_gpu(chosen):
         from tilewright.targets.cuda.compile import compile_module
 
-        arch = arch_of(wanted)
+        arch = arch_of(chosen)
         program = compile_module(module, arch)
         assert program.module is not None
         return CompiledArtifact(module, program.module, params, program.source, f"cuda:{arch}")
     source = compile_tile_module(module.clone()).source
-    return CompiledArtifact(module, module, params, source, wanted)
+    return CompiledArtifact(module, module, params, source, chosen)

@@ -74,12 +74,12 @@ class Profiler:
         max_mismatched_ratio: float = 0.01,
     ) -> None:
         """Raise AssertionError unless the kernel's results are those of the reference."""
-        found, wanted = self._results(reference_program, input_tensors)
-        if len(found) != len(wanted):
+        found, references = self._results(reference_program, input_tensors)
+        if len(found) != len(references):
             raise AssertionError(
-                f"{self.kernel.name} returns {len(found)} tensors, the reference {len(wanted)}"
+                f"{self.kernel.name} returns {len(found)} tensors, the reference {len(references)}"
             )
-        for number, (result, reference) in enumerate(zip(found, wanted, strict=True)):
+        for index, (result, reference) in enumerate(zip(found, references, strict=True)):
             if result is None or reference is None:
                 continue  # a reference without a comparison
             assert_close(
@@ -88,7 +88,7 @@ class Profiler:
                 rtol,
                 atol,
                 max_mismatched_ratio,
-                base_name=f"{self.kernel.name}, result {number}",
+                base_name=f"{self.kernel.name}, result {index}",
             )
 
     def manual_assert_close(
@@ -98,16 +98,16 @@ class Profiler:
         manual_check_prog: Program | None = None,
     ) -> None:
         """Let `manual_check_prog` compare the two lists of results."""
-        found, wanted = self._results(reference_program, input_tensors)
+        found, references = self._results(reference_program, input_tensors)
         if manual_check_prog is not None:
-            manual_check_prog(found, wanted)
+            manual_check_prog(found, references)
 
     def _results(
         self, reference_program: Program, input_tensors: Sequence[Any] | None
     ) -> tuple[list[Any], list[Any]]:
         inputs = self.inputs() if input_tensors is None else list(input_tensors)
-        wanted = _as_list(reference_program(*_for_program(reference_program, inputs)))
-        return _as_list(self.kernel(*inputs)), wanted
+        references = _as_list(reference_program(*_for_program(reference_program, inputs)))
+        return _as_list(self.kernel(*inputs)), references
 
     def assert_consistent(self, repeat: int = 10) -> None:
         """Raise AssertionError unless all runs leave the same bits.
@@ -117,13 +117,13 @@ class Profiler:
         """
         inputs = self.inputs()
         first = self._bits(inputs, 0)
-        for number in range(1, repeat + 1):
-            again = self._bits(inputs, number)
+        for index in range(1, repeat + 1):
+            again = self._bits(inputs, index)
             for (name, before), (_, after) in zip(first, again, strict=True):
                 if before != after:
                     raise AssertionError(
-                        f"{self.kernel.name} is not consistent: {name} of run {number} differs "
-                        f"from the first (schedule seeds {number} and 0)"
+                        f"{self.kernel.name} is not consistent: {name} of run {index} differs "
+                        f"from the first (schedule seeds {index} and 0)"
                     )
 
     def _bits(self, inputs: Sequence[Any], seed: int) -> list[tuple[str, bytes]]:
@@ -134,7 +134,7 @@ class Profiler:
         named = [
             (param.name, value) for param, value in zip(self.kernel.inputs, passed, strict=True)
         ]
-        named += [(f"result {number}", value) for number, value in enumerate(results)]
+        named += [(f"result {index}", value) for index, value in enumerate(results)]
         return [(name, host_array(on_host(value)).array.tobytes()) for name, value in named]
 
     # -- timing ------------------------------------------------------------------------------

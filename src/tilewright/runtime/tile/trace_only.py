@@ -18,7 +18,7 @@ Tell = Callable[[CompiledTileKernel], None]
 
 
 @contextmanager
-def tracing_only(tell: Tell) -> Generator[None]:
+def tracing_only(notify: Tell) -> Generator[None]:
     """Inside the ``with``, a call of a `T` kernel records it instead of launching it."""
     # The two points where a call leaves for a device; a tool may replace both.
     launch = CompiledTileKernel.launch
@@ -26,7 +26,7 @@ def tracing_only(tell: Tell) -> Generator[None]:
     build = CompiledTileKernel.build
 
     def told(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        tell(self)
+        notify(self)
 
     def never(self: GpuKernel, arguments: Sequence[Any]) -> list[Any] | None:
         return None

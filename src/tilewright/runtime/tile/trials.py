@@ -96,7 +96,7 @@ class Workbench:
             profile.max_mismatched_ratio,
         )
 
-    def measure(self, kernel: CompiledTileKernel, least: float | None = None) -> None:
+    def measure(self, kernel: CompiledTileKernel, minimum: float | None = None) -> None:
         """Note how long the kernel and its reference take; briefly if clearly above `least`."""
         profile = self.profile
         profiler = kernel.get_profiler(profile.supply_type)
@@ -107,7 +107,7 @@ class Workbench:
             input_tensors=inputs,
             backend=profile.backend,
             return_mode="median",  # the others compile at the same time, which makes outliers
-            early_stop_baseline=self.limit(least),
+            early_stop_baseline=self.limit(minimum),
         )
         if profile.ref_prog is not None and self._reference_ms is None:
             self._reference_ms = profiler.do_bench(
@@ -115,9 +115,9 @@ class Workbench:
             )
         kernel.ref_latency = self._reference_ms
 
-    def limit(self, least: float | None) -> float | None:
+    def limit(self, minimum: float | None) -> float | None:
         """Milliseconds above which a kernel is clearly slow."""
-        return None if least is None else least * self.profile.clearly_slow
+        return None if minimum is None else minimum * self.profile.clearly_slow
 
     def _inputs(self, kernel: CompiledTileKernel) -> list[Any]:
         if self.given is not None:

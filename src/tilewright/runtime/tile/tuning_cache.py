@@ -53,8 +53,8 @@ def key_of(
         repr([(getattr(each, "shape", each), getattr(each, "dtype", "")) for each in inputs or ()]),
     ]
     if kernel.gpu is not None:
-        chip = device_facts(current_device()).name if is_available() else ""
-        parts += [chip, repr(kernel.gpu.settings), store.our_version(), release()]
+        gpu_name = device_facts(current_device()).name if is_available() else ""
+        parts += [gpu_name, repr(kernel.gpu.settings), store.our_version(), release()]
     return store.digest(*parts)
 
 

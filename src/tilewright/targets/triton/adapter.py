@@ -116,11 +116,11 @@ def _triton() -> _Triton:
     )
 
 
-def build(text: str, way: Way, options: BuildOptions, place: Path) -> Built:
+def build(text: str, way: Way, options: BuildOptions, directory: Path) -> Built:
     """Machine code of `text`, which the file `place` holds for Triton to read."""
     _triton()
     try:
-        job = _Build(way, options, place)
+        job = _Build(way, options, directory)
     except (AssertionError, TypeError, ValueError) as error:
         raise TritonRefused("options", str(error)) from error
     return job.run(text)
@@ -129,12 +129,12 @@ def build(text: str, way: Way, options: BuildOptions, place: Path) -> Built:
 class _Build:
     """One compilation."""
 
-    def __init__(self, way: Way, options: BuildOptions, place: Path) -> None:
+    def __init__(self, way: Way, options: BuildOptions, directory: Path) -> None:
         self.triton = _triton()
         self.release, _ = release()
         self.way = way
         self.options = options
-        self.place = place
+        self.place = directory
         target = self.triton.gpu_target("cuda", options.capability, WARP_SIZE)
         self.backend = self.triton.make_backend(target)
         self.parsed = self.backend.parse_options(options.for_triton())
@@ -209,15 +209,15 @@ class _Build:
         )
 
     def _add(self, call: PassCall, manager: Any) -> None:
-        place = self.triton.library
+        library = self.triton.library
         for part in call.module.split("."):
-            place = getattr(place, part)
+            library = getattr(library, part)
         meanings = {
             CAPABILITY: self.options.capability,
             IS_AMPERE_UP: self.options.capability >= _AMPERE,
         }
         arguments = [meanings.get(cast("str", each), each) for each in call.arguments]
-        getattr(place, call.name)(manager, *arguments)
+        getattr(library, call.name)(manager, *arguments)
 
     def _assemble(self, ptx: str) -> Assembled:
         tool = self.triton.nvidia_compiler.get_ptxas(self.options.capability)

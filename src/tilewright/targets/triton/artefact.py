@@ -115,12 +115,12 @@ def read_artefact(key: str) -> Artefact | None:
     if sections is None or not store.touch(_STAGES, key):
         return None
     try:
-        facts = KernelMetadata.from_json(sections[_FACTS].decode())
+        metadata = KernelMetadata.from_json(sections[_FACTS].decode())
         remarks = tuple(_diagnostic(*each) for each in json.loads(sections[_REMARKS]))
         stages = StoredStages(key, _names(sections[_NAMES]), sections[_CUBIN])
     except store.DAMAGED:
         return None
-    return Artefact(facts.name, facts.capability, stages, facts, key, remarks)
+    return Artefact(metadata.name, metadata.capability, stages, metadata, key, remarks)
 
 
 def _names(data: bytes) -> list[str]:
@@ -131,22 +131,22 @@ def _names(data: bytes) -> list[str]:
     return [str(name) for name in cast("list[object]", found)]
 
 
-def settled(said: Diagnostic) -> Diagnostic:
+def settled(diagnostic: Diagnostic) -> Diagnostic:
     """`said` without ties to the IR, as it comes back from disk."""
-    return _diagnostic(*_plain(said))
+    return _diagnostic(*_plain(diagnostic))
 
 
-def _plain(said: Diagnostic) -> tuple[int, str, Any, str | None, Sequence[Any]]:
+def _plain(diagnostic: Diagnostic) -> tuple[int, str, Any, str | None, Sequence[Any]]:
     """A diagnostic as lists and numbers; of its location, the position to show."""
-    place = said.trail.primary
-    position = None if place is None else (place.file, place.line, place.column)
-    notes = [_plain(note) for note in said.notes]
-    return (int(said.severity), said.message, position, said.code, notes)
+    location = diagnostic.trail.primary
+    position = None if location is None else (location.file, location.line, location.column)
+    notes = [_plain(note) for note in diagnostic.notes]
+    return (int(diagnostic.severity), diagnostic.message, position, diagnostic.code, notes)
 
 
 def _diagnostic(
-    severity: int, message: str, place: Any, code: str | None, notes: Sequence[Any]
+    severity: int, message: str, location: Any, code: str | None, notes: Sequence[Any]
 ) -> Diagnostic:
-    position = None if place is None else SourcePosition(*place)
+    position = None if location is None else SourcePosition(*location)
     inner = [_diagnostic(*note) for note in notes]
     return Diagnostic(Severity(severity), message, position, code, inner)

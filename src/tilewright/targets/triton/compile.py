@@ -89,8 +89,8 @@ def prepare(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine)
         text, kind, repr(asdict(options)), installation.fingerprint(), store.our_version()
     )
     found = read_artefact(key)
-    said = log.diagnostics if found is None else found.remarks
-    for diagnostic in said:
+    diagnostics = log.diagnostics if found is None else found.remarks
+    for diagnostic in diagnostics:
         engine.emit(diagnostic)
     if found is not None:
         return found
@@ -98,7 +98,15 @@ def prepare(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine)
         {"ttir": traced} if kind == "plain" else {"ttir": traced, "ttgir": print_module(lowered)}
     )
     return Job(
-        key, text, kind, options, options.for_build(lowered), kernel, stages, tuple(said), engine
+        key,
+        text,
+        kind,
+        options,
+        options.for_build(lowered),
+        kernel,
+        stages,
+        tuple(diagnostics),
+        engine,
     )
 
 
@@ -119,13 +127,13 @@ class Job:
     def build(self) -> Artefact:
         """The artefact, also on disk; raises `CompileError`."""
         built = self._built()
-        facts = facts_of(built, self.kernel, self.options, self.engine)
-        remarks = [*self.said, *remarks_on(built, facts, self.kernel, self.engine)]
+        metadata = facts_of(built, self.kernel, self.options, self.engine)
+        remarks = [*self.said, *remarks_on(built, metadata, self.kernel, self.engine)]
         artefact = Artefact(
             built.name,
             self.options.capability,
             {**self.stages, **built.stages},
-            facts,
+            metadata,
             self.key,
             tuple(map(settled, remarks)),
         )
@@ -138,8 +146,8 @@ class Job:
         try:
             with store.text_file(self.key, self.text) as path:
                 self.engine.sources.add(str(path), self.text)
-                built, said = processes.build(self.text, way, self.build_options, path)
-            self._pass_on(said)
+                built, output = processes.build(self.text, way, self.build_options, path)
+            self._pass_on(output)
         except processes.Failed as failed:
             self._report(failed)
         except PtxasFailed as failed:
@@ -148,8 +156,8 @@ class Job:
         assert built is not None
         return built
 
-    def _pass_on(self, said: TritonMessage) -> None:
-        for each in said.diagnostics:
+    def _pass_on(self, output: TritonMessage) -> None:
+        for each in output.diagnostics:
             where = self.kernel.location if each.location is None else each.location
             self.engine.emit(replace(each, location=where))
 

@@ -111,38 +111,39 @@ def _shared_memory_of(capability: int) -> int | None:
 
 
 def remarks_on(
-    built: Built, facts: KernelMetadata, kernel: FuncOp, engine: DiagnosticEngine
+    built: Built, metadata: KernelMetadata, kernel: FuncOp, engine: DiagnosticEngine
 ) -> Iterator[Diagnostic]:
     """What the machine code needs, and what it pays for; reported to `engine`."""
-    memory = f", {facts.tmem} columns of tensor memory" if facts.tmem else ""
+    memory = f", {metadata.tmem} columns of tensor memory" if metadata.tmem else ""
     yield engine.remark(
         kernel,
-        f"{facts.name}: {facts.registers} registers, {facts.shared} B of shared memory, "
-        f"{facts.threads} threads{memory}",
+        f"{metadata.name}: {metadata.registers} registers, {metadata.shared} B of shared memory, "
+        f"{metadata.threads} threads{memory}",
         RESOURCES,
     )
-    room = _shared_memory_of(facts.capability)
-    if room is not None and facts.shared > room:
+    capacity = _shared_memory_of(metadata.capability)
+    if capacity is not None and metadata.shared > capacity:
         yield engine.warning(
             kernel,
-            f"{facts.name}: {facts.shared} B of shared memory needed, {room} available on "
-            f"sm_{facts.capability}: the launch will fail; use fewer stages, smaller tiles or "
+            f"{metadata.name}: {metadata.shared} B of shared memory needed, {capacity} available "
+            "on "
+            f"sm_{metadata.capability}: the launch will fail; use fewer stages, smaller tiles or "
             "overlapping buffers (see tilewright memory)",
             TOO_LARGE,
         )
-    if facts.threads > _MOST_THREADS:
+    if metadata.threads > _MOST_THREADS:
         yield engine.warning(
             kernel,
-            f"{facts.name}: {facts.threads} threads per block, limit {_MOST_THREADS}: the launch "
-            "will fail; reduce num_warps",
+            f"{metadata.name}: {metadata.threads} threads per block, limit {_MOST_THREADS}: the "
+            "launch will fail; reduce num_warps",
             TOO_LARGE,
         )
-    if facts.spill_bytes:
+    if metadata.spill_bytes:
         yield engine.remark(
             kernel,
-            f"{facts.name}: {facts.spill_bytes} B of registers spill to local memory; increase "
-            "num_warps, reduce the tile, or raise maxnreg",
+            f"{metadata.name}: {metadata.spill_bytes} B of registers spill to local memory; "
+            "increase num_warps, reduce the tile, or raise maxnreg",
             SPILLS,
         )
     for each in built.assembled.complaints:
-        yield engine.remark(kernel, f"{facts.name}: ptxas: {each}", ASSEMBLER_REMARK)
+        yield engine.remark(kernel, f"{metadata.name}: ptxas: {each}", ASSEMBLER_REMARK)

@@ -55,8 +55,8 @@ def spelling_of(text_of: Callable[..., str], module: object) -> str:
     """`module` in the text of the installed release, with the user's lines."""
     row, _ = release()
     text = text_of(module, flavour=row.flavour, locations=True)
-    for ours, theirs in (row.respelt or {}).items():
-        text = text.replace(ours, theirs)
+    for ours, other in (row.respelt or {}).items():
+        text = text.replace(ours, other)
     return text
 
 

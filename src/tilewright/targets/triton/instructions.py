@@ -49,16 +49,16 @@ def refuse_missing_instructions(
                 NO_SUCH_INSTRUCTION,
             )
         elif isinstance(op, WarpGroupDotOp):
-            for side, advice in _wrong_order(op):
+            for side, hint in _wrong_order(op):
                 engine.error(
                     op,
-                    f"wgmma reads {side} of {bit_width(op.b.type)}-bit values only {advice}",
+                    f"wgmma reads {side} of {bit_width(op.b.type)}-bit values only {hint}",
                     NO_SUCH_INSTRUCTION,
                 )
 
 
 def _chips_of(op: Operation) -> tuple[int, int | None]:
-    found = (chips for name, chips in _CHIPS.items() if op.name.startswith(name))
+    found = (archs for name, archs in _CHIPS.items() if op.name.startswith(name))
     return next(found, (0, None))
 
 

@@ -133,20 +133,23 @@ def _helper() -> Generator[_Helper]:
 
 
 def build(
-    text: str, way: adapter.Way, options: adapter.BuildOptions, place: Path
+    text: str, way: adapter.Way, options: adapter.BuildOptions, directory: Path
 ) -> tuple[adapter.Built, TritonMessage]:
     """As `adapter.build`, and Triton's output. Failures carry it as ``output``."""
-    request = (text, way, options, place)
+    request = (text, way, options, directory)
     if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
-        told, said = answer(request), TritonMessage()  # Triton's output goes to standard error
+        response, output = (
+            answer(request),
+            TritonMessage(),
+        )  # Triton's output goes to standard error
     else:
-        told, said = _asked(request)
-    if said.other:
-        sys.stderr.write(said.other + "\n")
+        response, output = _asked(request)
+    if output.other:
+        sys.stderr.write(output.other + "\n")
     try:
-        return _outcome(told), said
+        return _outcome(response), output
     except adapter.TritonRefused as refused:
-        raise Failed(f"stage {refused.stage}", refused.reason, said) from None
+        raise Failed(f"stage {refused.stage}", refused.reason, output) from None
 
 
 def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
@@ -156,24 +159,24 @@ def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
             try:
                 return helper.do(request), parse(helper.said())
             except Crashed as crashed:
-                said = parse(helper.said())
+                output = parse(helper.said())
                 reason = f"it exited with {crashed}"
-                raise Failed("the compiler process", reason, said) from None
+                raise Failed("the compiler process", reason, output) from None
     raise Failed("the compiler process", "it exits before the first request", TritonMessage())
 
 
 class Failed(Exception):
     """Triton failed: the stage, its reason, and its output before."""
 
-    def __init__(self, stage: str, reason: str, said: TritonMessage) -> None:
+    def __init__(self, stage: str, reason: str, output: TritonMessage) -> None:
         super().__init__(f"{stage}: {reason}")
         self.stage = stage
         self.reason = reason
-        self.said = said
+        self.said = output
 
 
-def _outcome(told: tuple[Any, ...]) -> adapter.Built:
-    match told:
+def _outcome(response: tuple[Any, ...]) -> adapter.Built:
+    match response:
         case ("built", built):
             return built
         case ("refused", stage, reason):
@@ -181,4 +184,4 @@ def _outcome(told: tuple[Any, ...]) -> adapter.Built:
         case ("ptxas", text):
             raise PtxasFailed(text)
         case _:
-            raise installation.TritonMissing(told[1])
+            raise installation.TritonMissing(response[1])

@@ -50,8 +50,8 @@ class Assembled:
 
 def assemble(ptx: str, tool: Path, arch: str, flags: Sequence[str], version: str) -> Assembled:
     """The machine code of `ptx` for `arch`, with the lines of the user's source."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+    with tempfile.TemporaryDirectory() as directory:
+        source, target = Path(directory, "kernel.ptx"), Path(directory, "kernel.cubin")
         source.write_text(ptx)
         command = [str(tool), "-lineinfo", "-v", *flags, f"--gpu-name={arch}"]
         command += [str(source), "-o", str(target)]

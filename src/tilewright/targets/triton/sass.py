@@ -16,12 +16,12 @@ class NoDisassembler(Exception):
 def disassembled(cubin: bytes) -> str:
     """The text of the instructions, with the lines of the source they come from."""
     try:
-        folder = installation.folder()
+        directory = installation.folder()
     except installation.TritonMissing:
         raise NoDisassembler(
             f"the disassembler comes with Triton, which is not installed: {installation.INSTALL}"
         ) from None
-    tool = folder / "backends" / "nvidia" / "bin" / "nvdisasm"
+    tool = directory / "backends" / "nvidia" / "bin" / "nvdisasm"
     if not tool.exists():
         raise NoDisassembler(f"this Triton comes without a disassembler ({tool})")
     with tempfile.TemporaryDirectory() as scratch:

@@ -58,7 +58,7 @@ def answer(request: tuple[Any, ...]) -> tuple[object, ...]:
 
 def serve() -> None:
     """Serve requests until standard input ends or the idle time is over."""
-    answers = os.fdopen(os.dup(1), "wb")
+    responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever Triton prints must not get between the responses
     # Requests come one at a time, so between two of them no part of one waits in a buffer.
     while select.select([sys.stdin], [], [], _PATIENCE_SECONDS)[0]:
@@ -66,7 +66,7 @@ def serve() -> None:
             request = receive(sys.stdin.buffer)
         except EOFError:
             return
-        send(answers, answer(request))
+        send(responses, answer(request))
 
 
 if __name__ == "__main__":

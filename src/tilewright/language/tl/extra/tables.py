@@ -61,16 +61,16 @@ def read(text: str) -> dict[str, Row]:
     return {row.name: row for row in rows}
 
 
-def _row(words: list[str]) -> Row:
-    name, *rest = words
+def _row(fields: list[str]) -> Row:
+    name, *rest = fields
     converted = None
     if rest[0] == "as":
         converted, rest = _TYPES[rest[1]], rest[2:]
     return Row(name, dict(map(_symbol, rest)), converted)
 
 
-def _symbol(word: str) -> tuple[tuple[dtype, ...], tuple[str, dtype]]:
-    types, symbol = word.split(":")
+def _symbol(field: str) -> tuple[tuple[dtype, ...], tuple[str, dtype]]:
+    types, symbol = field.split(":")
     arguments, result = types.split(">")
     return tuple(_TYPES[type] for type in arguments.split(",")), (symbol, _TYPES[result])
 
