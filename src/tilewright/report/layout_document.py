@@ -129,7 +129,7 @@ def _loop(op: ParallelOp, table: Table, limits: Limits, seen: dict[Table, str]) 
     lines = (
         f"{_sizes(table.shape)} iterations: {table.num_threads} threads x {table.num_registers} "
         f"iterations each{copies}{_role(op)}",
-        _formula(op.layout, "turn"),
+        _formula(op.layout, "iteration"),
     )
     return _tabled(f"{title}, line {line}", "loop", op, lines, table, limits, seen)
 
@@ -153,7 +153,7 @@ def _tabled(
 
 def table_picture(table: Table, kind: Kind, limits: Limits) -> Diagram:
     """The cells of a fragment or of a loop."""
-    unit = "turn" if kind == "loop" else "register"
+    unit = "iteration" if kind == "loop" else "register"
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
         owners, register = table.owners[point], int(table.registers[point])

@@ -145,6 +145,6 @@ def cell_title(drawing: Drawing, cell: DiagramCell) -> str:
         return f"{element}: byte {byte}, bank {bank}"
     thread, _, rest = cell.label.partition(":")
     index, _, more = rest.partition("+")
-    unit = "turn" if drawing.kind == "loop" else "register"
+    unit = "iteration" if drawing.kind == "loop" else "register"
     others = f", and {more} further threads" if more else ""
     return f"{element}: thread {thread}, {unit} {index}{others}"
