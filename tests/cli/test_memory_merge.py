@@ -35,7 +35,7 @@ def test_text(show):
     assert (code, err) == (0, "")
     assert "shared memory on sm_90: 98328 of 232448 bytes" in out
     assert "4 c_tile: 1 x 32768 bytes at 0; line 92; in use at ops 68..72" in out
-    assert "line 37; a barrier, never merged with data" in out
+    assert "line 37; mbarriers are never merged with data" in out
     assert "- 32768 bytes saved by sharing; no plan needs less" in out
     assert WHY in re.sub(r"\s+", " ", out)
 
