@@ -172,7 +172,7 @@ def test_a_constant_decides_nothing_before_it_is_known():
         with T.Kernel(1):
             pass
 
-    with pytest.raises(CompileError, match=r"no numbers yet: .* Decide inside `with T.Kernel"):
+    with pytest.raises(CompileError, match=r"have no value yet: .* Move it inside `with T.Kernel"):
         Eager(kernel).trace(tensor(8))
 
 

@@ -163,7 +163,7 @@ def test_questions_that_make_no_sense() -> None:
         tl.dtype("fp31")
     with pytest.raises(TypeError, match="element_ty has type `int`; expected `dtype`"):
         tl.pointer_type(32)
-    with pytest.raises(TypeError, match="pointer<int32> is not a number"):
+    with pytest.raises(TypeError, match="pointer<int32> is not a scalar type"):
         tl.pi32_t.kind()
     with pytest.raises(AttributeError, match="fp32 has no int_bitwidth: it is not an integer type"):
         _ = tl.float32.int_bitwidth
