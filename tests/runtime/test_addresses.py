@@ -139,7 +139,7 @@ def test_arrays_that_lie_over_each_other_are_seen():
     assert [store] == apart
     shifted, *_ = races(x[:1000], x[4:1004])
     assert shifted.startswith("race: unknown")
-    assert shifted.endswith("%x_ptr and %out_ptr may overlap anyhow")
+    assert shifted.endswith("%x_ptr and %out_ptr may overlap arbitrarily")
 
 
 def test_an_array_that_runs_backwards_lies_where_its_elements_are():
