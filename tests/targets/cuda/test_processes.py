@@ -85,7 +85,7 @@ def test_a_process_that_dies_is_told_and_replaced(worker, tmp_path):
     module = FEATURES["a_choice"].func.module
     with Compilers(1) as compilers:
         for _ in range(2):
-            with pytest.raises(CompilerFailed, match="ended with 7"):
+            with pytest.raises(CompilerFailed, match="exited with 7"):
                 compilers.compile(module, Settings()).result()
     assert (tmp_path / "seen").read_text() == "xx"
 

@@ -101,7 +101,7 @@ def test_kernels_compile_while_the_disk_is_full(base):
     (message,) = said
     assert message.startswith(f"TW6212]: cache directory '{base}' is not writable:")
     assert "No space left on device" in message
-    assert "TILEWRIGHT_CACHE_DIR names another directory" in message
+    assert "TILEWRIGHT_CACHE_DIR to another directory" in message
 
 
 def test_kernels_of_tl_compile_while_the_disk_is_full(base):
