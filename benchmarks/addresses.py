@@ -58,7 +58,7 @@ CORPUS = ROOT / "tests" / "corpus" / "ttir"
 EXAMPLES = ROOT / "examples" / "tl"
 ANALYSIS_LIMIT_S, CHECKS_LIMIT_S, GROWTH_LIMIT = 0.100, 2.0, 3.0
 CLAIMS = (Check.BOUNDS, Check.RACE, Check.OVERFLOW)
-BEYOND = ("read from memory", "nothing is known about", "not modelled")
+BEYOND = ("loaded from memory", "nothing is known about", "not modelled")
 """In the message of a claim that rests on what memory holds, or on locks."""
 SIZES = (100, 300, 1000, 3000, 10_000)
 

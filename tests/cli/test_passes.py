@@ -19,7 +19,7 @@ def test_every_pass_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_named_pass_shows_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["passes", "expand-explicit-unroll"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "expand-explicit-unroll: Replace loops marked for explicit unrolling by their turns.",
+        "expand-explicit-unroll: Replace loops marked for explicit unrolling by their iterations.",
         "  max-trip-count=INT (default 4096)",
     ]
 

@@ -59,6 +59,12 @@ def test_times_without_a_gpu_are_told_for_what_they_are(monkeypatch):
         assert doubled(128).get_profiler().do_bench(n_repeat=1) > 0
 
 
+def test_the_former_name_of_the_directory_warns(tmp_path):
+    with pytest.warns(FutureWarning, match=r"use export\(directory=\.\.\.\)"):
+        header = doubled(1000).export(folder=tmp_path / "doubled")
+    assert header.is_file()
+
+
 def test_a_folder_for_programs_in_c(tmp_path):
     header = doubled(1000).export(tmp_path / "doubled")
     assert sorted(each.name for each in Path(header).parent.iterdir()) == [

@@ -205,7 +205,8 @@ def set_max_nreg(reg_count: int, is_inc: Any) -> None:
     kernel("T.set_max_nreg")
     if not is_number(reg_count) or not 24 <= int(reg_count) <= 240 or int(reg_count) % 8:
         raise FrontendError(
-            f"T.set_max_nreg: a register count is a multiple of 8 from 24 to 240, got {reg_count}",
+            "T.set_max_nreg: register count must be a multiple of 8 from 24 to 240, "
+            f"got {reg_count}",
             code=BAD_ARGUMENT,
         )
     effect(SetMaxNRegOp(int(reg_count), increase=bool(is_inc)))

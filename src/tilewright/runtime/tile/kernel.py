@@ -11,6 +11,7 @@ of it.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -305,8 +306,16 @@ class CompiledTileKernel:
             if path is not None:
                 Path(path).write_text(text, encoding="utf-8")
 
-    def export(self, directory: str | Path) -> Path:
+    def export(
+        self, directory: str | Path | None = None, *, folder: str | Path | None = None
+    ) -> Path:
         """Write source, machine code and a C header to a directory, for programs in C."""
+        if folder is not None:
+            message = "export(folder=...) is deprecated: use export(directory=...)"
+            warnings.warn(message, FutureWarning, stacklevel=2)
+            directory = folder
+        if directory is None:
+            raise TypeError("export() needs a directory")
         if self.gpu is None:
             raise NotImplementedError(
                 f"target {self.target} has no library: compile {self.name} for a GPU "
