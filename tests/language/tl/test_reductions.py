@@ -178,7 +178,7 @@ def _error(expression: str, **variables: str) -> str:
     ("expression", "message"),
     [
         ("tl.sum(x, 2)", "invalid axis 2. Expected -2 <= axis < 2"),
-        ("tl.argmax(x, None)", "say which with axis="),
+        ("tl.argmax(x, None)", "an index needs an axis: pass axis="),
         ("tl.xor_sum(x, 0)", "xor_sum only supported for integers, got fp32[4, 8]"),
         ("tl.reduce((x, y), 0, first_order)", "got [4, 8] and [8]"),
         ("tl.sum(tl.sum(x))", "a scalar has no axis"),

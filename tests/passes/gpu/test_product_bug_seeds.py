@@ -81,7 +81,7 @@ def test_2715_steps_along_k_that_no_instruction_has(dtype, step, fits):
     GpuPipeline().run(multiply.get_tir(a, b).module.clone(), engine)
     warning, *_ = [each for each in engine.diagnostics if each.code == "TW3008"]
     text = "\n".join([warning.message, *(note.message for note in warning.notes)])
-    assert f"K is {step}, no multiple" in text
+    assert f"K = {step} is not a multiple" in text
     assert f"tiles with K = {fits}" in text
 
 

@@ -219,6 +219,6 @@ def test_a_buffer_that_was_taken_for_private_is_noticed(
 
     monkeypatch.setattr(mark_private_buffers, "private_buffers", all_of_them)
     with pytest.raises(
-        CompileError, match=r"TW9029\]: reads buffer\[\d+\], whose bytes buffer has"
+        CompileError, match=r"TW9029\]: reads buffer\[\d+\], which buffer has overwritten"
     ):
         lowered(kernel_of(taken).module, TIGHT)

@@ -213,7 +213,7 @@ def _what_is_never_reached_is_not_told(patch: pytest.MonkeyPatch) -> None:
 
 @breaks
 def _deadlocks_are_the_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Machine, "_stuck", lambda *_: None)
+    patch.setattr(Machine, "_deadlock", lambda *_: None)
 
 
 @breaks
