@@ -64,7 +64,7 @@ def _in_text(name: str, text: Text, exempt: set[str]) -> Iterator[Finding]:
             continue
         if text.kind is Kind.NAME:
             found = [part for part in parts_of(text.text) if part in rule.parts]
-            if found:
+            if found and not (rule.proper and rule.proper.search(text.text)):
                 yield Finding(name, text, f"{text.text} ({found[0]})", rule)
         elif rule.pattern is not None and text.kind in rule.kinds:
             for match in rule.pattern.finditer(text.text):

@@ -27,20 +27,30 @@ PROSE = frozenset({Kind.MESSAGE, Kind.DOCSTRING, Kind.COMMENT, Kind.DOCS})
 
 @dataclass(frozen=True)
 class Rule:
-    """One concept: `say` this, not prose that matches `pattern` nor names with one of `parts`."""
+    """One concept: `say` this, not prose that matches `pattern` nor names with one of `parts`.
+
+    Names that match `proper` use the part in its proper meaning.
+    """
 
     key: str
     say: str
     pattern: re.Pattern[str] | None = None
     parts: frozenset[str] = frozenset()
     kinds: frozenset[Kind] = PROSE
+    proper: re.Pattern[str] | None = None
 
 
 def _rule(
-    key: str, say: str, pattern: str = "", parts: str = "", kinds: frozenset[Kind] = PROSE
+    key: str,
+    say: str,
+    pattern: str = "",
+    parts: str = "",
+    kinds: frozenset[Kind] = PROSE,
+    proper: str = "",
 ) -> Rule:
     compiled = re.compile(pattern, re.IGNORECASE) if pattern else None
-    return Rule(key, say, compiled, frozenset(parts.split()), kinds)
+    names = re.compile(proper) if proper else None
+    return Rule(key, say, compiled, frozenset(parts.split()), kinds, names)
 
 
 _NOUN = r"(?:a|an|the|one|its|their|each|every|this|that|other|another|same|no|which|two|some|any)"
@@ -76,7 +86,9 @@ RULES: tuple[Rule, ...] = (
         "sequentially; for memory: contiguous",
         r"\bone (?:after|behind) (?:the other|another)\b|\bone by one\b",
     ),
-    _rule("chip", "target, GPU, architecture", r"\bchips?\b", "chip chips"),
+    _rule(
+        "chip", "target, GPU, architecture", r"(?<!on-)\bchips?\b", "chip chips", proper=r"on_chip"
+    ),
     _rule("author", "user", r"\bauthors?\b", "author authors"),
     # -- memory ------------------------------------------------------------------------------------
     _rule("lie", "is allocated at, is stored at, resides in", r"\b(?:lies|lain|lying|lie|lay)\b"),
@@ -88,6 +100,8 @@ RULES: tuple[Rule, ...] = (
         "address, offset, location, slot, source position",
         rf"\b{_NOUN} places?\b(?<!take place)",
         "place places",
+        # The verb: `place_shared_memory` assigns addresses.
+        proper=r"in_place|^_?place_(?!of|text|at)|^PlaceSharedMemory$",
     ),
     _rule("room", "space, capacity; package", r"\brooms?\b", "room rooms"),
     _rule(
@@ -143,7 +157,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "product",
         "MMA, wgmma; GEMM, dot",
-        r"(?<!cartesian )(?<!dot )(?<!inner )(?<!outer )\bproducts?\b",
+        r"(?<!cartesian )(?<!dot )(?<!inner )(?<!outer )(?<!cumulative )(?<!running )\bproducts?\b",
         "product products",
     ),
     _rule("sums", "accumulator", r"\bthe sums\b", "sums"),
@@ -163,7 +177,7 @@ RULES: tuple[Rule, ...] = (
         "number numbers",
         frozenset({Kind.MESSAGE}),
     ),
-    _rule("written out", "unrolled, fully unrolled", r"\b(?:written|writes?) out\b"),
+    _rule("written out", "unrolled, fully unrolled", r"\b(?:written|writes?) out\b(?! of)"),
     _rule("in front of", "before", r"\bin front(?: of)?\b"),
     _rule(
         "way",
@@ -194,7 +208,13 @@ RULES: tuple[Rule, ...] = (
     _rule("facts", "properties, metadata", r"\bfacts?\b(?<!in fact)", "fact facts"),
     _rule("promise", "guarantee, invariant", r"\bpromis\w*\b", "promise promises promised"),
     _rule("front half", "pass pipeline", r"\b(?:front|back) half\b"),
-    _rule("least", "min, max, bound", "", "least most ground grounds"),
+    _rule(
+        "least",
+        "min, max, bound",
+        "",
+        "least most ground grounds",
+        proper=r"at_(?:least|most)|AT_LEAST|[a-z]+most",
+    ),
     _rule("folder", "directory", r"\bfolders?\b", "folder folders"),
     _rule("wanted", "expected, required", r"\bwanted\b", "wanted"),
     _rule("mine", "actual; this thread's", r"\b(?:mine|theirs)\b", "mine theirs"),
