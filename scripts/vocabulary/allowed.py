@@ -31,4 +31,7 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("meet", "*/analysis/affine/*", "the meet of a lattice, of intervals and congruences"),
     Allowed("product", "*/analysis/affine/*", "products of polynomials and intervals"),
     Allowed("ask", "src/tilewright/language/tl/promotion.py", "Triton's error on mixed signedness"),
+    Allowed("chip", "*/tenstorrent/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
+    Allowed("chip", "*/tensix/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
+    Allowed("word", "*/tenstorrent/*", "kernel arguments and accessors are 32-bit words"),
 )

@@ -1,0 +1,129 @@
+"""What both executors take and return: options, results, findings and traffic.
+
+A run is deterministic for a seed: the order in which kernels advance and the moments at which
+queued NoC transfers are performed are drawn from it. Results may not depend on the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from tilewright.targets.tenstorrent.program import Core
+
+
+class Numerics(Enum):
+    """How arithmetic rounds."""
+
+    EXACT = "exact"
+    """fp32 throughout; a format rounds only when a tile is packed."""
+    DEVICE = "device"
+    """Operands truncated as the unpacker does, DST rounded to 16 bits unless fp32 is enabled."""
+
+
+class Check(Enum):
+    """A sanitizer; its value names it in reports and in `RunOptions.off`."""
+
+    OVER_RESERVE = "over-reserve"
+    OVER_WAIT = "over-wait"
+    PUSH_WITHOUT_RESERVE = "push-without-reserve"
+    POP_WITHOUT_WAIT = "pop-without-wait"
+    STRADDLING_WRAP = "straddling-wrap"
+    UNDEFINED_DST = "undefined-dst"
+    UNPOPPED_PAGES = "unpopped-pages"
+    UNPUSHED_READ = "unpushed-read"
+    POISONED_READ = "poisoned-read"
+    PUSH_BEFORE_BARRIER = "push-before-barrier"
+    POP_BEFORE_WRITE = "pop-before-write"
+    DST_SECTION = "dst-section"
+    DST_RANGE = "dst-range"
+    MISSING_INIT = "missing-init"
+    MISALIGNED = "misaligned"
+    PAGE_RANGE = "page-range"
+    OUTSIDE_WINDOW = "outside-window"
+    TWO_WRITERS = "two-writers"
+    UNWRITTEN_OUTPUT = "unwritten-output"
+    SEMAPHORE_OWNER = "semaphore-owner"
+    MULTICAST_COUNT = "multicast-count"
+    ARGUMENT_RANGE = "argument-range"
+    DEADLOCK = "deadlock"
+    BAD_ADDRESS = "bad-address"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a program is executed."""
+
+    seed: int = 0
+    numerics: Numerics = Numerics.EXACT
+    off: frozenset[Check] = frozenset()
+    """Sanitizers that do not report."""
+    max_findings: int = 20
+    timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One report of a sanitizer."""
+
+    check: Check
+    message: str
+    core: Core | None = None
+    kernel: str | None = None
+    line: int | None = None
+    """Line of the kernel's source, if known."""
+
+    def __str__(self) -> str:
+        where = f"core ({self.core[0]},{self.core[1]}) " if self.core is not None else ""
+        at = f" line {self.line}" if self.line else ""
+        kernel = f"{self.kernel}{at}: " if self.kernel is not None else ""
+        return f"{where}{kernel}{self.message} [{self.check.value}]"
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Counted transfers, in the units of the plan file."""
+
+    dram_page_reads: int = 0
+    dram_page_writes: int = 0
+    multicast_pages: int = 0
+    dram_read_bytes: int = 0
+    dram_write_bytes: int = 0
+    noc_bytes: int = 0
+    """Bytes between cores, a multicast counted once for each destination."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The outcome of one run."""
+
+    buffers: Mapping[str, bytes]
+    """The pages of every buffer, in page order."""
+    findings: tuple[Finding, ...] = ()
+    traffic: Traffic = field(default_factory=Traffic)
+    prints: tuple[str, ...] = ()
+    """Lines that kernels printed, each with its core."""
+    l1: Mapping[Core, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    """L1 of every active core after the run, if the caller requested them."""
+    switches: int = 0
+    """Switches between kernels."""
+
+    def raise_for_findings(self) -> RunResult:
+        """This result, if no sanitizer reported.
+
+        Raises:
+            ExecutionError: with every finding.
+        """
+        if self.findings:
+            raise ExecutionError(self.findings)
+        return self
+
+
+class ExecutionError(RuntimeError):
+    """A run in which sanitizers reported."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        super().__init__("\n".join(str(each) for each in findings))
