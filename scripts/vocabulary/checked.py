@@ -70,6 +70,7 @@ CHECKED: tuple[str, ...] = (
     "src/tilewright/passes/symbol_dce.py",
     "src/tilewright/passes/tlx",
     "src/tilewright/passes/ttg",
+    "src/tilewright/targets/cuda",
     "src/tilewright/targets/numpy/__init__.py",
     "src/tilewright/targets/numpy/access_hooks.py",
     "src/tilewright/targets/numpy/access_requests.py",
@@ -107,4 +108,6 @@ CHECKED: tuple[str, ...] = (
     "src/tilewright/targets/numpy/tasks",
     "src/tilewright/targets/numpy/terms.py",
     "src/tilewright/targets/numpy/values.py",
+    "src/tilewright/targets/store",
+    "src/tilewright/targets/triton",
 )

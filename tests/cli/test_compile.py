@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli import compile as command
-from tilewright.targets.triton.facts import KernelMetadata
+from tilewright.targets.triton.metadata import KernelMetadata
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
 

@@ -25,7 +25,7 @@ from tilewright.ir.text.flavour import FLAVOURS, Flavour
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.cuda.tensor_map import box_of, cuda_type_of, encode
-from tilewright.targets.triton.facts import HIDDEN, KernelMetadata, TensorMapSpec
+from tilewright.targets.triton.metadata import HIDDEN, KernelMetadata, TensorMapSpec
 
 WARP = 32
 TARGET = GPUTarget("cuda", 90, WARP)

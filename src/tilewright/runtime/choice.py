@@ -93,7 +93,7 @@ def choose(spec: Spec, device: int | None) -> TargetChoice:
 
 def _has_triton() -> bool:
     try:
-        installation.folder()
+        installation.directory()
     except installation.TritonMissing:
         return False
     return True

@@ -20,7 +20,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, kernels_of
-from tilewright.targets.cuda.nvrtc import include_folders
+from tilewright.targets.cuda.nvrtc import include_directories
 from tilewright.targets.numpy.simt import compile_simt
 from tilewright.targets.numpy.simt import launch as simt_launch
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
@@ -216,7 +216,7 @@ def compiled(source: Source, folder: Path) -> Any:
     text, library = folder / f"{source.name}.cpp", folder / f"{source.name}.so"
     text.write_text("\n".join((PRELUDE, header, body, launch)), encoding="utf-8")
     command = ["g++", "-std=c++20", "-O0", "-w", "-shared", "-fPIC", "-pthread"]
-    folders = [f"-I{each}" for each in (folder, *include_folders())]
+    folders = [f"-I{each}" for each in (folder, *include_directories())]
     done = subprocess.run(
         [*command, *folders, str(text), "-o", str(library)],
         capture_output=True,

@@ -20,7 +20,7 @@ from tilewright.targets.cuda import compile as compiler
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.export import Parameter, export, header_text
-from tilewright.targets.cuda.nvrtc import include_folders
+from tilewright.targets.cuda.nvrtc import include_directories
 from tilewright.targets.cuda.program_cache import compiled
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.store import digest
@@ -170,8 +170,8 @@ def accepted_by_cc(program: str, folder: Path) -> None:
     """A C compiler has nothing to say about a program."""
     user = folder / "user.c"
     user.write_text(program)
-    folders = [f"-I{each}" for each in include_folders()]
-    assert any((Path(each) / "cuda.h").exists() for each in include_folders())
+    folders = [f"-I{each}" for each in include_directories()]
+    assert any((Path(each) / "cuda.h").exists() for each in include_directories())
     done = subprocess.run(
         ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", *folders, f"-I{folder}", user],
         capture_output=True,

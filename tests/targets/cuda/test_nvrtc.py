@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from tilewright.targets.cuda.errors import CudaCompilerError
-from tilewright.targets.cuda.nvrtc import compile_source, include_folders
+from tilewright.targets.cuda.nvrtc import compile_source, include_directories
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing, nvrtc, packaged
 
 
@@ -65,7 +65,7 @@ def test_the_headers_of_the_core_libraries_are_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: list[str], expected: list[str]
 ) -> None:
     packages(monkeypatch, tmp_path, *files)
-    assert include_folders.__wrapped__() == tuple(str(tmp_path / each) for each in expected)
+    assert include_directories.__wrapped__() == tuple(str(tmp_path / each) for each in expected)
 
 
 def test_the_toolkit_of_the_environment_comes_first(
@@ -75,7 +75,7 @@ def test_the_toolkit_of_the_environment_comes_first(
         monkeypatch, tmp_path, "local/cuda/include/cuda_fp16.h", "mine/include/cuda_fp16.h"
     )  # fmt: skip
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "mine"))
-    assert include_folders.__wrapped__() == (str(tmp_path / "mine/include"),)
+    assert include_directories.__wrapped__() == (str(tmp_path / "mine/include"),)
 
 
 def test_a_kernel_that_waits_for_the_grid_finds_its_headers() -> None:
@@ -105,7 +105,7 @@ def test_of_two_releases_the_newer_with_its_own_headers(
         "cudnn/include/cudnn.h",
     )
     assert packaged() == tmp_path / "cu13/lib/libnvrtc.so.13"
-    assert include_folders.__wrapped__() == tuple(
+    assert include_directories.__wrapped__() == tuple(
         str(tmp_path / folder / "include") for folder in ("cu13", "cu9", "cuda_runtime")
     )
 

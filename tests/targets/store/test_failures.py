@@ -18,7 +18,7 @@ from tilewright.targets.store.directory import open_directory
 from tilewright.targets.store.eviction import clear
 from tilewright.targets.store.listing import list_files
 from tilewright.targets.triton.artefact import read_artefact
-from tilewright.targets.triton.facts import KernelMetadata
+from tilewright.targets.triton.metadata import KernelMetadata
 
 from .support import SECTIONS, K, fill, key, module_path, numbers
 
@@ -120,7 +120,7 @@ assert store.store("artefacts", "{key(0)}", {{"a": b"1"}})
 {TILE}
 from tilewright.targets import store
 assert store.load("artefacts", "{key(0)}") == {{"a": b"1"}}
-assert store.touch("artefacts", "{key(0)}")
+assert store.refresh("artefacts", "{key(0)}")
 """
     lines = on_disk(base, program, size="1m", then="mount -o remount,bind,ro {base}")
     count, said = summary(lines)
@@ -207,7 +207,7 @@ def test_an_entry_of_another_user_is_neither_read_nor_removed(own, give_away):
     path = own / f"artefacts-{K}.entry"
     give_away(path)
     assert store.load("artefacts", K) is None
-    assert not store.touch("artefacts", K)
+    assert not store.refresh("artefacts", K)
     with open_directory(own.parent) as directory:
         assert list_files(directory).foreign == (path.name,)
         assert clear(directory).files == 0

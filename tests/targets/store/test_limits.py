@@ -33,9 +33,9 @@ def test_reading_counts_as_use(own, monkeypatch):
 
 def test_touching_counts_as_use(own):
     fill(own, 1)
-    assert store.touch("artefacts", key(0))
+    assert store.refresh("artefacts", key(0))
     assert time.time() - (own / f"artefacts-{key(0)}.entry").stat().st_mtime < 60
-    assert not store.touch("artefacts", key(1))
+    assert not store.refresh("artefacts", key(1))
 
 
 def test_entries_that_are_not_used_for_long_are_removed(own, monkeypatch):

@@ -30,7 +30,7 @@ for _ in range(150):
         case 0 | 1 | 2:
             assert store.store("artefacts", key, contents(number))
         case 3:
-            store.touch("artefacts", key)
+            store.refresh("artefacts", key)
         case 4:
             with store.text_file(key, "module {}") as path:
                 pass

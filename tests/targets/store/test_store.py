@@ -67,7 +67,7 @@ def test_an_entry_that_is_overwritten_by_other_bytes_counts_as_absent(own, conte
     store.store("artefacts", K, SECTIONS)
     (own / f"artefacts-{K}.entry").write_bytes(content)
     assert store.load("artefacts", K) is None
-    assert not store.touch("artefacts", K)
+    assert not store.refresh("artefacts", K)
     assert store.store("artefacts", K, SECTIONS)
     assert store.load("artefacts", K) == SECTIONS
 
@@ -89,7 +89,7 @@ def test_a_key_that_leads_out_of_the_directory_is_refused(base, given_key):
     (base.parent / "secret").write_bytes(packed("artefacts-../../secret.entry", SECTIONS))
     store.store("artefacts", K, SECTIONS)
     assert store.load("artefacts", given_key) is None
-    assert not store.touch("artefacts", given_key)
+    assert not store.refresh("artefacts", given_key)
     with pytest.raises(ValueError, match="not a digest"):
         store.store("artefacts", given_key, SECTIONS)
 

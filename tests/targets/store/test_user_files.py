@@ -106,7 +106,7 @@ def test_a_link_under_the_name_of_an_entry_is_neither_read_nor_replaced(
     link.symlink_to(outside)
     before = tree(tmp_path / "outside") if target == "directory" else None
     assert store.load("artefacts", key(0)) is None
-    assert not store.touch("artefacts", key(0))
+    assert not store.refresh("artefacts", key(0))
     with pytest.warns(RuntimeWarning, match="is not a file of this cache"):
         assert not store.store("artefacts", key(0), {"other": b"data"})
     with open_directory(own.parent) as directory:

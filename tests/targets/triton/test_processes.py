@@ -37,9 +37,9 @@ def build(tmp_path, text: str = SCALE):
 
 
 def test_a_helper_stays_for_the_next_job(tmp_path):
-    first, said = build(tmp_path)
+    first, output = build(tmp_path)
     assert first.name == "scale"
-    assert said.diagnostics == ()
+    assert output.diagnostics == ()
     (helper,) = processes._idle
     build(tmp_path)
     assert processes._idle == [helper]
@@ -110,7 +110,7 @@ def test_whatever_goes_wrong_is_an_answer(raised, answer, monkeypatch):
         raise raised
 
     monkeypatch.setattr(adapter, "build", failing)
-    assert worker.answer(()) == answer
+    assert worker.respond(()) == answer
 
 
 def test_impatience_ends_a_worker(monkeypatch):
@@ -136,7 +136,7 @@ def test_what_is_printed_and_what_is_wrong_come_apart(tmp_path, monkeypatch, cap
     with pytest.raises(processes.Failed) as caught:
         build(tmp_path, SCALE.replace("tt.splat %n", "tt.splatter %n"))
     assert caught.value.stage == "stage parse"
-    (error,) = caught.value.said.diagnostics
+    (error,) = caught.value.output.diagnostics
     assert error.message == "custom op 'tt.splatter' is unknown"
 
 

@@ -59,7 +59,7 @@ def test_the_installed_release_has_every_pass_of_its_row():
 
 def test_without_triton_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(installation.PathFinder, "find_spec", lambda name: None)
-    known = (installation.folder, installation.installed)
+    known = (installation.directory, installation.installed)
     for each in known:
         each.cache_clear()
     try:

@@ -84,7 +84,7 @@ def _compiled(
                 lowered, kernels = wider, instead
                 break
     # Once of each: the copies of an unrolled loop body all have one source line.
-    for each in {one_line(each): each for each in lowered.said}.values():
+    for each in {one_line(each): each for each in lowered.diagnostics}.values():
         engine.emit(each)
     if reason is not None:
         engine.remark(lowered.functions[0], *reason)
@@ -125,7 +125,7 @@ class _Lowered:
     host: FuncOp
     functions: Sequence[FuncOp]
     sources: Sequence[Source]
-    said: Sequence[Diagnostic]
+    diagnostics: Sequence[Diagnostic]
     """Remarks and warnings of the passes, which count only if this is what becomes of it."""
 
     @staticmethod
@@ -205,13 +205,13 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
         op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
     )
     arguments = function.body.block.args
-    bits = _number(function, nv_names.INDEX_BITS)
+    bits = _integer(function, nv_names.INDEX_BITS)
     cluster = function.attributes.get(nv_names.CLUSTER)
     blocks = (*integers(cluster), 1, 1)[:3] if cluster is not None else (1, 1, 1)  # pyright: ignore[reportArgumentType]
     return KernelMetadata(
         name,
-        _number(function, nv_names.THREADS),
-        _number(function, nv_names.SHARED_BYTES),
+        _integer(function, nv_names.THREADS),
+        _integer(function, nv_names.SHARED_BYTES),
         tuple(_kind(argument.type, wide=bits == _WIDE) for argument in arguments),
         tuple(
             _tensor_map_spec(value)
@@ -227,7 +227,7 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
     )
 
 
-def _number(function: FuncOp, name: str) -> int:
+def _integer(function: FuncOp, name: str) -> int:
     found = function.attributes.get(name)
     return found.value.data if isinstance(found, IntegerAttr) else 0
 

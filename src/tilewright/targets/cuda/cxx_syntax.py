@@ -227,16 +227,16 @@ class Names:
 
     def take(self, hint: str | None, fallback: str = "v") -> str:
         """A name like `hint` that nothing else has."""
-        wanted = re.sub(r"\W", "_", hint or "").strip("_") or fallback
-        if wanted[0].isdigit() or wanted in KEYWORDS or wanted.startswith("__"):
-            wanted = f"{fallback}_{wanted.strip('_')}"
+        base = re.sub(r"\W", "_", hint or "").strip("_") or fallback
+        if base[0].isdigit() or base in KEYWORDS or base.startswith("__"):
+            base = f"{fallback}_{base.strip('_')}"
         # `k_1` of the IR's printer is just `k` in a scope of its own; numbers are given anew.
-        count = self._taken.get(wanted)
+        count = self._taken.get(base)
         if count is None:
-            self._taken[wanted] = 1
-            return wanted
-        while (name := f"{wanted}_{count}") in self._taken:
+            self._taken[base] = 1
+            return base
+        while (name := f"{base}_{count}") in self._taken:
             count += 1
-        self._taken[wanted] = count + 1
+        self._taken[base] = count + 1
         self._taken[name] = 1
         return name

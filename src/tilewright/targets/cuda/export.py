@@ -57,7 +57,7 @@ _MAP_TYPES = {
 }
 _BYTE_MAP = "CU_TENSOR_MAP_DATA_TYPE_UINT8"
 _SWIZZLES = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
-_WORDS_OF_C = """
+_KEYWORDS = """
 alignas alignof asm auto bool break case catch char class const constexpr continue default delete do
 double else enum explicit export extern false float for friend goto if inline int long mutable
 namespace new noexcept nullptr operator private protected public register restrict return short
@@ -67,7 +67,7 @@ unsigned using virtual void volatile while
 """Of C and C++, which may both include the header."""
 _LOCALS = "stream status module extents strides box steps arguments attributes config"
 """What the function has names for."""
-_TAKEN = frozenset((*_WORDS_OF_C.split(), *_LOCALS.split()))
+_TAKEN = frozenset((*_KEYWORDS.split(), *_LOCALS.split()))
 _NUMBERED = re.compile(r"a\d+|v\d+(_[a-z]+)*")
 """Names of arguments of a launch, and of what the host computes."""
 _BYTES_PER_LINE = 20
@@ -98,14 +98,14 @@ class Parameter:
         return f"CUdeviceptr {self.name}, const int64_t* {self.name}_shape"
 
 
-def export(program: Program, name: str, parameters: Sequence[Parameter], folder: Path) -> Path:
+def export(program: Program, name: str, parameters: Sequence[Parameter], directory: Path) -> Path:
     """Write the directory; returns the path of the header."""
     text = header_text(program, name, parameters)
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     for kernel, compiled in program.kernels.items():
-        (folder / f"{kernel}.cu").write_text(compiled.source, encoding="utf-8")
-        (folder / f"{kernel}.cubin").write_bytes(compiled.cubin)
-    header = folder / f"{name}.h"
+        (directory / f"{kernel}.cu").write_text(compiled.source, encoding="utf-8")
+        (directory / f"{kernel}.cubin").write_bytes(compiled.cubin)
+    header = directory / f"{name}.h"
     header.write_text(text, encoding="utf-8")
     return header
 
@@ -167,10 +167,10 @@ def _is_spoken_for(name: str) -> bool:
 def _code(name: str, kernel: DeviceKernel, *, whole: bool) -> str:
     if not whole:
         return f"extern const unsigned char {name}_cubin[{len(kernel.cubin)}];"
-    numbers = [str(each) for each in kernel.cubin]
+    codes = [str(each) for each in kernel.cubin]
     rows = [
-        ", ".join(numbers[start : start + _BYTES_PER_LINE])
-        for start in range(0, len(numbers), _BYTES_PER_LINE)
+        ", ".join(codes[start : start + _BYTES_PER_LINE])
+        for start in range(0, len(codes), _BYTES_PER_LINE)
     ]
     joined = ",\n  ".join(rows)
     return (
@@ -230,7 +230,7 @@ class _Writer:
         self.program = program
         self.parameters = parameters
         self.lines: list[str] = []
-        self.names = {f"%{number}": each.name for number, each in enumerate(parameters)}
+        self.names = {f"%{index}": each.name for index, each in enumerate(parameters)}
 
     def _text(self, operand: Operand) -> str:
         return self.names[operand] if isinstance(operand, str) else str(operand)
@@ -291,13 +291,13 @@ class _Writer:
         metadata = self.program.kernels[name].metadata
         self.lines.append("{")
         pointers: list[str] = []
-        for number, (kind, text) in enumerate(zip(metadata.parameters, given, strict=True)):
+        for index, (kind, text) in enumerate(zip(metadata.parameters, given, strict=True)):
             if kind == "tensormap":
                 pointers.append(f"&{text}")
                 continue
             kind_ = _ARGUMENT_TYPES.get(kind, "int32_t")
-            self.lines.append(f"  {kind_} a{number} = ({kind_}){text};")
-            pointers.append(f"&a{number}")
+            self.lines.append(f"  {kind_} a{index} = ({kind_}){text};")
+            pointers.append(f"&a{index}")
         self.lines += [
             f"  void* arguments[] = {{{', '.join(pointers)}}};",
             "  CUlaunchAttribute attributes[2];",

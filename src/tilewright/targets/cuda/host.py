@@ -67,7 +67,7 @@ class _Reader:
 
     def __init__(self, function: FuncOp) -> None:
         self.names: dict[SSAValue, Operand] = {
-            argument: f"%{number}" for number, argument in enumerate(function.body.block.args)
+            argument: f"%{index}" for index, argument in enumerate(function.body.block.args)
         }
         self.steps: list[Step] = []
 
@@ -113,8 +113,8 @@ class _Reader:
             self._add("select", op.results[0], self._operands(op))
         elif op.name == "tile.assert":
             message = op.properties.get("message")
-            said = message.data if isinstance(message, StringAttr) else "assertion failed"
-            self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (said,)))
+            text = message.data if isinstance(message, StringAttr) else "assertion failed"
+            self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (text,)))
         else:
             raise not_on_host(op, f"'{op.name}' is not supported in host code")
 

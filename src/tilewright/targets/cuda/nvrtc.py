@@ -37,7 +37,7 @@ def compile_source(
         f"--gpu-architecture={arch}",
         "--std=c++17",
         "--ptxas-options=--verbose",
-        *(f"--include-path={folder}" for folder in include_folders()),
+        *(f"--include-path={directory}" for directory in include_directories()),
         *options,
     ]
     compiler = nvrtc()
@@ -70,7 +70,7 @@ def version() -> str:
 
 
 @cache
-def include_folders() -> tuple[str, ...]:
+def include_directories() -> tuple[str, ...]:
     """The directories of CUDA's own headers; of two releases, those of the compiler come first.
 
     Those of the C++ core libraries (``cuda/std``), which ``cooperative_groups.h`` includes, are
@@ -78,11 +78,13 @@ def include_folders() -> tuple[str, ...]:
     """
     library = packaged()
     own = None if library is None else library.parents[1] / "include"
-    packages = sorted(_of_packages(), key=lambda folder: (folder != own, folder))
-    found = [folder for folder in packages if _has_basics(folder)]
-    toolkits = [folder for root in _toolkits() for folder in _inside(root)]
-    found = found or [folder for folder in toolkits if _has_basics(folder)][:1]
-    core = [core for folder in (*found, *packages, *toolkits) for core in _core_libraries(folder)]
+    packages = sorted(_of_packages(), key=lambda directory: (directory != own, directory))
+    found = [directory for directory in packages if _has_basics(directory)]
+    toolkits = [directory for root in _toolkits() for directory in _inside(root)]
+    found = found or [directory for directory in toolkits if _has_basics(directory)][:1]
+    core = [
+        core for directory in (*found, *packages, *toolkits) for core in _core_libraries(directory)
+    ]
     return tuple(dict.fromkeys(map(str, [*found, *core[:1]])))
 
 
@@ -92,18 +94,20 @@ def _of_packages() -> list[Path]:
     except ImportError:
         return []
     return [
-        folder
+        directory
         for root in map(Path, roots)
-        for folder in (*root.glob("*/include"), *root.glob("include"))
+        for directory in (*root.glob("*/include"), *root.glob("include"))
     ]
 
 
-def _has_basics(folder: Path) -> bool:
-    return (folder / "cuda_fp16.h").exists()
+def _has_basics(directory: Path) -> bool:
+    return (directory / "cuda_fp16.h").exists()
 
 
-def _core_libraries(folder: Path) -> list[Path]:
-    return [each for each in (folder / "cccl", folder) if (each / "cuda/std/type_traits").exists()]
+def _core_libraries(directory: Path) -> list[Path]:
+    return [
+        each for each in (directory / "cccl", directory) if (each / "cuda/std/type_traits").exists()
+    ]
 
 
 def _toolkits() -> list[Path]:
@@ -113,8 +117,8 @@ def _toolkits() -> list[Path]:
     return [*named, _INSTALLED / "cuda", *others]
 
 
-def _release(folder: Path) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", folder.name)))
+def _release(directory: Path) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", directory.name)))
 
 
 def _inside(toolkit: Path) -> list[Path]:

@@ -70,9 +70,9 @@ class Nvrtc:
     def _bytes(self, what: str, program: _Program) -> bytes:
         size = ctypes.c_size_t()
         self._check(self._library[f"nvrtcGet{what}Size"](program, ctypes.byref(size)))
-        room = ctypes.create_string_buffer(size.value)
-        self._check(self._library[f"nvrtcGet{what}"](program, room))
-        return room.raw
+        buffer = ctypes.create_string_buffer(size.value)
+        self._check(self._library[f"nvrtcGet{what}"](program, buffer))
+        return buffer.raw
 
     def _check(self, status: int) -> None:
         if status != 0:
@@ -94,15 +94,15 @@ def nvrtc() -> Nvrtc:
 def packaged() -> Path | None:
     """The library of the newest package that has one."""
     try:
-        folders = list(import_module("nvidia").__path__)
+        directories = list(import_module("nvidia").__path__)
     except ImportError:
         return None
     found = [
         path
-        for folder in folders
+        for directory in directories
         for pattern in _PATTERNS
-        for path in Path(folder).glob(pattern)
-        if not any(word in path.name for word in _OTHERS)
+        for path in Path(directory).glob(pattern)
+        if not any(part in path.name for part in _OTHERS)
     ]
     return max(found, key=_release, default=None)
 

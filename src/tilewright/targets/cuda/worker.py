@@ -22,7 +22,7 @@ _NICENESS = 10
 _NAME = "kernel.mlir"
 
 
-def answer(text: str, settings: Settings) -> tuple[object, ...]:
+def respond(text: str, settings: Settings) -> tuple[object, ...]:
     """Compile one kernel."""
     from tilewright.dialects import make_context
     from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
@@ -47,7 +47,7 @@ def answer(text: str, settings: Settings) -> tuple[object, ...]:
 def serve() -> None:
     """Serve requests until standard input ends."""
     os.nice(_NICENESS)
-    answers = os.fdopen(os.dup(1), "wb")
+    responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # anything printed meanwhile must not get between the replies
     while True:
         try:
@@ -55,7 +55,7 @@ def serve() -> None:
         except EOFError:
             return
         try:
-            send(answers, answer(*request))
+            send(responses, respond(*request))
         except BrokenPipeError:
             return
 

@@ -44,9 +44,9 @@ __all__ = [
     "is_key",
     "load",
     "our_version",
+    "refresh",
     "store",
     "text_file",
-    "touch",
 ]
 
 _UNSEEN = 1 / 32
@@ -72,7 +72,7 @@ def load(kind: str, key: str) -> dict[str, bytes] | None:
     return found
 
 
-def touch(kind: str, key: str) -> bool:
+def refresh(kind: str, key: str) -> bool:
     """Whether there is something under `key`; it was used now, and is evicted last."""
     if not is_key(key):
         return False

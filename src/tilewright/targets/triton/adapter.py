@@ -23,8 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
-from tilewright.targets.triton.facts import WARP_SIZE, TensorMapSpec
 from tilewright.targets.triton.installation import installed, release
+from tilewright.targets.triton.metadata import WARP_SIZE, TensorMapSpec
 from tilewright.targets.triton.ptxas import Assembled, assemble
 from tilewright.targets.triton.releases import (
     CAPABILITY,
@@ -116,11 +116,11 @@ def _triton() -> _Triton:
     )
 
 
-def build(text: str, way: Way, options: BuildOptions, directory: Path) -> Built:
-    """Machine code of `text`, which the file `place` holds for Triton to read."""
+def build(text: str, way: Way, options: BuildOptions, path: Path) -> Built:
+    """Machine code of `text`, which the file `path` has for Triton to read."""
     _triton()
     try:
-        job = _Build(way, options, directory)
+        job = _Build(way, options, path)
     except (AssertionError, TypeError, ValueError) as error:
         raise TritonRefused("options", str(error)) from error
     return job.run(text)
@@ -129,12 +129,12 @@ def build(text: str, way: Way, options: BuildOptions, directory: Path) -> Built:
 class _Build:
     """One compilation."""
 
-    def __init__(self, way: Way, options: BuildOptions, directory: Path) -> None:
+    def __init__(self, way: Way, options: BuildOptions, path: Path) -> None:
         self.triton = _triton()
         self.release, _ = release()
         self.way = way
         self.options = options
-        self.place = directory
+        self.path = path
         target = self.triton.gpu_target("cuda", options.capability, WARP_SIZE)
         self.backend = self.triton.make_backend(target)
         self.parsed = self.backend.parse_options(options.for_triton())
@@ -175,15 +175,15 @@ class _Build:
         return module
 
     def _read(self, text: str, parse: Callable[[Path], Any]) -> Any:
-        if self.place.exists():
+        if self.path.exists():
             try:
-                return parse(self.place)
+                return parse(self.path)
             except Exception:
-                if self.place.exists():
+                if self.path.exists():
                     raise
         # Another process cleared the cache.
         with TemporaryDirectory(prefix="tilewright-") as scratch:
-            path = Path(scratch) / self.place.name
+            path = Path(scratch) / self.path.name
             path.write_text(text, encoding="utf-8")
             return parse(path)
 
@@ -195,13 +195,13 @@ class _Build:
         manager.enable_debug()
         text = str(module)
         for call in self.release.finish_ttgir:
-            if self._is_wanted(call, text):
+            if self._applies(call, text):
                 self._add(call, manager)
         manager.run(module, "finish_ttgir")
         self.metadata["tensordesc_meta"] = module.get_tensordesc_metadata()
         return module
 
-    def _is_wanted(self, call: PassCall, text: str) -> bool:
+    def _applies(self, call: PassCall, text: str) -> bool:
         if self.options.capability < call.min_capability:
             return False
         return (

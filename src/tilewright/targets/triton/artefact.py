@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourcePosition
 from tilewright.targets import store
-from tilewright.targets.triton.facts import KernelMetadata
+from tilewright.targets.triton.metadata import KernelMetadata
 
 _KIND = "artefacts"
 _STAGES = "stages"
 _CUBIN = "cubin"
-_FACTS = "facts"
+_METADATA = "facts"
 _REMARKS = "remarks"
 _NAMES = "names"
 _QUICK = 1
@@ -101,7 +101,7 @@ def write_artefact(artefact: Artefact) -> None:
     # The texts first: a reader that finds the machine code then finds them too.
     if store.store(_STAGES, artefact.key, texts):
         sections = {
-            _FACTS: artefact.metadata.to_json().encode(),
+            _METADATA: artefact.metadata.to_json().encode(),
             _REMARKS: json.dumps([_plain(each) for each in artefact.remarks]).encode(),
             _NAMES: json.dumps(list(artefact.asm)).encode(),
             _CUBIN: artefact.cubin,
@@ -112,10 +112,10 @@ def write_artefact(artefact: Artefact) -> None:
 def read_artefact(key: str) -> Artefact | None:
     """The artefact that was stored under `key`."""
     sections = store.load(_KIND, key)
-    if sections is None or not store.touch(_STAGES, key):
+    if sections is None or not store.refresh(_STAGES, key):
         return None
     try:
-        metadata = KernelMetadata.from_json(sections[_FACTS].decode())
+        metadata = KernelMetadata.from_json(sections[_METADATA].decode())
         remarks = tuple(_diagnostic(*each) for each in json.loads(sections[_REMARKS]))
         stages = StoredStages(key, _names(sections[_NAMES]), sections[_CUBIN])
     except store.DAMAGED:
@@ -131,8 +131,8 @@ def _names(data: bytes) -> list[str]:
     return [str(name) for name in cast("list[object]", found)]
 
 
-def settled(diagnostic: Diagnostic) -> Diagnostic:
-    """`said` without ties to the IR, as it comes back from disk."""
+def detached(diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic without ties to the IR, as it comes back from disk."""
     return _diagnostic(*_plain(diagnostic))
 
 

@@ -22,8 +22,8 @@ from tilewright.ir.text import print_module
 from tilewright.targets import store
 from tilewright.targets.triton import installation, processes
 from tilewright.targets.triton.adapter import BuildOptions, Built
-from tilewright.targets.triton.artefact import Artefact, read_artefact, settled, write_artefact
-from tilewright.targets.triton.describe import facts_of, remarks_on
+from tilewright.targets.triton.artefact import Artefact, detached, read_artefact, write_artefact
+from tilewright.targets.triton.describe import metadata_of, remarks_on
 from tilewright.targets.triton.lowering import CompileOptions, Kind, kind_of, lower
 from tilewright.targets.triton.messages import ASSEMBLER, REFUSED, TritonMessage
 from tilewright.targets.triton.ptxas import PtxasFailed
@@ -121,21 +121,21 @@ class Job:
     build_options: BuildOptions
     kernel: FuncOp
     stages: dict[str, str]
-    said: tuple[Diagnostic, ...]
+    diagnostics: tuple[Diagnostic, ...]
     engine: DiagnosticEngine
 
     def build(self) -> Artefact:
         """The artefact, also on disk; raises `CompileError`."""
         built = self._built()
-        metadata = facts_of(built, self.kernel, self.options, self.engine)
-        remarks = [*self.said, *remarks_on(built, metadata, self.kernel, self.engine)]
+        metadata = metadata_of(built, self.kernel, self.options, self.engine)
+        remarks = [*self.diagnostics, *remarks_on(built, metadata, self.kernel, self.engine)]
         artefact = Artefact(
             built.name,
             self.options.capability,
             {**self.stages, **built.stages},
             metadata,
             self.key,
-            tuple(map(settled, remarks)),
+            tuple(map(detached, remarks)),
         )
         write_artefact(artefact)
         return artefact
@@ -163,12 +163,12 @@ class Job:
 
     def _report(self, failed: processes.Failed) -> None:
         """Triton's own errors, or, where it has none, where it stopped."""
-        self._pass_on(failed.said)
+        self._pass_on(failed.output)
         if self.engine.has_errors:
             return
         text = f"Triton failed in {failed.stage}: {failed.reason}"
         found = self.engine.error(self.kernel, text, REFUSED)
-        last = failed.said.other.strip().splitlines()[:_SHOWN_LINES]
+        last = failed.output.other.strip().splitlines()[:_SHOWN_LINES]
         if last:
             found.note(None, "its output:\n" + "\n".join(last))
 

@@ -14,8 +14,8 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.memory.targets import Memory, target_named
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import Built
-from tilewright.targets.triton.facts import HIDDEN, POINTER, TENSOR_MAP, KernelMetadata
 from tilewright.targets.triton.lowering import CompileOptions
+from tilewright.targets.triton.metadata import HIDDEN, POINTER, TENSOR_MAP, KernelMetadata
 
 SPILLS = "TW6205"
 RESOURCES = "TW6206"
@@ -24,11 +24,11 @@ TOO_LARGE = "TW6210"
 WRONG_PARAMETERS = "TW9070"
 
 _HOPPER = 90
-_MOST_THREADS = 1024
+_MAX_THREADS = 1024
 _ENTRY = re.compile(r"\.entry\s+\w+\s*\(([^)]*)\)")
 
 
-def facts_of(
+def metadata_of(
     built: Built, kernel: FuncOp, options: CompileOptions, engine: DiagnosticEngine
 ) -> KernelMetadata:
     """What a launch of `kernel` must know; raises where machine code and text disagree."""
@@ -131,10 +131,10 @@ def remarks_on(
             "overlapping buffers (see tilewright memory)",
             TOO_LARGE,
         )
-    if metadata.threads > _MOST_THREADS:
+    if metadata.threads > _MAX_THREADS:
         yield engine.warning(
             kernel,
-            f"{metadata.name}: {metadata.threads} threads per block, limit {_MOST_THREADS}: the "
+            f"{metadata.name}: {metadata.threads} threads per block, limit {_MAX_THREADS}: the "
             "launch will fail; reduce num_warps",
             TOO_LARGE,
         )
@@ -145,5 +145,5 @@ def remarks_on(
             "increase num_warps, reduce the tile, or raise maxnreg",
             SPILLS,
         )
-    for each in built.assembled.complaints:
+    for each in built.assembled.performance_remarks:
         yield engine.remark(kernel, f"{metadata.name}: ptxas: {each}", ASSEMBLER_REMARK)

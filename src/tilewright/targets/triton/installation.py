@@ -25,7 +25,7 @@ class TritonMissing(ImportError):
 
 
 @cache
-def folder() -> Path:
+def directory() -> Path:
     """Where Triton is installed; raises `TritonMissing`."""
     # Not `importlib.util.find_spec`: under `compat`, that finds Tilewright.
     spec = PathFinder.find_spec("triton")
@@ -38,7 +38,7 @@ def folder() -> Path:
 def installed() -> str:
     """The version of Triton, found without loading it."""
     # Its first lines have it, in a fraction of the time that the metadata of a package take.
-    found = _VERSION.search((folder() / "__init__.py").read_text())
+    found = _VERSION.search((directory() / "__init__.py").read_text())
     if found:
         return found[1]
     from importlib.metadata import version  # slow to load

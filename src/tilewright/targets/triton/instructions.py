@@ -27,7 +27,7 @@ from tilewright.ir.traversal import walk
 _HOPPER, _BLACKWELL, _DESKTOP_BLACKWELL = 90, 100, 120
 _ANY_ORDER_BITS = 16
 # By the beginning of an op's name: the first GPU that has it, and the first that has it no more.
-_CHIPS: dict[str, tuple[int, int | None]] = {
+_ARCHS: dict[str, tuple[int, int | None]] = {
     "ttng.warp_group_dot": (_HOPPER, _BLACKWELL),
     "ttng.async_tma_": (_HOPPER, None),
     "ttng.tc_gen5_": (_BLACKWELL, _DESKTOP_BLACKWELL),
@@ -40,7 +40,7 @@ def refuse_missing_instructions(
 ) -> None:
     """Report ops of `module` that the GPU `capability` has no instruction for."""
     for op in walk(module):
-        first, end = _chips_of(op)
+        first, end = _archs_of(op)
         if capability < first or (end is not None and capability >= end):
             until = "or later" if end is None else f"or later, before sm_{end}"
             engine.error(
@@ -57,8 +57,8 @@ def refuse_missing_instructions(
                 )
 
 
-def _chips_of(op: Operation) -> tuple[int, int | None]:
-    found = (archs for name, archs in _CHIPS.items() if op.name.startswith(name))
+def _archs_of(op: Operation) -> tuple[int, int | None]:
+    found = (archs for name, archs in _ARCHS.items() if op.name.startswith(name))
     return next(found, (0, None))
 
 

@@ -28,7 +28,7 @@ from typing import IO, Any, cast
 from tilewright.targets.triton import adapter, installation
 from tilewright.targets.triton.messages import TritonMessage, parse
 from tilewright.targets.triton.ptxas import PtxasFailed
-from tilewright.targets.triton.worker import answer, receive, send
+from tilewright.targets.triton.worker import receive, respond, send
 
 _MODULE = "tilewright.targets.triton.worker"
 _SOURCE = Path(__file__).parents[3]
@@ -69,7 +69,7 @@ class _Helper:
             code = self.process.wait()
             raise (Crashed(_ending(code)) if code else Gone) from None
 
-    def said(self) -> str:
+    def new_output(self) -> str:
         """What was written to standard error since the last time."""
         self.errors.seek(self.read_to)
         text = self.errors.read()
@@ -133,17 +133,17 @@ def _helper() -> Generator[_Helper]:
 
 
 def build(
-    text: str, way: adapter.Way, options: adapter.BuildOptions, directory: Path
+    text: str, way: adapter.Way, options: adapter.BuildOptions, path: Path
 ) -> tuple[adapter.Built, TritonMessage]:
     """As `adapter.build`, and Triton's output. Failures carry it as ``output``."""
-    request = (text, way, options, directory)
+    request = (text, way, options, path)
     if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
         response, output = (
-            answer(request),
+            respond(request),
             TritonMessage(),
         )  # Triton's output goes to standard error
     else:
-        response, output = _asked(request)
+        response, output = _send_request(request)
     if output.other:
         sys.stderr.write(output.other + "\n")
     try:
@@ -152,14 +152,14 @@ def build(
         raise Failed(f"stage {refused.stage}", refused.reason, output) from None
 
 
-def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
+def _send_request(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
     """The response of a helper, and its output meanwhile."""
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(Gone), _helper() as helper:
             try:
-                return helper.do(request), parse(helper.said())
+                return helper.do(request), parse(helper.new_output())
             except Crashed as crashed:
-                output = parse(helper.said())
+                output = parse(helper.new_output())
                 reason = f"it exited with {crashed}"
                 raise Failed("the compiler process", reason, output) from None
     raise Failed("the compiler process", "it exits before the first request", TritonMessage())
@@ -172,7 +172,7 @@ class Failed(Exception):
         super().__init__(f"{stage}: {reason}")
         self.stage = stage
         self.reason = reason
-        self.said = output
+        self.output = output
 
 
 def _outcome(response: tuple[Any, ...]) -> adapter.Built:

@@ -17,7 +17,7 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 _FRAME = re.compile(
     r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", re.MULTILINE
 )
-_COMPLAINT = re.compile(
+_PERFORMANCE_REMARK = re.compile(
     r"^ptxas\S*\s+(?:info|warning)\s*: (?:\(C\d+\) )?(?:Potential )?"
     r"(Performance .*|.*serialized.*)$",
     re.MULTILINE | re.IGNORECASE,
@@ -40,7 +40,7 @@ class Assembled:
     spill_stores: int = 0
     spill_loads: int = 0
     barriers: int = 0
-    complaints: tuple[str, ...] = ()
+    performance_remarks: tuple[str, ...] = ()
     """Performance remarks of the assembler, for example serialised wgmma instructions."""
 
     @property
@@ -77,5 +77,5 @@ def described(cubin: bytes, log: str, version: str) -> Assembled:
         spill_stores=stores,
         spill_loads=loads,
         barriers=max(map(int, _BARRIERS.findall(log)), default=0),
-        complaints=tuple(dict.fromkeys(_COMPLAINT.findall(log))),
+        performance_remarks=tuple(dict.fromkeys(_PERFORMANCE_REMARK.findall(log))),
     )

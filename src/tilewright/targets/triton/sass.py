@@ -16,7 +16,7 @@ class NoDisassembler(Exception):
 def disassembled(cubin: bytes) -> str:
     """The text of the instructions, with the lines of the source they come from."""
     try:
-        directory = installation.folder()
+        directory = installation.directory()
     except installation.TritonMissing:
         raise NoDisassembler(
             f"the disassembler comes with Triton, which is not installed: {installation.INSTALL}"

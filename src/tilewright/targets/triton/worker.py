@@ -1,6 +1,6 @@
 """A process that compiles: reads requests on standard input, writes responses on standard output.
 
-    request   (text, way, options, place)         pickled, after its length in 8 bytes
+    request   (text, way, options, path)          pickled, after its length in 8 bytes
     response  ("built", Built) | ("refused", stage, reason) | ("ptxas", text) | ("missing", text)
 
 See `processes` for why there is one. It ends with the process that started it, and by itself when
@@ -38,7 +38,7 @@ def receive(stream: BinaryIO) -> Any:
     return pickle.loads(data)
 
 
-def answer(request: tuple[Any, ...]) -> tuple[object, ...]:
+def respond(request: tuple[Any, ...]) -> tuple[object, ...]:
     """Do one job."""
     from tilewright.targets.triton.adapter import TritonRefused, build
     from tilewright.targets.triton.installation import TritonMissing
@@ -66,7 +66,7 @@ def serve() -> None:
             request = receive(sys.stdin.buffer)
         except EOFError:
             return
-        send(responses, answer(request))
+        send(responses, respond(request))
 
 
 if __name__ == "__main__":

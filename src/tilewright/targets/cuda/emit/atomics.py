@@ -48,7 +48,7 @@ _SWAPPED: Mapping[str, str] = {
     "umax": "atomic_max",
     "umin": "atomic_min",
 }
-_LEAST_BITS = 16
+_MIN_BITS = 16
 """`atomicCAS` supports nothing smaller."""
 _RELEASES = ("release", "acq_rel", "seq_cst")
 _ACQUIRES = ("consume", "acquire", "acq_rel", "seq_cst")
@@ -61,7 +61,7 @@ class _Update:
 
     function: str
     type: str
-    word: str | None = None
+    swapped_type: str | None = None
     """The integer that is swapped, if there is no instruction."""
 
 
@@ -70,20 +70,20 @@ def _update(kind: str, type: CType) -> _Update | None:
     if type.name in known:
         return _Update(_INSTRUCTIONS[kind], type.name)
     if type.is_float:
-        spelled = type.name
+        name = type.name
     else:  # the same bits, as the numbers that the op or the instruction wants
-        spelled = unsigned(type.bits)
-        if spelled in known:
-            return _Update(_INSTRUCTIONS[kind], spelled)
-        spelled = spelled if kind.startswith("u") else type.name
-    if kind not in _SWAPPED or type.bits < _LEAST_BITS:
+        name = unsigned(type.bits)
+        if name in known:
+            return _Update(_INSTRUCTIONS[kind], name)
+        name = name if kind.startswith("u") else type.name
+    if kind not in _SWAPPED or type.bits < _MIN_BITS:
         return None
-    return _Update(_SWAPPED[kind], spelled, unsigned(type.bits))
+    return _Update(_SWAPPED[kind], name, unsigned(type.bits))
 
 
 def _call(emitter: Emitter, op: AtomicOp, type: CType) -> str:
     kind = op.kind.data
-    place = address(emitter, op.dst, op.indices[0])
+    pointer = address(emitter, op.dst, op.indices[0])
     assert op.value is not None
     value = emitter.operand(op.value)
     update = _update(kind, type)
@@ -95,11 +95,11 @@ def _call(emitter: Emitter, op: AtomicOp, type: CType) -> str:
             NO_SUCH_INSTRUCTION,
         )
     if update.type != type.name:
-        place, value = f"reinterpret_cast<{update.type}*>({place})", f"({update.type})({value})"
-    if update.word is None:
-        return f"{update.function}({place}, {value})"
+        pointer, value = f"reinterpret_cast<{update.type}*>({pointer})", f"({update.type})({value})"
+    if update.swapped_type is None:
+        return f"{update.function}({pointer}, {value})"
     emitter.uses.functions.setdefault(update.function)
-    return f"tw::{update.function}<{update.word}>({place}, {value})"
+    return f"tw::{update.function}<{update.swapped_type}>({pointer}, {value})"
 
 
 def _atomic(emitter: Emitter, op: Operation) -> None:
@@ -110,20 +110,20 @@ def _atomic(emitter: Emitter, op: Operation) -> None:
         emitter.statement(_FENCE)
     if kind == "load":
         assert op.previous is not None
-        place = address(emitter, op.dst, op.indices[0])
-        text = f"*reinterpret_cast<volatile const {type.name}*>({place})"
+        pointer = address(emitter, op.dst, op.indices[0])
+        text = f"*reinterpret_cast<volatile const {type.name}*>({pointer})"
         emitter.constant(op.previous, Text(text))
     elif kind == "store":
         assert op.value is not None
-        place = address(emitter, op.dst, op.indices[0])
+        pointer = address(emitter, op.dst, op.indices[0])
         value = emitter.operand(op.value)
-        emitter.statement(f"*reinterpret_cast<volatile {type.name}*>({place}) = {value};")
+        emitter.statement(f"*reinterpret_cast<volatile {type.name}*>({pointer}) = {value};")
     elif op.previous is None:
         emitter.statement(f"{_call(emitter, op, type)};")
     else:
         text = _call(emitter, op, type)
-        spelled = text if _as_is(kind, type) else f"({type.name})({text})"
-        emitter.constant(op.previous, Text(spelled))
+        converted = text if _as_is(kind, type) else f"({type.name})({text})"
+        emitter.constant(op.previous, Text(converted))
     if order in _ACQUIRES and kind != "store":
         emitter.statement(_FENCE)
 

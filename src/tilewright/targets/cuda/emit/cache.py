@@ -21,18 +21,18 @@ def _policy(emitter: Emitter, op: Operation) -> None:
 def _load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, HintedLoadOp)
     (index,) = op.indices
-    place = address(emitter, op.buffer, index)
-    text = emitter.call("load_hinted", [place, emitter.operand(op.policy)])
+    pointer = address(emitter, op.buffer, index)
+    text = emitter.call("load_hinted", [pointer, emitter.operand(op.policy)])
     emitter.constant(op.result, Text(text))
 
 
 def _store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, HintedStoreOp)
     (index,) = op.indices
-    place, type = address(emitter, op.buffer, index), emitter.element(op.buffer)
+    pointer, type = address(emitter, op.buffer, index), emitter.element(op.buffer)
     emitter.uses.functions.setdefault("store_hinted")
     value, policy = emitter.operand(op.value), emitter.operand(op.policy)
-    emitter.statement(f"tw::store_hinted<{type.name}>({place}, {value}, {policy});")
+    emitter.statement(f"tw::store_hinted<{type.name}>({pointer}, {value}, {policy});")
 
 
 RULES: Mapping[str, Rule] = {

@@ -118,7 +118,7 @@ def _roles(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WsOp)
     opening = "if"
     for role, region in zip(op.roles, op.bodies, strict=True):
-        tests = [_test(first, behind) for first, behind in role.ranges]
+        tests = [_test(first, end) for first, end in role.ranges]
         emitter.statement(f"{opening} ({' || '.join(tests)}) {{  // {role.name}")
         emitter.depth += 1
         emitter.body(region.block)
@@ -127,8 +127,8 @@ def _roles(emitter: Emitter, op: Operation) -> None:
     emitter.statement("}")
 
 
-def _test(first: int, behind: int) -> str:
-    upper = f"threadIdx.x < {behind}"
+def _test(first: int, end: int) -> str:
+    upper = f"threadIdx.x < {end}"
     return upper if first == 0 else f"threadIdx.x >= {first} && {upper}"
 
 
@@ -153,9 +153,9 @@ def _cluster_rank(emitter: Emitter, op: Operation) -> None:
 
 def _assert(emitter: Emitter, op: Operation) -> None:
     message = op.properties.get("message")
-    said = message.data if isinstance(message, StringAttr) else "assertion failed"
+    text = message.data if isinstance(message, StringAttr) else "assertion failed"
     with emitter.block(f"if (!({emitter.operand(op.operands[0])}))"):
-        emitter.statement(f'printf("%s\\n", "{_escaped(said)}");')
+        emitter.statement(f'printf("%s\\n", "{_escaped(text)}");')
         emitter.statement("__trap();")
 
 

@@ -34,9 +34,9 @@ def converted(source: CType, target: CType, text: str) -> str:
     `cvt.rn.f16.bf16`, which ptxas 13.0 drops before a conversion to an integer: the bits of one
     type are then read as the other. Both kinds go through `float`, which is exact.
     """
-    knows = source.has_arithmetic or target.has_arithmetic
+    is_direct = source.has_arithmetic or target.has_arithmetic
     is_dropped = source.is_float and target.is_float and source.bits == target.bits == _SMALL
-    inner = text if knows and not is_dropped else f"float({text})"
+    inner = text if is_direct and not is_dropped else f"float({text})"
     return f"{bracketed(target.name)}({inner})"
 
 

@@ -30,9 +30,22 @@ _LONG = 90
 """An expression longer than this gets a name, for the reader."""
 
 # How tightly C++ binds, from the loosest.
-LOOSE, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUAL, LESS, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
-    range(14)
-)
+(
+    LOOSE,
+    TERNARY,
+    OR,
+    AND,
+    BIT_OR,
+    BIT_XOR,
+    BIT_AND,
+    EQUAL,
+    LESS,
+    SHIFT,
+    SUM,
+    MULTIPLY,
+    UNARY,
+    ATOM,
+) = range(14)
 
 
 @dataclass(frozen=True)
@@ -87,10 +100,10 @@ class Emitter:
             return found
         constant = constant_value(value)
         if constant is not None:
-            spelled = literal(constant)
+            text = literal(constant)
             if self.index_bits > INT.bits and isinstance(value.type, IndexType):
-                spelled += "LL"
-            return Text(spelled, UNARY if spelled.startswith("-") else ATOM)
+                text += "LL"
+            return Text(text, UNARY if text.startswith("-") else ATOM)
         raise AssertionError(f"value of type {value.type} is used before its definition is emitted")
 
     def operand(self, value: SSAValue, binds: int = LOOSE) -> str:
@@ -188,11 +201,11 @@ class Emitter:
         """The user's source line, once for the statements that come from it."""
         if not self.comments or op.name == "arith.constant" or not _does_something(op):
             return
-        place = _line_of(op)
-        if place is None or place == self._last_line:
+        line = _line_of(op)
+        if line is None or line == self._last_line:
             return
-        self._last_line = place
-        self.statement(f"// {place[0]}:{place[1]}")
+        self._last_line = line
+        self.statement(f"// {line[0]}:{line[1]}")
 
 
 def only_use(value: SSAValue) -> Use | None:
@@ -217,8 +230,8 @@ def _does_something(op: Operation) -> bool:
 
 
 def _line_of(op: Operation) -> tuple[str, int] | None:
-    place = resolve(op.location).primary
-    return None if place is None else (place.file.rsplit("/", 1)[-1], place.line)
+    position = resolve(op.location).primary
+    return None if position is None else (position.file.rsplit("/", 1)[-1], position.line)
 
 
 def is_buffer(type: Attribute) -> bool:

@@ -39,12 +39,12 @@ def _ptr_of(emitter: Emitter, op: Operation) -> None:
 def _view(emitter: Emitter, op: Operation) -> None:
     """The same address, as a pointer to other elements perhaps."""
     assert isinstance(op, ViewOp)
-    wanted = emitter.element(op.result)
+    element = emitter.element(op.result)
     source = op.source.type
     if is_buffer(source) and element_type_of(source) == element_type_of(op.result.type):
         emitter.define(op.result, emitter.text(op.source))
         return
-    text = f"reinterpret_cast<{wanted.name}*>({emitter.operand(op.source)})"
+    text = f"reinterpret_cast<{element.name}*>({emitter.operand(op.source)})"
     emitter.define(op.result, Text(text, ATOM))
 
 
@@ -86,13 +86,13 @@ def _sync(emitter: Emitter, op: Operation) -> None:
     elif scope == "warp":
         emitter.statement("__syncwarp();")
     elif op.barrier_id is not None and op.arrive_count is not None:
-        numbers = [str(op.barrier_id.value.data), str(op.arrive_count.value.data)]
-        emitter.statement(f"{emitter.call('named_barrier_sync', numbers)};")
+        arguments = [str(op.barrier_id.value.data), str(op.arrive_count.value.data)]
+        emitter.statement(f"{emitter.call('named_barrier_sync', arguments)};")
     else:
         emitter.statement("__syncthreads();")
 
 
-def _number(text: str) -> Rule:
+def _expression(text: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         emitter.pure(op.results[0], Text(text, ATOM))
 
@@ -106,6 +106,6 @@ RULES: Mapping[str, Rule] = {
     "tile.view": _view,
     "tile.print": _print,
     "tile.sync": _sync,
-    "gpu.lane_id": _number("int(threadIdx.x % 32u)"),
-    "gpu.subgroup_id": _number("int(threadIdx.x / 32u)"),
+    "gpu.lane_id": _expression("int(threadIdx.x % 32u)"),
+    "gpu.subgroup_id": _expression("int(threadIdx.x / 32u)"),
 }

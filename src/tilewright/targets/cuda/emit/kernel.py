@@ -62,16 +62,16 @@ class Source:
 
 def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
     """The source of a kernel that `outline-kernels` has made."""
-    bits = _number(function, nv_names.INDEX_BITS, 32)
+    bits = _integer(function, nv_names.INDEX_BITS, 32)
     emitter = Emitter(RULES, comments=comments, index_bits=bits)
     parameters = [_parameter(emitter, each) for each in function.body.block.args]
-    threads = _number(function, nv_names.THREADS, 128)
-    shared = _number(function, nv_names.SHARED_BYTES, 0)
+    threads = _integer(function, nv_names.THREADS, 128)
+    shared = _integer(function, nv_names.SHARED_BYTES, 0)
     if shared:
         emitter.uses.functions.setdefault("Barrier")
     emitter.body(function.body.block)
     name = function.sym_name.data
-    bounds = f"{threads}, {_number(function, nv_names.MIN_BLOCKS, 1)}"
+    bounds = f"{threads}, {_integer(function, nv_names.MIN_BLOCKS, 1)}"
     lines = [
         f'extern "C" __global__ void __launch_bounds__({bounds})',
         f"{name}({', '.join(parameters)}) {{",
@@ -108,7 +108,7 @@ def _parameter(emitter: Emitter, argument: BlockArgument) -> str:
     return f"{emitter.scalar(argument.type).name} {name}"
 
 
-def _number(function: FuncOp, name: str, default: int) -> int:
+def _integer(function: FuncOp, name: str, default: int) -> int:
     found = function.attributes.get(name)
     return found.value.data if isinstance(found, IntegerAttr) else default
 

@@ -21,7 +21,7 @@ from tilewright.targets.cuda.cxx_syntax import CType
 from tilewright.targets.cuda.emit.conversions import converted
 from tilewright.targets.cuda.emit.emitter import (
     ATOM,
-    PRODUCT,
+    MULTIPLY,
     SUM,
     Emitter,
     Rule,
@@ -29,7 +29,7 @@ from tilewright.targets.cuda.emit.emitter import (
     only_use,
 )
 
-_WORDS: Mapping[int, str] = {
+_VECTORS: Mapping[int, str] = {
     1: "unsigned char",
     2: "unsigned short",
     4: "unsigned",
@@ -51,8 +51,8 @@ def _alloc(emitter: Emitter, op: Operation) -> None:
     offset = op.offset_bytes
     if offset is None:
         raise emitter.refusal(f"'{op.buffer_name}' has no shared-memory offset")
-    place = "smem" if offset == 0 else f"smem + {offset}"
-    emitter.statement(f"{type.name}* const {name} = reinterpret_cast<{type.name}*>({place});")
+    start = "smem" if offset == 0 else f"smem + {offset}"
+    emitter.statement(f"{type.name}* const {name} = reinterpret_cast<{type.name}*>({start});")
 
 
 def _flat(emitter: Emitter, buffer: SSAValue) -> tuple[int, ...]:
@@ -120,28 +120,28 @@ def _store(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"{element(emitter, buffer, indices)} = {emitter.operand(value)};")
 
 
-def _word(emitter: Emitter, buffer: SSAValue, index: SSAValue, bytes: int, *, reads: bool) -> str:
+def _vector(emitter: Emitter, buffer: SSAValue, index: SSAValue, bytes: int, *, reads: bool) -> str:
     """Several elements as one 32-bit word."""
     const = "const " if reads and space_of(buffer.type) is Space.GLOBAL else ""
-    return f"*reinterpret_cast<{const}{_WORDS[bytes]}*>({address(emitter, buffer, index)})"
+    return f"*reinterpret_cast<{const}{_VECTORS[bytes]}*>({address(emitter, buffer, index)})"
 
 
 def _move(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MoveOp)
     (source,), (destination,) = op.src_indices, op.dst_indices
     if op.policy is not None:
-        places = address(emitter, op.dst, destination), address(emitter, op.src, source)
+        pointers = address(emitter, op.dst, destination), address(emitter, op.src, source)
         function = "load_hinted" if space_of(op.src.type) is Space.GLOBAL else "store_hinted"
         emitter.uses.functions.setdefault(function)
-        arguments = ", ".join([*places, emitter.operand(op.policy)])
+        arguments = ", ".join([*pointers, emitter.operand(op.policy)])
         emitter.statement(f"tw::{function}<{op.bytes}>({arguments});")
         return
     if op.width == 1:
         left = element(emitter, op.dst, op.dst_indices)
         emitter.statement(f"{left} = {element(emitter, op.src, op.src_indices)};")
         return
-    left = _word(emitter, op.dst, destination, op.bytes, reads=False)
-    right = _word(emitter, op.src, source, op.bytes, reads=True)
+    left = _vector(emitter, op.dst, destination, op.bytes, reads=False)
+    right = _vector(emitter, op.src, source, op.bytes, reads=True)
     emitter.statement(f"{left} = {right};")
 
 
@@ -152,7 +152,7 @@ def _async_move(emitter: Emitter, op: Operation) -> None:
     function = "cp_async" if op.policy is None else "cp_async_hinted"
     if op.valid is not None:
         size = emitter.element(op.src).bytes
-        arguments.append(f"{emitter.operand(op.valid, PRODUCT)} * {size}")
+        arguments.append(f"{emitter.operand(op.valid, MULTIPLY)} * {size}")
     if op.policy is not None:
         valid = [] if op.valid is not None else [str(op.bytes)]
         arguments += [*valid, emitter.operand(op.policy)]

@@ -274,7 +274,7 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"tw::{name}({', '.join(arguments)});")
 
 
-def _settle(emitter: Emitter, op: Operation) -> None:
+def _fence_operand(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WgmmaFenceOperandOp)
     emitter.element(op.acc)
     function = "settle" if op.late is None else "settle_late"
@@ -363,7 +363,7 @@ RULES: Mapping[str, Rule] = {
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
     "nv.wgmma.fence": _plain("wgmma_fence"),
-    "nv.wgmma.fence_operand": _settle,
+    "nv.wgmma.fence_operand": _fence_operand,
     "nv.wgmma.commit": _plain("wgmma_commit"),
     "nv.wgmma.wait": _counted("wgmma_wait"),
     "nv.allreduce": _allreduce,

@@ -22,8 +22,8 @@ from tilewright.targets.cuda.emit.emitter import (
     BIT_XOR,
     EQUAL,
     LESS,
+    MULTIPLY,
     OR,
-    PRODUCT,
     SHIFT,
     SUM,
     TERNARY,
@@ -87,16 +87,16 @@ class Call:
 
     def __call__(self, emitter: Emitter, op: Operation) -> None:
         type = op.results[0].type
-        spelled = emitter.scalar(type)
+        c_type = emitter.scalar(type)
         name = self.names.get(type.__class__)
         operands = [emitter.operand(each) for each in op.operands]
-        if name is None and spelled.is_float and not isinstance(type, Float32Type):
+        if name is None and c_type.is_float and not isinstance(type, Float32Type):
             # Small floats take the function of `float`.
             inner = ", ".join(f"float({each})" for each in operands)
-            emitter.pure(op.results[0], Text(f"{spelled.name}({self.default}({inner}))"))
+            emitter.pure(op.results[0], Text(f"{c_type.name}({self.default}({inner}))"))
         else:
             text = Text(f"{name or self.default}({', '.join(operands)})")
-            emitter.pure(op.results[0], narrow(spelled.name, spelled.bits, text))
+            emitter.pure(op.results[0], narrow(c_type.name, c_type.bits, text))
 
 
 def _math(name: str, half: str | None = None) -> Call:
@@ -143,8 +143,8 @@ def _compare(emitter: Emitter, op: Operation) -> None:
     left, right = op.operands
     if is_unsigned and not isinstance(left.type, IndexType):
         name = unsigned(emitter.scalar(left.type).bits)
-        numbers = [_unsigned_operand(emitter, each, name) for each in op.operands]
-        emitter.pure(op.results[0], Text(f" {sign} ".join(numbers), binds))
+        operands = [_unsigned_operand(emitter, each, name) for each in op.operands]
+        emitter.pure(op.results[0], Text(f" {sign} ".join(operands), binds))
         return
     first, second = emitter.operand(left, binds), emitter.operand(right, binds + 1)
     emitter.pure(op.results[0], Text(f"{first} {sign} {second}", binds))
@@ -227,8 +227,8 @@ def _count_bits(name: str, *, from_the_top: bool = False) -> Rule:
 
     def rule(emitter: Emitter, op: Operation) -> None:
         type = emitter.scalar(op.results[0].type)
-        number = _unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
-        call = f"{name}{'ll' if type.bits > INT.bits else ''}({number})"
+        operand = _unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
+        call = f"{name}{'ll' if type.bits > INT.bits else ''}({operand})"
         above = max(0, INT.bits - type.bits) if from_the_top else 0
         text = f"{call} - {above}" if above else call
         emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({text})"))
@@ -239,8 +239,8 @@ def _count_bits(name: str, *, from_the_top: bool = False) -> Rule:
 def _unsigned_call(name: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         type = emitter.scalar(op.results[0].type)
-        spelled = unsigned(type.bits)
-        operands = [f"({spelled})({emitter.operand(each)})" for each in op.operands]
+        unsigned_name = unsigned(type.bits)
+        operands = [f"({unsigned_name})({emitter.operand(each)})" for each in op.operands]
         emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({name}({', '.join(operands)}))"))
 
     return rule
@@ -311,11 +311,11 @@ RULES: Mapping[str, Rule] = {
     "arith.constant": _constant,
     "arith.addi": Infix("+", SUM),
     "arith.subi": Infix("-", SUM),
-    "arith.muli": Infix("*", PRODUCT),
-    "arith.divsi": Infix("/", PRODUCT),
-    "arith.remsi": Infix("%", PRODUCT),
-    "arith.divui": Infix("/", PRODUCT, is_unsigned=True),
-    "arith.remui": Infix("%", PRODUCT, is_unsigned=True),
+    "arith.muli": Infix("*", MULTIPLY),
+    "arith.divsi": Infix("/", MULTIPLY),
+    "arith.remsi": Infix("%", MULTIPLY),
+    "arith.divui": Infix("/", MULTIPLY, is_unsigned=True),
+    "arith.remui": Infix("%", MULTIPLY, is_unsigned=True),
     "arith.floordivsi": _ours("floor_divide"),
     "arith.ceildivsi": _ours("ceil_divide"),
     "arith.ceildivui": _ours("ceil_divide"),
@@ -327,8 +327,8 @@ RULES: Mapping[str, Rule] = {
     "arith.shrui": Infix(">>", SHIFT, is_unsigned=True),
     "arith.addf": Infix("+", SUM),
     "arith.subf": Infix("-", SUM),
-    "arith.mulf": Infix("*", PRODUCT),
-    "arith.divf": Infix("/", PRODUCT),
+    "arith.mulf": Infix("*", MULTIPLY),
+    "arith.divf": Infix("/", MULTIPLY),
     "arith.remf": _math("fmod"),
     "arith.negf": _negate,
     "arith.cmpi": _compare,

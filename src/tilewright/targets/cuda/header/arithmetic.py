@@ -17,7 +17,7 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     "tensor_map": Function("struct alignas(64) TensorMap { unsigned long long words[16]; };"),
 }
 
-NUMBERS: Mapping[str, Function] = {
+ARITHMETIC: Mapping[str, Function] = {
     "bits_as": Function(
         """
 template <typename To, typename From>

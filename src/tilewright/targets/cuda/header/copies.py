@@ -95,8 +95,8 @@ def by_rank(make: str) -> str:
             .replace("@operands", ", ".join(f'"r"({name})' for name in names))
         )
         for first in range(2, 6):
-            numbers = ", ".join(f"%{first + axis}" for axis in range(rank))
-            texts[-1] = texts[-1].replace(f"@from{first}", numbers)
+            coordinates = ", ".join(f"%{first + axis}" for axis in range(rank))
+            texts[-1] = texts[-1].replace(f"@from{first}", coordinates)
     return "\n\n".join(texts)
 
 

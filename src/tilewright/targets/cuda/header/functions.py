@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.targets.cuda.header.arithmetic import CONVERSIONS, NUMBERS, TYPES
+from tilewright.targets.cuda.header.arithmetic import ARITHMETIC, CONVERSIONS, TYPES
 from tilewright.targets.cuda.header.atomics import ATOMICS
 from tilewright.targets.cuda.header.barriers import BARRIERS
 from tilewright.targets.cuda.header.copies import COPIES, TILES
 from tilewright.targets.cuda.header.exchange import EXCHANGE
 from tilewright.targets.cuda.header.function import Function
 from tilewright.targets.cuda.header.hints import ACCESSES, POLICIES
-from tilewright.targets.cuda.header.matrices import PRODUCTS
+from tilewright.targets.cuda.header.matrices import MMA_SUPPORT
 
 FUNCTIONS: Mapping[str, Function] = {
     **TYPES,
-    **NUMBERS,
+    **ARITHMETIC,
     **CONVERSIONS,
     **BARRIERS,
     **COPIES,
     **TILES,
     **POLICIES,
     **ACCESSES,
-    **PRODUCTS,
+    **MMA_SUPPORT,
     **EXCHANGE,
     **ATOMICS,
 }

@@ -38,7 +38,7 @@ __device__ __forceinline__ void {store}(void* row, const void* from) {{
     return found
 
 
-PRODUCTS: Mapping[str, Function] = {
+MMA_SUPPORT: Mapping[str, Function] = {
     "matrix_descriptor": Function(
         """
 // The descriptor of a wgmma operand: its address and layout in shared memory.

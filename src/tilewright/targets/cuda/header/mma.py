@@ -13,7 +13,7 @@ _BITS: Mapping[str, int] = {
     "s8": 8,
     "u8": 8,
 }
-_WORD = 32
+_REGISTER_BITS = 32
 _MAJOR_TYPES = ("f16", "bf16")
 """Operand types that may have either major order in shared memory."""
 
@@ -33,12 +33,15 @@ def mma_function(shape: tuple[int, int, int], a: str, b: str, c: str) -> tuple[s
     """``mma.sync`` of a shape and types: the name of its function, and its text."""
     m, n, k = shape
     name = f"mma_m{m}n{n}k{k}_{c}_{a}_{b}"
-    a_words, b_words = m * k * _BITS[a] // _WORD // 32, k * n * _BITS[b] // _WORD // 32
-    type, letter, words = _accumulators(c, m * n // 32)
-    outputs = ", ".join(f'"+{letter}"(d[{index}])' for index in range(words))
+    a_registers, b_registers = (
+        m * k * _BITS[a] // _REGISTER_BITS // 32,
+        k * n * _BITS[b] // _REGISTER_BITS // 32,
+    )
+    type, letter, registers = _accumulators(c, m * n // 32)
+    outputs = ", ".join(f'"+{letter}"(d[{index}])' for index in range(registers))
     inputs = ", ".join(
-        [f'"r"(x[{index}])' for index in range(a_words)]
-        + [f'"r"(y[{index}])' for index in range(b_words)]
+        [f'"r"(x[{index}])' for index in range(a_registers)]
+        + [f'"r"(y[{index}])' for index in range(b_registers)]
     )
     text = f"""
 __device__ __forceinline__ void {name}(void* c, const void* a, const void* b) {{
@@ -47,8 +50,8 @@ __device__ __forceinline__ void {name}(void* c, const void* a, const void* b) {{
   const unsigned* const y = reinterpret_cast<const unsigned*>(b);
   asm volatile(
       "mma.sync.aligned.m{m}n{n}k{k}.row.col.{c}.{a}.{b}.{c}"
-      " {{{_listed(0, words)}}}, {{{_listed(words, a_words)}}},"
-      " {{{_listed(words + a_words, b_words)}}}, {{{_listed(0, words)}}};"
+      " {{{_listed(0, registers)}}}, {{{_listed(registers, a_registers)}}},"
+      " {{{_listed(registers + a_registers, b_registers)}}}, {{{_listed(0, registers)}}};"
       : {outputs}
       : {inputs});
 }}"""
@@ -75,16 +78,18 @@ def wgmma_function(
         if is_there
     )
     name = f"wgmma_m{m}n{n}k{k}_{c}_{a}_{b}{suffix}"
-    type, letter, words = _accumulators(c, m * n // 128)
-    a_words = m * k * _BITS[a] // _WORD // 128 if a_in_registers else 1
+    type, letter, registers = _accumulators(c, m * n // 128)
+    a_registers = m * k * _BITS[a] // _REGISTER_BITS // 128 if a_in_registers else 1
     outputs = ",\n        ".join(
-        ", ".join(f'"+{letter}"(d[{index}])' for index in range(start, min(start + 8, words)))
-        for start in range(0, words, 8)
+        ", ".join(f'"+{letter}"(d[{index}])' for index in range(start, min(start + 8, registers)))
+        for start in range(0, registers, 8)
     )
-    a_inputs = [f'"r"(x[{index}])' for index in range(a_words)] if a_in_registers else ['"l"(a)']
+    a_inputs = (
+        [f'"r"(x[{index}])' for index in range(a_registers)] if a_in_registers else ['"l"(a)']
+    )
     inputs = ", ".join([*a_inputs, '"l"(b)', '"r"(static_cast<int>(keeps))'])
-    a_text = f"{{{_listed(words, a_words)}}}" if a_in_registers else f"%{words}"
-    b_index = words + a_words
+    a_text = f"{{{_listed(registers, a_registers)}}}" if a_in_registers else f"%{registers}"
+    b_index = registers + a_registers
     integers = c == "s32"
     scales = "" if integers else ", 1, 1"
     majors = ""
@@ -92,7 +97,7 @@ def wgmma_function(
         flags = [] if a_in_registers else [int(transposed[0])]
         majors = "".join(f", {flag}" for flag in [*flags, int(transposed[1])])
     parameter = "const void* a" if a_in_registers else "unsigned long long a"
-    words_of_a = (
+    cast_of_a = (
         "  const unsigned* const x = reinterpret_cast<const unsigned*>(a);\n"
         if a_in_registers
         else ""
@@ -101,12 +106,12 @@ def wgmma_function(
 // d = a @ b, plus what d was if `keeps`; a warp group starts it and goes on.
 __device__ __forceinline__ void {name}(void* c, {parameter}, unsigned long long b, bool keeps) {{
   {type}* const d = reinterpret_cast<{type}*>(c);
-{words_of_a}  asm volatile(
+{cast_of_a}  asm volatile(
       "{{\\n"
       ".reg .pred keeps;\\n"
       "setp.ne.b32 keeps, %{b_index + 1}, 0;\\n"
       "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{c}.{a}.{b}"
-      " {{{_listed(0, words)}}},"
+      " {{{_listed(0, registers)}}},"
       " {a_text}, %{b_index}, keeps{scales}{majors};\\n"
       "}}"
       : {outputs}

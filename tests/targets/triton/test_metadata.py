@@ -1,8 +1,8 @@
-"""Launch facts on their way to disk and back, and what the assembler's words say."""
+"""Launch metadata on its way to disk and back, and the metrics in the assembler's log."""
 
 import pytest
 
-from tilewright.targets.triton.facts import KernelMetadata, TensorMapSpec
+from tilewright.targets.triton.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.triton.ptxas import described
 
 FACTS = KernelMetadata(
@@ -20,7 +20,7 @@ FACTS = KernelMetadata(
 )
 
 
-def test_facts_survive_the_disk():
+def test_metadata_survives_the_disk():
     again = KernelMetadata.from_json(FACTS.to_json())
     assert again == FACTS
     assert again.threads == 384
@@ -55,12 +55,12 @@ def test_what_the_assembler_says_about_speed():
         "ptxas info    : (C7515) Potential Performance Loss: wgmma.mma_async instructions are "
         "serialized due to the presence of Extern calls in the function 'k'\n"
     )
-    (said,) = described(b"code", log * 2, "13.0").complaints
+    (said,) = described(b"code", log * 2, "13.0").performance_remarks
     assert said == (
         "Performance Loss: wgmma.mma_async instructions are serialized due to the presence of "
         "Extern calls in the function 'k'"
     )
-    assert described(b"code", LOG, "13.0").complaints == ()
+    assert described(b"code", LOG, "13.0").performance_remarks == ()
 
 
 def test_a_silent_assembler_gives_zeros():
