@@ -101,6 +101,7 @@ CHECKED: tuple[str, ...] = (
     "src/tilewright/targets/numpy/races.py",
     "src/tilewright/targets/numpy/recent.py",
     "src/tilewright/targets/numpy/selections.py",
+    "src/tilewright/targets/numpy/simt",
     "src/tilewright/targets/numpy/source.py",
     "src/tilewright/targets/numpy/spans.py",
     "src/tilewright/targets/numpy/strided_view.py",

@@ -279,8 +279,8 @@ class GlobalBuffer(Memory):
             self._watch(frame, active_index, lanes, values[frame.active])
         scatter(frame, self.name, self.data, active_index, values[frame.active])
 
-    def _element(self, place: int) -> str:
-        return f"{self.name}[{place}]"
+    def _element(self, index: int) -> str:
+        return f"{self.name}[{index}]"
 
     def _watch(self, frame: Frame, index: Any, lanes: int, written: Any = None) -> None:
         """Note an access, a write if values are given."""
@@ -316,16 +316,16 @@ def holds(data: Any, index: Any, values: Any, access: ShadowAccess) -> Any:
 
 def scatter(frame: Frame, name: str, data: Any, index: Any, values: Any) -> None:
     """Write runs of elements; threads that write the same element must write equal values."""
-    places = runs_from(index, values.shape[1])
-    data[places] = values
+    indices = runs_from(index, values.shape[1])
+    data[indices] = values
     if not frame.block.options.checked:
         return
-    differ = bits_of(data[places]) != bits_of(values)
+    differ = bits_of(data[indices]) != bits_of(values)
     if differ.any():
-        place = int(places[differ][0])
+        element = int(indices[differ][0])
         raise frame.problem(
             "race",
-            f"data race on {name}[{place}]: several threads write different values concurrently",
+            f"data race on {name}[{element}]: several threads write different values concurrently",
         )
 
 

@@ -40,11 +40,11 @@ def scalar_rule(compiler: Compiler, op: Operation) -> Act:
 
         return two
 
-    def any_number(frame: Frame) -> None:
+    def any_count(frame: Frame) -> None:
         env = frame.env
         env[result] = function(*[env[each] for each in slots])
 
-    return any_number
+    return any_count
 
 
 def _constant(compiler: Compiler, op: Operation) -> Act:
@@ -76,10 +76,10 @@ def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
         chosen = frame.env[condition]
         if chosen.ndim == 0:
             return [(then if chosen else other, frame.mask)]
-        mine = chosen if frame.mask is None else chosen & frame.mask
+        taken = chosen if frame.mask is None else chosen & frame.mask
         rest = ~chosen if frame.mask is None else ~chosen & frame.mask
         found: list[tuple[SimtCode, Any]] = []
-        for code, mask in ((then, mine), (other, rest)):
+        for code, mask in ((then, taken), (other, rest)):
             if mask.any():
                 found.append((code, None if mask.all() else mask))
         return found
@@ -126,7 +126,7 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
     code = compiler.code(block)
     results = compiler.all_slots(op.results)
 
-    def turns(frame: Frame) -> Any:
+    def iterations(frame: Frame) -> Any:
         """Each iteration of the loop; loop-carried values advance in between."""
         env = frame.env
         start, end, by = (env[each] for each in (low, high, step))
@@ -158,12 +158,12 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
             env[slot] = value
 
     def act(frame: Frame) -> None:
-        for _ in turns(frame):
+        for _ in iterations(frame):
             code.run(frame)
             frame.block.count_step()
 
     def process(frame: Frame) -> Steps:
-        for _ in turns(frame):
+        for _ in iterations(frame):
             yield from code.process(frame)
 
     return either(code, process, act)
@@ -223,24 +223,24 @@ def _roles(compiler: Compiler, op: Operation) -> Blocking:
         machine = frame.block.machine
         tasks: list[Any] = []
         for role, code in zip(roles, bodies, strict=True):
-            numbers = np.concatenate([np.arange(first, end) for first, end in role.ranges])
-            numbers = numbers[np.isin(numbers, frame.tids)]
-            if not len(numbers):
+            threads = np.concatenate([np.arange(first, end) for first, end in role.ranges])
+            threads = threads[np.isin(threads, frame.tids)]
+            if not len(threads):
                 continue
-            place = np.searchsorted(frame.tids, numbers)
-            env = [_rows(each, place, frame.count) for each in frame.env]
-            part = Frame(frame.block, numbers, env, role.name)
-            task = machine.spawn(role.name, code.process(part), len(numbers), context=part)
+            rows = np.searchsorted(frame.tids, threads)
+            env = [_rows(each, rows, frame.count) for each in frame.env]
+            part = Frame(frame.block, threads, env, role.name)
+            task = machine.spawn(role.name, code.process(part), len(threads), context=part)
             tasks.append(task)
         yield from machine.join(tasks)
 
     return Blocking(process)
 
 
-def _rows(value: Any, place: Any, count: int) -> Any:
+def _rows(value: Any, rows: Any, count: int) -> Any:
     """What some of the threads hold."""
     if isinstance(value, np.ndarray) and value.shape == (count,):
-        return value[place]
+        return value[rows]
     return value
 
 
@@ -308,11 +308,11 @@ def _rank(compiler: Compiler, op: Operation) -> Act:
 def _assert(compiler: Compiler, op: Operation) -> Act:
     slot = compiler.slot(op.operands[0])
     message = op.properties.get("message")
-    said = message.data if isinstance(message, StringAttr) else "assertion failed"
+    text = message.data if isinstance(message, StringAttr) else "assertion failed"
 
     def act(frame: Frame) -> None:
         if not (frame.wide(frame.env[slot]) | ~frame.active).all():
-            raise frame.problem("assertion", said)
+            raise frame.problem("assertion", text)
 
     return act
 

@@ -184,7 +184,7 @@ def _arrival(
     signal.observed[agent] = time
 
     def arrive() -> None:
-        barrier.tell(signal)
+        barrier.signal(signal)
         try:
             barrier.complete_tx(size)
         except BarrierMisuse as error:
@@ -351,15 +351,15 @@ def _bulk(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         leader = frame.leader("a bulk copy")
         src, dst = frame.env[source], frame.env[target]
-        first, place = (int(frame.wide(frame.env[each])[leader]) for each in (at, to))
+        first, destination = (int(frame.wide(frame.env[each])[leader]) for each in (at, to))
         _check_run(frame, src, first, count)
-        _check_run(frame, dst, place, count)
-        shared, start = (src, first) if isinstance(src, SharedBuffer) else (dst, place)
+        _check_run(frame, dst, destination, count)
+        shared, start = (src, first) if isinstance(src, SharedBuffer) else (dst, destination)
         size = shared.dtype.itemsize
         addresses = shared.address(start) + np.arange(count) * size
 
         def transfer() -> None:
-            dst.data[place : place + count] = src.data[first : first + count]
+            dst.data[destination : destination + count] = src.data[first : first + count]
 
         if barrier_slots is None:
             granules = frame.block.shadow.spread(addresses, size)

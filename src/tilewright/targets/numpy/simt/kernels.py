@@ -83,13 +83,13 @@ class Kernel:
     """Positions of tensors that it writes in one op and accesses in another, or again."""
     unit: int
     """Threads that may run in lockstep."""
-    least: int
-    """Threads that must."""
+    min_unit: int
+    """Threads that must run in lockstep."""
 
 
 def compile_kernel(function: FuncOp) -> Kernel:
     """The device function as Python functions."""
-    threads = _number(function, nv_names.THREADS, DEFAULT_THREADS)
+    threads = _integer(function, nv_names.THREADS, DEFAULT_THREADS)
     return compiled(function, function.body.block, Compiler(DEVICE), threads)
 
 
@@ -97,7 +97,7 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
     """The body of a kernel as Python functions."""
     compiler.tracked = _tracked(op)
     compiler.has_init = any(each.name == "nv.mbarrier.init" for each in op.walk())
-    shared = _place(op, compiler)
+    shared = _assign_offsets(op, compiler)
     arguments = compiler.all_slots(block.args)
     code = compiler.code(block)
     sizes = [
@@ -192,9 +192,9 @@ def _tracked(function: Operation) -> set[SSAValue]:
     return found
 
 
-def _place(function: Operation, compiler: Compiler) -> int:
+def _assign_offsets(function: Operation, compiler: Compiler) -> int:
     """The addresses of shared buffers; those without an offset are allocated consecutively."""
-    top = _number(function, nv_names.SHARED_BYTES, 0)
+    top = _integer(function, nv_names.SHARED_BYTES, 0)
     for op in function.walk():
         if not isinstance(op, AllocOp) or op.space.is_per_thread:
             continue
@@ -207,6 +207,6 @@ def _place(function: Operation, compiler: Compiler) -> int:
     return top
 
 
-def _number(function: Operation, name: str, default: int) -> int:
+def _integer(function: Operation, name: str, default: int) -> int:
     found = function.attributes.get(name)
     return found.value.data if isinstance(found, IntegerAttr) else default

@@ -113,10 +113,10 @@ def _vote(compiler: Compiler, op: Operation) -> Act:
         votes = _by_warp(frame, frame.env[predicate], "tile.vote", mode == "all")
         if mode == "ballot":
             bits = (votes.astype(np.uint32) << np.arange(WARP, dtype=np.uint32)).sum(axis=1)
-            said = bits.astype(np.uint32).view(np.int32)
+            outcome = bits.astype(np.uint32).view(np.int32)
         else:
-            said = votes.any(axis=1) if mode == "any" else votes.all(axis=1)
-        frame.env[result] = _back(frame, np.repeat(said, votes.shape[1]))
+            outcome = votes.any(axis=1) if mode == "any" else votes.all(axis=1)
+        frame.env[result] = _back(frame, np.repeat(outcome, votes.shape[1]))
 
     return act
 

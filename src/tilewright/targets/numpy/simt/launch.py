@@ -125,8 +125,8 @@ class _Run:
         def act(frame: Frame) -> None:
             x, y, z = (int(frame.env[each]) for each in grid)
             given = [frame.env[each] for each in passed]
-            for number in kernel.watched:
-                given[number] = given[number].watched()
+            for position in kernel.watched:
+                given[position] = given[position].watched()
             self._launch(kernel, (x, y, z), given)
 
         return act
@@ -181,8 +181,8 @@ class _Run:
         for block in cluster:
             self.blocks += 1
             self.block = block.index
-            numbers = [np.int64(each) for each in block.index[: len(kernel.arguments)]]
-            self._spawn(kernel, block, numbers if arguments is None else arguments, outside)
+            block_ids = [np.int64(each) for each in block.index[: len(kernel.arguments)]]
+            self._spawn(kernel, block, block_ids if arguments is None else arguments, outside)
         machine.run()
         for block in cluster:
             self._check_end(block)
@@ -215,7 +215,7 @@ class _Run:
         waiting = [
             each.active_tids for each in frames if isinstance(each, Frame) and each.mask is not None
         ]
-        finer = divided(self.groups[self.kernel.op], waiting, self.kernel.least)
+        finer = divided(self.groups[self.kernel.op], waiting, self.kernel.min_unit)
         if finer is not None:
             self.groups[self.kernel.op] = finer
         return finer is not None
@@ -226,12 +226,12 @@ class _Run:
         for groups in block.stores:
             left = [*groups.open, *groups.older(0)]
             if left:
-                place = left[0].site
+                site = left[0].site
                 raise SimtRuntimeFault(
                     "in flight",
                     "the block exits while a bulk store may still read its shared memory; "
                     "nv.tma_store.wait is missing before the end of the kernel",
-                    place if isinstance(place, Operation) else None,
+                    site if isinstance(site, Operation) else None,
                 )
 
 
@@ -239,19 +239,19 @@ def _clusters(grid: Grid, cluster: Grid, count: int | None) -> Iterator[list[Gri
     """Clusters of blocks, x fastest: all, or some from the first to the last."""
     wide = [-(-extent // size) for extent, size in zip(grid, cluster, strict=True)]
     total = prod(wide)
-    numbers: Any = range(total)
+    indices: Any = range(total)
     if count is not None and count < total:
-        numbers = np.unique(np.linspace(0, total - 1, count, dtype=np.int64))
-    for number in numbers:
-        corner = _unravelled(int(number), wide)
+        indices = np.unique(np.linspace(0, total - 1, count, dtype=np.int64))
+    for index in indices:
+        corner = _unravelled(int(index), wide)
         yield [
             _shifted(corner, cluster, _unravelled(rank, cluster)) for rank in range(prod(cluster))
         ]
 
 
-def _unravelled(number: int, extents: Sequence[int]) -> Grid:
+def _unravelled(index: int, extents: Sequence[int]) -> Grid:
     x, y, _ = extents
-    return number % x, number // x % y, number // (x * y)
+    return index % x, index // x % y, index // (x * y)
 
 
 def _shifted(corner: Grid, cluster: Grid, inside: Grid) -> Grid:
@@ -309,19 +309,22 @@ def _problem(error: SimtRuntimeFault, run: _Run) -> Diagnostic:
     location = None if op is None else op.location
     diagnostic = Diagnostic(Severity.ERROR, error.message, location, CODES[error.kind])
     for note in error.notes:
-        place = None if note.op is None else note.op.location
-        diagnostic.notes.append(Diagnostic(Severity.NOTE, note.text, place))
+        position = None if note.op is None else note.op.location
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, note.text, position))
     return diagnostic
 
 
 def _deadlock(error: Deadlock) -> Diagnostic:
-    stuck = [each for each in error.blocked if each.wait.site is not None] or list(error.blocked)
-    places = [
-        each.wait.site.location if isinstance(each.wait.site, Operation) else None for each in stuck
+    waiting = [each for each in error.blocked if each.wait.site is not None] or list(error.blocked)
+    positions = [
+        each.wait.site.location if isinstance(each.wait.site, Operation) else None
+        for each in waiting
     ]
-    diagnostic = Diagnostic(Severity.ERROR, f"deadlock: {stuck[0]}", places[0], CODES["deadlock"])
-    for each, place in zip(stuck[1:], places[1:], strict=True):
-        diagnostic.notes.append(Diagnostic(Severity.NOTE, str(each), place))
+    diagnostic = Diagnostic(
+        Severity.ERROR, f"deadlock: {waiting[0]}", positions[0], CODES["deadlock"]
+    )
+    for each, position in zip(waiting[1:], positions[1:], strict=True):
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, str(each), position))
     return diagnostic
 
 

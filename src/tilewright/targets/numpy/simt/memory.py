@@ -91,23 +91,23 @@ def index_of(
             strides = [each // held.data.itemsize for each in held.tensor.strides]
         else:
             strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
-        place: Any = np.int64(0)
+        position: Any = np.int64(0)
         for each, extent, stride in zip(slots, extents, strides, strict=True):
             index = frame.env[each]
-            mine = frame.wide(index)[frame.active]
+            active = frame.wide(index)[frame.active]
             if (
                 frame.block.options.guarded
-                and mine.size
-                and (mine.min() < 0 or mine.max() >= extent)
+                and active.size
+                and (active.min() < 0 or active.max() >= extent)
             ):
-                wrong = int(mine.min() if mine.min() < 0 else mine.max())
+                wrong = int(active.min() if active.min() < 0 else active.max())
                 raise frame.problem(
                     "out of bounds",
                     f"index out of bounds: {wrong}, but this axis of '{held.name}' has "
                     f"extent {extent}",
                 )
-            place = place + index * np.int64(stride)
-        return place
+            position = position + index * np.int64(stride)
+        return position
 
     return flat
 
@@ -150,22 +150,22 @@ def _without_policy(op: Operation) -> Sequence[SSAValue]:
 
 def _load(compiler: Compiler, op: Operation) -> Act:
     buffer, *indices = _without_policy(op)
-    where, place = compiler.slot(buffer), index_of(compiler, buffer, indices)
+    where, flat_index = compiler.slot(buffer), index_of(compiler, buffer, indices)
     result, inside = compiler.slot(op.results[0]), _inside(compiler, buffer, indices)
 
     def act(frame: Frame) -> None:
-        held, index = frame.env[where], place(frame)
+        held, index = frame.env[where], flat_index(frame)
         if isinstance(held, Registers):
             frame.env[result] = held.load(frame, index)
             return
-        mask, mine = frame.mask, inside(frame)
-        if mine is None:
+        mask, in_bounds = frame.mask, inside(frame)
+        if in_bounds is None:
             frame.env[result] = held.read(frame, index, 1)[:, 0]
             return
-        frame.mask = mine
+        frame.mask = in_bounds
         found = held.read(frame, index, 1)[:, 0]
         frame.mask = mask
-        frame.env[result] = select(mine, found, found.dtype.type(0))
+        frame.env[result] = select(in_bounds, found, found.dtype.type(0))
 
     return act
 
@@ -173,15 +173,15 @@ def _load(compiler: Compiler, op: Operation) -> Act:
 def _store(compiler: Compiler, op: Operation) -> Act:
     value, buffer, *indices = _without_policy(op)
     what, where = compiler.slot(value), compiler.slot(buffer)
-    place, inside = index_of(compiler, buffer, indices), _inside(compiler, buffer, indices)
+    flat_index, inside = index_of(compiler, buffer, indices), _inside(compiler, buffer, indices)
 
     def act(frame: Frame) -> None:
-        held, index, given = frame.env[where], place(frame), frame.env[what]
+        held, index, given = frame.env[where], flat_index(frame), frame.env[what]
         if isinstance(held, Registers):
             held.store(frame, index, given)
             return
-        mask, mine = frame.mask, inside(frame)
-        frame.mask = mask if mine is None else mine
+        mask, in_bounds = frame.mask, inside(frame)
+        frame.mask = mask if in_bounds is None else in_bounds
         held.write(frame, index, frame.wide(given)[:, None])
         frame.mask = mask
 
@@ -270,19 +270,19 @@ def _start_copy(
                 f"misaligned cp.async: an address in '{src.name}' is not a multiple of "
                 f"{lanes * size} bytes",
             )
-    places = frame.wide(to)[mask]
+    destinations = frame.wide(to)[mask]
     columns = np.arange(lanes)
     given = columns < count[:, None]
     reads = np.where(given, start[:, None] + columns, 0)
 
     def finish() -> None:
         values = np.where(given, src.data[reads], np.zeros(1, src.data.dtype))
-        dst.data[places[:, None] + columns] = values
+        dst.data[destinations[:, None] + columns] = values
 
     operation = Pending(f"cp.async to {dst.name}", finish, op, frame.name)
     if frame.block.options.checked:
         shadow = frame.block.shadow
-        access = shadow.access(dst.address(places), lanes * size, frame.active_tids)
+        access = shadow.access(dst.address(destinations), lanes * size, frame.active_tids)
         times = shadow.start_copy(op, access)
         operation.landed = lambda: shadow.finish_copy(op, access, times)
     frame.block.machine.issue("cp.async", operation)
@@ -326,27 +326,27 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
             "an atomic update of a whole region is not supported at the thread level: "
             "lower it first",
         )
-    where, place = compiler.slot(op.dst), index_of(compiler, op.dst, op.indices)
+    where, flat_index = compiler.slot(op.dst), index_of(compiler, op.dst, op.indices)
     value = None if op.value is None else compiler.slot(op.value)
     result = None if op.previous is None else compiler.slot(op.previous)
     kind, dtype = op.kind.data, type_of(op.dst).dtype
     inside = _inside(compiler, op.dst, op.indices)
 
     def act(frame: Frame) -> None:
-        held, index = frame.env[where], frame.wide(place(frame))
+        held, index = frame.env[where], frame.wide(flat_index(frame))
         if frame.block.options.guarded:
             checked(frame, held.name, held.size, index, 1)
         given = None if value is None else frame.wide(frame.env[value])
         old = np.zeros(frame.count, dtype)
-        mine = inside(frame)
-        taking = np.flatnonzero(frame.active if mine is None else mine)
+        in_bounds = inside(frame)
+        taking = np.flatnonzero(frame.active if in_bounds is None else in_bounds)
         if isinstance(held, GlobalBuffer):
             held.watch_update(op, frame, index[taking], frame.tids[taking])
-        for number in taking:
-            at = index[number]
-            old[number] = held.data[at]
+        for thread in taking:
+            at = index[thread]
+            old[thread] = held.data[at]
             if given is not None:
-                held.data[at] = _UPDATES[kind](held.data[at], given[number])
+                held.data[at] = _UPDATES[kind](held.data[at], given[thread])
         if isinstance(held, SharedBuffer):
             _mark_atomic(frame, op, held, index)
         if result is not None:

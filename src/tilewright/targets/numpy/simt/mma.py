@@ -130,15 +130,15 @@ def _matrix_move(compiler: Compiler, op: Operation) -> Act:
 
     def load(frame: Frame) -> None:
         src, dst = frame.env[source], frame.env[target]
-        places = _rows(frame, src, frame.env[at], count, writes=False)
+        rows = _rows(frame, src, frame.env[at], count, writes=False)
         where = dst.fragment(frame, frame.env[to], registers, writes=True)
-        dst.data[where] = _to_lanes(src.data[places], transposed)
+        dst.data[where] = _to_lanes(src.data[rows], transposed)
 
     def store(frame: Frame) -> None:
         src, dst = frame.env[source], frame.env[target]
-        places = _rows(frame, dst, frame.env[to], count, writes=True)
+        rows = _rows(frame, dst, frame.env[to], count, writes=True)
         values = src.data[src.fragment(frame, frame.env[at], registers)]
-        dst.data[places] = _from_lanes(values, count, transposed)
+        dst.data[rows] = _from_lanes(values, count, transposed)
 
     assert isinstance(op, LdMatrixOp | StMatrixOp)
     return load if isinstance(op, LdMatrixOp) else store
@@ -300,7 +300,7 @@ class _Wgmma:
 
         operation = Pending("wgmma", finish, op, frame.name, landed=landed)
         block.machine.issue(f"tensor core {block.rank}.{first}", operation, in_order=True)
-        frame.products.issue(operation)
+        frame.mmas.issue(operation)
 
     def _check_registers(self, frame: Frame, held: Any, rows: Any, columns: Any) -> None:
         if not frame.block.options.checked:
@@ -320,28 +320,28 @@ class _Wgmma:
         descriptor = MatrixDescriptor.decode(value & ((1 << 64) - 1))
         bits = 8 * dtype.itemsize
         along, depth = np.indices((side, self.k))
-        places: Any = read_address(descriptor, along, depth, bits, k_major)  # pyright: ignore[reportArgumentType]
-        if int(places.max()) + dtype.itemsize > len(frame.block.arena):
+        addresses: Any = read_address(descriptor, along, depth, bits, k_major)  # pyright: ignore[reportArgumentType]
+        if int(addresses.max()) + dtype.itemsize > len(frame.block.arena):
             raise frame.problem(
                 "out of bounds",
-                f"wgmma operand out of bounds: byte {int(places.max())} of shared memory, "
+                f"wgmma operand out of bounds: byte {int(addresses.max())} of shared memory, "
                 f"but the block has {len(frame.block.arena)} bytes",
             )
-        return places
+        return addresses
 
     def _read(
         self, frame: Frame, first: int, agent: int, time: int, a_addresses: Any, b_addresses: Any
     ) -> None:
         shadow = frame.block.shadow
         issuer = frame.block.clocks.common(np.arange(first, first + 4))
-        for places, dtype in ((a_addresses, self.a_type), (b_addresses, self.b_type)):
-            if places is not None:
-                granules = shadow.spread(places, dtype.itemsize)
+        for addresses, dtype in ((a_addresses, self.a_type), (b_addresses, self.b_type)):
+            if addresses is not None:
+                granules = shadow.spread(addresses, dtype.itemsize)
                 shadow.read_by_engine(self.op, granules, agent, time, issuer, None)
 
 
-def _elements(arena: Any, places: Any, dtype: np.dtype[Any]) -> Any:
-    return arena.view(dtype)[places // dtype.itemsize]
+def _elements(arena: Any, addresses: Any, dtype: np.dtype[Any]) -> Any:
+    return arena.view(dtype)[addresses // dtype.itemsize]
 
 
 def _fence_operand(compiler: Compiler, op: Operation) -> Act:

@@ -44,8 +44,8 @@ class _Formula(Emitter):
 
     def __init__(self, op: Operation) -> None:
         super().__init__(Unit({}, _RULES, keeps_terms=False))
-        for number, operand in enumerate(op.operands):
-            expr = Expr(f"a{number}", PROGRAM, 0, 1)
+        for index, operand in enumerate(op.operands):
+            expr = Expr(f"a{index}", PROGRAM, 0, 1)
             self.values[operand] = Tensor(expr)
 
     @override
@@ -77,7 +77,7 @@ def function_of(op: Operation) -> Function:
     formula = _Formula(op)
     _RULES[op.name](formula, op)
     texts = [formula.text(result) for result in op.results]
-    parameters = ", ".join(f"a{number}" for number in range(len(op.operands)))
+    parameters = ", ".join(f"a{index}" for index in range(len(op.operands)))
     body = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
     text = f"lambda {parameters}: {body}"
     found = _KNOWN.get(text)
@@ -91,13 +91,13 @@ def constant_of(op: ConstantOp) -> Any:
     type, value = type_of(op.result), op.value
     if not isinstance(value, IntegerAttr | FloatAttr):
         raise TypeError(f"expected an integer or float constant, got '{value.name}'")
-    number = value.value.data
+    data = value.value.data
     if type.kind == "b":
-        return np.bool_(bool(number))
-    if isinstance(number, int):
-        wrapped = number & ((1 << type.bits) - 1)
-        number = wrapped - (1 << type.bits) if wrapped >> (type.bits - 1) else wrapped
-    return type.dtype.type(number)
+        return np.bool_(bool(data))
+    if isinstance(data, int):
+        wrapped = data & ((1 << type.bits) - 1)
+        data = wrapped - (1 << type.bits) if wrapped >> (type.bits - 1) else wrapped
+    return type.dtype.type(data)
 
 
 def type_of(value: SSAValue) -> ScalarType:

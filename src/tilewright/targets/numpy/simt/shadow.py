@@ -277,7 +277,7 @@ class Shadow:
         thread: int | None = None,
         reader: int | None = None,
     ) -> None:
-        place = self.describe(granule * self.granule)
+        element = self.describe(granule * self.granule)
         if reader is None:
             agent, other = int(self.writer[granule]), self.ops[int(self.write_op[granule])]
             did = "written"
@@ -286,7 +286,7 @@ class Shadow:
         subject = "an asynchronous unit" if thread is None else f"thread {thread}"
         raise SimtRuntimeFault(
             "race",
-            f"data race: {subject} {verb} {place}, and nothing orders it after "
+            f"data race: {subject} {verb} {element}, and nothing orders it after "
             f"{self._agent(agent)}",
             op,
             [
@@ -300,10 +300,10 @@ class Shadow:
     def _raise_unfenced(
         self, op: Operation, granule: int, verb: str, did: str, other: Operation
     ) -> None:
-        place = self.describe(granule * self.granule)
+        element = self.describe(granule * self.granule)
         raise SimtRuntimeFault(
             "fence",
-            f"missing async proxy fence: an asynchronous unit {verb} {place}, {did} by threads",
+            f"missing async proxy fence: an asynchronous unit {verb} {element}, {did} by threads",
             op,
             [
                 Note(f"{did} here", other),

@@ -58,7 +58,7 @@ class BlockRun:
     def __post_init__(self) -> None:
         self.clocks = Clocks(self.threads)
         self.shadow = Shadow(self.clocks, len(self.arena), self.granule, self.describe)
-        self.meeting = self.clocks.nothing()
+        self.cluster_clocks = self.clocks.nothing()
         """The clocks that threads released on arrival at the cluster barrier."""
         self.cluster = self.cluster or [self]
 
@@ -93,7 +93,7 @@ class Frame:
     """What is being executed."""
     copies: Groups = field(default_factory=Groups)
     """cp.async."""
-    products: Groups = field(default_factory=Groups)
+    mmas: Groups = field(default_factory=Groups)
     stores: dict[int, Groups] = field(default_factory=dict[int, Groups])
     """Bulk stores of each thread that issued some."""
     cluster_waits: int = 0

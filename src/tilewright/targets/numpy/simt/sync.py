@@ -61,7 +61,7 @@ class PhaseBarrier(MBarrier):
         if self.phase != before:
             self.passed.join(self.pending)
 
-    def tell(self, signal: ClockSnapshot) -> None:
+    def signal(self, signal: ClockSnapshot) -> None:
         self.pending.join(signal)
 
 
@@ -146,7 +146,7 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
             return
         barrier = barrier_at(frame, buffer, index)
         _check_initialised(frame, buffer, index)
-        barrier.tell(frame.block.clocks.release(frame.active_warps))
+        barrier.signal(frame.block.clocks.release(frame.active_warps))
         _use(frame, lambda: barrier.arrive(len(frame.active_tids)))
 
     return act
@@ -158,7 +158,7 @@ def _arrive_there(frame: Frame, buffer: BarrierBuffer, index: int, blocks: Any) 
     for rank, count in zip(chosen, counts, strict=True):
         barrier = barrier_of_block(frame, buffer, index, int(rank))
         if int(rank) == frame.block.rank:
-            barrier.tell(frame.block.clocks.release(frame.active_warps))
+            barrier.signal(frame.block.clocks.release(frame.active_warps))
         _use(frame, lambda barrier=barrier, count=count: barrier.arrive(int(count)))
 
 
@@ -199,7 +199,7 @@ def _bytes(arrives: bool) -> Rule:
             if not arrives:
                 _use(frame, lambda: barrier.expect_tx(size * threads))
                 return
-            barrier.tell(frame.block.clocks.release(frame.active_warps))
+            barrier.signal(frame.block.clocks.release(frame.active_warps))
             for _ in range(threads):
                 _use(frame, lambda: barrier.arrive_expect_tx(size))
 
@@ -250,7 +250,7 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
             for each in earlier:
                 each.complete()
                 _land(each)
-            barrier.tell(frame.block.clocks.release(warps))
+            barrier.signal(frame.block.clocks.release(warps))
             _use(frame, lambda: barrier.arrive(threads))
 
         operation = Pending("an arrival after cp.async", finish, op, frame.name)
@@ -262,17 +262,17 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
 # -- barriers that count threads ---------------------------------------------------------------
 
 
-def meet(frame: Frame, number: int, threads: int, *, waits: bool) -> Steps:
+def sync_threads(frame: Frame, barrier_id: int, threads: int, *, waits: bool) -> Steps:
     """Threads come to a barrier, and go on once all are there."""
     block, op = frame.block, frame.op
     warps = frame.whole_warps("a barrier")
-    point = block.named.get(number)
+    point = block.named.get(barrier_id)
     if point is None:
         clocks = block.clocks
         point = CheckedNamedBarrier(
-            f"barrier {number}", pending=clocks.nothing(), passed=clocks.nothing()
+            f"barrier {barrier_id}", pending=clocks.nothing(), passed=clocks.nothing()
         )
-        block.named[number] = point
+        block.named[barrier_id] = point
     point.pending.join(block.clocks.release(warps))
     before = point.generation
     target = 0
@@ -287,7 +287,7 @@ def meet(frame: Frame, number: int, threads: int, *, waits: bool) -> Steps:
     if not waits:
         return
     yield Wait(
-        f"{threads} threads at barrier {number}",
+        f"{threads} threads at barrier {barrier_id}",
         lambda: point.has_opened(target),
         point.missing,
         point,
@@ -300,15 +300,15 @@ def meet(frame: Frame, number: int, threads: int, *, waits: bool) -> Steps:
 
 def _bar(compiler: Compiler, op: Operation) -> Blocking:
     assert isinstance(op, BarOp)
-    number, threads = op.id.value.data, op.count.value.data
+    barrier_id, threads = op.id.value.data, op.count.value.data
     waits = op.mode.data == "sync"
-    return Blocking(lambda frame: meet(frame, number, threads, waits=waits))
+    return Blocking(lambda frame: sync_threads(frame, barrier_id, threads, waits=waits))
 
 
 def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
     def process(frame: Frame) -> Steps:
         threads = -(-frame.block.threads // WARP) * WARP
-        yield from meet(frame, 0, threads, waits=True)
+        yield from sync_threads(frame, 0, threads, waits=True)
 
     return Blocking(process)
 
@@ -319,7 +319,7 @@ def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
         threads = sum(WARP * -(-each.threads // WARP) for each in blocks)
         warps = frame.whole_warps("a barrier of the cluster")
         point = _cluster_point(frame)
-        signals = frame.block.meeting
+        signals = frame.block.cluster_clocks
         signals.join(frame.block.clocks.release(warps))
         _use(frame, lambda: point.arrive(WARP * len(warps), threads))
 
@@ -344,7 +344,7 @@ def _cluster_wait(compiler: Compiler, op: Operation) -> Blocking:
         )
         frame.op = op
         warps = frame.whole_warps("a barrier of the cluster")
-        frame.block.clocks.acquire(warps, frame.block.meeting)
+        frame.block.clocks.acquire(warps, frame.block.cluster_clocks)
         frame.block.clocks.converge(warps)
 
     return Blocking(process)
@@ -368,8 +368,8 @@ def _sync(compiler: Compiler, op: Operation) -> Blocking:
             op, "grid barriers are not supported: the NumPy target runs blocks sequentially"
         )
     if op.barrier_id is not None and op.arrive_count is not None:
-        number, threads = op.barrier_id.value.data, op.arrive_count.value.data
-        return Blocking(lambda frame: meet(frame, number, threads, waits=True))
+        barrier_id, threads = op.barrier_id.value.data, op.arrive_count.value.data
+        return Blocking(lambda frame: sync_threads(frame, barrier_id, threads, waits=True))
     return _block_barrier(compiler, op)
 
 
@@ -485,8 +485,8 @@ RULES: Mapping[str, Rule] = {
     "nv.cluster.wait": _cluster_wait,
     "nv.cp_async.commit": _commit("copies"),
     "nv.cp_async.wait": _group_wait("copies", "cp.async"),
-    "nv.wgmma.commit": _commit("products"),
-    "nv.wgmma.wait": _group_wait("products", "products"),
+    "nv.wgmma.commit": _commit("mmas"),
+    "nv.wgmma.wait": _group_wait("mmas", "wgmma"),
     "nv.tma_store.commit": _store_commit,
     "nv.tma_store.wait": _store_wait,
     "nv.fence_proxy_async": _fence_async,
