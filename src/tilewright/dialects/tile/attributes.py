@@ -56,6 +56,12 @@ class Space(StrEnum):
     """Tensor memory of Blackwell."""
     DESCRIPTOR = "descriptor"
     """Instruction descriptors."""
+    DRAM = "dram"
+    """Tensix: device memory, in banks behind the NoC."""
+    L1 = "l1"
+    """Tensix: the scratchpad of a core; its kernels exchange tiles through it."""
+    DST = "dst"
+    """Tensix: the registers of the compute engines, a few tiles."""
 
     @property
     def is_shared(self) -> bool:
@@ -69,7 +75,7 @@ class Space(StrEnum):
     @property
     def is_on_chip(self) -> bool:
         """Whether the size is fixed and an access outside is an error of the program."""
-        return self is not Space.GLOBAL
+        return self not in (Space.GLOBAL, Space.DRAM)
 
     @property
     def is_per_thread(self) -> bool:

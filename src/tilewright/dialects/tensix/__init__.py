@@ -1,0 +1,196 @@
+"""The ``tensix`` dialect: programs of Tenstorrent's Tensix cores.
+
+    program      a core's program, its kernels by role, the host's plan
+    arguments    run-time and compile-time arguments, block order
+    loops        GEMMs over K, before the split
+    buffers      circular buffers in L1
+    noc          transfers, multicast, semaphores
+    config       start-up, inits, formats, DST sections
+    math         FPU: tiles of circular buffers
+    sfpu         SFPU: tiles of DST; the packer
+    protocol     what a compute kernel has to obey
+
+Memory spaces ``dram``, ``l1`` and ``dst`` are spaces of ``#tile.space``.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from tilewright.dialects.tensix.arguments import ArgOp, CtArgOp, RasterOp
+from tilewright.dialects.tensix.buffers import (
+    CBOp,
+    CBPopOp,
+    CBPushOp,
+    CBReadPtrOp,
+    CBReserveOp,
+    CBWaitOp,
+    CBWritePtrOp,
+    FillPageOp,
+)
+from tilewright.dialects.tensix.config import (
+    DstAcquireOp,
+    DstCommitOp,
+    DstReleaseOp,
+    DstWaitOp,
+    HwStartupOp,
+    InitOp,
+    PackL1AccOp,
+    PackReconfigOp,
+    ReconfigOp,
+)
+from tilewright.dialects.tensix.formats import Format, format_of
+from tilewright.dialects.tensix.functions import InitKey
+from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.math import (
+    BcastOp,
+    BinaryOp,
+    CopyTileOp,
+    MatmulBlockOp,
+    MatmulTileOp,
+    ReduceOp,
+    TransposeTileOp,
+)
+from tilewright.dialects.tensix.noc import (
+    AccessorOp,
+    McastOp,
+    NocBarrierOp,
+    NocReadTileOp,
+    NocWriteTileOp,
+    SemIncOp,
+    SemMcastOp,
+    SemOp,
+    SemSetOp,
+    SemWaitOp,
+)
+from tilewright.dialects.tensix.program import CoreProgramOp, EndOp, HostPlanOp, KernelOp, kernel_of
+from tilewright.dialects.tensix.rasters import Raster
+from tilewright.dialects.tensix.sfpu import (
+    BinaryDstOp,
+    FillOp,
+    PackOp,
+    TypecastOp,
+    UnaryOp,
+    UnaryScalarOp,
+    WhereOp,
+)
+from tilewright.dialects.tensix.types import SEM, AccessorType, CBType, Role, SemType
+
+Tensix = Dialect(
+    "tensix",
+    [
+        AccessorOp,
+        ArgOp,
+        BcastOp,
+        BinaryDstOp,
+        BinaryOp,
+        CBOp,
+        CBPopOp,
+        CBPushOp,
+        CBReadPtrOp,
+        CBReserveOp,
+        CBWaitOp,
+        CBWritePtrOp,
+        CopyTileOp,
+        CoreProgramOp,
+        CtArgOp,
+        DstAcquireOp,
+        DstCommitOp,
+        DstReleaseOp,
+        DstWaitOp,
+        EndOp,
+        FillOp,
+        FillPageOp,
+        HostPlanOp,
+        HwStartupOp,
+        InitOp,
+        KernelOp,
+        MatmulBlockOp,
+        MatmulKLoopOp,
+        MatmulTileOp,
+        McastOp,
+        NocBarrierOp,
+        NocReadTileOp,
+        NocWriteTileOp,
+        PackL1AccOp,
+        PackOp,
+        PackReconfigOp,
+        RasterOp,
+        ReconfigOp,
+        ReduceOp,
+        SemIncOp,
+        SemMcastOp,
+        SemOp,
+        SemSetOp,
+        SemWaitOp,
+        TransposeTileOp,
+        TypecastOp,
+        UnaryOp,
+        UnaryScalarOp,
+        WhereOp,
+    ],
+    [AccessorType, CBType, SemType],
+)
+
+__all__ = [
+    "SEM",
+    "AccessorOp",
+    "AccessorType",
+    "ArgOp",
+    "BcastOp",
+    "BinaryDstOp",
+    "BinaryOp",
+    "CBOp",
+    "CBPopOp",
+    "CBPushOp",
+    "CBReadPtrOp",
+    "CBReserveOp",
+    "CBType",
+    "CBWaitOp",
+    "CBWritePtrOp",
+    "CopyTileOp",
+    "CoreProgramOp",
+    "CtArgOp",
+    "DstAcquireOp",
+    "DstCommitOp",
+    "DstReleaseOp",
+    "DstWaitOp",
+    "EndOp",
+    "FillOp",
+    "FillPageOp",
+    "Format",
+    "HostPlanOp",
+    "HwStartupOp",
+    "InitKey",
+    "InitOp",
+    "KernelOp",
+    "MatmulBlockOp",
+    "MatmulKLoopOp",
+    "MatmulTileOp",
+    "McastOp",
+    "NocBarrierOp",
+    "NocReadTileOp",
+    "NocWriteTileOp",
+    "PackL1AccOp",
+    "PackOp",
+    "PackReconfigOp",
+    "Raster",
+    "RasterOp",
+    "ReconfigOp",
+    "ReduceOp",
+    "Role",
+    "SemIncOp",
+    "SemMcastOp",
+    "SemOp",
+    "SemSetOp",
+    "SemType",
+    "SemWaitOp",
+    "Tensix",
+    "TransposeTileOp",
+    "TypecastOp",
+    "UnaryOp",
+    "UnaryScalarOp",
+    "WhereOp",
+    "format_of",
+    "kernel_of",
+]

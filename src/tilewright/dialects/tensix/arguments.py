@@ -1,0 +1,159 @@
+"""Arguments of a kernel, and the order in which a core walks over output blocks.
+
+%count = tensix.arg 6 "count"             get_arg_val<uint32_t>(6)
+%kt = tensix.ct_arg 0 "kt"                get_compile_time_arg_val(0)
+%by, %bx = tensix.raster block_linear [4, 4] %t, %mt, %nt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import StringAttr, i64
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tensix.base import TensixOp
+from tilewright.dialects.tensix.program import kernel_of, names_of
+from tilewright.dialects.tensix.rasters import POLICIES, Raster
+from tilewright.dialects.tile.base import (
+    NUMBER,
+    KeywordSyntax,
+    Operand,
+    given,
+    number,
+    number_prop,
+    opt_string_prop,
+    string,
+    word_prop,
+)
+from tilewright.dialects.tile.mixed import (
+    INDEX,
+    opt_integers,
+    opt_integers_attr,
+    opt_integers_prop,
+)
+from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray, String
+
+MAX_RUNTIME_ARGS = 341
+"""Run-time arguments of 32 bits that every target guarantees to a kernel."""
+
+
+class ArgumentOp(TensixOp):
+    """Base of arguments by position; `LIST` is the kernel's list of their names."""
+
+    LIST: ClassVar[str] = ""
+
+    position = number_prop()
+    label = opt_string_prop()
+    """The name under which the plan lists the argument."""
+    result = result_def(INDEX)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = "$position ($label^)? attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": NUMBER, "label": String()}
+
+    def __init__(self, position: int, label: str | None = None) -> None:
+        super().__init__(
+            result_types=[INDEX],
+            properties=given(position=number(position), label=string(label)),
+        )
+
+    def asm_result_names(self) -> list[str]:
+        return [f"arg{self.index}" if self.label is None else self.label.data]
+
+    @property
+    def index(self) -> int:
+        return self.position.value.data
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        if self.index < 0:
+            raise VerifyException(f"argument position must not be negative, got {self.index}")
+        kernel = kernel_of(self)
+        declared = None if kernel is None else kernel.properties.get(self.LIST)
+        if kernel is None or declared is None:
+            return
+        count = len(names_of(declared))
+        if self.index >= count:
+            raise VerifyException(
+                f"position {self.index} is out of range: '@{kernel.sym_name.data}' has "
+                f"{count} such arguments"
+            )
+
+
+@irdl_op_definition
+class ArgOp(ArgumentOp):
+    """A run-time argument of this core."""
+
+    name = "tensix.arg"
+    LIST: ClassVar[str] = "runtime_args"
+
+
+@irdl_op_definition
+class CtArgOp(ArgumentOp):
+    """A compile-time argument, the same on all cores."""
+
+    name = "tensix.ct_arg"
+    LIST: ClassVar[str] = "compile_args"
+
+
+@irdl_op_definition
+class RasterOp(TensixOp):
+    """Block ``t`` of a grid of ``mt`` rows and ``nt`` columns: its row and column."""
+
+    name = "tensix.raster"
+
+    policy = word_prop(KeywordSyntax(POLICIES))
+    block = opt_integers_prop()
+    """Rows and columns of a block, for ``block_linear``."""
+    tile = operand_def(INDEX)
+    rows = operand_def(INDEX)
+    columns = operand_def(INDEX)
+    row = result_def(INDEX)
+    column = result_def(INDEX)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = "$policy ($block^)? $tile `,` $rows `,` $columns attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "policy": KeywordSyntax(POLICIES),
+        "block": IntegerArray(i64),
+    }
+
+    def __init__(
+        self,
+        policy: str,
+        tile: Operand,
+        rows: Operand,
+        columns: Operand,
+        block: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[tile, rows, columns],
+            result_types=[INDEX, INDEX],
+            properties=given(policy=StringAttr(policy), block=opt_integers_attr(block)),
+        )
+
+    @property
+    def raster(self) -> Raster:
+        """The map itself."""
+        block = opt_integers(self.block)
+        return Raster(self.policy.data, None if block is None else (block[0], block[1]))
+
+    def asm_result_names(self) -> list[str]:
+        return ["by", "bx"]
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        block = opt_integers(self.block)
+        if (self.policy.data == "block_linear") != (block is not None):
+            raise VerifyException("block_linear, and no other policy, takes [rows, columns]")
+        if block is not None and (len(block) != 2 or min(block) < 1):
+            raise VerifyException(
+                f"block_linear takes two positive extents, rows and columns, got {list(block)}"
+            )
