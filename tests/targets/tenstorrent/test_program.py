@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE, chip_named, simulated
 from tilewright.targets.tenstorrent.allocation import allocate
-from tilewright.targets.tenstorrent.chips import BLACKHOLE, WORMHOLE, chip_named, simulated
 from tilewright.targets.tenstorrent.formats import TileFormat, tilize, untilize
 from tilewright.targets.tenstorrent.program import (
     Accessor,

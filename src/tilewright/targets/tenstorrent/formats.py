@@ -41,11 +41,11 @@ class TileFormat(Enum):
     """A format that a circular buffer may have; its value is the name used in IR and plans."""
 
     BF16 = "bf16"
-    FP32 = "fp32"
-    FP16 = "fp16"
-    INT32 = "int32"
-    UINT32 = "uint32"
-    UINT16 = "uint16"
+    FP32 = "f32"
+    FP16 = "f16"
+    INT32 = "i32"
+    UINT32 = "u32"
+    UINT16 = "u16"
     BFP8_B = "bfp8_b"
 
     @property

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tilewright.targets.tenstorrent.chips import ChipSpec
+from tilewright.dialects.tensix.chips import ChipSpec
 from tilewright.targets.tenstorrent.formats import TileFormat
 
 Core: TypeAlias = tuple[int, int]
