@@ -373,6 +373,22 @@ def test_stuck_for_the_wrong_parity() -> None:
     assert (finding.kind, finding.cause.fix.text) == ("phase", "wait for parity 0 here")
 
 
+def test_the_parity_of_a_later_phase_is_not_constant() -> None:
+    """A loop that waits for parity 0 each time: parity 1 each time would be wrong in phase 0."""
+    checker, main, other = two_tasks()
+    for _ in range(2):
+        checker.arrive(other, "full", 1, ARRIVE)
+        checker.phase("full")
+    checker.waited(main, "full", 0, WAIT)
+    finding = checker.deadlock([(main, "full", 0, WAIT)])
+    assert finding is not None
+    fix = finding.cause.fix.text
+    assert (finding.kind, fix) == (
+        "phase",
+        "wait for parity 1 here in phase 1: the parity is phase & 1",
+    )
+
+
 def test_stuck_for_an_arrival_nobody_makes() -> None:
     checker, main, _ = two_tasks()
     finding = checker.deadlock([(main, "full", 0, WAIT)])

@@ -34,7 +34,7 @@ from tilewright.analysis.ordering.barriers import (
     short_task,
 )
 from tilewright.analysis.ordering.clocks import Agent
-from tilewright.analysis.ordering.findings import Cause, Remark, counted
+from tilewright.analysis.ordering.findings import Cause, Remark, counted, parity_fix
 from tilewright.analysis.ordering.history import PossibleSignal
 
 _DELIVERS = frozenset(("tma", "copy", "bulk"))
@@ -363,7 +363,7 @@ def _phase(wait: BlockedWait, blocked: set[str]) -> Cause | None:
         f"{counted(ended, 'phase')} of {barrier.name} completed, {wait.agent.name} has observed "
         f"{observed} and waits for parity {wait.parity}; the next one has parity {observed & 1}"
     )
-    fix = Remark(f"wait for parity {observed & 1} here", wait.site)
+    fix = parity_fix(observed, wait.site)
     return Cause("phase", missing, fix, barrier.owner)
 
 
@@ -398,7 +398,7 @@ def _untaken(wait: BlockedWait) -> Cause | None:
         f"were waited for; {wait.agent.name} waits for parity {wait.parity}, the next one has "
         f"parity {taken & 1}"
     )
-    fix = Remark(f"wait for parity {taken & 1} here", wait.site)
+    fix = parity_fix(taken, wait.site)
     return Cause("phase", missing, fix, barrier.owner)
 
 

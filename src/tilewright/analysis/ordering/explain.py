@@ -33,7 +33,7 @@ from tilewright.analysis.ordering.barriers import (
     short_task,
 )
 from tilewright.analysis.ordering.clocks import covers
-from tilewright.analysis.ordering.findings import Cause, Remark, counted
+from tilewright.analysis.ordering.findings import Cause, Remark, counted, parity_fix
 from tilewright.analysis.ordering.history import History, is_too_soon
 from tilewright.analysis.ordering.regions import Access, OrderingConflict
 
@@ -334,7 +334,7 @@ class _Search:
             f"once after {counted(wait.observed, 'complete phase')}; the phase that orders "
             f"the accesses has parity {phase & 1}"
         )
-        fix = Remark(f"wait for parity {phase & 1} here", wait.site)
+        fix = parity_fix(phase, wait.site)
         return Cause("phase", missing, fix, barrier.owner)
 
     def _too_far_ahead(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:

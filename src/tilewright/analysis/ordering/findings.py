@@ -44,6 +44,16 @@ class Remark:
     site: int | None = None
 
 
+def parity_fix(phase: int, site: int) -> Remark:
+    """A fix for a wait with the wrong parity.
+
+    Only phase 0 has a parity that can be written as a constant: a wait for a later phase is reached
+    once per phase, and the other parity would be wrong in the phase before.
+    """
+    alternates = f" in phase {phase}: the parity is phase & 1" if phase else ""
+    return Remark(f"wait for parity {phase & 1} here{alternates}", site)
+
+
 @dataclass(frozen=True)
 class Cause:
     """Why two accesses are unordered, and what would order them."""
