@@ -214,7 +214,7 @@ class _Solver(Generic[S]):
         self._changes: dict[SSAValue, int] = {}
         self._kinds: dict[type[Operation], _Kind] = {}
         self._ops = list(walk(root))
-        self._number = {op: number for number, op in enumerate(self._ops)}
+        self._index_of = {op: index for index, op in enumerate(self._ops)}
         self._queue: list[int] = []
         self._queued: set[int] = set()
         # Ops to look at again when a value changes that is not among their operands.
@@ -231,9 +231,9 @@ class _Solver(Generic[S]):
             self._seed_outer_values()
         self._push(self._root)
         while self._queue:
-            number = heappop(self._queue)
-            self._queued.discard(number)
-            self._visit(self._ops[number])
+            index = heappop(self._queue)
+            self._queued.discard(index)
+            self._visit(self._ops[index])
 
     def _seed_outer_values(self) -> None:
         """Nothing is known of values that are defined around the root."""
@@ -242,16 +242,16 @@ class _Solver(Generic[S]):
                 owner = operand.owner if op is not self._root else None
                 if isinstance(owner, Block):
                     owner = owner.parent_op()
-                if owner not in self._number:
+                if owner not in self._index_of:
                     self.states[operand] = self._lattice.top
 
     # The worklist.
 
     def _push(self, op: Operation) -> None:
-        number = self._number.get(op)
-        if number is not None and number not in self._queued:
-            self._queued.add(number)
-            heappush(self._queue, number)
+        index = self._index_of.get(op)
+        if index is not None and index not in self._queued:
+            self._queued.add(index)
+            heappush(self._queue, index)
 
     def _reach(self, block: Block | None) -> None:
         if block is None or block in self.reached:
@@ -404,7 +404,7 @@ class _Solver(Generic[S]):
         """Whether an edge goes against the textual order, as one in every cycle must."""
         if isinstance(edge.target, Block):
             first = edge.target.first_op
-            return first is not None and self._number[first] <= self._number[edge.source]
+            return first is not None and self._index_of[first] <= self._index_of[edge.source]
         region = edge.source.parent_region()
         if not isinstance(edge.target, Region) or op is None or region is None:
             return False

@@ -110,7 +110,7 @@ def _reverse_postorder(entry: Block) -> list[Block]:
 
 def _immediate_dominators(order: list[Block]) -> dict[Block, Block]:
     entry = order[0]
-    number = {block: index for index, block in enumerate(order)}
+    order_index = {block: index for index, block in enumerate(order)}
     predecessors: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
         for succ in successors_of(block):
@@ -124,7 +124,7 @@ def _immediate_dominators(order: list[Block]) -> dict[Block, Block]:
             known = [pred for pred in predecessors[block] if pred in idom]
             best = known[0]
             for other in known[1:]:
-                best = _common_dominator(best, other, idom, number)
+                best = _common_dominator(best, other, idom, order_index)
             if idom.get(block) is not best:
                 idom[block] = best
                 changed = True
@@ -132,12 +132,12 @@ def _immediate_dominators(order: list[Block]) -> dict[Block, Block]:
 
 
 def _common_dominator(
-    a: Block, b: Block, idom: dict[Block, Block], number: dict[Block, int]
+    a: Block, b: Block, idom: dict[Block, Block], order_index: dict[Block, int]
 ) -> Block:
     while a is not b:
-        while number[a] > number[b]:
+        while order_index[a] > order_index[b]:
             a = idom[a]
-        while number[b] > number[a]:
+        while order_index[b] > order_index[a]:
             b = idom[b]
     return a
 

@@ -36,7 +36,7 @@ class Dumps:
         self._options = options
         self._stream = stream
         self._text = text
-        self._number = 0
+        self._last_index = 0
         self._directory = options.dump_directory
         if self._directory is not None and options.split_input:
             self._directory = self._directory / f"chunk-{chunk + 1:03d}"
@@ -55,23 +55,23 @@ class Dumps:
         if self._options.print_before_all:
             self._show(f"Before {name}")
 
-    def after(self, name: str, number: int) -> None:
-        self._number = number
+    def after(self, name: str, index: int) -> None:
+        self._last_index = index
         if self._options.print_after_all:
             self._show(f"After {name}")
-        self._write(number, name)
+        self._write(index, name)
 
     def failed(self) -> None:
         """Show the module after a pass that reported an error, or failed verification."""
         if self._options.print_after_all or self._options.print_after_failure:
             self._show("After Failure")
-        self._write(self._number + 1, "failed")
+        self._write(self._last_index + 1, "failed")
 
     def _show(self, title: str) -> None:
         self._stream.write(f"// -----// IR Dump {title} //----- //\n{self._text()}\n")
 
-    def _write(self, number: int, name: str) -> None:
+    def _write(self, index: int, name: str) -> None:
         if self._directory is not None:
-            (self._directory / f"{number:02d}-{name}.mlir").write_text(
+            (self._directory / f"{index:02d}-{name}.mlir").write_text(
                 self._text(), encoding="utf-8", errors="surrogateescape"
             )

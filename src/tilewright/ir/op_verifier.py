@@ -34,7 +34,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.internals import author_verifier
+from tilewright.ir.text.internals import original_verifier
 
 _CACHE_LIMIT = 4096
 
@@ -72,8 +72,8 @@ class _Slot:
         try:
             constraint.verify(type, context)
         except VerifyException:
-            words = f"{self._prefix}{describe(constraint)}"
-            message = f"{position} must be {words}, but got '{type}'"
+            description = f"{self._prefix}{describe(constraint)}"
+            message = f"{position} must be {description}, but got '{type}'"
             raise VerifyException(message) from None
         if len(self._accepted) > _CACHE_LIMIT:
             self._accepted.clear()
@@ -142,7 +142,7 @@ class OpVerifier:
             (t for t in definition.traits if not isinstance(t, _CHECKED_BY_THE_WALK)),
             key=lambda trait: type(trait).__name__,
         )
-        self._own = author_verifier(op)
+        self._own = original_verifier(op)
         self._rules: Callable[[Any], None] | None = getattr(op, "verify_type_rules", None)
         if self._rules is AsmOp.verify_type_rules and not getattr(op, "TYPES", None):
             self._rules = None
@@ -204,14 +204,14 @@ class OpVerifier:
 
     def _check_counts(self, op: Operation) -> None:
         definition = self._definition
-        for kind, slots, found in (
+        for kind, slots, actual in (
             ("region", definition.regions, len(op.regions)),
             ("successor", definition.successors, len(op.successors)),
         ):
             fixed = sum(not isinstance(value, VariadicDef) for _, value in slots)
-            if found < fixed or (fixed == len(slots) and found != fixed):
+            if actual < fixed or (fixed == len(slots) and actual != fixed):
                 or_more = fixed != len(slots)
-                raise VerifyException(wrong_count(kind, fixed, found, or_more=or_more))
+                raise VerifyException(wrong_count(kind, fixed, actual, or_more=or_more))
 
     def _check_properties(
         self, properties: Mapping[str, Attribute], context: VerificationContext
@@ -243,17 +243,17 @@ class OpVerifier:
             ) from None
 
 
-def wrong_count(kind: str, wanted: int, found: int, *, or_more: bool = False) -> str:
+def wrong_count(kind: str, expected: int, actual: int, *, or_more: bool = False) -> str:
     """MLIR's sentence for a wrong number of operands, results, regions or successors."""
-    plural = kind if wanted == 1 else f"{kind}s"
+    plural = kind if expected == 1 else f"{kind}s"
     if kind == "successor":
-        return f"requires {'at least ' if or_more else ''}{wanted} {plural} but found {found}"
-    found_too = f", but found {found}" if kind == "operand" else ""
+        return f"requires {'at least ' if or_more else ''}{expected} {plural} but found {actual}"
+    but_found = f", but found {actual}" if kind == "operand" else ""
     if or_more:
-        return f"expected {wanted} or more {kind}s{found_too}"
-    if wanted > 1:
-        return f"expected {wanted} {kind}s{found_too}"
-    return f"requires {('zero', 'a single' if kind == 'operand' else 'one')[wanted]} {plural}"
+        return f"expected {expected} or more {kind}s{but_found}"
+    if expected > 1:
+        return f"expected {expected} {kind}s{but_found}"
+    return f"requires {('zero', 'a single' if kind == 'operand' else 'one')[expected]} {plural}"
 
 
 def _describe_attribute(constraint: AttrConstraint) -> str:

@@ -67,7 +67,7 @@ class Chunk:
 
     text: str
     line_offset: int
-    number: int
+    index: int
 
 
 @dataclass
@@ -163,10 +163,10 @@ class OptDriver:
             return self._print(source)
 
     def _run_passes(self, source: ParsedSource, chunk: Chunk, engine: DiagnosticEngine) -> bool:
-        dumps = Dumps(self._options, self._errors, chunk.number, lambda: self._print(source))
+        dumps = Dumps(self._options, self._errors, chunk.index, lambda: self._print(source))
 
-        def after_each(each: Pass, number: int) -> bool:
-            dumps.after(each.name, number)
+        def after_each(each: Pass, index: int) -> bool:
+            dumps.after(each.name, index)
             if not self._options.verify_each:
                 return True
             with self._timed("verify"):
@@ -215,20 +215,20 @@ class OptDriver:
             return DiagnosticEngine(max_errors=None, sources=sources)
         engine = DiagnosticEngine(sources=sources)
         if self._options.one_line:
-            engine.handlers.append(lambda d: self._say(one_line(d)))
+            engine.handlers.append(lambda d: self._report(one_line(d)))
         else:
             colour = self._options.colour
-            engine.handlers.append(lambda d: self._say(pretty(d, sources, colour=colour)))
+            engine.handlers.append(lambda d: self._report(pretty(d, sources, colour=colour)))
         return engine
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self._errors.write(text + "\n")
 
     def _check_expectations(self, chunk: Chunk, name: str, engine: DiagnosticEngine) -> bool:
         expectations = parse_expectations(chunk.text, name, chunk.line_offset)
         mismatches = match(expectations, engine.diagnostics)
         for mismatch in mismatches:
-            self._say(pretty(mismatch.diagnostic(), engine.sources, colour=self._options.colour))
+            self._report(pretty(mismatch.diagnostic(), engine.sources, colour=self._options.colour))
         return not mismatches
 
     # -- timing ------------------------------------------------------------------------------

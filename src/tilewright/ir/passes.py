@@ -139,8 +139,8 @@ def _closing_brace(text: str, start: int) -> int:
 def parse_options(text: str) -> dict[str, str]:
     """``a=1 b=x,y c``: options of one pass; an option without a value means true."""
     options: dict[str, str] = {}
-    for word in re.findall(r"(?:[^\s\"{]|\"[^\"]*\"|\{[^}]*\})+", text):
-        key, separator, value = word.partition("=")
+    for option in re.findall(r"(?:[^\s\"{]|\"[^\"]*\"|\{[^}]*\})+", text):
+        key, separator, value = option.partition("=")
         options[key.strip().lstrip("-")] = value.strip('"') if separator else "true"
     return options
 
@@ -266,12 +266,12 @@ class Pipeline:
         after_each: Callable[[Pass, int], bool] | None = None,
     ) -> bool:
         """Run all passes; False as soon as one has reported an error or a check has failed."""
-        for number, each in enumerate(self.passes, 1):
+        for index, each in enumerate(self.passes, 1):
             before = engine.error_count
             each.run(module, engine)
             if engine.error_count > before:
                 return False
-            if after_each is not None and not after_each(each, number):
+            if after_each is not None and not after_each(each, index):
                 return False
         return True
 

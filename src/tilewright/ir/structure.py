@@ -189,18 +189,18 @@ def _check_entry_arguments(op: Operation, _: SymbolTables) -> StructureError | N
     trait, body = op.get_trait(CallableOpInterface), function_body(op)
     if trait is None or body is None or body.first_block is None:
         return None
-    wanted, found = trait.get_argument_types(op), body.first_block.arg_types
-    if len(wanted) != len(found):
+    expected, actual = trait.get_argument_types(op), body.first_block.arg_types
+    if len(expected) != len(actual):
         return op_problem(
-            op, f"entry block must have {len(wanted)} arguments to match function signature"
+            op, f"entry block must have {len(expected)} arguments to match function signature"
         )
-    index = _first_mismatch(found, wanted)
+    index = _first_mismatch(actual, expected)
     if index is None:
         return None
     return op_problem(
         op,
-        f"type of entry block argument #{index}('{found[index]}') must match the type of the "
-        f"corresponding argument in function signature('{wanted[index]}')",
+        f"type of entry block argument #{index}('{actual[index]}') must match the type of the "
+        f"corresponding argument in function signature('{expected[index]}')",
     )
 
 
@@ -209,20 +209,20 @@ def _check_return(op: Operation, _: SymbolTables) -> StructureError | None:
     trait = None if function is None else function.get_trait(CallableOpInterface)
     if function is None or trait is None:
         return None
-    wanted, found = trait.get_result_types(function), op.operand_types
+    expected, actual = trait.get_result_types(function), op.operand_types
     name = symbol_name(function)
-    if len(wanted) != len(found):
+    if len(expected) != len(actual):
         return op_problem(
             op,
-            f"has {len(found)} operands, but enclosing function (@{name}) returns {len(wanted)}",
+            f"has {len(actual)} operands, but enclosing function (@{name}) returns {len(expected)}",
         )
-    index = _first_mismatch(found, wanted)
+    index = _first_mismatch(actual, expected)
     if index is None:
         return None
     return StructureError(
         op,
-        f"type of return operand {index} ('{found[index]}') doesn't match function result type "
-        f"('{wanted[index]}') in function @{name}",
+        f"type of return operand {index} ('{actual[index]}') doesn't match function result type "
+        f"('{expected[index]}') in function @{name}",
     )
 
 
@@ -241,34 +241,34 @@ def _check_call(op: Operation, symbols: SymbolTables) -> StructureError | None:
 
 
 def _check_call_arguments(
-    op: Operation, arguments: Sequence[SSAValue], wanted: Sequence[Attribute]
+    op: Operation, arguments: Sequence[SSAValue], expected: Sequence[Attribute]
 ) -> StructureError | None:
-    if len(arguments) != len(wanted):
+    if len(arguments) != len(expected):
         return op_problem(op, "incorrect number of operands for callee")
-    found = [argument.type for argument in arguments]
-    index = _first_mismatch(found, wanted)
+    actual = [argument.type for argument in arguments]
+    index = _first_mismatch(actual, expected)
     if index is None:
         return None
     return op_problem(
         op,
-        f"operand type mismatch: expected operand type '{wanted[index]}', but provided "
-        f"'{found[index]}' for operand number {index}",
+        f"operand type mismatch: expected operand type '{expected[index]}', but provided "
+        f"'{actual[index]}' for operand number {index}",
     )
 
 
 def _check_call_results(
-    op: Operation, found: Sequence[Attribute], wanted: Sequence[Attribute]
+    op: Operation, actual: Sequence[Attribute], expected: Sequence[Attribute]
 ) -> StructureError | None:
-    if len(found) != len(wanted):
+    if len(actual) != len(expected):
         return op_problem(op, "incorrect number of results for callee")
-    index = _first_mismatch(found, wanted)
+    index = _first_mismatch(actual, expected)
     if index is None:
         return None
     return op_problem(
         op,
         f"result type mismatch at index {index}",
-        (op, f"      op result types: {_type_list(found)}"),
-        (op, f"function result types: {_type_list(wanted)}"),
+        (op, f"      op result types: {_type_list(actual)}"),
+        (op, f"function result types: {_type_list(expected)}"),
     )
 
 
@@ -330,8 +330,8 @@ def _first_mismatch_of(edge: Edge) -> int | None:
     )
 
 
-def _first_mismatch(found: Sequence[Attribute], wanted: Sequence[Attribute]) -> int | None:
-    for index, (a, b) in enumerate(zip(found, wanted, strict=True)):
+def _first_mismatch(actual: Sequence[Attribute], expected: Sequence[Attribute]) -> int | None:
+    for index, (a, b) in enumerate(zip(actual, expected, strict=True)):
         if a is not b and a != b:
             return index
     return None

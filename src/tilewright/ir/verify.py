@@ -191,27 +191,29 @@ class _Verification:
 
     def _ops_in_order(self, block: Block, reachable: bool) -> Generator[Operation]:
         visible = self._visible
-        mine = [id(arg) for arg in block.args]
-        visible.update(mine)
+        defined = [id(arg) for arg in block.args]
+        visible.update(defined)
         for op in block.ops:
             self._reachable = reachable
             yield op
             # Results become visible after the op: its own regions must not use them.
             for result in op.results:
-                mine.append(id(result))
+                defined.append(id(result))
                 visible.add(id(result))
-        visible.difference_update(mine)
+        visible.difference_update(defined)
 
     def _ops_in_any_order(self, region: Region) -> Generator[Operation]:
         visible = self._visible
-        mine = {id(arg) for block in region.blocks for arg in block.args}
-        mine.update(id(r) for block in region.blocks for inner in block.ops for r in inner.results)
-        visible.update(mine)
+        defined = {id(arg) for block in region.blocks for arg in block.args}
+        defined.update(
+            id(r) for block in region.blocks for inner in block.ops for r in inner.results
+        )
+        visible.update(defined)
         for block in region.blocks:
             for inner in block.ops:
                 self._reachable = True
                 yield inner
-        visible.difference_update(mine)
+        visible.difference_update(defined)
 
     # Each op.
 

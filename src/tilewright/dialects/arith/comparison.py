@@ -89,7 +89,7 @@ class CmpiOp(ComparisonOp):
     @property
     def predicate_name(self) -> str:
         """The predicate as a keyword, such as ``slt``."""
-        return CMPI_PREDICATE.word(self.predicate)
+        return CMPI_PREDICATE.keyword(self.predicate)
 
     def verify_(self) -> None:
         check_predicate(self.predicate, CMPI_PREDICATE)
@@ -130,7 +130,7 @@ class CmpfOp(ComparisonOp):
     @property
     def predicate_name(self) -> str:
         """The predicate as a keyword, such as ``olt``."""
-        return CMPF_PREDICATE.word(self.predicate)
+        return CMPF_PREDICATE.keyword(self.predicate)
 
     def verify_(self) -> None:
         check_predicate(self.predicate, CMPF_PREDICATE)

@@ -106,7 +106,7 @@ class StorageAliasSpecOp(AsmOp):
     @property
     def storage_kind(self) -> str:
         """``smem`` or ``tmem``."""
-        return STORAGE_KIND.word(self.storage)
+        return STORAGE_KIND.keyword(self.storage)
 
     @property
     def size(self) -> int | None:
@@ -189,7 +189,7 @@ class ReuseGroupOp(AsmOp):
     @property
     def kind(self) -> str:
         """``shared`` or ``distinct``."""
-        return GROUP_KIND.word(self.group_kind)
+        return GROUP_KIND.keyword(self.group_kind)
 
     @property
     def size(self) -> int:

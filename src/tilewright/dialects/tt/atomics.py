@@ -48,7 +48,7 @@ class _AtomicOp(AsmOp):
     @property
     def semantic(self) -> str:
         """The memory semantic as a keyword."""
-        return MEM_SEMANTIC.word(self.sem)
+        return MEM_SEMANTIC.keyword(self.sem)
 
     def _check_semantic(self, one: str, other: str) -> None:
         if self.semantic not in (one, other):
@@ -105,7 +105,7 @@ class AtomicRMWOp(_AtomicOp):
     @property
     def kind(self) -> str:
         """How the value is combined, as a keyword."""
-        return RMW_OP.word(self.atomic_rmw_op)
+        return RMW_OP.keyword(self.atomic_rmw_op)
 
 
 @irdl_op_definition

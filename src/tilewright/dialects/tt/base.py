@@ -4,7 +4,7 @@ Every ``tt`` op limits the size of its tensors and checks their layouts, after i
 Properties are declared by kind, so that reading one gives an attribute of a known class::
 
     axis = i32_prop()                  op.axis.value.data
-    sem = enum_prop(MEM_SEMANTIC)      MEM_SEMANTIC.word(op.sem)
+    sem = enum_prop(MEM_SEMANTIC)      MEM_SEMANTIC.keyword(op.sem)
 """
 
 from __future__ import annotations

@@ -134,12 +134,12 @@ def _take_words(attributes: dict[str, Attribute]) -> dict[str, str]:
     words: dict[str, str] = {}
     for key, (name, enum) in _OLD_PROPERTIES.items():
         if _is_case(attributes.get(key), enum):
-            words[name] = enum.word(cast("IntegerAttr", attributes.pop(key)))
+            words[name] = enum.keyword(cast("IntegerAttr", attributes.pop(key)))
     return words
 
 
 def _is_case(attribute: Attribute | None, enum: Enum) -> bool:
-    return isinstance(attribute, IntegerAttr) and enum.word(attribute) in enum.keywords
+    return isinstance(attribute, IntegerAttr) and enum.keyword(attribute) in enum.keywords
 
 
 def check_cache_policy(policy: Attribute | None, accesses: str, modifiers: frozenset[str]) -> None:

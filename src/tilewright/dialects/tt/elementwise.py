@@ -123,7 +123,7 @@ def _print_conversion(printer: IRPrinter, op: FpToFpOp) -> None:
         printer.print_string(" : ")
         printer.print_attribute(op.rbits.type)
     if op.rounding is not None:
-        printer.print_string(f", rounding = {ROUNDING.word(op.rounding)}")
+        printer.print_string(f", rounding = {ROUNDING.keyword(op.rounding)}")
     if printer.flavour.is_tlx:
         printer.print_op_attributes(op.attributes)
 

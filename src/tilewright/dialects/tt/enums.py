@@ -4,7 +4,7 @@ Enumerations are 32-bit integers that formats print as keywords, as upstream doe
 dictionary the number shows. An ``Enum`` translates both ways::
 
     ROUNDING.attribute("rtne")    1 : i32
-    ROUNDING.word(attribute)      "rtne"
+    ROUNDING.keyword(attribute)      "rtne"
 """
 
 from __future__ import annotations

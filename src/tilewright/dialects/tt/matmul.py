@@ -231,12 +231,12 @@ class DotScaledOp(AsmOp):
     @property
     def lhs_is_packed(self) -> bool:
         """Whether an element of `a` holds two numbers."""
-        return SCALE_DOT_ELEM_TYPE.word(self.a_elem_type) == "e2m1"
+        return SCALE_DOT_ELEM_TYPE.keyword(self.a_elem_type) == "e2m1"
 
     @property
     def rhs_is_packed(self) -> bool:
         """Whether an element of `b` holds two numbers."""
-        return SCALE_DOT_ELEM_TYPE.word(self.b_elem_type) == "e2m1"
+        return SCALE_DOT_ELEM_TYPE.keyword(self.b_elem_type) == "e2m1"
 
     @property
     def packs_lhs_along_k(self) -> bool:

@@ -122,7 +122,7 @@ class PackedArithOp(AsmOp):
 
     @property
     def kind(self) -> str:
-        return OP_KIND.word(self.op_kind)
+        return OP_KIND.keyword(self.op_kind)
 
     @override
     def verify_(self) -> None:

@@ -355,11 +355,11 @@ class TCGen5MMAScaledOp(AsmOp):
 
     @property
     def a_format(self) -> str:
-        return SCALE_DOT_ELEM_TYPE.word(self.a_type)
+        return SCALE_DOT_ELEM_TYPE.keyword(self.a_type)
 
     @property
     def b_format(self) -> str:
-        return SCALE_DOT_ELEM_TYPE.word(self.b_type)
+        return SCALE_DOT_ELEM_TYPE.keyword(self.b_type)
 
     @property
     def a_shape(self) -> tuple[int, int]:

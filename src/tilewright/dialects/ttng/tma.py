@@ -413,7 +413,7 @@ class AsyncTMAReduceOp(CachedAccess):
         _verify_coordinates(self.desc.type, len(self.coord))
         _verify_block(self.desc.type, self.src.type)
         _verify_source(self.desc.type, self.src.type)
-        kind = DESCRIPTOR_REDUCE_KIND.word(self.kind)
+        kind = DESCRIPTOR_REDUCE_KIND.keyword(self.kind)
         assert isinstance(self.desc.type, TensorDescType)
         element = self.desc.type.element_type
         if not can_reduce(kind, element):

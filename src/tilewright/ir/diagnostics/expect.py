@@ -31,7 +31,7 @@ _NAME = r"[A-Za-z_][\w.-]*"
 _DIRECTIVE = re.compile(rf"expected-(?:{_KINDS})(?:-re)?(?![\w-])")
 _HEAD = re.compile(
     rf"expected-(?P<kind>{_KINDS})(?P<regex>-re)?"
-    rf" *(?:@(?P<place>[+-][0-9]{{1,9}}|above|below|unknown|#{_NAME}))?"
+    rf" *(?:@(?P<target>[+-][0-9]{{1,9}}|above|below|unknown|#{_NAME}))?"
     r"(?: +(?P<count>[1-9][0-9]{0,8}))? *(?=\{\{)"
 )
 _BRACES = re.compile(r"\{\{|\}\}")
@@ -90,7 +90,7 @@ class _Found:
     """An expectation as written, before its line is known."""
 
     expectation: Expectation
-    place: str
+    target: str
 
 
 @dataclass
@@ -106,27 +106,27 @@ class _Scan:
     def plain(self, line: int) -> None:
         """A line without expectations: what `@above` and `@below` look for."""
         for index in self.waiting:
-            self._settle(index, line)
+            self._set_line(index, line)
         self.waiting.clear()
         self.plain_line = line
 
-    def announced(self, line: int, results: list[_Found | BadExpectation]) -> None:
+    def add_expectations(self, line: int, results: list[_Found | BadExpectation]) -> None:
         for result in results:
             if isinstance(result, BadExpectation):
                 self.problems.append(result)
                 continue
             self.found.append(result)
             index = len(self.found) - 1
-            if result.place == "below":
+            if result.target == "below":
                 # At the end of the text there may be no further plain line.
-                self._settle(index, self.last_line)
+                self._set_line(index, self.last_line)
                 self.waiting.append(index)
-            elif result.place == "above":
-                self._settle(index, self.plain_line)
-            elif result.place[:1] in ("+", "-"):
-                self._settle(index, line + int(result.place))
+            elif result.target == "above":
+                self._set_line(index, self.plain_line)
+            elif result.target[:1] in ("+", "-"):
+                self._set_line(index, line + int(result.target))
 
-    def _settle(self, index: int, line: int) -> None:
+    def _set_line(self, index: int, line: int) -> None:
         found = self.found[index]
         self.found[index] = replace(found, expectation=replace(found.expectation, line=line))
 
@@ -136,16 +136,16 @@ def parse_expectations(text: str, file: str, line_offset: int = 0) -> Expectatio
     lines = text.split("\n")
     first = line_offset + 1
     scan = _Scan(last_line=line_offset + len(lines), plain_line=first)
-    for number, line in enumerate(lines, first):
-        results = list(_announcements(line, file, number)) if "expected-" in line else []
+    for lineno, line in enumerate(lines, first):
+        results = list(_expectations_in(line, file, lineno)) if "expected-" in line else []
         if results:
-            scan.announced(number, results)
+            scan.add_expectations(lineno, results)
         else:
-            scan.plain(number)
+            scan.plain(lineno)
     return _resolve_markers(scan, lines, first)
 
 
-def _announcements(line: str, file: str, number: int) -> Iterator[_Found | BadExpectation]:
+def _expectations_in(line: str, file: str, lineno: int) -> Iterator[_Found | BadExpectation]:
     comment = line.find("//")
     if comment < 0:
         return
@@ -153,7 +153,7 @@ def _announcements(line: str, file: str, number: int) -> Iterator[_Found | BadEx
     cursor = comment + 2
     while directive := _DIRECTIVE.search(line, cursor):
         start = directive.start()
-        position = SourcePosition(file, number, start + 1, number, len(line) + 1)
+        position = SourcePosition(file, lineno, start + 1, lineno, len(line) + 1)
         head = _HEAD.match(line, start)
         if head is None:
             # Without braces it is prose about such comments, not one of them.
@@ -190,7 +190,7 @@ def _spaces(line: str, start: int) -> int:
 
 
 def _one(head: re.Match[str], text: str, position: SourcePosition) -> _Found | BadExpectation:
-    place: str = head["place"] or ""
+    target: str = head["target"] or ""
     pattern = None
     if head["regex"]:
         try:
@@ -201,11 +201,11 @@ def _one(head: re.Match[str], text: str, position: SourcePosition) -> _Found | B
         _SEVERITIES[head["kind"]],
         text,
         position,
-        line=None if place == "unknown" else position.line,
+        line=None if target == "unknown" else position.line,
         pattern=pattern,
         count=int(head["count"]) if head["count"] else None,
     )
-    return _Found(expectation, place)
+    return _Found(expectation, target)
 
 
 def _compile(text: str) -> re.Pattern[str]:
@@ -217,41 +217,41 @@ def _compile(text: str) -> re.Pattern[str]:
         parts.append(re.escape(literal))
         if not opened:
             break
-        piece, closed, rest = rest.partition("}}")
+        expression, closed, rest = rest.partition("}}")
         if not closed:
             raise ValueError("found start of regex with no end '}}'")
         for name, members in _POSIX_CLASSES.items():
-            piece = piece.replace(name, members)
+            expression = expression.replace(name, members)
         try:
-            re.compile(piece)
+            re.compile(expression)
         except re.error as error:
             raise ValueError(f"invalid regex: {error}") from error
-        parts.append(f"(?:{piece})")
+        parts.append(f"(?:{expression})")
     return re.compile("".join(parts), re.DOTALL)
 
 
 def _resolve_markers(scan: _Scan, lines: list[str], first: int) -> Expectations:
-    wanted = {found.place for found in scan.found if found.place.startswith("#")}
-    markers = _markers(lines, first) if wanted else {}
+    referenced = {found.target for found in scan.found if found.target.startswith("#")}
+    markers = _markers(lines, first) if referenced else {}
     items: list[Expectation] = []
     for found in scan.found:
-        if not found.place.startswith("#"):
+        if not found.target.startswith("#"):
             items.append(found.expectation)
             continue
-        places = markers.get(found.place[1:], [])
-        if len(places) == 1:
-            items.append(replace(found.expectation, line=places[0]))
+        marked = markers.get(found.target[1:], [])
+        if len(marked) == 1:
+            items.append(replace(found.expectation, line=marked[0]))
         else:
-            what = "is not defined" if not places else "is defined more than once"
+            what = "is not defined" if not marked else "is defined more than once"
             scan.problems.append(
-                BadExpectation(found.expectation.position, f"marker '{found.place}' {what}")
+                BadExpectation(found.expectation.position, f"marker '{found.target}' {what}")
             )
     return Expectations(tuple(items), tuple(scan.problems))
 
 
 def _markers(lines: list[str], first: int) -> dict[str, list[int]]:
     markers: dict[str, list[int]] = {}
-    for number, line in enumerate(lines, first):
+    for lineno, line in enumerate(lines, first):
         for marker in _MARKER.finditer(line):
-            markers.setdefault(marker[1], []).append(number)
+            markers.setdefault(marker[1], []).append(lineno)
     return markers

@@ -77,7 +77,7 @@ class _Tally:
 
     def __init__(self, items: tuple[Expectation, ...]) -> None:
         self._items = items
-        self._met = [0] * len(items)
+        self._matched = [0] * len(items)
 
     def take(self, diagnostic: Diagnostic) -> Mismatch | None:
         """Count the diagnostic for the expectation it matches, or return why there is none."""
@@ -86,7 +86,7 @@ class _Tally:
         open_ones = [i for i in fitting if self._is_open(i)]
         if open_ones:
             best = next((i for i in open_ones if self._lacks(i)), open_ones[0])
-            self._met[best] += 1
+            self._matched[best] += 1
             return None
         label = diagnostic.severity.label
         if near and not fitting:
@@ -106,33 +106,33 @@ class _Tally:
         for index, item in enumerate(self._items):
             if self._lacks(index):
                 yield Mismatch(
-                    MismatchKind.MISSING, _missing_text(item, self._met[index]), item.position
+                    MismatchKind.MISSING, _missing_text(item, self._matched[index]), item.position
                 )
 
     def _candidates(self, diagnostic: Diagnostic) -> list[int]:
         """Expectations for this position and text, whatever the severity."""
-        place = diagnostic.trail.primary
-        wanted = None if place is None else (place.file, place.line)
+        position = diagnostic.trail.primary
+        target = None if position is None else (position.file, position.line)
         return [
             index
             for index, item in enumerate(self._items)
-            if _target(item) == wanted and item.accepts(diagnostic.message)
+            if _target(item) == target and item.accepts(diagnostic.message)
         ]
 
     def _is_open(self, index: int) -> bool:
         count = self._items[index].count
-        return count is None or self._met[index] < count
+        return count is None or self._matched[index] < count
 
     def _lacks(self, index: int) -> bool:
-        return self._met[index] < (self._items[index].count or 1)
+        return self._matched[index] < (self._items[index].count or 1)
 
 
 def _target(item: Expectation) -> tuple[str, int] | None:
     return None if item.line is None else (item.position.file, item.line)
 
 
-def _missing_text(item: Expectation, met: int) -> str:
-    wanted = f'expected {item.severity.label} "{item.text}"'
-    if met == 0:
-        return f"{wanted} was not produced"
-    return f"{wanted} was produced {met} of {item.count} times"
+def _missing_text(item: Expectation, matched: int) -> str:
+    expected = f'expected {item.severity.label} "{item.text}"'
+    if matched == 0:
+        return f"{expected} was not produced"
+    return f"{expected} was produced {matched} of {item.count} times"

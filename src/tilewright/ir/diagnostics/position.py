@@ -162,13 +162,13 @@ def _range_position(location: Attribute) -> SourcePosition | None:
     filename: object = getattr(location, "filename", None)
     if not isinstance(filename, StringAttr):
         return None
-    numbers: list[int] = []
+    coordinates: list[int] = []
     for field in ("start_line", "start_column", "end_line", "end_column"):
         value: object = getattr(location, field, None)
         if not isinstance(value, IntAttr):
             return None
-        numbers.append(value.data)
-    return SourcePosition(filename.data, *numbers)
+        coordinates.append(value.data)
+    return SourcePosition(filename.data, *coordinates)
 
 
 def _first_names(location: Attribute) -> tuple[str, ...]:

@@ -87,11 +87,11 @@ class _Renderer:
         lines = self._entry(diagnostic, trail, with_excerpt=True) + self._calls(trail)
         previous = trail.primary
         for note in diagnostic.notes:
-            place = note.trail
+            note_trail = note.trail
             # The same source line twice in a row adds nothing.
-            entry = self._entry(note, place, with_excerpt=place.primary != previous)
-            lines += [INDENT + line for line in entry + self._calls(place)]
-            previous = place.primary
+            entry = self._entry(note, note_trail, with_excerpt=note_trail.primary != previous)
+            lines += [INDENT + line for line in entry + self._calls(note_trail)]
+            previous = note_trail.primary
         return lines
 
     def _entry(self, diagnostic: Diagnostic, trail: Trail, *, with_excerpt: bool) -> list[str]:
@@ -105,21 +105,21 @@ class _Renderer:
         label = self._paint(
             f"{diagnostic.severity.label}{code}:", _SEVERITY_STYLES[diagnostic.severity]
         )
-        place = self._paint(printable(_place(trail)), _BOLD)
+        position = self._paint(printable(_position_prefix(trail)), _BOLD)
         message = printable(diagnostic.message)
-        return f"{place}{label} {message}".split("\n")
+        return f"{position}{label} {message}".split("\n")
 
     def _excerpt(self, position: SourcePosition) -> list[str]:
         found = excerpt(position, self._sources)
         if found is None:
             return []
-        number = str(found.line)
-        lines = [f"{INDENT}{number} | {found.text}".rstrip()]
+        lineno = str(found.line)
+        lines = [f"{INDENT}{lineno} | {found.text}".rstrip()]
         if found.mark:
             bare = found.mark.lstrip()
             space = found.mark[: len(found.mark) - len(bare)]
             mark = space + self._paint(bare, _MARK_STYLE)
-            lines.append(f"{INDENT}{' ' * len(number)} | {mark}")
+            lines.append(f"{INDENT}{' ' * len(lineno)} | {mark}")
         return lines
 
     def _calls(self, trail: Trail) -> list[str]:
@@ -133,7 +133,7 @@ class _Renderer:
         return f"{style}{text}{_RESET}" if self._colour and text else text
 
 
-def _place(trail: Trail) -> str:
+def _position_prefix(trail: Trail) -> str:
     if trail.primary is not None:
         return f"{trail.primary}: "
     return f'loc("{trail.names[0]}"): ' if trail.names else ""

@@ -27,8 +27,8 @@ class _Chunk:
     def lines(self) -> list[str]:
         return self.text.split("\n")
 
-    def line(self, number: int) -> str | None:
-        index = number - self.first_line
+    def line(self, lineno: int) -> str | None:
+        index = lineno - self.first_line
         if not 0 <= index < len(self.lines):
             return None
         return self.lines[index].removesuffix("\r")
@@ -45,12 +45,12 @@ class SourceManager:
         """Supply `text` as the lines of `file` from `first_line` on; the newest text wins."""
         self._chunks.setdefault(file, []).insert(0, _Chunk(text, first_line))
 
-    def line(self, file: str, number: int) -> str | None:
-        """Line `number` (from 1) without its line break, or None if there is no such text."""
+    def line(self, file: str, lineno: int) -> str | None:
+        """Line `lineno` (from 1) without its line break, or None if there is no such text."""
         if file not in self._chunks:
             text = (_read(file) or _registered(file)) if self._read_files else None
             self._chunks[file] = [] if text is None else [_Chunk(text, 1)]
-        lines = (chunk.line(number) for chunk in self._chunks[file])
+        lines = (chunk.line(lineno) for chunk in self._chunks[file])
         return next((line for line in lines if line is not None), None)
 
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Attribute, TypeAttribute
 
-Piece: TypeAlias = "str | Entry"
+Segment: TypeAlias = "str | Entry"
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class Entry:
     deferrable: bool
     depth: int = 0
     name: str | None = None
-    pieces: list[Piece] = field(default_factory=list["Piece"])
+    segments: list[Segment] = field(default_factory=list["Segment"])
     children: list[Entry] = field(default_factory=list["Entry"])
     _text: str | None = None
 
@@ -61,17 +61,17 @@ class Entry:
         if self.name is not None:
             return self.name
         if self._text is None:
-            self._text = join(self.pieces)
+            self._text = join(self.segments)
         return self._text
 
     @property
     def definition(self) -> str:
-        return f"{self.name} = {join(self.pieces)}\n"
+        return f"{self.name} = {join(self.segments)}\n"
 
 
-def join(pieces: list[Piece]) -> str:
-    """The text of `pieces`; names of aliases must have been given before."""
-    return "".join([piece if isinstance(piece, str) else piece.text for piece in pieces])
+def join(segments: list[Segment]) -> str:
+    """The text of `segments`; names of aliases must have been given before."""
+    return "".join([segment if isinstance(segment, str) else segment.text for segment in segments])
 
 
 def name_aliases(entries: list[Entry]) -> list[Entry]:
@@ -82,9 +82,9 @@ def name_aliases(entries: list[Entry]) -> list[Entry]:
     for entry in aliased:
         stem = entry.stem
         assert stem is not None
-        number = counts.get(stem, 0)
-        counts[stem] = number + 1
-        separator = "_" if number and stem[-1].isdigit() else ""
+        count = counts.get(stem, 0)
+        counts[stem] = count + 1
+        separator = "_" if count and stem[-1].isdigit() else ""
         sigil = "!" if entry.is_type else "#"
-        entry.name = f"{sigil}{stem}{separator}{number or ''}"
+        entry.name = f"{sigil}{stem}{separator}{count or ''}"
     return aliased

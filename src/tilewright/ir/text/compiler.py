@@ -43,7 +43,7 @@ _SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 _FORMAT_TOKEN = re.compile(
     r"\s*(?:`(?P<literal>[^`]*)`|\$(?P<variable>\w+)|custom<(?P<custom>\w+)>"
-    r"|(?P<word>[a-z][a-z-]*)|(?P<mark>[()^?:|,]))"
+    r"|(?P<keyword>[a-z][a-z-]*)|(?P<mark>[()^?:|,]))"
 )
 
 
@@ -131,16 +131,16 @@ class FormatCompiler:
                 return self._literal(text)
             case "mark" if text == "(":
                 return [self._group()]
-            case "word" if text in ("attr-dict", "attr-dict-with-keyword", "prop-dict"):
+            case "keyword" if text in ("attr-dict", "attr-dict-with-keyword", "prop-dict"):
                 self.after_punctuation = False
                 return [] if text == "prop-dict" else [self._dictionary(text)]
-            case "word" if text == "oilist":
+            case "keyword" if text == "oilist":
                 return [self._clauses()]
             case "variable":
                 return [self._spaced(self._variable(text))]
             case "custom":
                 return [self._spaced(self._custom(text))]
-            case "word":
+            case "keyword":
                 return [self._spaced(self._directive(text))]
             case _:
                 raise FormatError(f"unexpected '{text}' in format of {self.op.name}")
@@ -158,7 +158,7 @@ class FormatCompiler:
         literal = Literal(text)
         literal.space = self.wants_space and _needs_space(text, self.after_punctuation)
         self.wants_space = len(text) != 1 or text not in _OPENS
-        self.after_punctuation = not literal.is_word
+        self.after_punctuation = not literal.is_keyword
         return [literal]
 
     def _spaced(self, element: Element) -> Element:
@@ -191,12 +191,12 @@ class FormatCompiler:
             raise FormatError(f"{self.op.name} has no directive '{name}'")
         return Custom(self.op.DIRECTIVES[name])
 
-    def _directive(self, word: str) -> Element:
-        match word:
+    def _directive(self, keyword: str) -> Element:
+        match keyword:
             case "operands":
                 return AllOperands(list(self.operands.values()))
             case "type" | "qualified":
-                return self._type(word)
+                return self._type(keyword)
             case "stripped":
                 self.reader.expect("(")
                 inner = self._directive(self.reader.take()[1])
@@ -208,15 +208,15 @@ class FormatCompiler:
             case "functional-type":
                 return self._functional_type()
             case _:
-                raise FormatError(f"unknown directive '{word}'")
+                raise FormatError(f"unknown directive '{keyword}'")
 
-    def _type(self, word: str) -> Element:
+    def _type(self, keyword: str) -> Element:
         self.reader.expect("(")
-        if word == "qualified":
+        if keyword == "qualified":
             inner = self._directive(self.reader.take()[1])
         else:
             kind, name = self.reader.take()
-            if (kind, name) == ("word", "results"):
+            if (kind, name) == ("keyword", "results"):
                 inner = AllResultTypes()
             elif kind == "variable" and (slot := self._value_slot(name)) is not None:
                 inner = TypeOf(slot)
@@ -238,10 +238,10 @@ class FormatCompiler:
         results = None if second == "results" else self.results[second]
         return FunctionalType(operands, results)
 
-    def _dictionary(self, word: str) -> Element:
+    def _dictionary(self, keyword: str) -> Element:
         defaults = {n: d for n, d in self.properties.items() if d is not None}
         names = frozenset(self.properties)
-        with_keyword = word == "attr-dict-with-keyword"
+        with_keyword = keyword == "attr-dict-with-keyword"
         return AttributeDictionary(frozenset(), names, defaults, with_keyword)
 
     def _group(self) -> Element:

@@ -81,7 +81,7 @@ class Literal(Element):
     text: str
 
     def __post_init__(self) -> None:
-        self.is_word = self.text[0].isalpha() or self.text[0] == "_"
+        self.is_keyword = self.text[0].isalpha() or self.text[0] == "_"
 
     def parse(self, parser: IRParser, state: ParseState) -> None:
         if parser.next_text == self.text:

@@ -131,15 +131,15 @@ def _exponent_form(value: float) -> str:
     sign = "-" if math.copysign(1.0, value) < 0 else ""
     if value == 0:
         return f"{sign}0.000000e+00"
-    number = _convert(value, _SHORT_DIGITS)
-    magnitude = number.exponent + len(number.digits) - 1
-    fraction = number.digits[1:].ljust(_SHORT_DIGITS, "0")
-    return f"{sign}{number.digits[0]}.{fraction}e{magnitude:+03d}"
+    decimal = _convert(value, _SHORT_DIGITS)
+    magnitude = decimal.exponent + len(decimal.digits) - 1
+    fraction = decimal.digits[1:].ljust(_SHORT_DIGITS, "0")
+    return f"{sign}{decimal.digits[0]}.{fraction}e{magnitude:+03d}"
 
 
 def _plain_form(value: float, precision: int) -> str:
-    number = _convert(value, precision)
-    sign, digits, exponent = number.sign, number.digits, number.exponent
+    decimal = _convert(value, precision)
+    sign, digits, exponent = decimal.sign, decimal.digits, decimal.exponent
     magnitude = exponent + len(digits) - 1
     if exponent >= 0:
         plain = exponent <= _MAX_PADDING and len(digits) + exponent <= precision
@@ -158,8 +158,8 @@ def _convert(value: float, precision: int) -> _Decimal:
     """`value` in at most `precision` decimal digits, by LLVM's truncate-then-round."""
     numerator, denominator = abs(value).as_integer_ratio()
     # value = n / 2**k = n * 5**k * 10**-k
-    places = denominator.bit_length() - 1
-    significand, exponent = numerator * 5**places, -places
+    fraction_digits = denominator.bit_length() - 1
+    significand, exponent = numerator * 5**fraction_digits, -fraction_digits
     # 196/59 is a slight overestimate of log2(10)
     surplus = significand.bit_length() - (precision * 196 + 58) // 59
     removable = surplus * 59 // 196 if surplus > 0 else 0
@@ -168,8 +168,8 @@ def _convert(value: float, precision: int) -> _Decimal:
     digits = str(significand)
     if len(digits) > precision:
         dropped = len(digits) - precision
-        kept = int(digits[:precision]) + (digits[precision] >= "5")
-        digits, exponent = str(kept), exponent + dropped
+        rounded = int(digits[:precision]) + (digits[precision] >= "5")
+        digits, exponent = str(rounded), exponent + dropped
     stripped = digits.rstrip("0")
     return _Decimal(
         "-" if value < 0 else "", stripped or "0", exponent + len(digits) - len(stripped)

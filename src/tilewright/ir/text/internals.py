@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.irdl import IRDLOperation
 
 
-def author_verifier(op: type[IRDLOperation]) -> Callable[[Any], None] | None:
+def original_verifier(op: type[IRDLOperation]) -> Callable[[Any], None] | None:
     """The ``verify_`` in the source of `op`'s class.
 
     ``irdl_op_definition`` replaces it by one that first checks the definition in xDSL's own way

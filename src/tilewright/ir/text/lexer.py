@@ -23,7 +23,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLit
 
 _SUFFIX_ID = r"(?:[0-9]++|[A-Za-z$._-][A-Za-z0-9$._-]*+)"
 _STRING = r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
-_NUMBER = r"(?:0x[0-9a-fA-F]++|[0-9]++(?:\.[0-9]*+(?:[eE][+-]?[0-9]++)?)?)"
+_NUMERIC = r"(?:0x[0-9a-fA-F]++|[0-9]++(?:\.[0-9]*+(?:[eE][+-]?[0-9]++)?)?)"
 
 _TOKEN = re.compile(
     r"(?:[ \t\r\n\f\v]++|//[^\n]*+)*+(?:"
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     r"|(->|\{-#|#-\}|\.\.\.|[:,=>{(\[<\-+?/})\]*|])"  # 3 punctuation
     rf"|(#{_SUFFIX_ID})"  # 4 attribute or alias
     rf"|(!{_SUFFIX_ID})"  # 5 type or alias
-    rf"|({_NUMBER})"  # 6 number
+    rf"|({_NUMERIC})"  # 6 number
     rf"|({_STRING})"  # 7 string
     rf"|(@(?:[A-Za-z_][A-Za-z0-9_$.]*+|{_STRING}))"  # 8 symbol
     rf"|(\^{_SUFFIX_ID})"  # 9 block
@@ -40,7 +40,7 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 
-_NUMBER_GROUP, _STRING_GROUP = 6, 7
+_NUMERIC_GROUP, _STRING_GROUP = 6, 7
 
 _KIND_BY_GROUP = {
     1: MLIRTokenKind.BARE_IDENT,
@@ -102,7 +102,7 @@ class SourceLexer(MLIRLexer):
         return SourceToken(kind, text, start, end, source)
 
     def _late_kind(self, group: int, text: str, start: int) -> MLIRTokenKind:
-        if group == _NUMBER_GROUP:
+        if group == _NUMERIC_GROUP:
             is_float = "." in text
             return MLIRTokenKind.FLOAT_LIT if is_float else MLIRTokenKind.INTEGER_LIT
         if group == _STRING_GROUP:

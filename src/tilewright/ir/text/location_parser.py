@@ -27,7 +27,7 @@ from tilewright.ir.text.locations import FileLineColRangeLoc, fuse, is_location,
 class LocationParser(PositionedParser):
     """Parses ``loc(...)``."""
 
-    _said_unknown = False
+    _explicit_unknown = False
     """Whether the last location read was an explicit ``loc(unknown)``."""
 
     def parse_optional_location(self) -> LocationAttr | None:
@@ -38,7 +38,7 @@ class LocationParser(PositionedParser):
         with self._nested():
             location = self._parse_location()
         self.parse_punctuation(")", " in location")
-        self._said_unknown = location.__class__ is UnknownLoc
+        self._explicit_unknown = location.__class__ is UnknownLoc
         return location
 
     def _parse_location(self) -> LocationAttr:
@@ -103,9 +103,9 @@ class LocationParser(PositionedParser):
 
     def _parse_optional_builtin_attr(self) -> Attribute | None:
         if self._current_token.text == "loc":
-            said = self._said_unknown
+            outer = self._explicit_unknown
             location = self.parse_optional_location()
-            self._said_unknown = said  # it is a value here, not the location of an op
+            self._explicit_unknown = outer  # it is a value here, not the location of an op
             return location
         with self._nested():
             return super()._parse_optional_builtin_attr()

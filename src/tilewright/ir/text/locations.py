@@ -113,16 +113,16 @@ def fuse(locations: Iterable[Attribute], metadata: Attribute | None = None) -> A
     Unknown and repeated locations are dropped, and inner ones with the same metadata are opened
     up. What is left of one location without metadata is that location.
     """
-    kept: dict[Attribute, None] = {}
+    distinct: dict[Attribute, None] = {}
     label = NoneAttr() if metadata is None else metadata
     for location in locations:
         if isinstance(location, FusedLoc) and location.metadata == label:
-            kept.update(dict.fromkeys(children(location)))
+            distinct.update(dict.fromkeys(children(location)))
         elif not isinstance(location, UnknownLoc):
-            kept[location] = None
-    if metadata is None and len(kept) < 2:
-        return next(iter(kept), UnknownLoc())
-    return FusedLoc(ArrayAttr(list(kept) or [UnknownLoc()]), label)
+            distinct[location] = None
+    if metadata is None and len(distinct) < 2:
+        return next(iter(distinct), UnknownLoc())
+    return FusedLoc(ArrayAttr(list(distinct) or [UnknownLoc()]), label)
 
 
 def children(location: Attribute) -> Sequence[Attribute]:

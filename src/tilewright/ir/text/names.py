@@ -72,12 +72,12 @@ class ValueNames:
         self._arguments: dict[BlockArgument, str] = {}
         self._blocks: dict[Block, str] = {}
         scope = _Scope()
-        self._number_operation(top, scope)
+        self._name_operation(top, scope)
         pending = [(region, scope) for region in top.regions]
         while pending:
             region, parent = pending.pop()
             inner = parent.nested()
-            self._number_region(region, inner)
+            self._name_region(region, inner)
             for block in region.blocks:
                 for op in block.ops:
                     pending.extend((nested, inner) for nested in op.regions)
@@ -113,15 +113,15 @@ class ValueNames:
 
     # -- numbering ---------------------------------------------------------------------------
 
-    def _number_region(self, region: Region, scope: _Scope) -> None:
+    def _name_region(self, region: Region, scope: _Scope) -> None:
         for index, block in enumerate(region.blocks):
             self._blocks[block] = f"bb{index}"
             for argument in block.args:
-                self._number_argument(argument, index == 0, scope)
+                self._name_argument(argument, index == 0, scope)
             for op in block.ops:
-                self._number_operation(op, scope)
+                self._name_operation(op, scope)
 
-    def _number_argument(self, argument: BlockArgument, is_entry: bool, scope: _Scope) -> None:
+    def _name_argument(self, argument: BlockArgument, is_entry: bool, scope: _Scope) -> None:
         default = ""
         if is_entry:
             default = f"arg{scope.next_argument}"
@@ -129,7 +129,7 @@ class ValueNames:
         name = self._preferred(argument.location, argument.name_hint, default)
         self._arguments[argument] = self._take(name, scope)
 
-    def _number_operation(self, op: Operation, scope: _Scope) -> None:
+    def _name_operation(self, op: Operation, scope: _Scope) -> None:
         results = op.results
         if not results:
             return
@@ -154,9 +154,9 @@ class ValueNames:
 
     def _take(self, name: str, scope: _Scope) -> str:
         if not name:
-            number = scope.next_value
+            index = scope.next_value
             scope.next_value += 1
-            return str(number)
+            return str(index)
         name = sanitize(name)
         if name in scope.used:
             stem = name

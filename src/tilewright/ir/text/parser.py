@@ -141,11 +141,11 @@ class IRParser(LiteralParser):
 
     def parse_keyword_from(self, table: dict[str, _T]) -> _T:
         """One of the keywords of `table`, translated."""
-        word = self._current_token.text
-        if word not in table:
-            self.raise_error(f"expected one of: {', '.join(table)}; found '{word}'")
+        keyword = self._current_token.text
+        if keyword not in table:
+            self.raise_error(f"expected one of: {', '.join(table)}; found '{keyword}'")
         self._consume_token()
-        return table[word]
+        return table[keyword]
 
     def parse_argument_list(self) -> list[Parser.Argument]:
         """``(%a: i32 loc(...), %b: f32)``: block arguments with types and locations."""
@@ -159,7 +159,7 @@ class IRParser(LiteralParser):
         argument = super().parse_optional_argument(expect_type)
         if isinstance(argument, Parser.Argument):
             given = self.parse_optional_location()
-            self._said_unknown = False
+            self._explicit_unknown = False
             argument.location = given or self.location_at(argument.name.start)
         return argument
 
@@ -196,9 +196,9 @@ class IRParser(LiteralParser):
     def parse_operation(self) -> Operation:
         operation = super().parse_operation()
         start = self._name_offsets.pop()
-        if operation.location.__class__ is UnknownLoc and not self._said_unknown:
+        if operation.location.__class__ is UnknownLoc and not self._explicit_unknown:
             operation.location = self.location_at(start)
-        self._said_unknown = False
+        self._explicit_unknown = False
         return operation
 
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:

@@ -50,7 +50,7 @@ from xdsl.ir import (
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
-from tilewright.ir.text.aliases import Entry, Piece, join, name_aliases
+from tilewright.ir.text.aliases import Entry, Segment, join, name_aliases
 from tilewright.ir.text.flavour import DEFAULT, Flavour
 from tilewright.ir.text.floats import format_float
 from tilewright.ir.text.locations import LOCATION_CLASSES, FileLineColRangeLoc
@@ -77,7 +77,7 @@ class IRPrinter(Printer):
         super().__init__(print_generic_format=generic, print_debuginfo=locations)
         self.flavour = flavour
         self._use_hints = use_hints
-        self._out: list[Piece] = []
+        self._out: list[Segment] = []
         self._children: list[Entry] | None = None
         self._deferring = False
         self._entries: dict[Attribute, Entry] = {}
@@ -170,12 +170,12 @@ class IRPrinter(Printer):
         entry = Entry(attribute, _alias_stem(attribute), self._deferring)
         self._entries[attribute] = entry
         outer_out, outer_children = self._out, self._children
-        self._out, self._children = entry.pieces, entry.children
+        self._out, self._children = entry.segments, entry.children
         self._print_attribute_body(attribute)
         self._out, self._children = outer_out, outer_children
         entry.finish()
         if entry.depth == 0:
-            entry.pieces[:] = [join(entry.pieces)]
+            entry.segments[:] = [join(entry.segments)]
         return entry
 
     def _print_attribute_body(self, attribute: Attribute) -> None:
@@ -420,7 +420,7 @@ class IRPrinter(Printer):
         if not sources:
             return "no predecessors"
         # A block that jumps here twice is listed twice, as in MLIR.
-        listed = ", ".join("^" + name for name in sorted(sources, key=_block_number))
+        listed = ", ".join("^" + name for name in sorted(sources, key=_block_index))
         return f"pred: {listed}" if len(sources) == 1 else f"{len(sources)} preds: {listed}"
 
     def _jumps_in(self, region: Region) -> dict[Block, list[str]]:
@@ -446,8 +446,8 @@ class IRPrinter(Printer):
             out.append(self.names.results(op) + " = ")
         is_custom = not self.print_generic_format and type(op).print is not Operation.print
         if is_custom and not isinstance(op, UnregisteredOp):
-            spell = getattr(op, "asm_mnemonic", None)  # only ops whose name has changed have one
-            name = op.name if spell is None else spell(self.flavour)
+            mnemonic = getattr(op, "asm_mnemonic", None)  # only ops whose name has changed have one
+            name = op.name if mnemonic is None else mnemonic(self.flavour)
             out.append(name if name[: len(_BUILTIN)] != _BUILTIN else _short_name(op))
             op.print(self)
         else:
@@ -519,7 +519,7 @@ def _alias_stem(attribute: Attribute) -> str | None:
     return getattr(attribute, "ASM_ALIAS", None)
 
 
-def _block_number(name: str) -> int:
+def _block_index(name: str) -> int:
     digits = name.removeprefix("bb")
     return int(digits) if digits.isdigit() else 0
 

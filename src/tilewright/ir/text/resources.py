@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_PIECE = re.compile(r'"(?:[^"\\\n]++|\\.)*+"|#-\}|//[^\n]*+')
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"|#-\}|//[^\n]*+')
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Resources:
 
 def skip_resources(text: str, start: int) -> int | None:
     """The offset just after the ``#-}`` that closes the section opened at `start`."""
-    for match in _PIECE.finditer(text, start + len("{-#")):
+    for match in _TOKEN.finditer(text, start + len("{-#")):
         if match[0] == "#-}":
             return match.end()
     return None

@@ -59,29 +59,31 @@ def parse_source(
     engine.sources.add(name, text, line_offset + 1)
     if sys.getrecursionlimit() < RECURSION_LIMIT:
         sys.setrecursionlimit(RECURSION_LIMIT)
-    place = _Place(text, name, line_offset)
+    positions = _PositionMap(text, name, line_offset)
     parser = None
     try:
         parser = parser_class(context, text, name, line_offset=line_offset, keep_names=keep_names)
         module = parser.parse_module()
         return ParsedSource(module, parser.resources)
     except ParseError as error:
-        position = place.of(error.span.start, error.span.end)
+        position = positions.of(error.span.start, error.span.end)
         diagnostic = engine.error(position, _shortened(error.msg))
         if isinstance(error, MultipleSpansParseError):
             for span, note in error.refs:
-                diagnostic.note(place.of(span.start, span.end), note or (error.ref_text or "here"))
+                diagnostic.note(
+                    positions.of(span.start, span.end), note or (error.ref_text or "here")
+                )
     except VerifyException as error:
-        engine.error(place.here(parser), _shortened(_message(error)))
+        engine.error(positions.here(parser), _shortened(_message(error)))
     except RecursionError:
-        engine.error(place.here(parser), "nested too deeply")
+        engine.error(positions.here(parser), "nested too deeply")
     except _INPUT_FAULTS as error:
-        engine.error(place.here(parser), _shortened(f"invalid input: {_message(error)}"))
+        engine.error(positions.here(parser), _shortened(f"invalid input: {_message(error)}"))
     return None
 
 
 @dataclass(frozen=True)
-class _Place:
+class _PositionMap:
     """Maps offsets in a text to positions in its file."""
 
     text: str

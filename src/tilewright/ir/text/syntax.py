@@ -67,11 +67,11 @@ class Enum(AttributeSyntax):
 
     keywords: Mapping[str, int]
     type: IntegerType = i32
-    _words: Mapping[int, str] = field(init=False, compare=False, repr=False)
+    _keywords_by_value: Mapping[int, str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        words = {value: word for word, value in self.keywords.items()}
-        object.__setattr__(self, "_words", words)
+        by_value = {value: keyword for keyword, value in self.keywords.items()}
+        object.__setattr__(self, "_keywords_by_value", by_value)
 
     def parse(self, parser: IRParser) -> Attribute:
         if parser.next_text[:1] == '"':
@@ -81,25 +81,25 @@ class Enum(AttributeSyntax):
     def _quoted(self, parser: IRParser) -> Attribute:
         """``"relaxed"``: older text puts the keyword in quotes."""
         start = parser.pos
-        word = parser.parse_str_literal()
-        if word not in self.keywords:
+        keyword = parser.parse_str_literal()
+        if keyword not in self.keywords:
             known = ", ".join(self.keywords)
-            parser.raise_error(f"expected one of: {known}; found '{word}'", start)
-        return IntegerAttr(self.keywords[word], self.type)
+            parser.raise_error(f"expected one of: {known}; found '{keyword}'", start)
+        return IntegerAttr(self.keywords[keyword], self.type)
 
     def parse_optional(self, parser: IRParser) -> Attribute | None:
         return self.parse(parser) if parser.next_text in self.keywords else None
 
     def print(self, attribute: Any, printer: IRPrinter) -> None:
-        printer.print_string(self.word(attribute))
+        printer.print_string(self.keyword(attribute))
 
-    def word(self, attribute: IntegerAttr) -> str:
+    def keyword(self, attribute: IntegerAttr) -> str:
         """The keyword of `attribute`."""
-        return self._words.get(attribute.value.data, str(attribute.value.data))
+        return self._keywords_by_value.get(attribute.value.data, str(attribute.value.data))
 
-    def attribute(self, word: str) -> IntegerAttr:
-        """The attribute that prints as `word`."""
-        return IntegerAttr(self.keywords[word], self.type)
+    def attribute(self, keyword: str) -> IntegerAttr:
+        """The attribute that prints as `keyword`."""
+        return IntegerAttr(self.keywords[keyword], self.type)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> EmittedBlock:
     element = descriptor.signless_element_type
     type = scalar_type(element)
     assert type is not None
-    nan = PADDING.word(op.padding) == "nan"
+    nan = PADDING.keyword(op.padding) == "nan"
     strides = tuple(emitter.expr(stride) for stride in op.strides)
     address = emitter.total(base.terms)
     rows = tuple_text(2, len(strides) - 1)
@@ -141,7 +141,7 @@ def _store(emitter: Emitter, op: Operation) -> None:
 
 def _reduce(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorReduceOp)
-    kind_name = DESCRIPTOR_REDUCE_KIND.word(op.kind)
+    kind_name = DESCRIPTOR_REDUCE_KIND.keyword(op.kind)
     if kind_name in ("inc", "dec"):
         raise emitter.unsupported(
             f"descriptor reduction '{kind_name}' is not supported on target numpy"

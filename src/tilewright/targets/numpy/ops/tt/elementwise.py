@@ -157,7 +157,7 @@ def _inline_asm(emitter: Emitter, op: Operation) -> None:
 def _fp_to_fp(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, FpToFpOp)
     source, target = emitter.scalar_type(op.src), emitter.scalar_type(op.result)
-    rounding = "rtne" if op.rounding is None else ROUNDING.word(op.rounding)
+    rounding = "rtne" if op.rounding is None else ROUNDING.keyword(op.rounding)
     if rounding == "rs":
         raise emitter.unsupported("stochastic rounding is not supported on target numpy")
     if target.name == "f32" and is_narrow(source):
@@ -168,7 +168,7 @@ def _fp_to_fp(emitter: Emitter, op: Operation) -> None:
 
 def _clampf(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, ClampFOp)
-    hands_on = PROPAGATE_NAN.word(op.propagate_nan) == "all"
+    hands_on = PROPAGATE_NAN.keyword(op.propagate_nan) == "all"
     name = "clampf_nan" if hands_on else "clampf"
     elementwise(emitter, op, f"{name}({{0}}, {{1}}, {{2}})")
 

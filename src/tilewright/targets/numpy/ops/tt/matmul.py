@@ -59,7 +59,7 @@ def _dot_scaled(emitter: Emitter, op: Operation) -> None:
     axes = (union(*exprs) & PROGRAM) | all_axes(shape)
     a_scale = "None" if op.a_scale is None else "{3}"
     b_scale = "None" if op.b_scale is None else f"{{{len(exprs) - 1}}}"
-    formats = [SCALE_DOT_ELEM_TYPE.word(each) for each in (op.a_elem_type, op.b_elem_type)]
+    formats = [SCALE_DOT_ELEM_TYPE.keyword(each) for each in (op.a_elem_type, op.b_elem_type)]
     text = (
         f"dot_scaled({{0}}, {a_scale}, {formats[0]!r}, {op.packs_lhs_along_k}, "
         f"{{1}}, {b_scale}, {formats[1]!r}, {op.packs_rhs_along_k}, {{2}})"

@@ -176,7 +176,7 @@ def _load_block(emitter: Emitter, op: LoadOp, block: EmittedBlock) -> None:
     checked = tuple(op.boundary_check.get_values())
     type = emitter.scalar_type(op.result)
     access = block_access(emitter, block, block.offsets, checked, type.dtype.itemsize)
-    padding = None if op.padding is None else PADDING.word(op.padding)
+    padding = None if op.padding is None else PADDING.keyword(op.padding)
     shape = shape_of(op.result.type)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, shape, root, masked=bool(checked))

@@ -245,7 +245,7 @@ def _tma_store(emitter: Emitter, op: Operation) -> None:
         token(emitter, op.token)
     root, kind = access.pointer.root, None
     if isinstance(op, AsyncTMAReduceOp):
-        kind_name = DESCRIPTOR_REDUCE_KIND.word(op.kind)
+        kind_name = DESCRIPTOR_REDUCE_KIND.keyword(op.kind)
         assert isinstance(op.desc.type, TensorDescType)
         kind = rmw_kind(kind_name, op.desc.type.element_type)
         site = new_site(

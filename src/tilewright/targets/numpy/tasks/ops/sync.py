@@ -166,7 +166,7 @@ def _is_cancelled(emitter: Emitter, op: Operation) -> None:
 
 def _cancelled_program(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, CLCGetProgramIdOp)
-    axis = PROGRAM_DIM.word(op.dim)
+    axis = PROGRAM_DIM.keyword(op.dim)
     text = f"{{0}}[{'xyz'.index(axis)}]"
     emitter.define(op.result, Tensor(emitter.pure(text, emitter.expr(op.clc_result), axes=0)))
 
