@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.folding import fold
-from tilewright.dialects.folding.constants import from_numbers, numbers, splat
+from tilewright.dialects.folding.constants import element_values, from_values, splat
 from tilewright.ir.interfaces import constant_value
 
 MakeOp = Callable[..., Operation]
@@ -20,7 +20,7 @@ def unknown(type: Attribute) -> SSAValue:
 
 def constant(values: float | Sequence[float], type: Attribute) -> SSAValue:
     """A constant: one number for a scalar or splat, a list for a dense tensor."""
-    attribute = from_numbers(values, type) if isinstance(values, list) else splat(values, type)
+    attribute = from_values(values, type) if isinstance(values, list) else splat(values, type)
     assert attribute is not None
     return ConstantOp.create(result_types=[type], properties={"value": attribute}).results[0]
 
@@ -45,7 +45,7 @@ def folded_number(op: Operation) -> float | None:
     if folded is None:
         return None
     (value,) = folded
-    found = numbers(constant_value(value) if isinstance(value, SSAValue) else value)
+    found = element_values(constant_value(value) if isinstance(value, SSAValue) else value)
     assert found is not None and len(found) == 1
     return found[0]
 

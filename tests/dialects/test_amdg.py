@@ -5,7 +5,7 @@ import pytest
 from tests.dialects.gpu_text import Bench
 from tilewright.dialects.amdg import Amdg
 from tilewright.dialects.nvg import Nvg
-from tilewright.dialects.rocdl import Rocdl, mask_words
+from tilewright.dialects.rocdl import Rocdl, mask_keywords
 from tilewright.ir.text.flavour import TLX, TRITON_3_6, TRITON_3_7, TRITON_3_8, TRITON_3_9, Flavour
 
 OFF = "tensor<256xi32, #blocked>"
@@ -126,7 +126,7 @@ def test_op_survives_generic_form(text: str) -> None:
 
 
 def test_every_op_has_a_case() -> None:
-    told = {word for text in SAME for word in text.split() if "." in word}
+    told = {name for text in SAME for name in text.split() if "." in name}
     known = {op.name for dialect in (Amdg, Rocdl, Nvg) for op in dialect.operations}
     assert known - told == {"amdg.local_load_packed_tranposed"}
 
@@ -288,4 +288,4 @@ def test_message(text: str, message: str) -> None:
     [(0, "none"), (1, "non_mem_non_sideeffect"), (0x28, "mfma_wmma|vmem_read"), (0xFFF, "all")],
 )
 def test_masks_in_words(mask: int, words: str) -> None:
-    assert mask_words(mask) == words
+    assert mask_keywords(mask) == words

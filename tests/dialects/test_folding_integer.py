@@ -421,6 +421,6 @@ def test_a_broken_rule_is_noticed(make: type, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_forgetting_a_promise_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(integer, "breaks_promise", lambda *_: False)
+    monkeypatch.setattr(integer, "overflows", lambda *_: False)
     with pytest.raises(AssertionError):
         test_broken_promises_are_left(arith.AddiOp, 100, 28, NSW, None)

@@ -106,9 +106,9 @@ def _compatible(one: Attribute, other: Attribute) -> bool:
         return _is_shaped(one) and _is_shaped(other)
     if not isinstance(one, ShapedType) or not isinstance(other, ShapedType):
         return not _is_shaped(one) and not _is_shaped(other)
-    mine, theirs = one.get_shape(), other.get_shape()
-    return len(mine) == len(theirs) and all(
-        a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(mine, theirs, strict=True)
+    one_shape, other_shape = one.get_shape(), other.get_shape()
+    return len(one_shape) == len(other_shape) and all(
+        a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(one_shape, other_shape, strict=True)
     )
 
 

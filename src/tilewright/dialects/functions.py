@@ -35,7 +35,7 @@ from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
 
-_SAID_BY_SIGNATURE = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
+_IN_SIGNATURE = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
 
 
 def _is_dictionary_array(attribute: object) -> bool:
@@ -253,7 +253,7 @@ class _Signature:
 
 
 def _parse_further_attributes(parser: IRParser) -> dict[str, Attribute]:
-    found = parser.parse_optional_attr_dict_with_keyword(_SAID_BY_SIGNATURE)
+    found = parser.parse_optional_attr_dict_with_keyword(_IN_SIGNATURE)
     return {} if found is None else dict(found.data)
 
 

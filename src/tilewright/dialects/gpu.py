@@ -102,7 +102,7 @@ class BarrierScopeAttr(EnumAttribute[BarrierScope]):
 
 
 @dataclass(frozen=True)
-class _Word(AttributeSyntax):
+class _DimensionKeyword(AttributeSyntax):
     """``x``: a dimension without its ``#gpu<dim >``."""
 
     def parse(self, parser: IRParser) -> Attribute:
@@ -148,7 +148,7 @@ class DimensionOp(AsmOp):
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$dimension (`upper_bound` $upper_bound^)? attr-dict"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "dimension": _Word(),
+        "dimension": _DimensionKeyword(),
         "upper_bound": _Bound(),
     }
 

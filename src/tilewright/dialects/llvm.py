@@ -83,8 +83,8 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
         return [IntegerAttr(address_space, i32)]
 
     def print_parameters(self, printer: Printer) -> None:
-        if number := self.address_space.value.data:
-            printer.print_string(f"<{number}>")
+        if space := self.address_space.value.data:
+            printer.print_string(f"<{space}>")
 
 
 @irdl_attr_definition

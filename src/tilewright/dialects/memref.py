@@ -52,7 +52,7 @@ MEMREF_OR_UNRANKED = instance_of("ranked or unranked memref", MemRefType, Unrank
 
 
 @dataclass(frozen=True)
-class _Touches(MemoryEffect):
+class _BufferEffect(MemoryEffect):
     """An access to the buffer that an operand names."""
 
     kind: MemoryEffectKind
@@ -82,7 +82,7 @@ class LoadOp(AsmOp):
     nontemporal = opt_prop_def(BoolAttr)
     result = result_def()
 
-    traits = traits_def(_Touches(MemoryEffectKind.READ))
+    traits = traits_def(_BufferEffect(MemoryEffectKind.READ))
     ASM: ClassVar[str] = "$memref `[` $indices `]` attr-dict `:` type($memref)"
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "result": TypeRule(
@@ -111,7 +111,7 @@ class StoreOp(AsmOp):
     indices = var_operand_def(INDEX)
     nontemporal = opt_prop_def(BoolAttr)
 
-    traits = traits_def(_Touches(MemoryEffectKind.WRITE))
+    traits = traits_def(_BufferEffect(MemoryEffectKind.WRITE))
     ASM: ClassVar[str] = "$value `,` $memref `[` $indices `]` attr-dict `:` type($memref)"
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "value": TypeRule(
@@ -183,11 +183,13 @@ def _are_castable(one: Attribute, other: Attribute) -> bool:
         return False
     if not isinstance(one, MemRefType) or not isinstance(other, MemRefType):
         return True
-    mine, theirs = one.get_shape(), other.get_shape()
+    one_shape, other_shape = one.get_shape(), other.get_shape()
     return (
         one.memory_space == other.memory_space
-        and len(mine) == len(theirs)
-        and all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(mine, theirs, strict=True))
+        and len(one_shape) == len(other_shape)
+        and all(
+            a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(one_shape, other_shape, strict=True)
+        )
     )
 
 

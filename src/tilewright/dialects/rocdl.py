@@ -42,15 +42,15 @@ MASK_BITS = (
 _VALUES: Mapping[str, int] = {
     NONE: 0,
     ALL: (1 << len(MASK_BITS)) - 1,
-    **{word: 1 << bit for bit, word in enumerate(MASK_BITS)},
+    **{keyword: 1 << bit for bit, keyword in enumerate(MASK_BITS)},
 }
 
 
-def mask_words(mask: int) -> str:
+def mask_keywords(mask: int) -> str:
     """``valu|salu``"""
     if mask in (_VALUES[NONE], _VALUES[ALL]):
         return NONE if mask == _VALUES[NONE] else ALL
-    return "|".join(word for word in MASK_BITS if mask & _VALUES[word])
+    return "|".join(keyword for keyword in MASK_BITS if mask & _VALUES[keyword])
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class _Mask(AttributeSyntax):
 
     @override
     def parse(self, parser: IRParser) -> Attribute:
-        number = parser.parse_optional_integer(allow_boolean=False)
-        if number is not None:
-            return i32_attr(number)
+        value = parser.parse_optional_integer(allow_boolean=False)
+        if value is not None:
+            return i32_attr(value)
         mask = parser.parse_keyword_from(dict(_VALUES))
         while parser.parse_optional_characters("|") is not None:
             mask |= parser.parse_keyword_from(dict(_VALUES))
@@ -72,7 +72,7 @@ class _Mask(AttributeSyntax):
         mask: int = attribute.value.data
         is_known = 0 <= mask <= _VALUES[ALL]
         prints_keywords = is_known and printer.flavour.at_least(3, 9) and not printer.flavour.is_tlx
-        printer.print_string(mask_words(mask) if prints_keywords else str(mask))
+        printer.print_string(mask_keywords(mask) if prints_keywords else str(mask))
 
 
 MASK = _Mask()
@@ -194,5 +194,5 @@ __all__ = [
     "SWaitcntOp",
     "SchedBarrierOp",
     "SchedGroupBarrierOp",
-    "mask_words",
+    "mask_keywords",
 ]

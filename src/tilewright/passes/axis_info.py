@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.axis_info import AxisInfo
 from tilewright.analysis.pid_address import axis_facts
-from tilewright.dialects.folding.constants import from_numbers
+from tilewright.dialects.folding.constants import from_values
 from tilewright.dialects.tt import FuncOp
 from tilewright.dialects.type_utils import PointerLike, element_type_of, shape_of, tensor_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -66,7 +66,7 @@ def _hints(op: Operation, info: AxisInfo) -> dict[str, Attribute]:
 
 
 def _dense(values: tuple[int, ...]) -> Attribute:
-    made = from_numbers(list(_fitting(values)), tensor_of(i32, [len(values)]))
+    made = from_values(list(_fitting(values)), tensor_of(i32, [len(values)]))
     assert made is not None  # which only scalar types lead to
     return made
 

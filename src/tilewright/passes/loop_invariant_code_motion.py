@@ -21,7 +21,7 @@ from xdsl.traits import (
     RecursivelySpeculatable,
 )
 
-from tilewright.dialects.folding.constants import numbers
+from tilewright.dialects.folding.constants import element_values
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import iter_effects
 from tilewright.ir.interfaces import constant_value
@@ -96,5 +96,5 @@ def _may_trap(op: Operation) -> bool:
     trapping = _TRAPPING_DIVISORS.get(op.name)
     if trapping is None:
         return False
-    divisors = numbers(constant_value(op.operands[1]))
+    divisors = element_values(constant_value(op.operands[1]))
     return divisors is None or any(divisor in trapping for divisor in divisors)

@@ -41,7 +41,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from tests.language.tl.ours import argument
 from tilewright.dialects import make_context
 from tilewright.dialects.arith import ConstantOp
-from tilewright.dialects.folding.constants import single_number
+from tilewright.dialects.folding.constants import scalar_value
 from tilewright.dialects.tt import BroadcastOp, CallOp, FuncOp, SplatOp
 from tilewright.frontend.trace import trace
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -241,7 +241,7 @@ def _fold_splats(module: ModuleOp) -> None:
     for op in [op for op in walk(module) if isinstance(op, (SplatOp, BroadcastOp))]:
         source = op.src.owner
         if isinstance(source, ConstantOp):
-            constant = ConstantOp.of(single_number(source.value), op.result.type)
+            constant = ConstantOp.of(scalar_value(source.value), op.result.type)
             Rewriter().replace_op(op, constant)
 
 

@@ -31,7 +31,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tt.base import Operand, bool_prop, i32_attr, i32_prop, string_prop
-from tilewright.dialects.tt.constraints import INT_TENSOR, NUMBER_TENSOR, STRING_ATTR
+from tilewright.dialects.tt.constraints import INT_OR_FLOAT_TENSOR, INT_TENSOR, STRING_ATTR
 from tilewright.dialects.ttg.interfaces import DistributedEncoding
 from tilewright.dialects.ttng.checks import layout_of
 from tilewright.dialects.type_utils import shape_of
@@ -86,10 +86,10 @@ class RegisterResidentOp(AsmOp):
     """A tensor resident in registers of one class, in `groups` groups."""
 
     name = "amdg.register_resident"
-    src = operand_def(NUMBER_TENSOR)
+    src = operand_def(INT_OR_FLOAT_TENSOR)
     register_class = string_prop()
     groups = i32_prop()
-    result = result_def(NUMBER_TENSOR)
+    result = result_def(INT_OR_FLOAT_TENSOR)
 
     ASM: ClassVar[str] = "$src `class` $register_class `groups` $groups attr-dict `:` type($result)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"register_class": STRING, "groups": INT32}
@@ -119,9 +119,9 @@ class RegisterHandoffOp(AsmOp):
     """A tensor moved to registers of one class."""
 
     name = "amdg.register_handoff"
-    src = operand_def(NUMBER_TENSOR)
+    src = operand_def(INT_OR_FLOAT_TENSOR)
     register_class = string_prop()
-    result = result_def(NUMBER_TENSOR)
+    result = result_def(INT_OR_FLOAT_TENSOR)
 
     ASM: ClassVar[str] = "$src `class` $register_class attr-dict `:` type($result)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"register_class": STRING}
@@ -152,14 +152,14 @@ class ScheduledMfmaOp(AsmOp):
     """``a * b + c``, or ``a * b`` with `initialize`, at this very place."""
 
     name = "amdg.scheduled_mfma"
-    a = operand_def(NUMBER_TENSOR)
-    b = operand_def(NUMBER_TENSOR)
-    c = operand_def(NUMBER_TENSOR)
+    a = operand_def(INT_OR_FLOAT_TENSOR)
+    b = operand_def(INT_OR_FLOAT_TENSOR)
+    c = operand_def(INT_OR_FLOAT_TENSOR)
     resident = string_prop()
     accumulator = string_prop()
     register_class = cast("StringAttr | None", opt_prop_def(STRING_ATTR))
     initialize = bool_prop()
-    result = result_def(NUMBER_TENSOR)
+    result = result_def(INT_OR_FLOAT_TENSOR)
 
     ASM: ClassVar[str] = (
         "$a `,` $b `,` $c `resident` $resident `accumulator` $accumulator "
@@ -200,8 +200,8 @@ class MfmaCommitOp(AsmOp):
     """The results of scheduled instructions, complete; and operands that stay alive till here."""
 
     name = "amdg.mfma_commit"
-    inputs = var_operand_def(NUMBER_TENSOR)
-    outputs = var_result_def(NUMBER_TENSOR)
+    inputs = var_operand_def(INT_OR_FLOAT_TENSOR)
+    outputs = var_result_def(INT_OR_FLOAT_TENSOR)
 
     ASM: ClassVar[str] = "$inputs attr-dict `:` custom<Types>()"
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Types": Directive(_parse_types, _print_types)}

@@ -33,7 +33,7 @@ from tilewright.dialects.tt.constraints import (
     FLOAT,
     FLOAT_TENSOR,
     INT,
-    NUMBER_TENSOR,
+    INT_OR_FLOAT_TENSOR,
     PTR,
     TENSOR,
     tensor_of_any,
@@ -146,7 +146,7 @@ class _LocalLoadPacked(AsmOp):
 
     src = operand_def(MEMDESC)
     token = opt_operand_def(TOKEN_TYPE)
-    result = result_def(NUMBER_TENSOR)
+    result = result_def(INT_OR_FLOAT_TENSOR)
     traits = traits_def(AccessEffect(reads=("src",)))
 
     ASM: ClassVar[str] = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"

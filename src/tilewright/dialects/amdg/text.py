@@ -41,8 +41,8 @@ def parse_modifier(parser: IRParser) -> CachePolicyAttr | None:
         return None
     parser.parse_keyword("cacheModifier")
     parser.parse_punctuation("=")
-    word = parser.parse_keyword_from({word: word for word in CACHE_MODIFIER.keywords})
-    return CachePolicyAttr.get(word)
+    modifier = parser.parse_keyword_from({name: name for name in CACHE_MODIFIER.keywords})
+    return CachePolicyAttr.get(modifier)
 
 
 def print_modifier(printer: IRPrinter, policy: Attribute | None) -> None:

@@ -69,8 +69,8 @@ class IntegerOverflowAttr(BitEnumAttribute[IntegerOverflowFlag]):
         super().__init__(flags)
 
     def print_parameter(self, printer: Printer) -> None:
-        words = [flag.value for flag in IntegerOverflowFlag if flag in self.data]
-        printer.print_string(f"<{', '.join(words) or self.none_value}>")
+        names = [flag.value for flag in IntegerOverflowFlag if flag in self.data]
+        printer.print_string(f"<{', '.join(names) or self.none_value}>")
 
 
 NO_FAST_MATH = FastMathFlagsAttr()
@@ -125,8 +125,8 @@ CMPI_PREDICATE = Enum(CMPI_PREDICATES, i64)
 CMPF_PREDICATE = Enum(CMPF_PREDICATES, i64)
 
 # Attributes are immutable, and making one costs more than making the op that holds it.
-CMPI_ATTRIBUTES = {word: CMPI_PREDICATE.attribute(word) for word in CMPI_PREDICATES}
-CMPF_ATTRIBUTES = {word: CMPF_PREDICATE.attribute(word) for word in CMPF_PREDICATES}
+CMPI_ATTRIBUTES = {keyword: CMPI_PREDICATE.attribute(keyword) for keyword in CMPI_PREDICATES}
+CMPF_ATTRIBUTES = {keyword: CMPF_PREDICATE.attribute(keyword) for keyword in CMPF_PREDICATES}
 
 
 def check_rounding_mode(attribute: IntegerAttr | None) -> None:

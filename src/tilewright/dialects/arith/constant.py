@@ -38,14 +38,14 @@ ConstantValue: TypeAlias = (
 def integers_in(value: Attribute | None) -> Sequence[int] | None:
     """The integers that a constant holds, in order; ``None`` if it holds anything else."""
     match value:
-        case IntegerAttr(value=number):
-            return (number.data,)
-        case SplatElementsAttr(value=IntegerAttr(value=number), type=type):
-            return (number.data,) * num_elements(type)
+        case IntegerAttr(value=integer):
+            return (integer.data,)
+        case SplatElementsAttr(value=IntegerAttr(value=integer), type=type):
+            return (integer.data,) * num_elements(type)
         case DenseIntOrFPElementsAttr():
-            numbers = value.get_values()
-            integers = [number for number in numbers if isinstance(number, int)]
-            return integers if len(integers) == len(numbers) else None
+            values = value.get_values()
+            integers = [each for each in values if isinstance(each, int)]
+            return integers if len(integers) == len(values) else None
         case _:
             return None
 
@@ -86,20 +86,20 @@ class ConstantOp(AsmOp):
         Operation.__init__(self, result_types=(type,), properties={"value": value})
 
     @classmethod
-    def of(cls, number: int | float | bool, type: Attribute) -> ConstantOp:
-        """`number` as a constant of a scalar type, or in every element of a container type."""
+    def of(cls, value: int | float | bool, type: Attribute) -> ConstantOp:
+        """`value` as a constant of a scalar type, or in every element of a container type."""
         if isinstance(type, (TensorType, VectorType)):
-            return cls(SplatElementsAttr.get(number, type))
-        return cls(scalar_attribute(number, type))
+            return cls(SplatElementsAttr.get(value, type))
+        return cls(scalar_attribute(value, type))
 
     def asm_result_names(self) -> list[str]:
         value = self.value
         if not isinstance(value, IntegerAttr):
             return ["cst"]
-        number, type = value.value.data, value.type
+        integer, type = value.value.data, value.type
         if type == i1:
-            return ["true" if number else "false"]
-        return [f"c{number}_{type}" if isinstance(type, IntegerType) else f"c{number}"]
+            return ["true" if integer else "false"]
+        return [f"c{integer}_{type}" if isinstance(type, IntegerType) else f"c{integer}"]
 
     def verify_(self) -> None:
         value, type = self.value, self.result.type

@@ -117,8 +117,8 @@ def _has_safe_divisor(op: Operation, unsafe: tuple[int, ...]) -> bool:
     divisor = op.operands[1]
     if not isinstance(divisor, OpResult) or not isinstance(divisor.op, ConstantOp):
         return False
-    numbers = integers_in(divisor.op.value)
-    return numbers is not None and not any(number in unsafe for number in numbers)
+    values = integers_in(divisor.op.value)
+    return values is not None and not any(value in unsafe for value in values)
 
 
 class UnsignedDivision(ConditionallySpeculatable):

@@ -16,13 +16,13 @@ from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.folding.constants import (
     Constants,
-    Number,
+    Scalar,
     as_unsigned,
     defined_by,
+    element_values,
     elementwise,
     integer_width,
     is_computable,
-    numbers,
     round_to,
     wrap,
 )
@@ -32,7 +32,7 @@ from tilewright.ir.interfaces import Folded
 from tilewright.ir.text.floats import float_bits, float_from_bits, significand_bits
 
 
-def _fold(op: Operation, constants: Constants, rule: Callable[..., Number | None]) -> Folded:
+def _fold(op: Operation, constants: Constants, rule: Callable[..., Scalar | None]) -> Folded:
     constant = elementwise(rule, constants, op.results[0].type)
     return None if constant is None else [constant]
 
@@ -65,14 +65,14 @@ def _fold_truncation(op: Operation, constants: Constants) -> Folded:
     if extension is not None and extension.operands[0].type == op.results[0].type:
         return [extension.operands[0]]
     flags = overflow_flags(op)
-    if flags and not _keeps_promise(constants[0], integer_width(op.results[0].type), flags):
+    if flags and not _fits(constants[0], integer_width(op.results[0].type), flags):
         return None
     return _fold_resize(op, constants, unsigned=False)
 
 
-def _keeps_promise(constant: Attribute | None, width: int | None, flags: frozenset[str]) -> bool:
+def _fits(constant: Attribute | None, width: int | None, flags: frozenset[str]) -> bool:
     """Whether all values fit into the bits that are left, as ``nsw`` or ``nuw`` require."""
-    values = numbers(constant)
+    values = element_values(constant)
     if values is None or width is None:
         return False
     signed = all(wrap(int(value), width) == value for value in values)
@@ -121,10 +121,10 @@ def _nearest_double(value: int, type: Attribute) -> float:
         return math.copysign(math.inf, value)
     if surplus <= 0 or precision == 53:
         return float(value)
-    kept = abs(value) >> surplus
+    rounded = abs(value) >> surplus
     if abs(value) & ((1 << surplus) - 1):
-        kept |= 1
-    return math.copysign(math.ldexp(kept, surplus), value)
+        rounded |= 1
+    return math.copysign(math.ldexp(rounded, surplus), value)
 
 
 def _fold_to_integer(op: Operation, constants: Constants) -> Folded:
@@ -132,13 +132,13 @@ def _fold_to_integer(op: Operation, constants: Constants) -> Folded:
     if width is None:
         return None
     unsigned = op.name == "arith.fptoui"
-    least, limit = (0, 1 << width) if unsigned else (-(1 << (width - 1)), 1 << (width - 1))
+    lower, limit = (0, 1 << width) if unsigned else (-(1 << (width - 1)), 1 << (width - 1))
 
     def convert(value: float) -> int | None:
         if not math.isfinite(value):
             return None
         whole = math.trunc(value)
-        return wrap(whole, width) if least <= whole < limit else None
+        return wrap(whole, width) if lower <= whole < limit else None
 
     return _fold(op, constants, convert)
 
@@ -192,21 +192,21 @@ def _fold_bitcast(op: Operation, constants: Constants) -> Folded:
         return None
     source, target = element_type_of(operand.type), element_type_of(type)
 
-    def convert(value: Number) -> Number | None:
+    def convert(value: Scalar) -> Scalar | None:
         bits = _bits(value, source)
         return None if bits is None else _from_bits(bits, target)
 
     return _fold(op, constants, convert)
 
 
-def _bits(value: Number, type: Attribute) -> int | None:
+def _bits(value: Scalar, type: Attribute) -> int | None:
     if isinstance(type, AnyFloat):
         return float_bits(float(value), type) if is_computable(type) else None
     width = integer_width(type)
     return None if width is None else as_unsigned(int(value), width)
 
 
-def _from_bits(bits: int, type: Attribute) -> Number | None:
+def _from_bits(bits: int, type: Attribute) -> Scalar | None:
     if isinstance(type, AnyFloat):
         if not is_computable(type):
             return None

@@ -16,14 +16,14 @@ from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.folding.constants import (
     Constants,
-    Number,
+    Scalar,
     as_unsigned,
     defined_by,
     elementwise,
     integer_width,
     is_integer,
     is_integer_attr,
-    single_number,
+    scalar_value,
     splat,
 )
 from tilewright.ir.interfaces import Folded
@@ -85,7 +85,7 @@ def _truth(value: bool, type: Attribute) -> Folded:
 
 
 def _compare(op: Operation, constants: Constants, test: Callable[[Any, Any], bool]) -> Folded:
-    def truth(a: Number, b: Number) -> int:
+    def truth(a: Scalar, b: Scalar) -> int:
         return -1 if test(a, b) else 0
 
     constant = elementwise(truth, constants, op.results[0].type)
@@ -119,13 +119,15 @@ def _fold_extended_truth(op: Operation, predicate: int, right: Attribute) -> Fol
 
 def _fold_range_end(op: Operation, predicate: int, right: Attribute) -> Folded:
     """An order that has the same result at both ends of the range has it everywhere."""
-    bound = single_number(right)
+    bound = scalar_value(right)
     width = integer_width(op.operands[0].type)
     if predicate in (EQ, NE) or not isinstance(bound, int) or width is None:
         return None
-    least, greatest = (0, -1) if predicate >= ULT else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
-    low = compare_integers(predicate, least, bound, width)
-    high = compare_integers(predicate, greatest, bound, width)
+    min_value, max_value = (
+        (0, -1) if predicate >= ULT else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+    )
+    low = compare_integers(predicate, min_value, bound, width)
+    high = compare_integers(predicate, max_value, bound, width)
     return _truth(low, op.results[0].type) if low == high else None
 
 
@@ -142,15 +144,15 @@ def _fold_cmpf(op: Operation, constants: Constants) -> Folded:
 
 
 def _is_nan(constant: Attribute | None) -> bool:
-    number = single_number(constant)
-    return isinstance(number, float) and math.isnan(number)
+    value = scalar_value(constant)
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _fold_select(op: Operation, constants: Constants) -> Folded:
     condition, if_true, if_false = op.operands
     if if_true is if_false:
         return [if_true]
-    decided = single_number(constants[0])
+    decided = scalar_value(constants[0])
     if decided is not None:
         return [if_true if decided else if_false]
     if _is_truth_of(condition.type, op) and is_integer(constants[1], -1):
@@ -160,7 +162,7 @@ def _fold_select(op: Operation, constants: Constants) -> Folded:
     if None in constants:
         return None
 
-    def choose(condition: int, a: Number, b: Number) -> Number:
+    def choose(condition: int, a: Scalar, b: Scalar) -> Scalar:
         return a if condition else b
 
     constant = elementwise(choose, constants, op.results[0].type)

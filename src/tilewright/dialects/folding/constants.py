@@ -38,7 +38,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
 from tilewright.ir.text.literals import SplatElementsAttr, scalar_attribute
 
-Number: TypeAlias = int | float
+Scalar: TypeAlias = int | float
 Constants: TypeAlias = Sequence[Attribute | None]
 """The value of each operand of an op, where it is known."""
 
@@ -109,11 +109,11 @@ def round_to(value: float, type: Attribute) -> float:
         return math.nan
     if isinstance(type, Float64Type) or value == 0 or math.isinf(value):
         return value
-    precision, least, limit = _FORMATS[type.__class__]
+    precision, min_exponent, limit = _FORMATS[type.__class__]
     exponent = math.frexp(value)[1]
     if exponent > limit:
         return math.copysign(math.inf, value)
-    quantum = max(exponent - precision, least)
+    quantum = max(exponent - precision, min_exponent)
     rounded = math.ldexp(round(math.ldexp(value, -quantum)), quantum)
     if math.frexp(rounded)[1] > limit:
         rounded = math.inf
@@ -140,7 +140,7 @@ def is_dense(attribute: Attribute | None) -> TypeIs[DenseIntOrFPElementsAttr]:
     return isinstance(attribute, DenseIntOrFPElementsAttr)
 
 
-def single_number(constant: Attribute | None) -> Number | None:
+def scalar_value(constant: Attribute | None) -> Scalar | None:
     """The number that a scalar is, or that all elements of a splat are."""
     if isinstance(constant, SplatElementsAttr):
         constant = constant.value
@@ -150,11 +150,11 @@ def single_number(constant: Attribute | None) -> Number | None:
     return constant.value.data if is_float_attr(constant) else None
 
 
-def numbers(constant: Attribute | None) -> Sequence[Number] | None:
+def element_values(constant: Attribute | None) -> Sequence[Scalar] | None:
     """The elements of a constant; a single one for scalars and splats."""
     if not is_dense(constant):
-        number = single_number(constant)
-        return None if number is None else (number,)
+        scalar = scalar_value(constant)
+        return None if scalar is None else (scalar,)
     if len(constant) > MAX_ELEMENTS:
         return None
     values = constant.get_values()
@@ -166,17 +166,17 @@ def numbers(constant: Attribute | None) -> Sequence[Number] | None:
 
 def is_integer(constant: Attribute | None, value: int) -> bool:
     """Whether ``constant`` is an integer or splat of integers equal to ``value``."""
-    number = single_number(constant)
-    return isinstance(number, int) and number == value
+    scalar = scalar_value(constant)
+    return isinstance(scalar, int) and scalar == value
 
 
 def is_float(constant: Attribute | None, value: float) -> bool:
     """Whether ``constant`` is a float or splat of floats with the bits of ``value``."""
-    number = single_number(constant)
-    return isinstance(number, float) and same_float(number, value)
+    scalar = scalar_value(constant)
+    return isinstance(scalar, float) and same_float(scalar, value)
 
 
-def splat(value: Number, type: Attribute) -> Attribute | None:
+def splat(value: Scalar, type: Attribute) -> Attribute | None:
     """The constant of type ``type`` whose elements are all ``value``."""
     scalar_type = element_type_of(type)
     if not isinstance(scalar_type, (IntegerType, IndexType, AnyFloat)):
@@ -187,7 +187,7 @@ def splat(value: Number, type: Attribute) -> Attribute | None:
     return scalar if scalar_type is type else SplatElementsAttr(scalar, type)
 
 
-def from_numbers(values: Sequence[Number], type: Attribute) -> Attribute | None:
+def from_values(values: Sequence[Scalar], type: Attribute) -> Attribute | None:
     """The constant of type ``type`` with the given elements, a splat if they are all equal."""
     first = values[0]
     if len(values) == 1 or all(_same(first, value) for value in values):
@@ -198,23 +198,23 @@ def from_numbers(values: Sequence[Number], type: Attribute) -> Attribute | None:
     return DenseIntOrFPElementsAttr.from_list(type, values)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
 
 
-def _same(a: Number, b: Number) -> bool:
+def _same(a: Scalar, b: Scalar) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return same_float(a, b)
     return a == b
 
 
 def elementwise(
-    rule: Callable[..., Number | None],
+    rule: Callable[..., Scalar | None],
     operands: Constants,
     result_type: Attribute,
 ) -> Attribute | None:
     """Apply a rule on numbers to constants; ``None`` if any result is unknown."""
     if None in operands:
         return None
-    columns: list[Sequence[Number]] = []
+    columns: list[Sequence[Scalar]] = []
     for operand in operands:
-        column = numbers(operand)
+        column = element_values(operand)
         if column is None:
             return None
         columns.append(column)
@@ -223,10 +223,10 @@ def elementwise(
         value = rule(*(column[0] for column in columns))
         return None if value is None else splat(value, result_type)
     rows = zip(*(c if len(c) > 1 else [c[0]] * count for c in columns), strict=True)
-    results: list[Number] = []
+    results: list[Scalar] = []
     for row in rows:
         value = rule(*row)
         if value is None:
             return None
         results.append(value)
-    return from_numbers(results, result_type)
+    return from_values(results, result_type)

@@ -130,7 +130,7 @@ def _minimum(a: float, b: float) -> float:
     return -_maximum(-a, -b)
 
 
-def _maximum_number(a: float, b: float) -> float | None:
+def _maxnum(a: float, b: float) -> float | None:
     if math.isnan(a) or math.isnan(b):
         return b if math.isnan(a) else a
     if a == b and not same_float(a, b):
@@ -138,8 +138,8 @@ def _maximum_number(a: float, b: float) -> float | None:
     return max(a, b)
 
 
-def _minimum_number(a: float, b: float) -> float | None:
-    result = _maximum_number(-a, -b)
+def _minnum(a: float, b: float) -> float | None:
+    result = _maxnum(-a, -b)
     return None if result is None else -result
 
 
@@ -162,15 +162,15 @@ def _square_root(a: float) -> float | None:
 
 def _multiply_add(a: float, b: float, c: float) -> float | None:
     """Only where double precision holds the exact sum, so that one rounding follows."""
-    product = a * b
+    multiplied = a * b
     if not (math.isfinite(a) and math.isfinite(b)):
-        return product + c
+        return multiplied + c
     if not math.isfinite(c):
         return c
-    if not math.isfinite(product) or Fraction(a) * Fraction(b) != Fraction(product):
+    if not math.isfinite(multiplied) or Fraction(a) * Fraction(b) != Fraction(multiplied):
         return None
-    total = product + c
-    if not math.isfinite(total) or Fraction(product) + Fraction(c) != Fraction(total):
+    total = multiplied + c
+    if not math.isfinite(total) or Fraction(multiplied) + Fraction(c) != Fraction(total):
         return None
     return total
 
@@ -183,8 +183,8 @@ RULES: Mapping[str, FloatOp] = {
     "arith.remf": FloatOp(_remainder),
     "arith.maximumf": FloatOp(_maximum, (-math.inf,), True, True),
     "arith.minimumf": FloatOp(_minimum, (math.inf,), True, True),
-    "arith.maxnumf": FloatOp(_maximum_number, (math.nan,), True, True),
-    "arith.minnumf": FloatOp(_minimum_number, (math.nan,), True, True),
+    "arith.maxnumf": FloatOp(_maxnum, (math.nan,), True, True),
+    "arith.minnumf": FloatOp(_minnum, (math.nan,), True, True),
     "math.ceil": FloatOp(_round_whole(math.ceil)),
     "math.floor": FloatOp(_round_whole(math.floor)),
     "math.trunc": FloatOp(_round_whole(math.trunc)),

@@ -28,7 +28,7 @@ from tilewright.dialects.folding.constants import (
     elementwise,
     integer_width,
     is_integer,
-    single_number,
+    scalar_value,
     splat,
     wrap,
 )
@@ -37,7 +37,7 @@ from tilewright.ir.interfaces import Folded
 Rule: TypeAlias = Callable[[int, int, int], int | None]
 """The result of an op on two signed integers of the given width; it need not be wrapped yet."""
 
-Limit: TypeAlias = int | Literal["least", "greatest"]
+Limit: TypeAlias = int | Literal["min", "max"]
 """A constant, or an end of the range that the op compares in."""
 
 
@@ -51,7 +51,7 @@ class Binary:
     absorber: Limit | None = None
     on_equal: Literal["operand", "zero"] | None = None
     unsigned: bool = False
-    """Operands are read without sign, so "least" is 0."""
+    """Operands are read without sign, so "min" is 0."""
     wraps: bool = False
     """The result may leave the range, and the op may guarantee that it does not."""
     undo: Callable[[int, int], int] | None = None
@@ -75,19 +75,19 @@ class Binary:
         return None if right is None else self._evaluate(op, constants, width)
 
     def _trivial(self, other: SSAValue, constant: Attribute, width: int) -> Folded:
-        number = single_number(constant)
-        if not isinstance(number, int):
+        integer = scalar_value(constant)
+        if not isinstance(integer, int):
             return None
-        if self.unit is not None and number == self._limit(self.unit, width):
+        if self.unit is not None and integer == self._limit(self.unit, width):
             return [other]
-        if self.absorber is not None and number == self._limit(self.absorber, width):
+        if self.absorber is not None and integer == self._limit(self.absorber, width):
             return [constant]
         return None
 
     def _limit(self, limit: Limit, width: int) -> int:
         if isinstance(limit, int):
             return wrap(limit, width)
-        if limit == "least":
+        if limit == "min":
             return 0 if self.unsigned else -(1 << (width - 1))
         return -1 if self.unsigned else (1 << (width - 1)) - 1
 
@@ -97,7 +97,7 @@ class Binary:
 
         def compute(a: int, b: int) -> int | None:
             value = self.rule(a, b, width)
-            if value is None or (flags and breaks_promise(self.rule, a, b, width, flags)):
+            if value is None or (flags and overflows(self.rule, a, b, width, flags)):
                 return None
             if undo is not None and wrap(undo(value, b), width) != a:
                 return None
@@ -115,7 +115,7 @@ def overflow_flags(op: Operation) -> frozenset[str]:
     return frozenset(flag.value for flag in flags.data)
 
 
-def breaks_promise(rule: Rule, a: int, b: int, width: int, flags: frozenset[str]) -> bool:
+def overflows(rule: Rule, a: int, b: int, width: int, flags: frozenset[str]) -> bool:
     """Whether the exact result leaves the signed or unsigned range that ``flags`` guarantee."""
     if "nsw" in flags:
         value = rule(a, b, width)
@@ -186,10 +186,10 @@ def _multiply_high_unsigned(a: int, b: int, width: int) -> int:
     return (as_unsigned(a, width) * as_unsigned(b, width)) >> width
 
 
-_MAX_S = Binary(lambda a, b, _: max(a, b), True, "least", "greatest", "operand")
-_MIN_S = Binary(lambda a, b, _: min(a, b), True, "greatest", "least", "operand")
-_MAX_U = Binary(_unsigned(max), True, "least", "greatest", "operand", unsigned=True)
-_MIN_U = Binary(_unsigned(min), True, "greatest", "least", "operand", unsigned=True)
+_MAX_S = Binary(lambda a, b, _: max(a, b), True, "min", "max", "operand")
+_MIN_S = Binary(lambda a, b, _: min(a, b), True, "max", "min", "operand")
+_MAX_U = Binary(_unsigned(max), True, "min", "max", "operand", unsigned=True)
+_MIN_U = Binary(_unsigned(min), True, "max", "min", "operand", unsigned=True)
 
 BINARY: Mapping[str, Binary] = {
     "arith.addi": Binary(lambda a, b, _: a + b, True, unit=0, wraps=True),

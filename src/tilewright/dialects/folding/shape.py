@@ -16,12 +16,12 @@ from xdsl.ir import Attribute, Operation
 from tilewright.dialects.folding.constants import (
     Constants,
     defined_by,
-    from_numbers,
+    element_values,
+    from_values,
     is_float_attr,
     is_integer,
     is_integer_attr,
-    numbers,
-    single_number,
+    scalar_value,
     splat,
 )
 from tilewright.dialects.type_utils import shape_of
@@ -51,8 +51,8 @@ def _fold_unsplat(op: Operation, constants: Constants) -> Folded:
     source = defined_by(op.operands[0], "tt.splat")
     if source is not None:
         return [source.operands[0]]
-    number = single_number(constants[0])
-    constant = None if number is None else splat(number, op.results[0].type)
+    value = scalar_value(constants[0])
+    constant = None if value is None else splat(value, op.results[0].type)
     return None if constant is None else [constant]
 
 
@@ -74,8 +74,8 @@ def _fold_expand_dims(op: Operation, constants: Constants) -> Folded:
 
 def _renamed_elements(op: Operation, constant: Attribute | None, reorders: bool) -> Folded:
     """Elements in the same order under another shape."""
-    values = None if reorders else numbers(constant)
-    renamed = None if values is None else from_numbers(values, op.results[0].type)
+    values = None if reorders else element_values(constant)
+    renamed = None if values is None else from_values(values, op.results[0].type)
     return None if renamed is None else [renamed]
 
 

@@ -202,8 +202,8 @@ def _parse_for(parser: IRParser) -> ForOp:
     induction = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
     bounds = [parser.parse_unresolved_operand()]
-    for word in ("to", "step"):
-        parser.parse_keyword(word)
+    for keyword in ("to", "step"):
+        parser.parse_keyword(keyword)
         bounds.append(parser.parse_unresolved_operand())
     carried = parse_assignments(parser) if parser.parse_optional_keyword("iter_args") else []
     types = parse_arrow_types(parser)
@@ -232,8 +232,12 @@ def _parse_for(parser: IRParser) -> ForOp:
 def _print_for(printer: IRPrinter, op: ForOp) -> None:
     printer.print_string(" unsigned " if op.unsigned is not None else " ")
     printer.print_operand(op.induction_variable)
-    for word, value in ((" = ", op.lower_bound), (" to ", op.upper_bound), (" step ", op.step)):
-        printer.print_string(word)
+    for separator, value in (
+        (" = ", op.lower_bound),
+        (" to ", op.upper_bound),
+        (" step ", op.step),
+    ):
+        printer.print_string(separator)
         printer.print_operand(value)
     if op.init_args:
         printer.print_string(" iter_args")

@@ -59,8 +59,8 @@ class RequireLayoutOp(AsmOp):
         value = SSAValue.get(src)
         type = value.type
         assert is_tensor(type) or isinstance(type, MemDescType)
-        wanted = with_encoding(type, layout) if is_tensor(type) else type.with_encoding(layout)
-        super().__init__(operands=[value], result_types=[wanted])
+        result_type = with_encoding(type, layout) if is_tensor(type) else type.with_encoding(layout)
+        super().__init__(operands=[value], result_types=[result_type])
 
 
 @irdl_op_definition

@@ -146,10 +146,10 @@ class StorageAliasLocalAllocOp(AsmOp):
     def verify_(self) -> None:
         spec = self.storage_alias.type
         assert isinstance(spec, StorageAliasSpecType)
-        space, words = _SPACES[spec.storage]
+        space, description = _SPACES[spec.storage]
         if not isinstance(memdesc(self.result.type).memory_space, space):
             raise VerifyException(
-                f"storage_alias_spec has {spec.storage} storage but result is not in {words}"
+                f"storage_alias_spec has {spec.storage} storage but result is not in {description}"
             )
 
 

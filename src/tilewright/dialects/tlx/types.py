@@ -17,8 +17,8 @@ from tilewright.ir.text.syntax import Enum
 STORAGE_KIND = Enum({"smem": 0, "tmem": 1})
 GROUP_KIND = Enum({"shared": 0, "distinct": 1})
 
-_STORAGE = keyword({word: word for word in STORAGE_KIND.keywords})
-_GROUP = keyword({word: word for word in GROUP_KIND.keywords})
+_STORAGE = keyword({name: name for name in STORAGE_KIND.keywords})
+_GROUP = keyword({name: name for name in GROUP_KIND.keywords})
 
 
 def verify_size(size: int | None) -> None:

@@ -29,7 +29,7 @@ from tilewright.ir.text.syntax import Enum
 NO_MODIFIER = "none"
 NORMAL_EVICTION = "evict_normal"
 
-_WORDS = {"cache_modifier": CACHE_MODIFIER, "eviction_policy": EVICTION_POLICY}
+_PARAMETERS = {"cache_modifier": CACHE_MODIFIER, "eviction_policy": EVICTION_POLICY}
 
 
 @runtime_checkable
@@ -66,8 +66,8 @@ class CachePolicyAttr(ParametrizedAttribute):
 
     @override
     def verify(self) -> None:
-        for enum, word in ((CACHE_MODIFIER, self.modifier), (EVICTION_POLICY, self.eviction)):
-            if word.data not in enum.keywords:
+        for enum, case in ((CACHE_MODIFIER, self.modifier), (EVICTION_POLICY, self.eviction)):
+            if case.data not in enum.keywords:
                 raise VerifyException(f"expected one of: {', '.join(enum.keywords)}")
 
     @classmethod
@@ -77,13 +77,13 @@ class CachePolicyAttr(ParametrizedAttribute):
 
         def parse_entry() -> None:
             name = parser.parse_identifier(" for a parameter name in struct")
-            if name not in _WORDS or name in found:
+            if name not in _PARAMETERS or name in found:
                 parser.raise_error(f"duplicate or unknown struct parameter name: {name}")
             parser.parse_punctuation("=")
-            found[name] = _parse_word(parser, _WORDS[name])
+            found[name] = _parse_case(parser, _PARAMETERS[name])
 
         parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_entry)
-        missing = [name for name in _WORDS if name not in found]
+        missing = [name for name in _PARAMETERS if name not in found]
         if missing:
             parser.raise_error(f"struct is missing required parameter: {missing[0]}")
         return cls.get(**found).parameters
@@ -95,8 +95,8 @@ class CachePolicyAttr(ParametrizedAttribute):
         )
 
 
-def _parse_word(parser: AttrParser, enum: Enum) -> str:
-    word = parser.parse_identifier()
-    if word not in enum.keywords:
-        parser.raise_error(f"expected one of: {', '.join(enum.keywords)}; found '{word}'")
-    return word
+def _parse_case(parser: AttrParser, enum: Enum) -> str:
+    case = parser.parse_identifier()
+    if case not in enum.keywords:
+        parser.raise_error(f"expected one of: {', '.join(enum.keywords)}; found '{case}'")
+    return case

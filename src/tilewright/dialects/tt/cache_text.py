@@ -81,7 +81,7 @@ def _parse_clauses(parser: IRParser) -> CachePolicyAttr | None:
         parser.parse_identifier()
         parser.parse_punctuation("=")
         name, enum = clause
-        found[name] = parser.parse_keyword_from({word: word for word in enum.keywords})
+        found[name] = parser.parse_keyword_from({case: case for case in enum.keywords})
     return CachePolicyAttr.get(**found) if found else None
 
 
@@ -106,11 +106,11 @@ class CachedAccess(AsmOp):
         attributes: Mapping[str, Attribute] = {},
         **parts: Any,
     ) -> Self:
-        kept, rest = dict(properties), dict(attributes)
-        words = _take_words(kept) | _take_words(rest)
-        if any(word not in (NO_MODIFIER, NORMAL_EVICTION) for word in words.values()):
-            kept["cachePolicy"] = CachePolicyAttr.get(**words)
-        return super().create(properties=kept, attributes=rest, **parts)
+        current, rest = dict(properties), dict(attributes)
+        cases = _take_cases(current) | _take_cases(rest)
+        if any(case not in (NO_MODIFIER, NORMAL_EVICTION) for case in cases.values()):
+            current["cachePolicy"] = CachePolicyAttr.get(**cases)
+        return super().create(properties=current, attributes=rest, **parts)
 
     @property
     def cache_policy(self) -> CachePolicy | None:
@@ -129,13 +129,13 @@ class CachedAccess(AsmOp):
         return policy.eviction_policy if isinstance(policy, CachePolicyAttr) else NORMAL_EVICTION
 
 
-def _take_words(attributes: dict[str, Attribute]) -> dict[str, str]:
+def _take_cases(attributes: dict[str, Attribute]) -> dict[str, str]:
     """Remove the enumerations of older releases; their cases, by name."""
-    words: dict[str, str] = {}
+    cases: dict[str, str] = {}
     for key, (name, enum) in _OLD_PROPERTIES.items():
         if _is_case(attributes.get(key), enum):
-            words[name] = enum.keyword(cast("IntegerAttr", attributes.pop(key)))
-    return words
+            cases[name] = enum.keyword(cast("IntegerAttr", attributes.pop(key)))
+    return cases
 
 
 def _is_case(attribute: Attribute | None, enum: Enum) -> bool:

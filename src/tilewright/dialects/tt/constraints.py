@@ -84,7 +84,7 @@ BLOCK_PTR = Satisfies("ptr", lambda type: block_pointee(type) is not None, (PtrT
 
 FLOAT_TENSOR = tensor_of_any(FLOAT)
 INT_TENSOR = tensor_of_any(INT)
-NUMBER_TENSOR = tensor_of_any(FLOAT, INT)
+INT_OR_FLOAT_TENSOR = tensor_of_any(FLOAT, INT)
 SCALED_TENSOR = tensor_of_any(FLOAT, _I8)
 I32_TENSOR = tensor_of_any(_I32)
 TENSOR = tensor_of_any(FLOAT, INT, PTR)

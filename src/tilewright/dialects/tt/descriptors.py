@@ -66,8 +66,8 @@ class _DescriptorEffects(MemoryEffect, ConditionallySpeculatable):
     @classmethod
     @override
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
-        place = cast("MakeTensorDescOp", op).desc_ptr
-        return frozenset() if place is None else {EffectInstance(MemoryEffectKind.WRITE, place)}
+        pointer = cast("MakeTensorDescOp", op).desc_ptr
+        return frozenset() if pointer is None else {EffectInstance(MemoryEffectKind.WRITE, pointer)}
 
     @classmethod
     @override
@@ -75,7 +75,7 @@ class _DescriptorEffects(MemoryEffect, ConditionallySpeculatable):
         return cast("MakeTensorDescOp", op).desc_ptr is None
 
 
-def _parse_place(parser: IRParser, state: ParseState) -> bool:
+def _parse_desc_ptr(parser: IRParser, state: ParseState) -> bool:
     if parser.parse_optional_keyword("descPtr") is None:
         parser.raise_error("expected 'descPtr' keyword")
     parser.parse_punctuation("=")
@@ -85,7 +85,7 @@ def _parse_place(parser: IRParser, state: ParseState) -> bool:
     return True
 
 
-def _print_place(printer: IRPrinter, op: MakeTensorDescOp) -> None:
+def _print_desc_ptr(printer: IRPrinter, op: MakeTensorDescOp) -> None:
     assert op.desc_ptr is not None
     printer.print_string("descPtr = ")
     printer.print_operand(op.desc_ptr)
@@ -130,11 +130,11 @@ class MakeTensorDescOp(AsmOp):
     traits = tt_traits(_DescriptorEffects())
 
     ASM: ClassVar[str] = (
-        "$base `,` `[` $shape `]` `,` `[` $strides `]` (`,` custom<Place>($desc_ptr)^)? attr-dict "
+        "$base `,` `[` $shape `]` `,` `[` $strides `]` (`,` custom<Desc>($desc_ptr)^)? attr-dict "
         "`:` custom<Types>()"
     )
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
-        "Place": Directive(_parse_place, _print_place, lambda op: op.desc_ptr is not None),
+        "Desc": Directive(_parse_desc_ptr, _print_desc_ptr, lambda op: op.desc_ptr is not None),
         "Types": Directive(_parse_types, _print_types),
     }
 
@@ -192,11 +192,11 @@ def check_block(descriptor: TensorDescType, tensor: Attribute) -> None:
             "descriptor block and tensor element types must match, but got descriptor element "
             f"type '{block}' and tensor element type '{element}'"
         )
-    wanted, found = num_elements(descriptor), num_elements(tensor)
-    if wanted != found:
+    expected, actual = num_elements(descriptor), num_elements(tensor)
+    if expected != actual:
         raise VerifyException(
             "descriptor block and tensor must have the same number of elements, but got "
-            f"descriptor block with {wanted} elements tensor with {found} elements"
+            f"descriptor block with {expected} elements tensor with {actual} elements"
         )
 
 
@@ -278,11 +278,13 @@ class DescriptorStoreOp(AsmOp):
     @classmethod
     @override
     def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Any) -> Self:
-        kept = dict(properties)
-        kind = kept.pop("reduce_kind", None)
+        current = dict(properties)
+        kind = current.pop("reduce_kind", None)
         if kind is None or kind == _NO_REDUCTION:
-            return super().create(properties=kept, **parts)
-        return cast("Self", DescriptorReduceOp.create(properties={**kept, "kind": kind}, **parts))
+            return super().create(properties=current, **parts)
+        return cast(
+            "Self", DescriptorReduceOp.create(properties={**current, "kind": kind}, **parts)
+        )
 
     @override
     def verify_(self) -> None:

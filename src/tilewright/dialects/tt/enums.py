@@ -4,7 +4,7 @@ Enumerations are 32-bit integers that formats print as keywords, as upstream doe
 dictionary the number shows. An ``Enum`` translates both ways::
 
     ROUNDING.attribute("rtne")    1 : i32
-    ROUNDING.keyword(attribute)      "rtne"
+    ROUNDING.keyword(attribute)   "rtne"
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.syntax import Enum
 
 
-def _numbered(words: str, first: int = 0) -> Enum:
-    return Enum({word: number for number, word in enumerate(words.split(), first)})
+def _numbered(keywords: str, first: int = 0) -> Enum:
+    return Enum({keyword: value for value, keyword in enumerate(keywords.split(), first)})
 
 
 CACHE_MODIFIER = _numbered("none ca cg wb cs wt cv", first=1)
@@ -37,12 +37,12 @@ SCALE_DOT_ELEM_TYPE = _numbered("e4m3 e5m2 e2m3 e3m2 e2m1 bf16 fp16")
 
 def one_of(enum: Enum) -> Satisfies:
     """The constraint of a property that holds a number of `enum`."""
-    numbers = frozenset(enum.keywords.values())
+    values = frozenset(enum.keywords.values())
 
     def holds(attribute: Attribute) -> bool:
         if not isinstance(attribute, IntegerAttr) or attribute.type != i32:
             return False
-        return attribute.value.data in numbers
+        return attribute.value.data in values
 
-    cases = ", ".join(map(str, sorted(numbers)))
+    cases = ", ".join(map(str, sorted(values)))
     return Satisfies(f"allowed 32-bit signless integer cases: {cases}", holds, (IntegerAttr,))

@@ -36,7 +36,7 @@ from tilewright.dialects.tt.base import (
     i32_prop,
     tt_traits,
 )
-from tilewright.dialects.tt.constraints import FLOAT_TENSOR, NUMBER_TENSOR, SCALED_TENSOR
+from tilewright.dialects.tt.constraints import FLOAT_TENSOR, INT_OR_FLOAT_TENSOR, SCALED_TENSOR
 from tilewright.dialects.tt.enums import INPUT_PRECISION, SCALE_DOT_ELEM_TYPE
 from tilewright.dialects.tt.layout_rules import rules_of
 from tilewright.dialects.type_utils import (
@@ -98,12 +98,12 @@ class DotOp(AsmOp):
 
     name = "tt.dot"
 
-    a = operand_def(NUMBER_TENSOR)
-    b = operand_def(NUMBER_TENSOR)
-    c = operand_def(NUMBER_TENSOR)
+    a = operand_def(INT_OR_FLOAT_TENSOR)
+    b = operand_def(INT_OR_FLOAT_TENSOR)
+    c = operand_def(INT_OR_FLOAT_TENSOR)
     input_precision = enum_prop(INPUT_PRECISION, "ieee", name="inputPrecision")
     max_num_imprecise_acc = i32_prop(0, name="maxNumImpreciseAcc")
-    d = result_def(NUMBER_TENSOR)
+    d = result_def(INT_OR_FLOAT_TENSOR)
 
     traits = tt_traits(Pure(), MatrixMultiply())
 
@@ -150,7 +150,7 @@ class DotOp(AsmOp):
             raise VerifyException(problem)
 
 
-class _PackedProduct(MatrixMultiply):
+class _PackedDot(MatrixMultiply):
     @override
     def unpacked(
         self, op: Operation, a: tuple[int, ...], b: tuple[int, ...]
@@ -188,7 +188,7 @@ class DotScaledOp(AsmOp):
     d = result_def(FLOAT_TENSOR)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = tt_traits(Pure(), _PackedProduct())
+    traits = tt_traits(Pure(), _PackedDot())
 
     ASM: ClassVar[str] = (
         "$a (`scale` $a_scale^)? `,` $b (`scale` $b_scale^)? `,` $c "

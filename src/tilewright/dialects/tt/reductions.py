@@ -156,12 +156,12 @@ class _CombineOp(IRDLOperation):
         _check_combined(end.operand_types, elements)
 
 
-def _check_combined(found: Sequence[Attribute], wanted: Sequence[Attribute]) -> None:
-    for index, (type, expected) in enumerate(zip(found, wanted, strict=True)):
-        if type != expected:
+def _check_combined(actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
+    for index, (type, required) in enumerate(zip(actual, expected, strict=True)):
+        if type != required:
             raise VerifyException(
                 f"type mismatch on combine operation. Expected argument {index} to have type "
-                f"'{expected}' but got '{type}'"
+                f"'{required}' but got '{type}'"
             )
 
 

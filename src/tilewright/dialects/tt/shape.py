@@ -169,8 +169,8 @@ class BroadcastOp(AsmOp):
         if rank_of(source) != rank_of(result):
             raise VerifyException("rank of source must be same as rank of result")
         extents = zip(shape_of(source), shape_of(result), strict=True)
-        for index, (extent, wanted) in enumerate(extents):
-            if extent not in (1, wanted):
+        for index, (extent, target) in enumerate(extents):
+            if extent not in (1, target):
                 raise VerifyException(
                     f"Different dimensions at index {index} between source and result.  "
                     "Broadcast requires the source dimension to be 1."
@@ -264,11 +264,11 @@ class CatOp(TraitCheckedOp):
     @override
     def verify_(self) -> None:
         source, result = _tensor(self.lhs), _tensor(self.result)
-        wanted, found = 2 * num_elements(source), num_elements(result)
-        if wanted != found:
+        expected, actual = 2 * num_elements(source), num_elements(result)
+        if expected != actual:
             raise VerifyException(
                 "result element count must equal the sum of the operand element counts, "
-                f"expected {wanted} but got {found}"
+                f"expected {expected} but got {actual}"
             )
         if (encoding_of(source) is None) != (encoding_of(result) is None):
             raise VerifyException(
@@ -315,10 +315,10 @@ class JoinOp(TraitCheckedOp):
     @override
     def verify_(self) -> None:
         source, result = self.lhs.type, self.result.type
-        wanted = (*shape_of(source), 2)
-        if shape_of(result) != wanted:
+        expected = (*shape_of(source), 2)
+        if shape_of(result) != expected:
             raise VerifyException(
-                f"result shape must be ({_comma(wanted)}), but got {_comma(shape_of(result))}"
+                f"result shape must be ({_comma(expected)}), but got {_comma(shape_of(result))}"
             )
         if element_type_of(result) != element_type_of(source):
             raise VerifyException("result element type must match the input element type")
@@ -458,8 +458,8 @@ class GatherOp(AsmOp):
         if not 0 <= axis < rank_of(source):
             raise VerifyException("gather dimension must be less than the input rank")
         extents = zip(shape_of(indices), shape_of(source), strict=True)
-        for dimension, (found, wanted) in enumerate(extents):
-            if dimension != axis and found != wanted:
+        for dimension, (actual, expected) in enumerate(extents):
+            if dimension != axis and actual != expected:
                 raise VerifyException(
                     f"indices dimension {dimension} must match the corresponding input dimension"
                 )

@@ -58,7 +58,7 @@ DESCRIPTOR = "descriptor"
 ADDRESS_SPACES = (GLOBAL, CONSTANT, DESCRIPTOR)
 """The address spaces that have a name."""
 
-_GLOBAL_NUMBER = 1
+_GLOBAL_ID = 1
 
 
 def flavour_of(printer: Printer) -> Flavour:
@@ -78,7 +78,7 @@ class PtrType(ParametrizedAttribute, TypeAttribute, PointerLike):
     @classmethod
     def get(cls, pointee: Attribute, address_space: str | int = GLOBAL) -> PtrType:
         """A pointer to `pointee`; spaces without a name are given by number."""
-        if address_space == _GLOBAL_NUMBER:
+        if address_space == _GLOBAL_ID:
             address_space = GLOBAL
         return cls(pointee, StringAttr(str(address_space)))
 
@@ -127,12 +127,12 @@ class PtrType(ParametrizedAttribute, TypeAttribute, PointerLike):
 
 
 def _parse_address_space(parser: AttrParser) -> str | int:
-    word = parser.parse_optional_str_literal()
-    if word is None:
+    name = parser.parse_optional_str_literal()
+    if name is None:
         return parser.parse_integer()
-    if word not in ADDRESS_SPACES:
-        parser.raise_error(f"invalid pointer address space '{word}'")
-    return word
+    if name not in ADDRESS_SPACES:
+        parser.raise_error(f"invalid pointer address space '{name}'")
+    return name
 
 
 def _has_named_spaces(flavour: Flavour) -> bool:

@@ -53,10 +53,10 @@ def threads_per_warp_at(op: Operation) -> int:
 
 def _partition_warps(partitions: Operation, op: Operation) -> int | None:
     """The number of warps of the partition that `op` is in."""
-    holder, region = partitions.parent_op(), op.parent_region()
-    if holder is None or region is None:
+    owner, region = partitions.parent_op(), op.parent_region()
+    if owner is None or region is None:
         return None
-    sizes = holder.properties.get(PARTITION_NUM_WARPS)
+    sizes = owner.properties.get(PARTITION_NUM_WARPS)
     index = partitions.regions.index(region)
     if not isinstance(sizes, DenseArrayBase) or index >= len(sizes):
         return None

@@ -110,12 +110,12 @@ class AsyncCopyGlobalToLocalOp(CachedAccess):
     @override
     def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Any) -> Self:
         # Only TLX has the last two operands: generic text of others counts four.
-        kept = dict(properties)
-        sizes = kept.get(_SEGMENTS)
+        updated = dict(properties)
+        sizes = updated.get(_SEGMENTS)
         if isinstance(sizes, DenseArrayBase) and len(sizes) == 4:
             known = integers(cast("DenseArrayBase[IntegerType]", sizes))
-            kept[_SEGMENTS] = ints_attr((*known, 0, 0))
-        return super().create(properties=kept, **parts)
+            updated[_SEGMENTS] = ints_attr((*known, 0, 0))
+        return super().create(properties=updated, **parts)
 
     @override
     def verify_(self) -> None:

@@ -3,7 +3,7 @@
 ``AccessEffect`` names the operands through which an op reads, writes or frees a buffer; effects
 that go through different buffers are distinguished by later stages::
 
-    traits = ttg_traits(Touches(reads=("src",)))
+    traits = ttg_traits(AccessEffect(reads=("src",)))
 """
 
 # pyright: reportIncompatibleMethodOverride=false

@@ -57,12 +57,12 @@ class LayoutEncoding(LayoutRules, ABC):
 
     def cta_problem(self, op: Operation) -> str | None:
         """Why a cluster of the size at `op` cannot hold this layout."""
-        wanted = num_ctas_at(op)
-        if self.num_ctas == wanted:
+        required = num_ctas_at(op)
+        if self.num_ctas == required:
             return None
         return (
             f"{self}.\nLayout has {self.num_ctas} CTAs per CGA, but the context requires "
-            f"{wanted} CTAs per CGA."
+            f"{required} CTAs per CGA."
         )
 
     @override

@@ -43,7 +43,7 @@ from tilewright.dialects.type_utils import (
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import AttributeSyntax
 
-_LEAST_ALIGNMENT = 16
+_MIN_ALIGNMENT = 16
 
 
 @irdl_op_definition
@@ -67,7 +67,7 @@ class LocalAllocOp(AsmOp):
         if self.alignment is not None:
             return self.alignment.value.data
         layout = memdesc(self.result.type).encoding
-        return layout.alignment if isinstance(layout, SharedEncoding) else _LEAST_ALIGNMENT
+        return layout.alignment if isinstance(layout, SharedEncoding) else _MIN_ALIGNMENT
 
     @override
     def verify_(self) -> None:

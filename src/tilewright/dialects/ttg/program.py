@@ -41,7 +41,7 @@ ADDRESS_SPACES = {
 """What a barrier makes visible, as bits."""
 ALL_SPACES = 31
 
-_WORDS = ADDRESS_SPACES | {"all": ALL_SPACES}
+_SPACE_KEYWORDS = ADDRESS_SPACES | {"all": ALL_SPACES}
 
 
 def _is_address_space(attribute: Attribute) -> bool:
@@ -85,17 +85,17 @@ class BarrierOp(AsmOp):
     @override
     def print(self, printer: IRPrinter) -> None:
         spaces = self.spaces
-        words = [word for word, bit in ADDRESS_SPACES.items() if bit & spaces]
+        keywords = [keyword for keyword, bit in ADDRESS_SPACES.items() if bit & spaces]
         if spaces == ALL_SPACES:
-            words = ["all"]
-        printer.print_string(" " + ("|".join(words) or "none"))
+            keywords = ["all"]
+        printer.print_string(" " + ("|".join(keywords) or "none"))
 
 
 def _parse_space(parser: IRParser) -> int:
-    word = parser.next_text
-    if word not in _WORDS:
-        parser.raise_error(f"unknown addrSpace '{word}'")
-    return parser.parse_keyword_from(_WORDS)
+    keyword = parser.next_text
+    if keyword not in _SPACE_KEYWORDS:
+        parser.raise_error(f"unknown addrSpace '{keyword}'")
+    return parser.parse_keyword_from(_SPACE_KEYWORDS)
 
 
 @irdl_op_definition

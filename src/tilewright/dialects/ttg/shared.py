@@ -430,24 +430,24 @@ class PartitionedSharedEncoding(Struct, SharedEncoding):
     partition_layout: Attribute = key("partitionLayout", ATTRIBUTE)
 
     @property
-    def piece_layout(self) -> SharedEncoding:
+    def inner_layout(self) -> SharedEncoding:
         assert isinstance(self.partition_layout, SharedEncoding), "checked by verify"
         return self.partition_layout
 
     @property
     @override
     def rank(self) -> int:
-        return self.piece_layout.rank
+        return self.inner_layout.rank
 
     @property
     @override
     def cga(self) -> Bases:
-        return self.piece_layout.cga
+        return self.inner_layout.cga
 
     @property
     @override
     def alignment(self) -> int:
-        return self.piece_layout.alignment
+        return self.inner_layout.alignment
 
     @override
     def verify(self) -> None:

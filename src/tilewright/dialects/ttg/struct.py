@@ -173,17 +173,17 @@ ATTRIBUTE: FieldKind[Attribute] = FieldKind(
 )
 
 
-def keyword(words: Mapping[str, T]) -> FieldKind[T]:
+def keyword(cases: Mapping[str, T]) -> FieldKind[T]:
     """One of a few keywords, each representing a value."""
-    spelling = {value: word for word, value in words.items()}
+    names = {value: name for name, value in cases.items()}
 
     def parse(parser: AttrParser, what: str) -> T:
-        word = parser.parse_identifier(f" in {what}")
-        if word not in words:
-            parser.raise_error(f"expected one of {', '.join(words)} in {what}, found '{word}'")
-        return words[word]
+        name = parser.parse_identifier(f" in {what}")
+        if name not in cases:
+            parser.raise_error(f"expected one of {', '.join(cases)} in {what}, found '{name}'")
+        return cases[name]
 
-    return FieldKind(parse, lambda printer, value: printer.print_string(spelling[value]))
+    return FieldKind(parse, lambda printer, value: printer.print_string(names[value]))
 
 
 # -- structs -----------------------------------------------------------------------------------

@@ -74,9 +74,9 @@ class _SpecializeBranch(RegionBranch):
     @classmethod
     @override
     def successors(cls, op: Operation, point: Point) -> Sequence[Edge]:
-        default, holder = op.regions
+        default, partitions = op.regions
         if point is op:
-            return enter(op, default), enter(op, holder)
+            return enter(op, default), enter(op, partitions)
         if point is default:
             return [leave(end, op, _yielded(end, op)) for end in exits(default)]
         return ()
@@ -117,11 +117,11 @@ class WarpSpecializeOp(AsmOp):
         *,
         properties: Mapping[str, Attribute | None] | None = None,
     ) -> None:
-        holder = Region(Block([WarpSpecializePartitionsOp(captures, partitions)]))
+        partition_region = Region(Block([WarpSpecializePartitionsOp(captures, partitions)]))
         super().__init__(
             result_types=[result_types],
             properties={**(properties or {}), PARTITION_NUM_WARPS: ints_attr(num_warps)},
-            regions=[default_region, holder],
+            regions=[default_region, partition_region],
         )
 
     @property
@@ -202,8 +202,8 @@ class WarpSpecializeOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        holder = self.partition_op_holder.first_block
-        first = None if holder is None else holder.first_op
+        block = self.partition_op_holder.first_block
+        first = None if block is None else block.first_op
         if not isinstance(first, WarpSpecializePartitionsOp):
             raise VerifyException(
                 "expected to find only a `ttg.warp_specialize.partitions` op inside its second "
@@ -226,10 +226,10 @@ class WarpSpecializeOp(AsmOp):
             raise VerifyException(
                 f"has {count} partitions but `partitionNumWarps` has {len(num_warps)} elements"
             )
-        for index, number in enumerate(num_warps):
-            if not is_power_of_two(number):
+        for index, warps in enumerate(num_warps):
+            if not is_power_of_two(warps):
                 raise VerifyException(
-                    f"partition #{index} number of warps ({number}) must be a power of 2"
+                    f"partition #{index} number of warps ({warps}) must be a power of 2"
                 )
         ids = self.warp_group_start_ids
         if ids is not None and len(ids) != len(num_warps):

@@ -142,10 +142,10 @@ class _CtaStruct(Struct, TensorMemoryLayout):
         entries = super().entries(flavour)
         if not writes_cta_splits(flavour):
             return entries
-        spelled: list[tuple[str, FieldKind[Any], Any]] = []
+        printed: list[tuple[str, FieldKind[Any], Any]] = []
         for entry in entries:
-            spelled.extend(_as_splits(entry[2]) if entry[0] == "CGALayout" else [entry])
-        return spelled
+            printed.extend(_as_splits(entry[2]) if entry[0] == "CGALayout" else [entry])
+        return printed
 
 
 def _as_splits(bases: Bases) -> list[tuple[str, FieldKind[Any], Any]]:
@@ -286,11 +286,11 @@ class ReduceModifier(FieldsAttr):
         printer.print_string(f"<{self.kind}>")
 
 
-_CACHE_MODIFIER = keyword({word: word for word in ("none", "ca", "cg", "wb", "cs", "wt", "cv")})
+_CACHE_MODIFIER = keyword({name: name for name in ("none", "ca", "cg", "wb", "cs", "wt", "cv")})
 _PRIORITY = keyword(
     {
-        word: word
-        for word in (
+        name: name
+        for name in (
             "none",
             "evict_normal",
             "evict_unchanged",

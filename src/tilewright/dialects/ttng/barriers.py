@@ -139,7 +139,7 @@ class WaitBarrierOp(AsmOp):
 _NO_MULTICAST = i32_attr(0)
 
 
-def _spell_arrival(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
+def _format_arrival(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
     is_mask = flavour.is_tlx or not flavour.at_least(3, 9)
     return rename(shown, "multicastCTA", "ctaMask") if is_mask else shown
 
@@ -166,7 +166,7 @@ class ArriveBarrierOp(RenamedProperties):
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
         "Attributes": attributes(
             {"fromCTA": None, "multicastCTA": _NO_MULTICAST, "perThread": None},
-            _spell_arrival,
+            _format_arrival,
         )
     }
     OLD_NAMES: ClassVar[Mapping[str, str]] = {"ctaMask": "multicastCTA"}

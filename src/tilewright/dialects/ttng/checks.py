@@ -72,7 +72,7 @@ def cga_of(type: Attribute) -> Bases:
     return layout.cga if isinstance(layout, LayoutEncoding) else ()
 
 
-def verify_product(left: Ints, right: Ints, result: Attribute, *, is_pair: bool = False) -> None:
+def verify_mma_shapes(left: Ints, right: Ints, result: Attribute, *, is_pair: bool = False) -> None:
     """Raise if matrices of these shapes cannot be multiplied to one of the shape of `result`.
 
     A pair of CTAs may see half of the right matrix each, or the whole.
@@ -106,8 +106,8 @@ def verify_cga_layout(what: str, type: Attribute, expected: Sequence[Bases]) -> 
     actual = cga_of(type)
     if actual in expected:
         return
-    wanted = " or ".join(bases_text(bases) for bases in expected)
-    raise VerifyException(f"{what} cga_layout must be {wanted}, got {bases_text(actual)}")
+    alternatives = " or ".join(bases_text(bases) for bases in expected)
+    raise VerifyException(f"{what} cga_layout must be {alternatives}, got {bases_text(actual)}")
 
 
 def verify_completion_barrier(op: Operation, type: Attribute) -> None:

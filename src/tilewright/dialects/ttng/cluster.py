@@ -87,7 +87,7 @@ class FenceMBarrierInitReleaseClusterOp(AsmOp):
     ASM: ClassVar[str] = "attr-dict"
 
 
-def _always_says_relaxed(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
+def _always_print_relaxed(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
     """Older parsers insist on the attribute."""
     if flavour.at_least(3, 8):
         return shown
@@ -103,7 +103,7 @@ class ClusterArriveOp(AsmOp):
 
     ASM: ClassVar[str] = "`` custom<Attributes>()"
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
-        "Attributes": attributes({"relaxed": FALSE}, _always_says_relaxed)
+        "Attributes": attributes({"relaxed": FALSE}, _always_print_relaxed)
     }
 
     def __init__(self, *, relaxed: bool = False) -> None:
@@ -221,7 +221,7 @@ def verify_launch_response(type: Attribute) -> None:
         )
 
 
-def _says_multicast(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
+def _with_multicast(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
     """The attribute exists only in 3.8 and in the fork, and is required there."""
     if flavour.is_tlx or not flavour.at_least(3, 9):
         return {"multicast": FALSE, **shown}
@@ -242,7 +242,7 @@ class CLCTryCancelOp(AsmOp):
         "$result `,` $mbarrier `` custom<Attributes>() `:` type($result) `,` type($mbarrier)"
     )
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
-        "Attributes": attributes({"multicast": FALSE}, _says_multicast)
+        "Attributes": attributes({"multicast": FALSE}, _with_multicast)
     }
 
     def verify_(self) -> None:
@@ -375,8 +375,8 @@ class VoteBallotSyncOp(AsmOp):
             )
         if element_type_of(result) != i32:
             must = "tensor result must have i32 element type"
-            words = must if is_tensor(result) else "scalar result must be i32"
-            raise VerifyException(f"{words}, got '{element_type_of(result)}'")
+            requirement = must if is_tensor(result) else "scalar result must be i32"
+            raise VerifyException(f"{requirement}, got '{element_type_of(result)}'")
         if shape_of(pred) != shape_of(result):
             raise VerifyException(
                 "predicate and result tensor shapes must match, "

@@ -48,8 +48,10 @@ def _code(largest: int) -> IntegerAttr:
             return False
         return 0 <= cast("IntegerAttr", attribute).value.data <= largest
 
-    words = f"{I32_ATTR.description} whose value is non-negative whose maximum value is {largest}"
-    return cast("IntegerAttr", prop_def(Satisfies(words, holds, (IntegerAttr,))))
+    description = (
+        f"{I32_ATTR.description} whose value is non-negative whose maximum value is {largest}"
+    )
+    return cast("IntegerAttr", prop_def(Satisfies(description, holds, (IntegerAttr,))))
 
 
 @irdl_op_definition

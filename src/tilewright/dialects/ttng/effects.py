@@ -3,7 +3,7 @@
 Most ops of this dialect access memory through descriptors and return nothing, so what they do
 *is* their memory effects. ``AccessEffect`` lists them by the operand names of the definition::
 
-    traits = ttng_traits(Touches(reads=("src",), writes=("dst",)))
+    traits = ttng_traits(AccessEffect(reads=("src",), writes=("dst",)))
 
 An effect names the value it goes through and, from the type of that value, the memory: global
 for pointers and tensor descriptors, shared or tensor memory for buffers.

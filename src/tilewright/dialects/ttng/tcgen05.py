@@ -62,7 +62,7 @@ from tilewright.dialects.ttng.checks import (
     uses_pairs,
     verify_barrier,
     verify_completion_barrier,
-    verify_product,
+    verify_mma_shapes,
 )
 from tilewright.dialects.ttng.effects import AccessEffect, Accumulates
 from tilewright.dialects.ttng.text import BARRIERS, token_directive
@@ -147,7 +147,7 @@ class TCGen5MMAOp(AsmOp):
 
     def _verify_shapes(self) -> None:
         a, b = shape_of(self.a.type)[-2:], shape_of(self.b.type)[-2:]
-        verify_product(a, b, self.d.type, is_pair=self.two_ctas is not None)
+        verify_mma_shapes(a, b, self.d.type, is_pair=self.two_ctas is not None)
 
     def _verify_layouts(self, d: MemDescType) -> None:
         left, right, result = (layout_of(value.type) for value in (self.a, self.b, self.d))
@@ -398,7 +398,7 @@ class TCGen5MMAScaledOp(AsmOp):
 
     def _verify_shapes(self) -> None:
         is_pair = self.two_ctas is not None
-        verify_product(self.a_shape, self.b_shape, self.d.type, is_pair=is_pair)
+        verify_mma_shapes(self.a_shape, self.b_shape, self.d.type, is_pair=is_pair)
 
     def _verify_accumulator(self) -> None:
         layout = layout_of(self.d.type)

@@ -81,11 +81,11 @@ def _print_barriers(printer: IRPrinter, op: Any) -> None:
 BARRIERS = Directive(_parse_barriers, _print_barriers, lambda op: bool(op.barriers))
 
 
-Spelling: TypeAlias = Callable[[dict[str, Attribute], Flavour], Mapping[str, Attribute]]
+ReleaseFormat: TypeAlias = Callable[[dict[str, Attribute], Flavour], Mapping[str, Attribute]]
 """From the properties to print, by current name, to what is printed for a release."""
 
 
-def attributes(defaults: Mapping[str, Attribute | None], spell: Spelling) -> Directive:
+def attributes(defaults: Mapping[str, Attribute | None], format_for: ReleaseFormat) -> Directive:
     """An attribute dictionary that differs between releases.
 
     `defaults` names the properties it holds and, where there is one, the value not printed.
@@ -104,7 +104,7 @@ def attributes(defaults: Mapping[str, Attribute | None], spell: Spelling) -> Dir
             for name, value in op.properties.items()
             if name in defaults and value != defaults[name]
         }
-        printer.print_op_attributes({**spell(shown, printer.flavour), **op.attributes})
+        printer.print_op_attributes({**format_for(shown, printer.flavour), **op.attributes})
 
     return Directive(parse, write)
 
@@ -125,9 +125,9 @@ class RenamedProperties(AsmOp):
         **parts: Any,
     ) -> Self:
         old = {name: value for name, value in attributes.items() if name in cls.OLD_NAMES}
-        kept = {name: value for name, value in attributes.items() if name not in cls.OLD_NAMES}
+        current = {name: value for name, value in attributes.items() if name not in cls.OLD_NAMES}
         renamed = {cls.OLD_NAMES.get(n, n): v for n, v in {**properties, **old}.items()}
-        return super().create(properties=renamed, attributes=kept, **parts)
+        return super().create(properties=renamed, attributes=current, **parts)
 
 
 def opt_i32_prop(*, name: str | None = None) -> IntegerAttr | None:

@@ -177,7 +177,7 @@ class TMEMStoreOp(AsmOp):
         verify_same_contents(self.src.type, type)
 
 
-def _spell_slice(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
+def _format_slice(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
     is_old = flavour.is_tlx or not flavour.at_least(3, 9)
     return rename(shown, "offset", "N") if is_old else shown
 
@@ -195,7 +195,7 @@ class TMEMSubSliceOp(RenamedProperties):
 
     ASM: ClassVar[str] = "$src `` custom<Attributes>() `:` type($src) `->` type($result)"
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
-        "Attributes": attributes({"offset": None, "dim": _ONE}, _spell_slice)
+        "Attributes": attributes({"offset": None, "dim": _ONE}, _format_slice)
     }
     OLD_NAMES: ClassVar[Mapping[str, str]] = {"N": "offset"}
 

@@ -33,7 +33,7 @@ from tilewright.dialects.tt.base import (
     i32_prop,
     unit_prop,
 )
-from tilewright.dialects.tt.constraints import NUMBER_TENSOR
+from tilewright.dialects.tt.constraints import INT_OR_FLOAT_TENSOR
 from tilewright.dialects.tt.enums import INPUT_PRECISION
 from tilewright.dialects.ttg.cga import shape_per_cta
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
@@ -44,7 +44,7 @@ from tilewright.dialects.ttng.base import TENSOR_OR_MEMDESC, ttng_traits
 from tilewright.dialects.ttng.checks import (
     cga_of,
     layout_of,
-    verify_product,
+    verify_mma_shapes,
 )
 from tilewright.dialects.ttng.effects import ReadsBuffers
 from tilewright.dialects.type_utils import bit_width, element_type_of, is_tensor, rank_of, shape_of
@@ -65,12 +65,12 @@ class WarpGroupDotOp(AsmOp):
     name = "ttng.warp_group_dot"
     a = operand_def(TENSOR_OR_MEMDESC)
     b = operand_def(MEMDESC)
-    c = operand_def(NUMBER_TENSOR)
+    c = operand_def(INT_OR_FLOAT_TENSOR)
     use_c = opt_operand_def(i1)
     input_precision = enum_prop(INPUT_PRECISION, "ieee", name="inputPrecision")
     max_num_imprecise_acc = i32_prop(0, name="maxNumImpreciseAcc")
     is_async = bool_prop(False, name="isAsync")
-    d = result_def(NUMBER_TENSOR)
+    d = result_def(INT_OR_FLOAT_TENSOR)
     traits = ttng_traits(ReadsBuffers(("a", "b")))
 
     ASM: ClassVar[str] = (
@@ -103,7 +103,7 @@ class WarpGroupDotOp(AsmOp):
         )
 
     def verify_(self) -> None:
-        verify_product(shape_of(self.a.type)[-2:], shape_of(self.b.type)[-2:], self.d.type)
+        verify_mma_shapes(shape_of(self.a.type)[-2:], shape_of(self.b.type)[-2:], self.d.type)
         self._verify_layouts()
         self._verify_shape()
         left = element_type_of(self.a.type)

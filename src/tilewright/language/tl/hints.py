@@ -16,7 +16,7 @@ from typing import cast
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Operation
 
-from tilewright.dialects.folding.constants import from_numbers
+from tilewright.dialects.folding.constants import from_values
 from tilewright.dialects.llvm import AssumeOp
 from tilewright.dialects.type_utils import tensor_of
 from tilewright.frontend.builder import current
@@ -45,7 +45,7 @@ def _note(input: tensor, values: Sequence[int] | int, function: str, attribute: 
         )
     owner = input.handle.owner
     if isinstance(owner, Operation) and is_made_here(owner.location):
-        note = from_numbers(given, tensor_of(i32, [len(given)]))
+        note = from_values(given, tensor_of(i32, [len(given)]))
         owner.attributes[attribute] = cast("Attribute", note)
     return input
 

@@ -21,7 +21,7 @@ from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.folding.constants import (
     integer_width,
     is_integer_attr,
-    single_number,
+    scalar_value,
     splat,
     wrap,
 )
@@ -51,7 +51,7 @@ class ConstantPool:
     def integer(self, operand: SSAValue) -> int | None:
         """The signed value of an operand that is a scalar integer constant."""
         value = self.value(operand)
-        integer = single_number(value) if is_integer_attr(value) else None
+        integer = scalar_value(value) if is_integer_attr(value) else None
         return integer if isinstance(integer, int) else None
 
     def gather(self, root: Operation, rewriter: Rewriter) -> None:
