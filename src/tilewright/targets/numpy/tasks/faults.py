@@ -110,12 +110,12 @@ class TaskFaultReporter:
         return self._source_sites[source_id].location if isinstance(source_id, int) else None
 
     def _note(self, note: Note) -> Diagnostic:
-        return Diagnostic(Severity.NOTE, note.text, self._location_of(note.place))
+        return Diagnostic(Severity.NOTE, note.text, self._location_of(note.site))
 
     def _problem(self, problem: RuntimeFault, cluster: Cluster) -> Diagnostic:
         location = self._line(problem.__traceback__)
-        if problem.place is not None:
-            location = self._location_of(problem.place)
+        if problem.site is not None:
+            location = self._location_of(problem.site)
         elif cluster.last is not None:
             location = self._location_of(cluster.last.site)
         diagnostic = Diagnostic(Severity.ERROR, problem.message, location, CODES[problem.kind])

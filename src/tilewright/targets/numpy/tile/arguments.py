@@ -140,15 +140,15 @@ def left_over(
     An array of which the kernel writes no element is not reported: another kernel may write it.
     """
     found: dict[int, tuple[Any, Diagnostic]] = {}
-    for number, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
-        argument = arguments[number]
+    for index, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
+        argument = arguments[index]
         if not isinstance(argument, Buffer) or not argument.is_fresh or parameter.is_read:
             continue
         if isinstance(value, TileBuffer) and value.shadow is not None:
             missing = ~_defined(value, value.shadow)
             if missing.any() and not missing.all():
                 why = "and the caller left the array uninitialised (np.empty)"
-                found[number] = missing, _unwritten(parameter, value, missing, why)
+                found[index] = missing, _unwritten(parameter, value, missing, why)
     return found
 
 
@@ -170,7 +170,7 @@ def _unwritten(parameter: Parameter, buffer: TileBuffer, missing: Any, why: str)
         ),
     ]
     shown = list(dict.fromkeys(parameter.written_at))[:3]
-    notes += [(f"{buffer.name} is written here", place) for place in shown]
+    notes += [(f"{buffer.name} is written here", location) for location in shown]
     if not shown:
         notes.append((f"no statement of the kernel writes {buffer.name}", None))
     notes.append(

@@ -24,7 +24,7 @@ from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.ops.checks import require_defined
-from tilewright.targets.numpy.tile.patterns import ParallelFacts
+from tilewright.targets.numpy.tile.patterns import ParallelProperties
 from tilewright.targets.numpy.values import PROGRAM, Expr, Nest, Scope, Tensor
 
 LANE = PROGRAM
@@ -60,7 +60,7 @@ class TileEmitter(Emitter):
         """The iterations that run at once, in a parallel loop."""
         self.threads: Expr | None = None
         """The threads of a kernel that names them."""
-        self.facts: ParallelFacts | None = None
+        self.properties: ParallelProperties | None = None
         """What is known about the accesses of the parallel loop."""
         self.private: set[SSAValue] = set()
         """Buffers of which each iteration has its own."""
@@ -91,15 +91,15 @@ class TileEmitter(Emitter):
             raise self.unsupported(f"'{name}' of type '{value.type}' is used before it is defined")
         return super().tensor(value)
 
-    def number(self, value: Mixed) -> Expr:
+    def mixed(self, value: Mixed) -> Expr:
         """A number that is known, or a value."""
         if isinstance(value, int):
             return Expr(str(value), 0, 0, 0)
         return self.expr(value)
 
     def uniform(self, value: Mixed, what: str) -> Expr:
-        """As `number`, for something that all iterations must agree on."""
-        expr = self.number(value)
+        """As `mixed`, for something that all iterations must agree on."""
+        expr = self.mixed(value)
         if not isinstance(value, int):
             require_defined(self, self.tensor(value), what, ())
         if expr.axes:
@@ -147,14 +147,14 @@ class TileEmitter(Emitter):
 
     @override
     def block(self, block: Block) -> None:
-        self._count_turns(block)
+        self._count_iterations(block)
         for op in block.ops:
             if op in self.written:
                 self.written.discard(op)  # a loop may be written again
             elif op.name not in _ENDS:
                 self.op(op)
 
-    def _count_turns(self, block: Block) -> None:
+    def _count_iterations(self, block: Block) -> None:
         """At the start of the body of a `while` loop, which may wait for a task or never end."""
         parent = block.parent_op()
         if parent is None or parent.name != "scf.while" or block is not parent.regions[1].block:
@@ -162,7 +162,7 @@ class TileEmitter(Emitter):
         self.location = parent.location
         self.step()
         if self.lanes is None and self.threads is None:
-            self.effect(f"rt.turn({self.place()})")
+            self.effect(f"rt.turn({self.site()})")
 
     @override
     def op(self, op: Operation) -> None:
@@ -179,7 +179,7 @@ class TileEmitter(Emitter):
         if self.in_task:
             self.effect("yield")
 
-    def place(self) -> int:
+    def site(self) -> int:
         """The number of the current op's location."""
         return self.unit.source_id(self.location)
 
@@ -203,12 +203,12 @@ class TileEmitter(Emitter):
         self.scope.lines.append(nest)
 
     @contextmanager
-    def iterating(self, lanes: Expr, facts: ParallelFacts | None) -> Generator[None]:
+    def iterating(self, lanes: Expr, properties: ParallelProperties | None) -> Generator[None]:
         """Code that all iterations run at once."""
-        state = self.lanes, self.facts, self.control, self.divergence
-        self.lanes, self.facts, self.control, self.divergence = lanes, facts, lanes, 0
+        state = self.lanes, self.properties, self.control, self.divergence
+        self.lanes, self.properties, self.control, self.divergence = lanes, properties, lanes, 0
         yield
-        self.lanes, self.facts, self.control, self.divergence = state
+        self.lanes, self.properties, self.control, self.divergence = state
 
 
 def constant_of(value: Mixed) -> int | None:

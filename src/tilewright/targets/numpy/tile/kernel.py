@@ -66,7 +66,7 @@ _CONCURRENT = (
     "nv.cluster.wait",
 )
 _EXPLICIT = ("nv.mbarrier.expect_tx", "nv.mbarrier.arrive_expect_tx")
-_numbers = iter(range(1 << 62))
+_serials = iter(range(1 << 62))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class TileKernel:
 
     name: str
     parameters: Sequence[TileParameter]
-    places: Sequence[SourceSite]
+    source_sites: Sequence[SourceSite]
     generated: GeneratedSource
     function: Callable[..., None]
     filename: str
@@ -294,7 +294,7 @@ def compile_tile_module(
     parameters = _write(unit, function, symbol)
     docstring = f"NumPy code of the kernel `{symbol}`."
     generated = generate(docstring, HELPERS, unit.constants, unit.bodies, unit.hints, unit.aliases)
-    filename = f"<tilewright tile kernel {symbol} #{next(_numbers)}>"
+    filename = f"<tilewright tile kernel {symbol} #{next(_serials)}>"
     return TileKernel(
         symbol,
         parameters,
@@ -356,47 +356,47 @@ def _plan_arenas(unit: TileUnit, function: Operation) -> None:
 def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParameter]:
     emitter = TileEmitter(unit)
     parameters: list[TileParameter] = []
-    spelled = ["rt"]
+    signature = ["rt"]
     block = function.regions[0].block
     writers, readers = _accesses(function, writes), _accesses(function, reads)
     for index, argument in enumerate(block.args):
-        facts = _argument_facts(function, index)
+        attributes = _argument_attributes(function, index)
         emitter.location = getattr(argument, "location", None)
-        named = facts.get("tile.name")
+        named = attributes.get("tile.name")
         hint = (
             named.data if isinstance(named, StringAttr) else hint_of_value(argument, f"arg{index}")
         )
         scalar = _scalar_type(emitter, argument)
-        written = facts.get("tile.dtype")
+        written = attributes.get("tile.dtype")
         dtype = written.data if isinstance(written, StringAttr) else scalar.dtype.name
-        safe = facts.get("tile.safe_value")
-        number = safe.value.data if isinstance(safe, IntegerAttr | FloatAttr) else 0
+        safe = attributes.get("tile.safe_value")
+        safe_value = safe.value.data if isinstance(safe, IntegerAttr | FloatAttr) else 0
         parameters.append(
             TileParameter(
-                *(hint, argument.type, scalar, dtype, number, emitter.location),
+                *(hint, argument.type, scalar, dtype, safe_value, emitter.location),
                 tuple(op.location for op in writers.get(argument, ())),
                 is_read=argument in readers,
             )
         )
         variable = unit.symbol(hint)
-        spelled.append(symbol_text(variable))
+        signature.append(symbol_text(variable))
         expr = Expr(symbol_text(variable), 0, 0, 1)
         if isinstance(argument.type, MemRefType):
             emitter.memory[argument] = expr
         else:
             emitter.define(argument, Tensor(expr))
     emitter.block(block)
-    unit.bodies.append((unit.symbol(symbol), ", ".join(spelled), emitter.scopes[1]))
+    unit.bodies.append((unit.symbol(symbol), ", ".join(signature), emitter.scopes[1]))
     return parameters
 
 
 def _accesses(
-    function: Operation, ask: Callable[[Operation], Sequence[AccessedRegion]]
+    function: Operation, accessed: Callable[[Operation], Sequence[AccessedRegion]]
 ) -> dict[SSAValue, list[Operation]]:
     """The ops that write a tensor, or read it, by the tensor."""
     found: dict[SSAValue, list[Operation]] = {}
     for op in walk(function):
-        for region in () if op.regions else ask(op):
+        for region in () if op.regions else accessed(op):
             if region.space is Space.GLOBAL:
                 found.setdefault(region.base, []).append(op)
     return found
@@ -409,7 +409,7 @@ def _scalar_type(emitter: TileEmitter, argument: SSAValue) -> ScalarType:
     return found
 
 
-def _argument_facts(function: Operation, index: int) -> Mapping[str, Attribute]:
+def _argument_attributes(function: Operation, index: int) -> Mapping[str, Attribute]:
     attributes = function.properties.get("arg_attrs")
     listed = getattr(attributes, "data", ())
     found = listed[index] if index < len(listed) else None

@@ -55,8 +55,8 @@ class Launch:
         """The block that runs, or in which something went wrong."""
         if not self.is_running:
             return None
-        place = self.runtime.block
-        return place[0], place[1], place[2]
+        block = self.runtime.block
+        return block[0], block[1], block[2]
 
     def launch(
         self,
@@ -88,7 +88,7 @@ class Launch:
             log.begin_kernel()
         _follow(written, log if prod(extents) > 1 else None)
         if isinstance(runtime, ConcurrentRuntime) and together:
-            blocks = [(_padded(place), kernel(*_ids(place))) for place in order]
+            blocks = [(_padded(block), kernel(*_ids(block))) for block in order]
             self.blocks += len(blocks)
             runtime.run(blocks, prod(threads))
         else:
@@ -104,15 +104,15 @@ class Launch:
         threads: int,
     ) -> None:
         runtime = self.runtime
-        for count, place in enumerate(order):
+        for count, block in enumerate(order):
             self.blocks += 1
-            runtime.begin(_padded(place))
+            runtime.begin(_padded(block))
             if runtime.log is not None:
                 runtime.log.begin_block()
             if isinstance(runtime, ConcurrentRuntime):
-                runtime.run([(_padded(place), kernel(*_ids(place)))], threads)
+                runtime.run([(_padded(block), kernel(*_ids(block)))], threads)
             else:
-                kernel(*_ids(place))
+                kernel(*_ids(block))
             if self.progress is not None:
                 self.progress(count + 1, total)
 
@@ -123,26 +123,26 @@ def _follow(written: Sequence[TileBuffer], log: BlockLog | None) -> None:
             buffer.seen.trace.log = log
 
 
-def _padded(place: tuple[int, ...]) -> tuple[int, ...]:
-    return (*place, 0, 0)[:3]
+def _padded(block: tuple[int, ...]) -> tuple[int, ...]:
+    return (*block, 0, 0)[:3]
 
 
-def _ids(place: tuple[int, ...]) -> list[Any]:
-    return [np.int64(each) for each in place]
+def _ids(block: tuple[int, ...]) -> list[Any]:
+    return [np.int64(each) for each in block]
 
 
 def _order(extents: Sequence[int], raster: tuple[str, int] | None) -> Iterator[tuple[int, ...]]:
     """Blocks in the order they start, one at a time: a grid can have more than memory can list."""
     walk = None if raster is None or len(extents) < 2 else Raster(*raster)
-    for number in range(prod(extents)):
-        place: list[int] = []
-        rest = number
+    for position in range(prod(extents)):
+        block: list[int] = []
+        rest = position
         for extent in extents:
             rest, index = divmod(rest, extent)
-            place.append(index)
+            block.append(index)
         if walk is not None:
-            place[:2] = walk.place(place[0], place[1], extents[0], extents[1])
-        yield tuple(place)
+            block[:2] = walk.place(block[0], block[1], extents[0], extents[1])
+        yield tuple(block)
 
 
 # Faults.
@@ -152,7 +152,7 @@ class Compiled(Protocol):
     """What is needed of a kernel to place a fault."""
 
     name: str
-    places: Sequence[SourceSite]
+    source_sites: Sequence[SourceSite]
     generated: GeneratedSource
     filename: str
 
@@ -194,15 +194,15 @@ def _location(trace: TracebackType | None, kernel: Compiled) -> Attribute | None
 
 
 def _note(note: Note, kernel: Compiled) -> Diagnostic:
-    location = None if note.place is None else kernel.places[note.place].location
+    location = None if note.site is None else kernel.source_sites[note.site].location
     if note.line is not None:
         location = kernel.generated.locations.get(note.line)
     return Diagnostic(Severity.NOTE, note.text, location)
 
 
 def _problem(problem: RuntimeFault, kernel: Compiled) -> Diagnostic:
-    if problem.place is not None:
-        location = kernel.places[problem.place].location
+    if problem.site is not None:
+        location = kernel.source_sites[problem.site].location
     else:
         location = _location(problem.__traceback__, kernel)
     diagnostic = Diagnostic(Severity.ERROR, problem.message, location, CODES[problem.kind])
@@ -211,14 +211,14 @@ def _problem(problem: RuntimeFault, kernel: Compiled) -> Diagnostic:
 
 
 def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
-    stuck = [each for each in error.blocked if each.wait.site is not None] or list(error.blocked)
-    first = stuck[0]
+    waiting = [each for each in error.blocked if each.wait.site is not None] or list(error.blocked)
+    first = waiting[0]
     message = f"deadlock: {first}"
-    location = _place(first.wait.site, kernel)
+    location = _site_location(first.wait.site, kernel)
     diagnostic = Diagnostic(Severity.ERROR, message, location, CODES["deadlock"])
-    for each in stuck[1:]:
+    for each in waiting[1:]:
         diagnostic.notes.append(
-            Diagnostic(Severity.NOTE, str(each), _place(each.wait.site, kernel))
+            Diagnostic(Severity.NOTE, str(each), _site_location(each.wait.site, kernel))
         )
     if error.over:
         ended = ", ".join(error.over)
@@ -226,7 +226,7 @@ def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
     diagnostic.notes.append(
         Diagnostic(
             Severity.NOTE,
-            _remedy([each.missing for each in stuck]),
+            _remedy([each.missing for each in waiting]),
         )
     )
     return diagnostic
@@ -239,5 +239,5 @@ def _remedy(missing: Sequence[str]) -> str:
     return "an arrival is missing, an arrive count is too high, or a parity is wrong"
 
 
-def _place(place: object, kernel: Compiled) -> Attribute | None:
-    return kernel.places[place].location if isinstance(place, int) else None
+def _site_location(site: object, kernel: Compiled) -> Attribute | None:
+    return kernel.source_sites[site].location if isinstance(site, int) else None

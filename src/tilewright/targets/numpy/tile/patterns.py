@@ -38,7 +38,7 @@ class ElementAccess:
 
 
 @dataclass(frozen=True)
-class ParallelFacts:
+class ParallelProperties:
     """What is known about one loop."""
 
     watched: frozenset[SSAValue]
@@ -54,7 +54,7 @@ def base_of(value: SSAValue) -> SSAValue:
     return value
 
 
-def facts_of(op: ParallelOp) -> ParallelFacts:
+def properties_of(op: ParallelOp) -> ParallelProperties:
     """The static properties of a loop."""
     block = op.body.block
     accesses = [found for each in walk(op) if (found := access_of(each)) is not None]
@@ -76,7 +76,7 @@ def facts_of(op: ParallelOp) -> ParallelFacts:
                 private.append(base)
         elif not _keeps_apart(group, variables, block):
             watched.append(base)
-    return ParallelFacts(frozenset(watched), tuple(private))
+    return ParallelProperties(frozenset(watched), tuple(private))
 
 
 def access_of(op: Operation) -> ElementAccess | None:
@@ -187,9 +187,9 @@ def _keeps_apart(
 
 def _same_memory(one: Operation, other: Operation) -> bool:
     """Whether two accesses go through the same name of a buffer."""
-    mine = one.operands[1 if one.name == "memref.store" else 0]
+    one_buffer = one.operands[1 if one.name == "memref.store" else 0]
     other_buffer = other.operands[1 if other.name == "memref.store" else 0]
-    return mine is other_buffer
+    return one_buffer is other_buffer
 
 
 def _key(value: SSAValue, depth: int) -> object:

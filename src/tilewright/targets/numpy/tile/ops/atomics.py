@@ -53,7 +53,7 @@ def _is_memory(value: SSAValue) -> bool:
 
 def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     lanes = emitter.lanes or emitter.threads
-    mine = Expr("None", 0, 0, 0) if lanes is None else lanes
+    lanes_or_none = Expr("None", 0, 0, 0) if lanes is None else lanes
     new = Expr("None", 0, 0, 0) if op.value is None else emitter.expr(op.value)
     if op.value is not None:
         require_defined(emitter, emitter.tensor(op.value), "the value of an atomic", ())
@@ -66,7 +66,7 @@ def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     if op.memory_order is not None and op.memory_order.data != "relaxed":
         options += f", order={op.memory_order.data!r}"
     text = f"atomic({{0}}, {op.kind.data!r}, {{1}}, {{2}}{listed}{options})"
-    operands = (mine, emitter.buffer(op.dst), new, *index)
+    operands = (lanes_or_none, emitter.buffer(op.dst), new, *index)
     if emitter.lanes is None:
         emitter.step()
     if op.previous is None:
@@ -110,8 +110,8 @@ def _each(emitter: TileEmitter, op: AtomicOp) -> None:
         if _is_memory(value):
             source, begin, lengths = _part(value)
             inner = iter(at for at, size in zip(point, sizes, strict=True) if size != 1)
-            place = [0 if length == 1 else next(inner) for length in lengths]
-            value = made.add(LoadOp(source, made.indices(begin, place)))
+            inner_point = [0 if length == 1 else next(inner) for length in lengths]
+            value = made.add(LoadOp(source, made.indices(begin, inner_point)))
         index = made.indices(offsets, point)
         made.write(AtomicOp(op.kind.data, buffer, index, value, memory_order=order))
     made.forget()
@@ -144,10 +144,10 @@ class _Made:
 
     def _index(self, offset: Mixed, more: int) -> SSAValue:
         if isinstance(offset, int):
-            return self._number(offset + more)
-        return self.add(AddiOp(offset, self._number(more))) if more else offset
+            return self._constant(offset + more)
+        return self.add(AddiOp(offset, self._constant(more))) if more else offset
 
-    def _number(self, value: int) -> SSAValue:
+    def _constant(self, value: int) -> SSAValue:
         return self.add(ConstantOp(IntegerAttr(value, IndexType())))
 
 

@@ -57,7 +57,7 @@ def _kernel(base: Emitter, op: Operation) -> None:
         options += f", raster=({op.raster.data.order!r}, {op.raster.data.panel})"
     if op.cluster_extents is not None:
         options += f", cluster={op.cluster_extents}"
-    if any(_meets_others(each) for each in walk(op)):
+    if any(_waits_for_blocks(each) for each in walk(op)):
         options += ", together=True"
     written = [emitter.buffer(base) for base in _written(op) if base in emitter.memory]
     if written:
@@ -72,7 +72,7 @@ def _written(op: KernelOp) -> list[SSAValue]:
     return [base for base in found if not op.is_ancestor(base.owner)]
 
 
-def _meets_others(op: Operation) -> bool:
+def _waits_for_blocks(op: Operation) -> bool:
     """Whether a block waits for other blocks there."""
     if op.name.startswith("nv.cluster.wait"):
         return True
@@ -172,8 +172,8 @@ def _own_buffers(emitter: TileEmitter, block: Block, role: Role | None) -> dict[
                 saved[operand] = emitter.memory[operand]
     for value, expr in saved.items():
         hint = value.name_hint or "own"
-        is_kept = role is not None and value not in emitter.private
-        text = f"own({{0}}, {role.ranges!r})" if role is not None and is_kept else "{0}.copy()"
+        is_preserved = role is not None and value not in emitter.private
+        text = f"own({{0}}, {role.ranges!r})" if role is not None and is_preserved else "{0}.copy()"
         emitter.memory[value] = emitter.statement(text, expr, hint=hint)
     return saved
 

@@ -21,7 +21,7 @@ from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.scf import RULES as SCF_RULES
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
-from tilewright.targets.numpy.tile.patterns import facts_of
+from tilewright.targets.numpy.tile.patterns import properties_of
 from tilewright.targets.numpy.values import Expr, Tensor
 
 
@@ -31,9 +31,9 @@ def _parallel(base: Emitter, op: Operation) -> None:
     emitter.step()
     outer = emitter.lanes
     extents = [emitter.uniform(extent, "the extent of a parallel loop") for extent in op.extents]
-    facts = facts_of(op)
+    properties = properties_of(op)
     options = "" if outer is None else f", outer={outer.text}"
-    options += ", watch=True" if facts.watched else ""
+    options += ", watch=True" if properties.watched else ""
     listed = ", ".join(expr.text for expr in extents)
     deps = [*extents, *([] if outer is None else [outer])]
     lanes = emitter.statement(f"rt.parallel({listed}{options})", *deps, hint="lanes")
@@ -48,12 +48,12 @@ def _parallel(base: Emitter, op: Operation) -> None:
         emitter.unit.hints[int(expr.text.strip("\0"))] = hint_of_value(argument, "i")
         emitter.define(argument, Tensor(expr))
     saved = _lifted(emitter, op, lanes) if outer is not None else {}
-    with emitter.iterating(lanes, facts):
-        copies = [(each, *_privatised(emitter, each, lanes)) for each in facts.private]
+    with emitter.iterating(lanes, properties):
+        copies = [(each, *_privatised(emitter, each, lanes)) for each in properties.private]
         emitter.block(op.body.block)
         emitter.location = op.location
-        for value, before, mine in copies:
-            emitter.effect("settle({0}, {1}, {2})", lanes, before, mine)
+        for value, before, own in copies:
+            emitter.effect("settle({0}, {1}, {2})", lanes, before, own)
             emitter.memory[value] = before
             emitter.private.discard(value)
     for value, tensor in saved.items():
@@ -68,10 +68,10 @@ def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Expr) -> tuple[Exp
             "a thread-bound loop writes a buffer that is private to the enclosing thread",
             "allocate the buffer inside the loop",
         )
-    mine = emitter.statement("private({0}, {1})", lanes, before, hint="mine")
-    emitter.memory[value] = mine
+    own = emitter.statement("private({0}, {1})", lanes, before, hint="mine")
+    emitter.memory[value] = own
     emitter.private.add(value)
-    return before, mine
+    return before, own
 
 
 def _lifted(emitter: TileEmitter, op: ParallelOp, lanes: Expr) -> dict[SSAValue, Tensor]:
@@ -197,8 +197,8 @@ def _for(base: Emitter, op: Operation) -> None:
     threads = emitter.threads
     if threads is None or op.results:
         raise emitter.unsupported("a thread-bound loop is not supported here", "use T.Parallel")
-    word = op.attributes["tile.thread_binding"]
-    axis = "xyz".index(word.data[-1]) if isinstance(word, StringAttr) else 0
+    binding = op.attributes["tile.thread_binding"]
+    axis = "xyz".index(binding.data[-1]) if isinstance(binding, StringAttr) else 0
     index = emitter.pure(f"thread_index({{0}}, {axis})", threads, axes=LANE, rank=0)
     low, high = (emitter.expr(value) for value in (op.lower_bound, op.upper_bound))
     emitter.define(op.induction_variable, Tensor(emitter.pure("{0} + {1}", index, low)))

@@ -44,7 +44,7 @@ def _alloc(base: Emitter, op: Operation) -> None:
     extents = _extents(emitter, op.type, op.sizes)
     space = repr(op.space.value)
     emitter.hint = op.buffer_name
-    tail = f"{scalar.name}, {space}, {emitter.place()}{options}"
+    tail = f"{scalar.name}, {space}, {emitter.site()}{options}"
     if op.offset_bytes is not None:
         _placed(emitter, op, name, extents, tail)
         return
@@ -100,7 +100,7 @@ def _barriers(emitter: TileEmitter, op: AllocOp) -> None:
     counts = op.arrive_counts or ()
     is_explicit = op.result in emitter.unit.explicit
     text = (
-        f"rt.barriers({op.buffer_name!r}, {list(counts)}, {emitter.place()}, "
+        f"rt.barriers({op.buffer_name!r}, {list(counts)}, {emitter.site()}, "
         f"is_explicit={is_explicit})"
     )
     emitter.memory[op.result] = emitter.statement(text, hint=op.buffer_name)
@@ -138,7 +138,7 @@ def _is_updated_apart(emitter: TileEmitter, op: RegionOp) -> bool:
     """Whether iterations have regions of their own: atomics look at them element by element."""
     if not all(isinstance(use.operation, AtomicOp) for use in op.result.uses):
         return False
-    return op.base in emitter.private or any(emitter.number(each).axes for each in op.offsets)
+    return op.base in emitter.private or any(emitter.mixed(each).axes for each in op.offsets)
 
 
 def _name(value: SSAValue) -> str:
@@ -215,7 +215,7 @@ def _load(base: Emitter, op: Operation) -> None:
         text = f"load_own({{0}}, {{1}}{listed})"
         expr = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
     elif base_of(memory) in emitter.unit.divided and space_of(memory.type) is not Space.GLOBAL:
-        at = f", {emitter.place()}" if _watched(emitter, memory) else ""
+        at = f", {emitter.site()}" if _watched(emitter, memory) else ""
         text = f"load_quotients({{0}}, {{1}}, {emitter.listed(index)}{at})"
         forms = [(LANE, 0), (LANE, 0)]
         expr, divisible = emitter.several(text, [lanes, buffer, *index], forms, is_pure=False)
@@ -223,7 +223,7 @@ def _load(base: Emitter, op: Operation) -> None:
         origin = emitter.unit.divided[base_of(memory)].location
         shadows = (Shadow(divisible, origin, NO_QUOTIENT),)
     else:
-        at = f", {emitter.place()}" if _watched(emitter, memory) else ""
+        at = f", {emitter.site()}" if _watched(emitter, memory) else ""
         text = f"load({{0}}, {{1}}, {emitter.listed(index)}{at})"
         expr = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
     emitter.define(op.results[0], Tensor(expr, shadows=shadows))
@@ -240,7 +240,7 @@ def _element_hint(memory: SSAValue) -> str:
 
 
 def _watched(emitter: TileEmitter, memory: SSAValue) -> bool:
-    return emitter.facts is not None and base_of(memory) in emitter.facts.watched
+    return emitter.properties is not None and base_of(memory) in emitter.properties.watched
 
 
 def _store(base: Emitter, op: Operation) -> None:
@@ -268,7 +268,7 @@ def _store(base: Emitter, op: Operation) -> None:
     else:
         at = ""
         if _watched(emitter, memory):
-            at = f", {emitter.place()}, varies={varying_axes(op)}"
+            at = f", {emitter.site()}, varies={varying_axes(op)}"
         text = f"store({{0}}, {{1}}, {{2}}, {emitter.listed(index)}{at}{more})"
         emitter.effect(text, lanes, buffer, new, *index, *deps)
 
@@ -317,13 +317,13 @@ def _update(store: Operation) -> tuple[str, SSAValue] | None:
             isinstance(source, Operation)
             and source.name == "memref.load"
             and source.operands[0] is store.operands[1]
-            and _same_place(source.operands[1:], store.operands[2:])
+            and _same_index(source.operands[1:], store.operands[2:])
         ):
             return _COMBINES[made.name], new
     return None
 
 
-def _same_place(one: Sequence[SSAValue], other: Sequence[SSAValue]) -> bool:
+def _same_index(one: Sequence[SSAValue], other: Sequence[SSAValue]) -> bool:
     """Whether indices are the same values, or constants of the same size."""
     return all(
         a is b or ((found := constant_value(a)) is not None and found == constant_value(b))

@@ -26,7 +26,7 @@ def _reducer(base: Emitter, op: Operation) -> None:
     assert isinstance(op, ReducerAllocOp)
     shape = op.type.get_shape()
     scalar = emitter.element_type(op.type)
-    text = f"rt.alloc({op.buffer_name!r}, {shape}, {scalar.name}, 'fragment', {emitter.place()})"
+    text = f"rt.alloc({op.buffer_name!r}, {shape}, {scalar.name}, 'fragment', {emitter.site()})"
     emitter.memory[op.result] = emitter.statement(text, hint=op.buffer_name)
 
 
@@ -61,7 +61,7 @@ def _assume(base: Emitter, op: Operation) -> None:
     exprs = [emitter.expr(op.condition), *map(emitter.expr, given)]
     names = tuple(_name(each) for each in given)
     message = op.message.data if op.message is not None else ""
-    listed = "".join(f"{{{number}}}, " for number in range(1, len(exprs)))
+    listed = "".join(f"{{{index}}}, " for index in range(1, len(exprs)))
     options = "" if lanes is None else f", {{{len(exprs)}}}"
     text = f"rt.assumed({{0}}, {_literal(message)}, {_literal(names)}, ({listed}){options})"
     emitter.effect(text, *exprs, *([] if lanes is None else [lanes]))
@@ -145,7 +145,7 @@ def _cp_async(base: Emitter, op: Operation) -> None:
     assert isinstance(op, CpAsyncOp)
     lanes = emitter.lanes or emitter.threads or Expr("None", 0, 0, 0)
     operands = [lanes, emitter.buffer(op.dst), emitter.buffer(op.src)]
-    text = f"rt.cp_async({{0}}, {{1}}, {{2}}, {op.bytes.value.data}, {emitter.place()}"
+    text = f"rt.cp_async({{0}}, {{1}}, {{2}}, {op.bytes.value.data}, {emitter.site()}"
     if op.predicate is not None:
         operands.append(emitter.expr(op.predicate))
         text += ", {3}"

@@ -57,7 +57,7 @@ def _wait(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, MBarrierWaitOp)
     parity = emitter.uniform(op.parity, "a parity")
-    text = f"yield rt.wait({{0}}, {{1}}, {{2}}, {emitter.place()})"
+    text = f"yield rt.wait({{0}}, {{1}}, {{2}}, {emitter.site()})"
     emitter.effect(text, *_barrier(emitter, op), parity)
 
 
@@ -65,7 +65,7 @@ def _copied(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, CpAsyncMBarrierArriveOp)
     extra = op.noinc is None
-    text = f"rt.arrive_when_copied({{0}}, {{1}}, {emitter.place()}, extra={extra})"
+    text = f"rt.arrive_when_copied({{0}}, {{1}}, {emitter.site()}, extra={extra})"
     emitter.call(text, *_barrier(emitter, op))
 
 
@@ -77,7 +77,7 @@ def _group(name: str) -> Rule:
     def rule(base: Emitter, op: Operation) -> None:
         emitter = tile(base)
         assert isinstance(op, WaitOp)
-        emitter.effect(f"yield from rt.{name}({op.count}, {emitter.place()})")
+        emitter.effect(f"yield from rt.{name}({op.count}, {emitter.site()})")
 
     return rule
 
@@ -89,11 +89,11 @@ def _nothing(base: Emitter, op: Operation) -> None:
 def _bar(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, BarOp)
-    number, count = op.id.value.data, op.count.value.data
+    barrier_id, count = op.id.value.data, op.count.value.data
     if op.mode.data == "arrive":
-        emitter.call(f"rt.signal({number}, {count})")
+        emitter.call(f"rt.signal({barrier_id}, {count})")
     else:
-        emitter.effect(f"yield from rt.sync({emitter.place()}, {number}, {count})")
+        emitter.effect(f"yield from rt.sync({emitter.site()}, {barrier_id}, {count})")
 
 
 def _init(base: Emitter, op: Operation) -> None:
@@ -105,7 +105,7 @@ def _init(base: Emitter, op: Operation) -> None:
 
 def _cluster(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
-    emitter.effect(f"yield from rt.sync_cluster({emitter.place()})")
+    emitter.effect(f"yield from rt.sync_cluster({emitter.site()})")
 
 
 def _sync(base: Emitter, op: Operation) -> None:
@@ -114,14 +114,14 @@ def _sync(base: Emitter, op: Operation) -> None:
     assert isinstance(op, SyncOp)
     scope = op.scope.data
     if scope in ("grid", "cluster"):
-        emitter.effect(f"yield from rt.sync_{scope}({emitter.place()})")
+        emitter.effect(f"yield from rt.sync_{scope}({emitter.site()})")
         return
     if scope == "warp" or not emitter.in_task:
         return
-    number, count = number_of(op.barrier_id), number_of(op.arrive_count)
-    options = "" if number is None else f", {number}"
+    barrier_id, count = number_of(op.barrier_id), number_of(op.arrive_count)
+    options = "" if barrier_id is None else f", {barrier_id}"
     options += "" if count is None else f", {count}"
-    emitter.effect(f"yield from rt.sync({emitter.place()}{options})")
+    emitter.effect(f"yield from rt.sync({emitter.site()}{options})")
 
 
 # Warps.

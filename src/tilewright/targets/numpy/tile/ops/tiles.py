@@ -39,7 +39,7 @@ def _async_copy(base: Emitter, op: Operation) -> None:
     if op.cluster_mask is not None:
         raise emitter.unsupported("multicast copies are not supported by the NumPy target")
     source, target = whole(emitter, op.src), whole(emitter, op.dst)
-    text = f"rt.async_copy({{0}}, {{1}}, {emitter.place()}"
+    text = f"rt.async_copy({{0}}, {{1}}, {emitter.site()}"
     if op.barrier is None or op.barrier_index is None:
         emitter.call(f"{text})", source, target)
         return
@@ -67,9 +67,9 @@ def _transpose(base: Emitter, op: Operation) -> None:
 def _im2col(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, Im2colOp)
-    numbers = [each.value.data for each in (op.kernel, op.stride, op.dilation, op.pad)]
+    parameters = [each.value.data for each in (op.kernel, op.stride, op.dilation, op.pad)]
     steps = [emitter.uniform(each, "a step") for each in (op.nhw_step, op.c_step)]
-    text = f"im2col({{0}}, {{1}}, {{2}}, {{3}}, {', '.join(map(str, numbers))})"
+    text = f"im2col({{0}}, {{1}}, {{2}}, {{3}}, {', '.join(map(str, parameters))})"
     emitter.call(text, whole(emitter, op.src), whole(emitter, op.dst), *steps)
 
 
@@ -91,7 +91,7 @@ def _gemm(base: Emitter, op: Operation) -> None:
         options += ", clear={3}"
         operands.append(condition)
     if op.asynchronous is not None:
-        emitter.call(f"rt.async_gemm({{0}}, {{1}}, {{2}}, {emitter.place()}{options})", *operands)
+        emitter.call(f"rt.async_gemm({{0}}, {{1}}, {{2}}, {emitter.site()}{options})", *operands)
     else:
         emitter.call(f"gemm({{0}}, {{1}}, {{2}}{options})", *operands)
 

@@ -18,7 +18,7 @@ from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.convert import converted
 from tilewright.targets.numpy.tile.support.elements import get, outside, put
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.movement import Place
+from tilewright.targets.numpy.tile.support.movement import TileLike
 from tilewright.targets.numpy.tile.support.regions import (
     as_region,
     fitted,
@@ -112,7 +112,7 @@ def _atomic(
         raise read_only(buffer)
     ufunc = _UFUNCS.get(kind)
     if returns or ufunc is None or buffer.data.dtype.kind not in _NATIVE:
-        return _in_turn(lanes, kind, buffer, value, index)
+        return _sequentially(lanes, kind, buffer, value, index)
     where, mask = _where(lanes, buffer, index)
     values = lanes.spread(value)[mask]
     _check_readable(buffer, where)
@@ -143,8 +143,8 @@ def _where(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]) -> tuple[An
         inside = inside & (i >= 0) & (i < extent)
     if not buffer.is_global and (mask & ~inside).any():
         lane = int(np.argmax((mask & ~inside).reshape(-1)))
-        place = [int(i.reshape(-1)[lane]) for i in whole]
-        raise outside(buffer, place, "atomic update", lanes, lane)
+        element = [int(i.reshape(-1)[lane]) for i in whole]
+        raise outside(buffer, element, "atomic update", lanes, lane)
     return tuple(i[inside] for i in whole), inside
 
 
@@ -158,7 +158,7 @@ def _one(kind: str, buffer: TileBuffer, value: Any, index: list[Any]) -> Any:
     return old
 
 
-def _in_turn(
+def _sequentially(
     lanes: Lanes, kind: str, buffer: TileBuffer, value: Any, index: tuple[Any, ...]
 ) -> Any:
     """One iteration after another."""
@@ -166,13 +166,13 @@ def _in_turn(
     whole = [lanes.spread(i) for i in index]
     values = lanes.spread(value)
     result = np.full(lanes.shape, buffer.safe, buffer.data.dtype)
-    for place in zip(*np.nonzero(mask), strict=True):
-        where = [i[place] for i in whole]
-        result[place] = _one(kind, buffer, values[place], where)
+    for lane in zip(*np.nonzero(mask), strict=True):
+        where = [i[lane] for i in whole]
+        result[lane] = _one(kind, buffer, values[lane], where)
     return result
 
 
-def atomic_region(kind: str, source: Place | Any, target: Place) -> None:
+def atomic_region(kind: str, source: TileLike | Any, target: TileLike) -> None:
     """Update every element of a region by those of another, or by one number."""
     other = as_region(target)
     dtype = other.buffer.data.dtype

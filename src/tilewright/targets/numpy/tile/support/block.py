@@ -35,7 +35,7 @@ class BlockState:
 
     block: tuple[int, ...]
     arenas: dict[str, TileArena] = field(default_factory=dict[str, TileArena])
-    turns: dict[int, int] = field(default_factory=dict[int, int])
+    trip_counts: dict[int, int] = field(default_factory=dict[int, int])
     """Iteration counts of `while` loops, by source site."""
     events: Events = field(init=False)
     """What it did to global memory, in terms of order."""
@@ -82,8 +82,8 @@ class Runtime(Control):
     def cluster_rank(self) -> Any:
         """The number of the block in its cluster."""
         rank, step = 0, 1
-        for place, extent in zip(self.block, self.cluster, strict=True):
-            rank += place % extent * step
+        for index, extent in zip(self.block, self.cluster, strict=True):
+            rank += index % extent * step
             step *= extent
         return np.int32(rank)
 
@@ -95,7 +95,7 @@ class Runtime(Control):
         shape: Sequence[Any],
         scalar: Any,
         space: str,
-        place: int | None = None,
+        site: int | None = None,
         *,
         unsigned: bool = False,
         safe: Any = None,
@@ -111,18 +111,18 @@ class Runtime(Control):
             raw[:] = 0
         data = raw.view(dtype).reshape(extents)
         shadow = Filled(np.zeros(extents, np.bool_)) if self.check_uninitialised else None
-        return TileBuffer(name, data, space, shadow, place, is_unsigned=unsigned, safe=safe)
+        return TileBuffer(name, data, space, shadow, site, is_unsigned=unsigned, safe=safe)
 
     def workspace(
-        self, name: str, shape: Sequence[Any], scalar: Any, space: str, place: int, **options: Any
+        self, name: str, shape: Sequence[Any], scalar: Any, space: str, site: int, **options: Any
     ) -> TileBuffer:
         """Global memory that all blocks of the launch share."""
-        found = self._workspaces.get(place)
+        found = self._workspaces.get(site)
         if found is None:
-            found = self.alloc(name, shape, scalar, space, place, **options)
+            found = self.alloc(name, shape, scalar, space, site, **options)
             found.seen = Seen(Trace(name, found.data.size), found.data.shape)
             found.seen.trace.log = self.log if prod(self.grid) > 1 else None
-            self._workspaces[place] = found
+            self._workspaces[site] = found
         return found
 
     def place(
@@ -133,7 +133,7 @@ class Runtime(Control):
         shape: Sequence[Any],
         scalar: Any,
         space: str,
-        place: int | None = None,
+        site: int | None = None,
         *,
         unsigned: bool = False,
     ) -> TileBuffer:
@@ -144,7 +144,7 @@ class Runtime(Control):
             found = arenas[arena] = TileArena(self._arena_bytes, self.check_uninitialised)
             found.bytes[:] = _POISON
         extents = tuple(int(extent) for extent in shape)
-        buffer = in_arena(found, name, extents, np.dtype(scalar), offset_bytes, space, place)
+        buffer = in_arena(found, name, extents, np.dtype(scalar), offset_bytes, space, site)
         buffer.is_unsigned = unsigned
         return buffer
 
@@ -156,28 +156,28 @@ class Runtime(Control):
         return lanes
 
     def need(
-        self, place: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
+        self, site: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
     ) -> None:
         """Stop if the result of a division by zero is used."""
         if not all(each is np.True_ or np.all(each) for each in defined):
-            raise by_zero(origins[0], what, place)
+            raise by_zero(origins[0], what, site)
 
-    def turn(self, place: int) -> None:
+    def turn(self, site: int) -> None:
         """Count the iterations of a `while` loop of the block."""
-        turns = self.state.turns
-        count = turns[place] = turns.get(place, 0) + 1
+        trip_counts = self.state.trip_counts
+        count = trip_counts[site] = trip_counts.get(site, 0) + 1
         if count > MAX_TRIP_COUNT:
             raise RuntimeFault(
                 "endless",
                 f"a while loop did not terminate within {MAX_TRIP_COUNT} iterations in one block",
                 ["blocks run sequentially: a block cannot wait for a later block"],
-                place=place,
+                site=site,
             )
 
     def advance(self, source_id: int, low: Any, high: Any, step: Any) -> None:
         if step <= 0:
             raise RuntimeFault(
-                "endless", f"the step of a loop must be positive, got {step}", place=source_id
+                "endless", f"the step of a loop must be positive, got {step}", site=source_id
             )
 
     # -- reports -----------------------------------------------------------------------------
@@ -232,11 +232,11 @@ class Runtime(Control):
             np.ones(lanes.shape, np.bool_) if lanes.active is None else lanes.spread(lanes.active)
         )
         whole = [value if _is_memory(value) else lanes.spread(value) for value in values]
-        for count, place in enumerate(zip(*np.nonzero(mask), strict=True)):
+        for count, lane in enumerate(zip(*np.nonzero(mask), strict=True)):
             if count == _MAX_PRINTED:
                 self.output(f"… and {int(mask.sum()) - count} more iterations")
                 return
-            shown = [_shown(value) if _is_memory(value) else str(value[place]) for value in whole]
+            shown = [_shown(value) if _is_memory(value) else str(value[lane]) for value in whole]
             self.output(self._line(message, shown))
 
     def _line(self, message: str, shown: Sequence[str]) -> str:

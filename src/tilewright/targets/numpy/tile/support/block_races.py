@@ -209,10 +209,10 @@ class BlockLog:
     _segments: list[Events | None] = field(default_factory=lambda: [None])
     _of_stamp: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
     """Segment and line."""
-    _numbers: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    _block_ids: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
     _block_of: Any = field(default_factory=lambda: np.zeros(64, np.int32))
     """The number of the block of a stamp."""
-    _met: set[object] = field(default_factory=set[object])
+    _passed: set[object] = field(default_factory=set[object])
     _clocks: dict[object, int] = field(default_factory=dict[object, int])
 
     # -- blocks and sites --------------------------------------------------------------------
@@ -221,9 +221,9 @@ class BlockLog:
         """Of the block that acts."""
         return self.runtime.state.events if self.acting is None else self.acting[0]
 
-    def place_of_issue(self, place: int) -> tuple[Events, int]:
+    def issue_site(self, site: int) -> tuple[Events, int]:
         """The issuing block of an operation that is issued now, and its source line."""
-        return self.events(), ~place
+        return self.events(), ~site
 
     def stamp(self) -> int:
         """For what the current statement of the current block does."""
@@ -244,7 +244,7 @@ class BlockLog:
             self._of_stamp.append(key)
             if found >= len(self._block_of):
                 self._block_of = np.concatenate([self._block_of, np.zeros_like(self._block_of)])
-            self._block_of[found] = self._number(events)
+            self._block_of[found] = self._block_id(events)
         return found
 
     def _segment(self, events: Events) -> int:
@@ -254,8 +254,8 @@ class BlockLog:
             self._segments.append(events)
         return events.segment
 
-    def _number(self, events: Events) -> int:
-        return self._numbers.setdefault(events.block, len(self._numbers) + 1)
+    def _block_id(self, events: Events) -> int:
+        return self._block_ids.setdefault(events.block, len(self._block_ids) + 1)
 
     def begin_block(self) -> None:
         """A block starts, and the one before it has come to its end."""
@@ -279,14 +279,14 @@ class BlockLog:
 
     def is_foreign(self, stamps: Any) -> Any:
         """Which stamps are of other blocks, since the last point that orders all."""
-        me = self._number(self.events())
+        me = self._block_id(self.events())
         return (stamps > self.floor) & (self._block_of[stamps] != me)
 
     def ordered(self, stamps: Any) -> list[int]:
         """Those of `stamps` that come before what the current block does."""
         known = self.events().known
-        numbers: list[int] = np.unique(stamps).tolist()
-        return [each for each in numbers if known >> self._of_stamp[each][0] & 1]
+        unique: list[int] = np.unique(stamps).tolist()
+        return [each for each in unique if known >> self._of_stamp[each][0] & 1]
 
     def past(self, events: Events) -> int:
         """Segments that come before what a block does next, its own among them."""
@@ -294,7 +294,7 @@ class BlockLog:
 
     def begin_kernel(self) -> None:
         """A kernel starts; the kernels of a function run sequentially."""
-        self._met.clear()
+        self._passed.clear()
         self._clocks.clear()
         self.first = 0
         self._all_before()
@@ -303,22 +303,22 @@ class BlockLog:
         """Everything so far comes before what follows."""
         self.floor = len(self._of_stamp) - 1
 
-    def met_all(self, meeting: object) -> None:
+    def passes_for_all(self, barrier: object) -> None:
         """A block continues after all blocks arrived at a barrier; called once by each block."""
-        if meeting not in self._met:
-            self._met.add(meeting)
+        if barrier not in self._passed:
+            self._passed.add(barrier)
             self._all_before()
         self.events().segment = 0
 
-    def comes(self, meeting: object) -> None:
+    def arrives(self, barrier: object) -> None:
         """A block comes to a barrier of some."""
         events = self.events()
-        self._clocks[meeting] = self._clocks.get(meeting, 0) | self.past(events)
+        self._clocks[barrier] = self._clocks.get(barrier, 0) | self.past(events)
 
-    def met(self, meeting: object) -> None:
+    def passes(self, barrier: object) -> None:
         """The block continues after the barrier."""
         events = self.events()
-        events.known |= self._clocks[meeting]
+        events.known |= self._clocks[barrier]
         events.segment = 0
 
     def give_up(self, trace: Trace) -> None:

@@ -71,16 +71,16 @@ class Own(Filled):
     """Accesses of the iterations of a parallel loop to iteration-private memory.
 
     A thread runs several iterations with one copy of the memory. An element that an iteration reads
-    before it writes it (`kept`) holds what was there before the loop only if no other iteration
-    of the thread has changed it.
+    before it writes it (`read_first`) holds what was there before the loop only if no other
+    iteration of the thread has changed it.
     """
 
-    __slots__ = ("kept", "written")
+    __slots__ = ("read_first", "written")
 
     def __init__(self, flags: Any) -> None:
         super().__init__(flags)
         self.written = np.zeros(flags.shape, np.bool_)
-        self.kept = np.zeros(flags.shape, np.bool_)
+        self.read_first = np.zeros(flags.shape, np.bool_)
 
     def mark(self, index: Any) -> None:
         super().mark(index)
@@ -89,7 +89,7 @@ class Own(Filled):
     def read(self, index: Any, active: Any = None) -> None:
         """Iterations (those that are `active`) have read their element."""
         before = ~self.written[index]
-        self.kept[index] |= before if active is None else before & active
+        self.read_first[index] |= before if active is None else before & active
 
 
 class Owned:
@@ -133,10 +133,10 @@ class TileBuffer:
         "name",
         "owned",
         "pending",
-        "place",
         "safe",
         "seen",
         "shadow",
+        "site",
         "slots",
         "space",
         "writable",
@@ -148,7 +148,7 @@ class TileBuffer:
         data: Any,
         space: str,
         shadow: Shadow | None = None,
-        place: int | None = None,
+        site: int | None = None,
         *,
         is_unsigned: bool = False,
         safe: Any = None,
@@ -157,7 +157,7 @@ class TileBuffer:
         self.data = data
         self.space = space
         self.shadow = shadow
-        self.place = place
+        self.site = site
         self.is_global = space == "global"
         self.is_unsigned = is_unsigned
         self.safe = data.dtype.type(0) if safe is None else safe
@@ -187,7 +187,7 @@ class TileBuffer:
         where = SPACES.get(self.space, self.space)
         dtype = f"u{self.data.dtype.name}" if self.is_unsigned else self.data.dtype.name
         shape = tuple(int(extent) for extent in self.data.shape)
-        return Note(f"{self.name} is {dtype} with shape {shape} in {where}", self.place)
+        return Note(f"{self.name} is {dtype} with shape {shape} in {where}", self.site)
 
     def copy(self) -> TileBuffer:
         """A buffer of its own with the same elements."""
@@ -196,7 +196,7 @@ class TileBuffer:
             self.data.copy(),
             self.space,
             None,
-            self.place,
+            self.site,
             is_unsigned=self.is_unsigned,
             safe=self.safe,
         )
@@ -226,7 +226,7 @@ class TileBuffer:
             flat.reshape(extents),
             self.space,
             None,
-            self.place,
+            self.site,
             is_unsigned=self.is_unsigned,
         )
         made.pending = self.pending
@@ -239,27 +239,27 @@ class TileBuffer:
 
     def slot(self, index: int) -> TileBuffer:
         """One of the versions along the first axis; the same object for the same version."""
-        number = int(index)
-        if number not in self.slots:
-            self.slots[number] = self._make_slot(number)
-        return self.slots[number]
+        position = int(index)
+        if position not in self.slots:
+            self.slots[position] = self._make_slot(position)
+        return self.slots[position]
 
-    def _make_slot(self, number: int) -> TileBuffer:
+    def _make_slot(self, position: int) -> TileBuffer:
         made = TileBuffer(
             self.name,
-            self.data[number],
+            self.data[position],
             self.space,
             None,
-            self.place,
+            self.site,
             is_unsigned=self.is_unsigned,
             safe=self.safe,
         )
         made.pending = self.pending
         made.home = self.home
         if isinstance(self.shadow, Filled):
-            made.shadow = Filled(self.shadow.flags[number])
+            made.shadow = Filled(self.shadow.flags[position])
         elif isinstance(self.shadow, Owned):
-            made.shadow = Owned(self.shadow.owners[number], self.shadow.me)
+            made.shadow = Owned(self.shadow.owners[position], self.shadow.me)
         return made
 
     def _viewed(self, extents: tuple[int, ...], dtype: np.dtype[Any]) -> Shadow:
@@ -281,11 +281,11 @@ def in_arena(
     dtype: np.dtype[Any],
     offset_bytes: int,
     space: str,
-    place: int | None,
+    site: int | None,
 ) -> TileBuffer:
     """A buffer at an offset of an arena."""
     data = np.ndarray(shape, dtype, arena.bytes, offset_bytes)
-    buffer = TileBuffer(name, data, space, None, place)
+    buffer = TileBuffer(name, data, space, None, site)
     buffer.home = arena
     buffer.pending = arena.pending
     arena.buffers.append(buffer)

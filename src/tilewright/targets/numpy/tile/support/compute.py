@@ -19,7 +19,7 @@ from tilewright.targets.numpy.support.extrema import maximumf, maxnumf, minimumf
 from tilewright.targets.numpy.support.integers import maxui, minui
 from tilewright.targets.numpy.support.reductions import fold, total
 from tilewright.targets.numpy.tile.support.convert import converted
-from tilewright.targets.numpy.tile.support.movement import Place
+from tilewright.targets.numpy.tile.support.movement import TileLike
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, matrix, squeezed
 
@@ -30,9 +30,9 @@ _SINGLES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def gemm(
-    a: Place,
-    b: Place,
-    c: Place,
+    a: TileLike,
+    b: TileLike,
+    c: TileLike,
     *,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -131,8 +131,8 @@ _PLAIN: Mapping[str, _Combine] = {
 
 
 def reduce(
-    source: Place,
-    target: Place,
+    source: TileLike,
+    target: TileLike,
     kind: str,
     dim: int,
     *,
@@ -192,7 +192,7 @@ def folded(combine: _Combine, values: Any, axis: int) -> Any:
     return fold(combine, np.ascontiguousarray(values)[None], axis + 1)[0]
 
 
-def scan(source: Place, target: Place, kind: str, dim: int, *, reverse: bool = False) -> None:
+def scan(source: TileLike, target: TileLike, kind: str, dim: int, *, reverse: bool = False) -> None:
     """Running sums or maxima along an axis."""
     one, other = as_region(source), as_region(target)
     values, _ = one.read()

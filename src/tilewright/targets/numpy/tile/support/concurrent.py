@@ -35,13 +35,13 @@ from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.bulk import check_tma_start
 from tilewright.targets.numpy.tile.support.compute import multiply
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.movement import Place, move
+from tilewright.targets.numpy.tile.support.movement import TileLike, move
 from tilewright.targets.numpy.tile.support.pending import PendingWrite
 from tilewright.targets.numpy.tile.support.pointers import Pointer, ThreadCopy
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region
 
-COPIES, PRODUCTS = "copies", "products"
+COPIES, GEMMS = "copies", "gemms"
 
 
 @dataclass(eq=False)
@@ -50,7 +50,7 @@ class Barriers:
 
     name: str
     items: list[MBarrier]
-    place: int | None
+    site: int | None
     is_explicit: bool
     """Whether the kernel issues expect-tx itself; otherwise a copy does so for its own bytes."""
 
@@ -62,7 +62,7 @@ class Barriers:
             "out of bounds",
             f"barrier index out of bounds: {self.name}[{position}], but {self.name} has "
             f"{count_text(len(self.items), 'barrier')}",
-            [Note(f"{self.name} is allocated here", self.place)],
+            [Note(f"{self.name} is allocated here", self.site)],
         )
 
 
@@ -72,7 +72,7 @@ class _Issued:
 
     copies: Groups = field(default_factory=Groups)
     stores: Groups = field(default_factory=Groups)
-    products: Groups = field(default_factory=Groups)
+    gemms: Groups = field(default_factory=Groups)
 
 
 class ConcurrentRuntime(Runtime):
@@ -86,17 +86,17 @@ class ConcurrentRuntime(Runtime):
         self.machine = Machine(seed)
         self._issued: dict[Task | None, _Issued] = {}
         self._parts: dict[Operation, list[tuple[TileBuffer, PendingWrite]]] = {}
-        self._gates: dict[object, NamedBarrier] = {}
+        self._named_barriers: dict[object, NamedBarrier] = {}
 
     def run(self, blocks: Sequence[tuple[tuple[int, ...], Steps]], threads: int) -> None:
         """Run blocks to their end, all at the same time."""
         self.machine = Machine(self.seed)
         self._issued.clear()
         self._parts.clear()
-        self._gates.clear()
-        for place, steps in blocks:
-            name = "block" if len(blocks) == 1 else f"block {place}"
-            self.machine.spawn(name, steps, threads, BlockState(place))
+        self._named_barriers.clear()
+        for block, steps in blocks:
+            name = "block" if len(blocks) == 1 else f"block {block}"
+            self.machine.spawn(name, steps, threads, BlockState(block))
         self.machine.run()
 
     @property
@@ -107,7 +107,7 @@ class ConcurrentRuntime(Runtime):
         return context if isinstance(context, BlockState) else self._state
 
     @property
-    def _mine(self) -> _Issued:
+    def _own(self) -> _Issued:
         return self._issued.setdefault(self.machine.current, _Issued())
 
     @property
@@ -134,11 +134,11 @@ class ConcurrentRuntime(Runtime):
     # -- memory barriers ---------------------------------------------------------------------
 
     def barriers(
-        self, name: str, counts: Sequence[int], place: int | None, *, is_explicit: bool
+        self, name: str, counts: Sequence[int], site: int | None, *, is_explicit: bool
     ) -> Barriers:
         names = [name] if len(counts) == 1 else [f"{name}[{i}]" for i in range(len(counts))]
         items = [MBarrier(each, count) for each, count in zip(names, counts, strict=True)]
-        return Barriers(name, items, place, is_explicit)
+        return Barriers(name, items, site, is_explicit)
 
     def arrive(self, barriers: Barriers, index: Any, count: Any = None) -> None:
         """`count` threads of this role arrive, by default all of them."""
@@ -164,7 +164,7 @@ class ConcurrentRuntime(Runtime):
         with _Misuse(barriers, self._threads):
             barriers.at(index).arrive_expect_tx(int(size_bytes))
 
-    def wait(self, barriers: Barriers, index: Any, parity: Any, place: int | None = None) -> Wait:
+    def wait(self, barriers: Barriers, index: Any, parity: Any, site: int | None = None) -> Wait:
         """What to yield until the phase of a parity has ended."""
         barrier = barriers.at(index)
         required = int(parity) & 1
@@ -173,16 +173,16 @@ class ConcurrentRuntime(Runtime):
             lambda: barrier.has_passed(required),
             barrier.missing,
             barrier,
-            place,
+            site,
         )
 
     # -- asynchronous copies -----------------------------------------------------------------
 
     def async_copy(
         self,
-        source: Place,
-        target: Place,
-        place: int,
+        source: TileLike,
+        target: TileLike,
+        site: int,
         barriers: Barriers | None = None,
         index: Any = 0,
     ) -> None:
@@ -193,7 +193,7 @@ class ConcurrentRuntime(Runtime):
         if barrier is not None or other.buffer.is_global:
             is_store = other.buffer.is_global
             check_tma_start(other if is_store else one, is_store=is_store)
-        issue = _Issue(place, self.log)
+        issue = _Issue(site, self.log)
 
         def finish() -> None:
             if barrier is not None:
@@ -203,11 +203,11 @@ class ConcurrentRuntime(Runtime):
             if barrier is not None:
                 barrier.complete_tx(other.bytes)
 
-        operation = Operation(what, finish, place)
-        self._hold(operation, [(one, False), (other, True)], place)
+        operation = Operation(what, finish, site)
+        self._hold(operation, [(one, False), (other, True)], site)
         if barrier is None:
-            mine = self._mine
-            (mine.stores if other.buffer.is_global else mine.copies).issue(operation)
+            own = self._own
+            (own.stores if other.buffer.is_global else own.copies).issue(operation)
         elif barriers is not None and not barriers.is_explicit:
             self.expect_tx(barriers, index, other.bytes)
         self.machine.issue(COPIES, operation)
@@ -218,49 +218,47 @@ class ConcurrentRuntime(Runtime):
         target: Pointer,
         source: Pointer,
         size_bytes: int,
-        place: int,
+        site: int,
         predicate: Any = None,
     ) -> None:
         """Issue copies of a few bytes by each thread that takes part."""
         copies = ThreadCopy.of(threads, target, source, size_bytes, predicate)
         one, other = source.buffer, target.buffer
-        issue = _Issue(place, self.log)
+        issue = _Issue(site, self.log)
 
         def finish() -> None:
             with issue:
                 copies.finish()
 
-        operation = Operation(f"the copy {one.name} -> {other.name}", finish, place)
+        operation = Operation(f"the copy {one.name} -> {other.name}", finish, site)
         parts = [(one, copies.source_index, False), (other, copies.target_index, True)]
-        self._hold_parts(operation, parts, place)
-        self._mine.copies.issue(operation)
+        self._hold_parts(operation, parts, site)
+        self._own.copies.issue(operation)
         self.machine.issue(COPIES, operation)
 
     def commit(self) -> None:
-        self._mine.copies.commit()
+        self._own.copies.commit()
 
-    def wait_group(self, leave: Any, place: int) -> Generator[Wait, None, None]:
+    def wait_group(self, leave: Any, site: int) -> Generator[Wait, None, None]:
         """Wait until at most `leave` groups of copies are in flight."""
-        yield from self._wait(self._mine.copies, int(leave), "copies", place)
+        yield from self._wait(self._own.copies, int(leave), "copies", site)
 
     def commit_stores(self) -> None:
-        self._mine.stores.commit()
+        self._own.stores.commit()
 
-    def wait_stores(self, leave: Any, place: int) -> Generator[Wait, None, None]:
+    def wait_stores(self, leave: Any, site: int) -> Generator[Wait, None, None]:
         """Wait until at most `leave` groups of stores are in flight."""
-        yield from self._wait(self._mine.stores, int(leave), "stores", place)
+        yield from self._wait(self._own.stores, int(leave), "stores", site)
 
-    def arrive_when_copied(
-        self, barriers: Barriers, index: Any, place: int, *, extra: bool
-    ) -> None:
+    def arrive_when_copied(self, barriers: Barriers, index: Any, site: int, *, extra: bool) -> None:
         """Threads arrive once the copies that this role has issued so far are done.
 
         With `extra` the arrivals are added to the arrive count of the barrier.
         """
-        barrier, threads, mine = barriers.at(index), self._threads, self._mine.copies
+        barrier, threads, copies = barriers.at(index), self._threads, self._own.copies
         if extra:
             barrier.expect_arrivals(threads)
-        before = [*mine.older(0), *mine.open]
+        before = [*copies.older(0), *copies.open]
         for operation in before:
             # From here on the barrier signals their completion, not a wait for groups.
             operation.finish = _then(operation.finish, lambda op=operation: self._release(op))
@@ -272,17 +270,17 @@ class ConcurrentRuntime(Runtime):
             with _Misuse(barriers, threads):
                 barrier.arrive(threads)
 
-        arrival = Operation(f"the arrival on {barrier.name}", finish, place)
+        arrival = Operation(f"the arrival on {barrier.name}", finish, site)
         self.machine.issue(COPIES, arrival)
 
     # -- asynchronous GEMMs ------------------------------------------------------------------
 
     def async_gemm(
         self,
-        a: Place,
-        b: Place,
-        c: Place,
-        place: int,
+        a: TileLike,
+        b: TileLike,
+        c: TileLike,
+        site: int,
         *,
         transpose_a: bool = False,
         transpose_b: bool = False,
@@ -291,29 +289,29 @@ class ConcurrentRuntime(Runtime):
         """Issue a GEMM, a group of its own."""
         left, right, result = as_region(a), as_region(b), as_region(c)
         clears = bool(clear)
-        issue = _Issue(place, self.log)
+        issue = _Issue(site, self.log)
 
         def finish() -> None:
             with issue:
-                multiply(left, right, result, transpose_a, transpose_b, clears, PRODUCTS)
+                multiply(left, right, result, transpose_a, transpose_b, clears, GEMMS)
 
         what = f"the GEMM {left.text()} @ {right.text()} -> {result.text()}"
-        operation = Operation(what, finish, place)
+        operation = Operation(what, finish, site)
         parts = [(left, False), (right, False), (result, True)]
-        self._hold(operation, parts, place, PRODUCTS)
-        self._mine.products.issue(operation)
-        self._mine.products.commit()
-        self.machine.issue(PRODUCTS, operation, in_order=True)
+        self._hold(operation, parts, site, GEMMS)
+        self._own.gemms.issue(operation)
+        self._own.gemms.commit()
+        self.machine.issue(GEMMS, operation, in_order=True)
 
-    def wait_products(self, leave: Any, place: int) -> Generator[Wait, None, None]:
+    def wait_products(self, leave: Any, site: int) -> Generator[Wait, None, None]:
         """Wait until at most `leave` GEMMs are in flight."""
-        yield from self._wait(self._mine.products, int(leave), "GEMMs", place)
+        yield from self._wait(self._own.gemms, int(leave), "GEMMs", site)
 
     def _wait(
-        self, groups: Groups, leave: int, what: str, place: int
+        self, groups: Groups, leave: int, what: str, site: int
     ) -> Generator[Wait, None, None]:
         text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
-        yield Wait(text, lambda: groups.is_done(leave), site=place)
+        yield Wait(text, lambda: groups.is_done(leave), site=site)
         for operation in groups.forget(leave):
             self._release(operation)
 
@@ -323,20 +321,20 @@ class ConcurrentRuntime(Runtime):
         self,
         operation: Operation,
         regions: Sequence[tuple[TileSlice, bool]],
-        place: int,
+        site: int,
         engine: str = "",
     ) -> None:
         """Mark the memory that an operation accesses as pending."""
         if self.checked:
             on_chip = [each for each in regions if not each[0].buffer.is_global]
             parts = [(region.buffer, region.box(), writes) for region, writes in on_chip]
-            self._hold_parts(operation, parts, place, engine)
+            self._hold_parts(operation, parts, site, engine)
 
     def _hold_parts(
         self,
         operation: Operation,
         parts: Sequence[tuple[TileBuffer, Any, bool]],
-        place: int,
+        site: int,
         engine: str = "",
     ) -> None:
         """As `_hold`, for buffers and indices; global memory is never pending."""
@@ -349,7 +347,7 @@ class ConcurrentRuntime(Runtime):
             buffer.pending.check(buffer.name, buffer.data, index, writes=writes, engine=engine)
             what = operation.what
             part = PendingWrite(
-                buffer.data, index, buffer.name, writes, what, place, engine or COPIES
+                buffer.data, index, buffer.name, writes, what, site, engine or COPIES
             )
             held.append((buffer, part))
         for buffer, part in held:
@@ -363,57 +361,57 @@ class ConcurrentRuntime(Runtime):
     # -- barriers of threads -----------------------------------------------------------------
 
     def sync(
-        self, place: int, number: Any = None, threads: Any = None
+        self, site: int, barrier_id: Any = None, threads: Any = None
     ) -> Generator[Wait | None, None, None]:
-        """All threads of the block, or `threads` of them at barrier `number`, come together."""
+        """All threads of the block, or `threads` of them at barrier `barrier_id`, come together."""
         everybody = 1
         for extent in self.threads:
             everybody *= extent
         required = everybody if threads is None else int(threads)
-        if required == self._threads and number is None:
+        if required == self._threads and barrier_id is None:
             yield None
             return
-        name = "the block's barrier" if number is None else f"barrier {int(number)}"
-        barrier = self._gate((self.state.block, name), name)
+        name = "the block's barrier" if barrier_id is None else f"barrier {int(barrier_id)}"
+        barrier = self._named_barrier((self.state.block, name), name)
         generation = _come(barrier, self._threads, required)
-        yield _opened(barrier, generation, f"{count_text(required, 'thread')} at {name}", place)
+        yield _opened(barrier, generation, f"{count_text(required, 'thread')} at {name}", site)
 
-    def signal(self, number: Any, threads: Any) -> None:
+    def signal(self, barrier_id: Any, threads: Any) -> None:
         """Come to a barrier and do not wait."""
-        name = f"barrier {int(number)}"
-        _come(self._gate((self.state.block, name), name), self._threads, int(threads))
+        name = f"barrier {int(barrier_id)}"
+        _come(self._named_barrier((self.state.block, name), name), self._threads, int(threads))
 
-    def sync_grid(self, place: int) -> Generator[Wait | None, None, None]:
+    def sync_grid(self, site: int) -> Generator[Wait | None, None, None]:
         """All blocks of the grid come together."""
         count = 1
         for extent in self.grid:
             count *= extent
-        yield from self._meet("the grid", "the grid's barrier", count, place)
+        yield from self._sync_blocks("the grid", "the grid's barrier", count, site)
 
-    def sync_cluster(self, place: int) -> Generator[Wait | None, None, None]:
+    def sync_cluster(self, site: int) -> Generator[Wait | None, None, None]:
         """All blocks of the cluster come together."""
         count = 1
         for extent in self.cluster:
             count *= extent
         corner = tuple(b // c for b, c in zip(self.state.block, self.cluster, strict=True))
-        yield from self._meet(("cluster", corner), "the cluster's barrier", count, place)
+        yield from self._sync_blocks(("cluster", corner), "the cluster's barrier", count, site)
 
-    def _meet(
-        self, key: object, name: str, count: int, place: int
+    def _sync_blocks(
+        self, key: object, name: str, count: int, site: int
     ) -> Generator[Wait | None, None, None]:
-        barrier = self._gate(key, name)
+        barrier = self._named_barrier(key, name)
         generation = _come(barrier, 1, count)
-        meeting = key, generation
+        barrier_phase = key, generation
         if self.log is not None:
-            self.log.comes(meeting)
-        yield _opened(barrier, generation, f"{count_text(count, 'block')} at {name}", place)
+            self.log.arrives(barrier_phase)
+        yield _opened(barrier, generation, f"{count_text(count, 'block')} at {name}", site)
         if self.log is not None and count == prod(self.grid):
-            self.log.met_all(meeting)
+            self.log.passes_for_all(barrier_phase)
         elif self.log is not None:
-            self.log.met(meeting)
+            self.log.passes(barrier_phase)
 
-    def _gate(self, key: object, name: str) -> NamedBarrier:
-        return self._gates.setdefault(key, NamedBarrier(name))
+    def _named_barrier(self, key: object, name: str) -> NamedBarrier:
+        return self._named_barriers.setdefault(key, NamedBarrier(name))
 
 
 def _come(barrier: NamedBarrier, count: int, required: int) -> int:
@@ -423,8 +421,8 @@ def _come(barrier: NamedBarrier, count: int, required: int) -> int:
         raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE]) from None
 
 
-def _opened(barrier: NamedBarrier, generation: int, what: str, place: int) -> Wait:
-    return Wait(what, lambda: barrier.has_opened(generation), barrier.missing, barrier, place)
+def _opened(barrier: NamedBarrier, generation: int, what: str, site: int) -> Wait:
+    return Wait(what, lambda: barrier.has_opened(generation), barrier.missing, barrier, site)
 
 
 _COUNT_NOTE = "all uses of a named barrier must pass the same thread count"
@@ -441,10 +439,10 @@ def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
 class _Issue:
     """An engine at work: for the block that issued its operation, and reported where it did."""
 
-    def __init__(self, place: int, log: BlockLog | None) -> None:
-        self._place = place
+    def __init__(self, site: int, log: BlockLog | None) -> None:
+        self._site = site
         self._log = log
-        self._issuer = None if log is None else log.place_of_issue(place)
+        self._issuer = None if log is None else log.issue_site(site)
 
     def __enter__(self) -> None:
         if self._log is not None:
@@ -453,8 +451,8 @@ class _Issue:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._log is not None:
             self._log.acting = None
-        if isinstance(error, RuntimeFault) and error.place is None:
-            error.place = self._place
+        if isinstance(error, RuntimeFault) and error.site is None:
+            error.site = self._site
 
 
 class _Misuse:
@@ -471,7 +469,7 @@ class _Misuse:
         if not isinstance(error, BarrierMisuse):
             return
         notes = [
-            Note(f"{self._barriers.name} is allocated here", self._barriers.place),
+            Note(f"{self._barriers.name} is allocated here", self._barriers.site),
             f"{count_text(self._threads, 'thread')} of this role arrive together: set the arrive "
             "count to all arrivals of one phase, and wait for each phase before the next",
         ]

@@ -36,20 +36,20 @@ MESH = 1024
 
 def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
     """One element; `atomic` is the kind of an atomic access: `load` or `update`."""
-    place = tuple(int(i) for i in index)
-    if not _is_inside(buffer, place):
+    element = tuple(int(i) for i in index)
+    if not _is_inside(buffer, element):
         if buffer.is_global:
             return buffer.safe
-        raise outside(buffer, place, "read")
+        raise outside(buffer, element, "read")
     if buffer.owned:
-        check_agreement(buffer, place)
+        check_agreement(buffer, element)
     if buffer.pending.parts:
-        _check_pending(buffer, place, writes=False)
-    if buffer.shadow is not None and not buffer.shadow.defined(place):
-        raise uninitialised(buffer, place, 1, 1)
+        _check_pending(buffer, element, writes=False)
+    if buffer.shadow is not None and not buffer.shadow.defined(element):
+        raise uninitialised(buffer, element, 1, 1)
     if buffer.seen is not None and atomic != "update":
-        (buffer.seen.read if atomic is None else buffer.seen.look)(buffer.name, place)
-    return buffer.data[place]
+        (buffer.seen.read if atomic is None else buffer.seen.look)(buffer.name, element)
+    return buffer.data[element]
 
 
 Quotients: TypeAlias = Sequence[tuple[Any, int]]
@@ -60,34 +60,34 @@ def put(
     buffer: TileBuffer, value: Any, *index: Any, atomic: bool = False, quotients: Quotients = ()
 ) -> None:
     """Write one element."""
-    place = tuple(int(i) for i in index)
-    if not _is_inside(buffer, place):
+    element = tuple(int(i) for i in index)
+    if not _is_inside(buffer, element):
         if buffer.is_global:
             return
-        raise outside(buffer, place, "write")
+        raise outside(buffer, element, "write")
     if not buffer.writable:
         raise read_only(buffer)
     if buffer.pending.parts:
-        _check_pending(buffer, place, writes=True)
+        _check_pending(buffer, element, writes=True)
     if buffer.seen is not None:
-        (buffer.seen.update if atomic else buffer.seen.write_one)(buffer.name, place)
-    buffer.data[place] = value
+        (buffer.seen.update if atomic else buffer.seen.write_one)(buffer.name, element)
+    buffer.data[element] = value
     if buffer.shadow is not None:
-        buffer.shadow.mark(place)
+        buffer.shadow.mark(element)
     for divisible, origin in quotients:
         if divisible is not np.True_ and not np.all(divisible):
-            _undefine(buffer, place, np.False_, origin)
+            _undefine(buffer, element, np.False_, origin)
     for each in buffer.owned.values():
         put(each, value, *index, quotients=quotients)
 
 
 def _undefine(
-    buffer: TileBuffer, index: tuple[Any, ...], divisible: Any, origin: int, who: str = ""
+    buffer: TileBuffer, index: tuple[Any, ...], divisible: Any, origin: int, iteration: str = ""
 ) -> None:
     """Elements store the result of a division by zero: a fault in global memory, else at a read."""
     if buffer.is_global:
         at = tuple(int(np.asarray(i)[~divisible].flat[0]) for i in index)
-        raise by_zero(origin, f"written to {index_text(buffer.name, at)}", None, who)
+        raise by_zero(origin, f"written to {index_text(buffer.name, at)}", None, iteration)
     if buffer.shadow is None:
         return
     buffer.shadow.assign(index, divisible)
@@ -95,18 +95,18 @@ def _undefine(
     flags[index] = ~divisible
 
 
-def _is_inside(buffer: TileBuffer, place: tuple[int, ...]) -> bool:
-    return all(0 <= i < extent for i, extent in zip(place, buffer.data.shape, strict=True))
+def _is_inside(buffer: TileBuffer, element: tuple[int, ...]) -> bool:
+    return all(0 <= i < extent for i, extent in zip(element, buffer.data.shape, strict=True))
 
 
-def _check_pending(buffer: TileBuffer, place: tuple[int, ...], *, writes: bool) -> None:
-    box = tuple(slice(i, i + 1) for i in place)
+def _check_pending(buffer: TileBuffer, element: tuple[int, ...], *, writes: bool) -> None:
+    box = tuple(slice(i, i + 1) for i in element)
     buffer.pending.check(buffer.name, buffer.data, box, writes=writes)
 
 
 def outside(
     buffer: TileBuffer,
-    place: Sequence[int],
+    element: Sequence[int],
     verb: str,
     lanes: Lanes | None = None,
     lane: int = 0,
@@ -114,10 +114,10 @@ def outside(
 ) -> RuntimeFault:
     """The report on an index out of range; `shape` is that of one iteration's own part."""
     extents = buffer.data.shape if shape is None else shape
-    axis = next(a for a, (i, n) in enumerate(zip(place, extents, strict=True)) if not 0 <= i < n)
+    axis = next(a for a, (i, n) in enumerate(zip(element, extents, strict=True)) if not 0 <= i < n)
     extent = extents[axis]
     message = (
-        f"{verb} out of bounds: {index_text(buffer.name, place)}, but axis {axis} of "
+        f"{verb} out of bounds: {index_text(buffer.name, element)}, but axis {axis} of "
         f"{buffer.name} has {count_text(extent, 'element')}"
     )
     notes: list[Note | str] = []
@@ -155,14 +155,14 @@ def load_quotients(
     lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | None = None
 ) -> tuple[Any, Any]:
     """The elements that iterations read, and which of them no division by zero has left there."""
-    place = tuple(np.asarray(i) for i in index)
-    if not buffer.by_zero or not lanes.size or not _all_inside(buffer, place):
+    arrays = tuple(np.asarray(i) for i in index)
+    if not buffer.by_zero or not lanes.size or not _all_inside(buffer, arrays):
         return load(lanes, buffer, index, at), np.True_
     assert buffer.shadow is not None
     missing: Any = np.False_
     for flags in buffer.by_zero.values():
-        missing = missing | flags[place]
-    divisible = ~missing | buffer.shadow.defined(place)
+        missing = missing | flags[arrays]
+    divisible = ~missing | buffer.shadow.defined(arrays)
     active = lanes.active
     lanes.active = divisible if active is None else active & divisible
     found = load(lanes, buffer, index, at)
@@ -199,7 +199,7 @@ def _load_any(
     if buffer.shadow is not None:
         _require_defined(lanes, buffer, index, takes_part)
     if lanes.races is not None and at is not None:
-        lanes.races.read(buffer, *_touched(lanes, buffer, index, takes_part), at)
+        lanes.races.read(buffer, *_accessed(lanes, buffer, index, takes_part), at)
     if buffer.seen is not None and buffer.seen.trace.log is not None:
         buffer.seen.read(buffer.name, _where(lanes, index, takes_part))
     values = buffer.data[index]
@@ -222,8 +222,8 @@ def _require_inside(
     if not bad.any():
         return
     lane = int(np.argmax(bad.reshape(-1)))
-    place = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
-    problem = outside(buffer, place, verb, lanes, lane)
+    element = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
+    problem = outside(buffer, element, verb, lanes, lane)
     count = int(bad.sum())
     if count > 1:
         problem.notes[0] = Note(f"{problem.notes[0].text}; {count} iterations are affected")
@@ -240,13 +240,13 @@ def _require_defined(
         return
     bad = lanes.spread(bad)
     lane = int(np.argmax(bad.reshape(-1)))
-    place = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
-    problem = uninitialised(buffer, place, int(bad.sum()), bad.size)
+    element = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
+    problem = uninitialised(buffer, element, int(bad.sum()), bad.size)
     problem.notes.insert(0, Note(f"{lanes.text(lane)} of T.Parallel{_extents(lanes)}"))
     raise problem
 
 
-def _touched(
+def _accessed(
     lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], takes_part: Any
 ) -> tuple[Any, Any]:
     """Flat elements and iterations of an access, one pair for each iteration that takes part."""
@@ -254,11 +254,11 @@ def _touched(
     for i, extent in zip(index, buffer.data.shape, strict=True):
         flat = flat * extent + i
     elements = lanes.spread(flat).reshape(-1)
-    numbers = np.arange(lanes.size, dtype=np.int64)
+    iterations = np.arange(lanes.size, dtype=np.int64)
     if takes_part is None:
-        return elements, numbers
+        return elements, iterations
     mask = lanes.spread(takes_part).reshape(-1)
-    return elements[mask], numbers[mask]
+    return elements[mask], iterations[mask]
 
 
 def _where(lanes: Lanes, index: tuple[Any, ...], takes_part: Any) -> tuple[Any, ...]:
@@ -286,7 +286,7 @@ def _mesh(
     lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]
 ) -> list[tuple[int, int, int]] | None:
     """Start, length and axis of every index, if each walks along an axis of its own."""
-    if prod([i.size for i in index]) < _least(buffer):
+    if prod([i.size for i in index]) < _min_elements(buffer):
         return None
     found: list[tuple[int, int, int]] = []
     for i, extent in zip(index, buffer.data.shape, strict=True):
@@ -302,7 +302,7 @@ def _mesh(
     return found
 
 
-def _least(buffer: TileBuffer) -> int:
+def _min_elements(buffer: TileBuffer) -> int:
     """How many elements make slices worth while: a box is quickly followed."""
     return MESH if buffer.seen is None or buffer.seen.trace.log is None else 1
 
@@ -334,7 +334,7 @@ def _load_mesh(
     if buffer.shadow is not None and not buffer.shadow.defined(box).all():
         _require_defined(lanes, buffer, index, None)
     if lanes.races is not None and at is not None:
-        lanes.races.read(buffer, *_touched(lanes, buffer, index, None), at)
+        lanes.races.read(buffer, *_accessed(lanes, buffer, index, None), at)
     if buffer.seen is not None:
         buffer.seen.read(buffer.name, box)
     # A copy, in row-major order: what is computed from it must not depend on the strides.
@@ -424,9 +424,9 @@ def _store_any(
     if buffer.pending.parts:
         buffer.pending.check(buffer.name, buffer.data, where_to, writes=True)
     if lanes.races is not None and at is not None:
-        elements, numbers = _touched(lanes, buffer, index, takes_part)
-        sources = None if varies is None else _sources(lanes, varies)[numbers]
-        lanes.races.write(buffer, elements, numbers, values.reshape(-1), at, sources)
+        elements, iterations = _accessed(lanes, buffer, index, takes_part)
+        sources = None if varies is None else _sources(lanes, varies)[iterations]
+        lanes.races.write(buffer, elements, iterations, values.reshape(-1), at, sources)
     if buffer.seen is not None:
         buffer.seen.write(buffer.name, where_to)
     buffer.data[where_to] = values
@@ -437,9 +437,9 @@ def _store_any(
         if takes_part is not None:
             missing = missing & lanes.spread(takes_part)
         if missing.any():
-            place = tuple(lanes.spread(i)[missing] for i in index)
-            who = lanes.text(lanes.first(missing))
-            _undefine(buffer, place, np.zeros(place[0].shape, np.bool_), origin, who)
+            undefined = tuple(lanes.spread(i)[missing] for i in index)
+            iteration = lanes.text(lanes.first(missing))
+            _undefine(buffer, undefined, np.zeros(undefined[0].shape, np.bool_), origin, iteration)
 
 
 def _sources(lanes: Lanes, varies: tuple[bool, ...]) -> Any:
@@ -459,14 +459,14 @@ def _sources(lanes: Lanes, varies: tuple[bool, ...]) -> Any:
 def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
     """Elements of the iterations' own parts of a buffer."""
     if any(np.ndim(i) for i in index):
-        place = (*_own(lanes), *index)
-        found = load(lanes, buffer, place)
+        own_index = (*_own(lanes), *index)
+        found = load(lanes, buffer, own_index)
         if isinstance(buffer.shadow, Own):
-            buffer.shadow.read(_taking_part(lanes, place))
+            buffer.shadow.read(_taking_part(lanes, own_index))
         return found
-    place = _own_place(buffer, index, "read")
+    own_index = _own_index(buffer, index, "read")
     if buffer.shadow is not None:
-        defined = buffer.shadow.defined(place)
+        defined = buffer.shadow.defined(own_index)
         bad = ~defined if lanes.active is None else ~defined & lanes.active
         if bad.any():
             first = tuple(int(i) for i in index)
@@ -475,8 +475,8 @@ def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
             problem.notes.insert(0, Note(f"{lanes.text(lane)} of {_extents(lanes)}"))
             raise problem
         if isinstance(buffer.shadow, Own):
-            buffer.shadow.read(place, lanes.active)
-    return buffer.data[place].copy()
+            buffer.shadow.read(own_index, lanes.active)
+    return buffer.data[own_index].copy()
 
 
 def store_own(
@@ -486,33 +486,38 @@ def store_own(
     if any(np.ndim(i) for i in index):
         store(lanes, buffer, value, (*_own(lanes), *index), quotients=quotients)
         return
-    place = _own_place(buffer, index, "write")
+    own_index = _own_index(buffer, index, "write")
     if lanes.active is None:
-        buffer.data[place] = value
+        buffer.data[own_index] = value
         if buffer.shadow is not None:
-            buffer.shadow.mark(place)
+            buffer.shadow.mark(own_index)
     else:
-        _store_active(lanes, buffer, value, place)
+        _store_active(lanes, buffer, value, own_index)
     for divisible, origin in quotients:
         missing = ~lanes.spread(divisible)
         if lanes.active is not None:
             missing = missing & lanes.active
         if missing.any():
-            places = np.nonzero(missing)
-            _undefine(buffer, (*places, *place[1:]), np.zeros(len(places[0]), np.bool_), origin)
+            lane_index = np.nonzero(missing)
+            _undefine(
+                buffer,
+                (*lane_index, *own_index[1:]),
+                np.zeros(len(lane_index[0]), np.bool_),
+                origin,
+            )
 
 
-def _store_active(lanes: Lanes, buffer: TileBuffer, value: Any, place: tuple[Any, ...]) -> None:
+def _store_active(lanes: Lanes, buffer: TileBuffer, value: Any, own_index: tuple[Any, ...]) -> None:
     """Write where iterations take part."""
-    old = buffer.data[place]
-    buffer.data[place] = where(lanes.active, np.asarray(value, old.dtype), old)
+    old = buffer.data[own_index]
+    buffer.data[own_index] = where(lanes.active, np.asarray(value, old.dtype), old)
     if buffer.shadow is not None:
-        buffer.shadow.assign(place, buffer.shadow.defined(place) | lanes.active)
+        buffer.shadow.assign(own_index, buffer.shadow.defined(own_index) | lanes.active)
         if isinstance(buffer.shadow, Own):
-            buffer.shadow.written[place] |= lanes.active
+            buffer.shadow.written[own_index] |= lanes.active
 
 
-def _own_place(buffer: TileBuffer, index: tuple[Any, ...], verb: str) -> tuple[Any, ...]:
+def _own_index(buffer: TileBuffer, index: tuple[Any, ...], verb: str) -> tuple[Any, ...]:
     """The index of one element of every iteration's part."""
     inner = tuple(int(i) for i in index)
     extents = buffer.data.shape[buffer.data.ndim - len(inner) :]
@@ -548,7 +553,7 @@ def private(lanes: Lanes, buffer: TileBuffer) -> TileBuffer:
         np.array(np.broadcast_to(buffer.data, shape)),
         buffer.space,
         None,
-        buffer.place,
+        buffer.site,
         is_unsigned=buffer.is_unsigned,
     )
     if buffer.shadow is not None:
@@ -557,30 +562,30 @@ def private(lanes: Lanes, buffer: TileBuffer) -> TileBuffer:
     return made
 
 
-def settle(lanes: Lanes, buffer: TileBuffer, mine: TileBuffer) -> None:
+def settle(lanes: Lanes, buffer: TileBuffer, own: TileBuffer) -> None:
     """After the loop: what all iterations left the same is what the thread has."""
     if lanes.size == 0:
         return
     rank = buffer.data.ndim
-    flat = mine.data.reshape(-1, *buffer.data.shape)
-    if isinstance(mine.shadow, Own) and mine.shadow.kept.any():
-        _check_carried(lanes, buffer, flat, mine.shadow.kept.reshape(flat.shape))
+    flat = own.data.reshape(-1, *buffer.data.shape)
+    if isinstance(own.shadow, Own) and own.shadow.read_first.any():
+        _check_carried(lanes, buffer, flat, own.shadow.read_first.reshape(flat.shape))
     buffer.data[...] = flat[-1]
-    if buffer.shadow is None or mine.shadow is None:
+    if buffer.shadow is None or own.shadow is None:
         return
     bits = np.ascontiguousarray(flat).view(f"u{flat.dtype.itemsize}")
     same = (bits == bits[-1:]).all(axis=0)
-    everything = tuple(slice(None) for _ in range(mine.data.ndim))
-    defined = mine.shadow.defined(everything).reshape(-1, *buffer.data.shape).all(axis=0)
+    everything = tuple(slice(None) for _ in range(own.data.ndim))
+    defined = own.shadow.defined(everything).reshape(-1, *buffer.data.shape).all(axis=0)
     buffer.shadow.assign(tuple(slice(None) for _ in range(rank)), same & defined)
 
 
-def _check_carried(lanes: Lanes, buffer: TileBuffer, flat: Any, kept: Any) -> None:
+def _check_carried(lanes: Lanes, buffer: TileBuffer, flat: Any, read_first: Any) -> None:
     """Report an iteration that reads what another one of the same thread may have changed."""
     bits = np.ascontiguousarray(flat).view(f"u{flat.dtype.itemsize}")
     before = np.ascontiguousarray(buffer.data).view(bits.dtype).reshape(buffer.data.shape)
     changed = bits != before
-    bad = kept & (changed.sum(axis=0) > changed)
+    bad = read_first & (changed.sum(axis=0) > changed)
     if not bad.any():
         return
     reader, *index = (int(i) for i in np.argwhere(bad)[0])

@@ -17,7 +17,7 @@ from tilewright.targets.numpy.support.control import Control, Fork, Loop, WhileL
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault, by_zero
 from tilewright.targets.numpy.tile.support.races import Races
 
-_MAX_TURNS = 1 << 20
+_MAX_TRIP_COUNT = 1 << 20
 _MAX_WALKS = 16
 """Indices whose walks are cached: a statement uses few, often the same for a load and a store."""
 
@@ -48,9 +48,9 @@ class Lanes(Control):
         lead = self.rank - len(self._indices)
         return [
             np.arange(extent, dtype=np.int64).reshape(
-                [-1 if axis == lead + number else 1 for axis in range(self.rank)]
+                [-1 if axis == lead + position else 1 for axis in range(self.rank)]
             )
-            for number, extent in enumerate(self._indices)
+            for position, extent in enumerate(self._indices)
         ]
 
     def spread(self, x: Any) -> Any:
@@ -88,8 +88,8 @@ class Lanes(Control):
     @property
     def name(self) -> str:
         """The threads that take part, by their numbers."""
-        numbers = np.flatnonzero(np.ones(self.size) if self.active is None else self.active)
-        return f"threads {numbers[0]} to {numbers[-1]}" if numbers.size else "no threads"
+        threads = np.flatnonzero(np.ones(self.size) if self.active is None else self.active)
+        return f"threads {threads[0]} to {threads[-1]}" if threads.size else "no threads"
 
     def parted(self, cond: Any) -> tuple[Lanes, Lanes]:
         """The lanes for which a condition holds, and the other lanes: a divergent branch."""
@@ -135,7 +135,7 @@ class Lanes(Control):
 
     def advance(self, source_id: int, low: Any, high: Any, step: Any) -> None:
         if np.any(np.asarray(step) <= 0):
-            raise RuntimeFault("endless", "the step of a loop must be positive", place=source_id)
+            raise RuntimeFault("endless", "the step of a loop must be positive", site=source_id)
 
 
 def _walk(index: Any) -> tuple[int, int, int] | None:
@@ -155,12 +155,12 @@ class _WhileLoop(WhileLoop):
     def __init__(self, lanes: Lanes, source_id: int, spins: bool) -> None:
         super().__init__(lanes, source_id, spins)
         self._lanes = lanes
-        self._turns = 0
+        self._trip_count = 0
 
     def over(self, cond: Any) -> bool:
-        self._turns += 1
-        if self._turns > _MAX_TURNS:
+        self._trip_count += 1
+        if self._trip_count > _MAX_TRIP_COUNT:
             raise RuntimeFault(
-                "endless", f"a while loop did not terminate within {_MAX_TURNS} iterations"
+                "endless", f"a while loop did not terminate within {_MAX_TRIP_COUNT} iterations"
             )
         return super().over(self._lanes.spread(cond))

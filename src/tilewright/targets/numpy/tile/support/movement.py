@@ -16,10 +16,10 @@ from tilewright.targets.numpy.tile.support.convert import converted
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, fitted, squeezed
 
-Place: TypeAlias = TileSlice | TileBuffer
+TileLike: TypeAlias = TileSlice | TileBuffer
 
 
-def copy(source: Place, target: Place) -> None:
+def copy(source: TileLike, target: TileLike) -> None:
     """Copy a region to another."""
     move(as_region(source), as_region(target))
 
@@ -62,19 +62,19 @@ def _as_target(values: Any, source: TileSlice, target: TileSlice) -> Any:
     )
 
 
-def fill(target: Place, value: Any) -> None:
+def fill(target: TileLike, value: Any) -> None:
     """Set every element of a region."""
     region = as_region(target)
     dtype = region.buffer.data.dtype
-    number = np.asarray(value)
-    if number.dtype != dtype:
-        number = converted(
-            number, dtype, from_unsigned=False, to_unsigned=region.buffer.is_unsigned
+    filler = np.asarray(value)
+    if filler.dtype != dtype:
+        filler = converted(
+            filler, dtype, from_unsigned=False, to_unsigned=region.buffer.is_unsigned
         )
-    region.write(number)
+    region.write(filler)
 
 
-def transpose(source: Place, target: Place) -> None:
+def transpose(source: TileLike, target: TileLike) -> None:
     """Copy a matrix with its last two axes exchanged."""
     one, other = as_region(source), as_region(target)
     values, defined = one.read(partial=not other.buffer.is_global)
@@ -87,8 +87,8 @@ def transpose(source: Place, target: Place) -> None:
             f"{other.extents}"
         )
         raise RuntimeFault("shape", message, ["swap the extents of one of them"])
-    kept = None if defined is None else _flipped(defined).reshape(other.extents)
-    other.write(flipped.reshape(other.extents), kept)
+    flipped_defined = None if defined is None else _flipped(defined).reshape(other.extents)
+    other.write(flipped.reshape(other.extents), flipped_defined)
 
 
 def _flipped(values: Any) -> Any:
@@ -102,8 +102,8 @@ def _is_deep(region: TileSlice) -> bool:
 
 
 def im2col(
-    image: Place,
-    column: Place,
+    image: TileLike,
+    column: TileLike,
     nhw_step: Any,
     c_step: Any,
     kernel: int,
@@ -124,12 +124,12 @@ def im2col(
     rows, taps = (1, 1, *squeezed(target.extents))[-2:] if _is_deep(target) else target.extents
     row = int(nhw_step) * rows + np.arange(rows)[:, None]
     tap = int(c_step) * taps + np.arange(taps)[None, :]
-    place, channel = tap // channels, tap % channels
+    tap_index, channel = tap // channels, tap % channels
     n = row // (out_h * out_w)
-    y = row % (out_h * out_w) // out_w * stride + place // kernel * dilation - pad
-    x = row % out_w * stride + place % kernel * dilation - pad
+    y = row % (out_h * out_w) // out_w * stride + tap_index // kernel * dilation - pad
+    x = row % out_w * stride + tap_index % kernel * dilation - pad
     inside = (n < count) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    inside &= place < kernel * kernel
+    inside &= tap_index < kernel * kernel
     index = [np.where(inside, each, 0) for each in (n, y, x, channel)]
     values = where(inside, pixels[tuple(index)], pixels.dtype.type(0))
     target.write(_as_target(values, source, target).reshape(target.extents))

@@ -31,7 +31,7 @@ class PendingWrite:
     writes: bool
     what: str
     """The description of the operation."""
-    place: int | None
+    site: int | None
     engine: str = ""
     """Operations of one engine that works in order do not disturb each other."""
 
@@ -66,24 +66,24 @@ def overlap(part: PendingWrite, data: Any, index: Any) -> int:
         return _common(part.box, index, data.shape)
     if not np.may_share_memory(part.data, data):  # another version of the buffer
         return 0
-    touched = _covered(part.data, part.box)
-    low = touched.min() if touched.size else 0
+    occupied = _covered(part.data, part.box)
+    low = occupied.min() if occupied.size else 0
     addresses = _covered(data, index)
-    if not touched.size or not addresses.size:
+    if not occupied.size or not addresses.size:
         return 0
     ends = addresses + data.dtype.itemsize
-    high = touched.max() + part.data.dtype.itemsize
+    high = occupied.max() + part.data.dtype.itemsize
     inside = (addresses < high) & (ends > low)
     if not inside.any():
         return 0
     covered = np.zeros(int(high - low), np.bool_)
     for byte in range(part.data.dtype.itemsize):
-        covered[touched - low + byte] = True
+        covered[occupied - low + byte] = True
     hit = np.zeros(int(inside.sum()), np.bool_)
     for byte in range(data.dtype.itemsize):
-        place = np.clip(addresses[inside] - low + byte, 0, len(covered) - 1)
+        offset = np.clip(addresses[inside] - low + byte, 0, len(covered) - 1)
         hit |= (
-            covered[place] & (addresses[inside] + byte >= low) & (addresses[inside] + byte < high)
+            covered[offset] & (addresses[inside] + byte >= low) & (addresses[inside] + byte < high)
         )
     return int(hit.sum())
 
@@ -137,7 +137,7 @@ def _problem(part: PendingWrite, name: str, shared: int, writes: bool) -> Runtim
         message = f"{verb} {name} while an asynchronous operation still reads it"
         fix = "wait for the operation before its source is overwritten"
     notes = [
-        Note(f"{part.what} was issued here and may still be in flight", part.place),
+        Note(f"{part.what} was issued here and may still be in flight", part.site),
         f"{count_text(shared, 'element')} of the access {'are' if shared > 1 else 'is'} affected",
         fix,
     ]

@@ -32,9 +32,9 @@ class Pointer:
         size = self.buffer.data.size
         bad = (flat < 0) | (flat >= size)
         if bad.any():
-            place = int(flat[bad][0])
+            element = int(flat[bad][0])
             message = (
-                f"copy out of bounds: element {place} of {self.buffer.name}, which has "
+                f"copy out of bounds: element {element} of {self.buffer.name}, which has "
                 f"{count_text(size, 'element')}"
             )
             note = "per-thread copies are not guarded: check the index, or pass a predicate"
@@ -73,13 +73,13 @@ class ThreadCopy:
         if predicate is not None:
             selected = np.asarray(predicate) if lanes is None else lanes.spread(predicate)[mask]
             takes = selected.reshape(-1, 1)
-        places = target.elements(lanes, mask, count)
+        target_index = target.elements(lanes, mask, count)
         if takes is None:
-            return cls(target, source, places, source.elements(lanes, mask, count), None)
+            return cls(target, source, target_index, source.elements(lanes, mask, count), None)
         # Where the predicate fails nothing is read, so any offset will do.
         safe = where(takes.reshape(-1), _flat(source, lanes, mask), 0)
         start = Pointer(source.buffer, safe)
-        return cls(target, source, places, start.elements(None, None, count), takes)
+        return cls(target, source, target_index, start.elements(None, None, count), takes)
 
     def finish(self) -> None:
         """Do it."""

@@ -17,40 +17,40 @@ class Note:
     """A sentence of explanation, with the id of its own source site if it has one."""
 
     text: str
-    place: int | None = None
+    site: int | None = None
     line: int | None = None
     """A line of generated code instead."""
 
 
 class RuntimeFault(Exception):
-    """Something to report at the current statement, or at `place` if that is given."""
+    """Something to report at the current statement, or at `site` if that is given."""
 
     def __init__(
         self,
         kind: FaultKind,
         message: str,
         notes: Sequence[Note | str] = (),
-        place: int | None = None,
+        site: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
         self.message = message
         self.notes = [Note(note) if isinstance(note, str) else note for note in notes]
-        self.place = place
+        self.site = site
 
 
-def by_zero(origin: int, what: str, place: int | None = None, who: str = "") -> RuntimeFault:
+def by_zero(origin: int, what: str, site: int | None = None, iteration: str = "") -> RuntimeFault:
     """The report on a division by zero whose result is used, at the division."""
-    notes = [Note(f"{who} of T.Parallel")] if who else []
-    if place is not None:
-        notes.append(Note(f"the result is used here: {what}", place))
+    notes = [Note(f"{iteration} of T.Parallel")] if iteration else []
+    if site is not None:
+        notes.append(Note(f"the result is used here: {what}", site))
     else:
         notes.append(Note(f"the result is used: {what}"))
     fix = (
         "integer division and remainder by zero are undefined on a GPU: guard the divisor with "
         "`if` or T.if_then_else, or use T.max(divisor, 1)"
     )
-    return RuntimeFault("division", "integer division by zero", [*notes, Note(fix)], place=origin)
+    return RuntimeFault("division", "integer division by zero", [*notes, Note(fix)], site=origin)
 
 
 def index_text(name: str, index: Sequence[int]) -> str:

@@ -34,10 +34,10 @@ class _Log:
         self.elements: Any = np.zeros(0, np.int64)
         """Flat indices, in rising order."""
         none = np.zeros(0, np.int64)
-        self.writer, self.write_place = none, none
+        self.writer, self.write_site = none, none
         self.source = none
         """Which iterations write the same value for sure; -1 if that is not known."""
-        self.reader, self.read_place = none, none
+        self.reader, self.read_site = none, none
         self.other = none
         """A second reader."""
 
@@ -50,10 +50,10 @@ class _Log:
         if known.all():
             return found
         grown = np.union1d(self.elements, elements)
-        place = _position(grown, self.elements)
-        for name in ("writer", "write_place", "source", "reader", "read_place", "other"):
+        moved = _position(grown, self.elements)
+        for name in ("writer", "write_site", "source", "reader", "read_site", "other"):
             wider = np.full(len(grown), -1, np.int64)
-            wider[place] = getattr(self, name)
+            wider[moved] = getattr(self, name)
             setattr(self, name, wider)
         self.elements = grown
         return _position(grown, elements)
@@ -70,7 +70,7 @@ class Races:
     def _log(self, buffer: TileBuffer) -> _Log:
         return self._logs.setdefault(id(buffer.data), _Log())
 
-    def read(self, buffer: TileBuffer, elements: Any, lanes: Any, place: int) -> None:
+    def read(self, buffer: TileBuffer, elements: Any, lanes: Any, site: int) -> None:
         """Iterations `lanes` read `elements` (flat indices)."""
         log = self._log(buffer)
         at = log.entries(elements)
@@ -78,12 +78,12 @@ class Races:
         bad = (writer >= 0) & (writer != lanes)
         if bad.any():
             one = int(np.argmax(bad))
-            other = _Side("writes", int(writer[one]), int(log.write_place[at[one]]))
-            me = _Side("reads", int(lanes[one]), place)
+            other = _Side("writes", int(writer[one]), int(log.write_site[at[one]]))
+            me = _Side("reads", int(lanes[one]), site)
             raise self._problem(buffer, int(elements[one]), me, other)
         fresh = log.reader[at] < 0
         log.reader[at[fresh]] = lanes[fresh]
-        log.read_place[at[fresh]] = place
+        log.read_site[at[fresh]] = site
         others = log.reader[at] != lanes
         log.other[at[others]] = lanes[others]
 
@@ -93,7 +93,7 @@ class Races:
         elements: Any,
         lanes: Any,
         values: Any,
-        place: int,
+        site: int,
         sources: Any = None,
     ) -> None:
         """Iterations `lanes` are about to write `values` to `elements`.
@@ -107,18 +107,18 @@ class Races:
             bad = (reader >= 0) & (reader != lanes)
             if bad.any():
                 one = int(np.argmax(bad))
-                other = _Side("reads", int(reader[one]), int(log.read_place[at[one]]))
-                me = _Side("writes", int(lanes[one]), place)
+                other = _Side("reads", int(reader[one]), int(log.read_site[at[one]]))
+                me = _Side("writes", int(lanes[one]), site)
                 raise self._problem(buffer, int(elements[one]), me, other)
-        self._earlier(log, at, buffer, elements, lanes, values, place, sources)
-        self._together(log, at, buffer, elements, lanes, values, place, sources)
+        self._earlier(log, at, buffer, elements, lanes, values, site, sources)
+        self._together(log, at, buffer, elements, lanes, values, site, sources)
         log.source[at] = -1 if sources is None else sources
         log.writer[at] = lanes
-        log.write_place[at] = place
+        log.write_site[at] = site
 
     def _earlier(
         self, log: _Log, at: Any, buffer: TileBuffer, elements: Any, lanes: Any, values: Any,
-        place: int, sources: Any,
+        site: int, sources: Any,
     ) -> None:  # fmt: skip
         """Another iteration wrote something else in a statement before."""
         writer = log.writer[at]
@@ -133,13 +133,13 @@ class Races:
         bad &= suspects
         if bad.any():
             one = int(np.argmax(bad))
-            other = _Side("writes", int(writer[one]), int(log.write_place[at[one]]))
-            me = _Side("writes", int(lanes[one]), place)
+            other = _Side("writes", int(writer[one]), int(log.write_site[at[one]]))
+            me = _Side("writes", int(lanes[one]), site)
             raise self._problem(buffer, int(elements[one]), me, other)
 
     def _together(
         self, log: _Log, at: Any, buffer: TileBuffer, elements: Any, lanes: Any, values: Any,
-        place: int, sources: Any,
+        site: int, sources: Any,
     ) -> None:  # fmt: skip
         """Two iterations of the same statement: the last one stands for all of them."""
         last = np.full(len(log.elements), -1, np.int64)
@@ -152,7 +152,7 @@ class Races:
         if bad.any():
             one = int(np.argmax(bad))
             two = int(winner[one])
-            me, other = (_Side("writes", int(lanes[each]), place) for each in (one, two))
+            me, other = (_Side("writes", int(lanes[each]), site) for each in (one, two))
             pair = f": {values[one]} and {values[two]}"
             raise self._problem(buffer, int(elements[one]), me, other, pair)
 
@@ -166,8 +166,8 @@ class Races:
         if values:
             message += f" too{values}"
         notes: list[Note | str] = []
-        if other.place != me.place:
-            notes.append(Note(f"{second} {other.verb} it here", other.place))
+        if other.site != me.site:
+            notes.append(Note(f"{second} {other.verb} it here", other.site))
         notes.append(buffer.describe())
         if me.verb == other.verb:
             fix = (
@@ -180,7 +180,7 @@ class Races:
                 "iterations are unordered: split the loop in two, or write to another buffer and "
                 "copy it back; to accumulate over iterations use T.reduce_* or T.atomic_add"
             )
-        return RuntimeFault("race", message, [*notes, fix], place=me.place)
+        return RuntimeFault("race", message, [*notes, fix], site=me.site)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class _Side:
 
     verb: str
     lane: int
-    place: int
+    site: int
 
 
 def _bits(values: Any) -> Any:

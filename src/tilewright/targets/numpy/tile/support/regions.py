@@ -208,9 +208,9 @@ def _owner(buffer: TileBuffer, index: Sequence[int]) -> TileBuffer | None:
     shadow = buffer.shadow
     assert buffer.home is not None and isinstance(shadow, Owned)
     owners: list[int] = shadow.owners[tuple(index)].tolist()
-    for number in owners:
-        if number and number != shadow.me:
-            return buffer.home.buffers[number - 1]
+    for owner in owners:
+        if owner and owner != shadow.me:
+            return buffer.home.buffers[owner - 1]
     return None
 
 

@@ -30,7 +30,7 @@ def own(buffer: TileBuffer, ranges: Ranges) -> TileBuffer:
     for other, made in buffer.owned.items():
         if _contains(other, ranges):
             source = made
-        elif _meets(other, ranges) and not _is_equal(made, buffer, ...):
+        elif _intersects(other, ranges) and not _is_equal(made, buffer, ...):
             raise disagreement(buffer, other)
     found = buffer.owned[ranges] = source.copy()
     return found
@@ -48,21 +48,21 @@ def give_back(buffer: TileBuffer, ranges: Ranges) -> None:
         buffer.shadow.assign(everything, made.shadow.defined(everything))
 
 
-def check_agreement(buffer: TileBuffer, place: Any = ...) -> None:
+def check_agreement(buffer: TileBuffer, index: Any = ...) -> None:
     """All threads read: those of roles must have the same there."""
     for ranges, made in buffer.owned.items():
-        if not _is_equal(made, buffer, place):
+        if not _is_equal(made, buffer, index):
             raise disagreement(buffer, ranges)
 
 
 def disagreement(buffer: TileBuffer, ranges: Ranges) -> RuntimeFault:
-    spelled = ", ".join(f"{first} to {last - 1}" for first, last in ranges)
+    listed = ", ".join(f"{first} to {last - 1}" for first, last in ranges)
     name = buffer.name
     return RuntimeFault(
         "uninitialised",
         f"divergent value of {name}: the threads that read it have different values",
         [
-            f"threads {spelled} wrote {name} in a T.ws, the other threads did not",
+            f"threads {listed} wrote {name} in a T.ws, the other threads did not",
             buffer.describe(),
             f"use {name} inside the T.ws of the threads that write it, or store it in "
             "shared memory",
@@ -70,13 +70,13 @@ def disagreement(buffer: TileBuffer, ranges: Ranges) -> RuntimeFault:
     )
 
 
-def _is_equal(one: TileBuffer, other: TileBuffer, place: Any) -> bool:
-    return one.data[place].tobytes() == other.data[place].tobytes()
+def _is_equal(one: TileBuffer, other: TileBuffer, index: Any) -> bool:
+    return one.data[index].tobytes() == other.data[index].tobytes()
 
 
 def _contains(outer: Ranges, inner: Ranges) -> bool:
     return all(any(a <= first and last <= b for a, b in outer) for first, last in inner)
 
 
-def _meets(one: Ranges, other: Ranges) -> bool:
+def _intersects(one: Ranges, other: Ranges) -> bool:
     return any(a < last and first < b for a, b in one for first, last in other)
