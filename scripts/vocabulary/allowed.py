@@ -57,6 +57,7 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("chip", "*/tenstorrent/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
     Allowed("chip", "*/tensix/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
     Allowed("word", "*/tenstorrent/*", "kernel arguments and accessors are 32-bit words"),
+    Allowed("word", "*/tensix/*", "the words that the network on chip transfers"),
     Allowed("number", "src/tilewright/ir/structure.py", "MLIR's error on an operand of a call"),
     Allowed("touch", "src/tilewright/dialects/ttg/views.py", "Triton's error on a subslice"),
     Allowed(

@@ -48,6 +48,7 @@ CHECKED: tuple[str, ...] = (
     "src/tilewright/dialects/nvg.py",
     "src/tilewright/dialects/rocdl.py",
     "src/tilewright/dialects/scf",
+    "src/tilewright/dialects/tensix",
     "src/tilewright/dialects/tlx",
     "src/tilewright/dialects/tt",
     "src/tilewright/dialects/ttg",
