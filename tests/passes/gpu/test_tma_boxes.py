@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.analysis.layout_inference.table import NotALayout
-from tilewright.passes.gpu.lower.tma_boxes import Pieces
+from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_pieces_are_as_wide_as_the_pattern(
 ) -> None:
     if box is None:
         with pytest.raises(NotALayout, match="at most 256 elements per dimension"):
-            Pieces.of(extents, 16, swizzle)
+            TmaBoxes.of(extents, 16, swizzle)
         return
-    pieces = Pieces.of(extents, 16, swizzle)
-    assert pieces.box == box
-    assert len(pieces.starts) == count
+    boxes = TmaBoxes.of(extents, 16, swizzle)
+    assert boxes.box == box
+    assert len(boxes.starts) == count

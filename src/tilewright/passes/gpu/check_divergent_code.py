@@ -262,12 +262,12 @@ def _loop_around(op: Operation, end: Operation) -> ForOp | None:
 def _access(op: LoadOp | StoreOp, choice: IfOp, kernel: KernelOp) -> PerThreadAccess:
     threads = kernel.num_threads or 0
     loops = _loops_between(op, choice)
-    numbers = _Evaluator(threads, loops)
+    evaluator = _Evaluator(threads, loops)
     shape = shape_of(op.memref.type)
-    flat = np.zeros(numbers.shape, dtype=np.int64)
+    flat = np.zeros(evaluator.shape, dtype=np.int64)
     for size, index in zip(shape, op.indices, strict=True):
-        flat = flat * size + np.broadcast_to(numbers.of(index), numbers.shape)
-    return PerThreadAccess(op, flat.reshape(threads, -1), *numbers.where(op, choice))
+        flat = flat * size + np.broadcast_to(evaluator.of(index), evaluator.shape)
+    return PerThreadAccess(op, flat.reshape(threads, -1), *evaluator.where(op, choice))
 
 
 def _loops_between(op: Operation, choice: IfOp) -> list[tuple[ForOp, range]]:
@@ -297,9 +297,9 @@ class _Evaluator:
         self.shape = (threads, *(len(iterations) for _, iterations in loops))
         self._threads = np.arange(threads, dtype=np.int64).reshape(-1, *(1 for _ in loops))
         self._known: dict[SSAValue, Any] = {}
-        for number, (loop, iterations) in enumerate(loops):
+        for axis, (loop, iterations) in enumerate(loops):
             line = [1] * len(self.shape)
-            line[number + 1] = len(iterations)
+            line[axis + 1] = len(iterations)
             values = np.asarray(iterations, dtype=np.int64).reshape(line)
             self._known[loop.body.block.args[0]] = values
 

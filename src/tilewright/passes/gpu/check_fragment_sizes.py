@@ -24,7 +24,7 @@ from tilewright.ir.traversal import walk
 TOO_MANY = "TW5011"
 REGISTERS, REGISTER_FILE = 255, 65536
 """Of a thread, and of a multiprocessor, which runs a whole block; on all GPUs known here."""
-_WORD = 32
+_REGISTER_BITS = 32
 _MAX_THREADS = 1024
 
 
@@ -47,7 +47,7 @@ def _check(op: AllocOp, map: FragmentMap, kernel: KernelOp, engine: DiagnosticEn
         return
     threads = threads_of(user).count
     size = prod(shape_of(op.result.type)) * map.replicate
-    registers = -(-size * bit_width(element_type_of(op.result.type)) // _WORD)
+    registers = -(-size * bit_width(element_type_of(op.result.type)) // _REGISTER_BITS)
     block = kernel.num_threads or threads
     each = -(-registers // threads)
     if each <= _registers(block):

@@ -44,21 +44,21 @@ def _is_hint(op: AllocOp) -> bool:
     shape = shape_of(op.result.type)
     if len(shape) < 2:
         return False
-    places = _flat(op.layout.data.evaluate(*np.indices(shape)), shape)
-    if places is None:
+    offsets = _flat(op.layout.data.evaluate(*np.indices(shape)), shape)
+    if offsets is None:
         return False
-    plain = np.arange(places.size).reshape(shape)
-    return bool((places == plain).all() or (places == _swizzled(op, shape)).all())
+    plain = np.arange(offsets.size).reshape(shape)
+    return bool((offsets == plain).all() or (offsets == _swizzled(op, shape)).all())
 
 
 def _flat(found: Sequence[Any], shape: Sequence[int]) -> np.ndarray | None:
     """The offset of every element, if the layout preserves the extents of the buffer."""
     if len(found) != len(shape):
         return None
-    place: Any = 0
+    offset: Any = 0
     for each, size in zip(found, shape, strict=True):
-        place = place * size + np.broadcast_to(np.asarray(each), tuple(shape))
-    return np.asarray(place)
+        offset = offset * size + np.broadcast_to(np.asarray(each), tuple(shape))
+    return np.asarray(offset)
 
 
 def _swizzled(op: AllocOp, shape: tuple[int, ...]) -> np.ndarray:

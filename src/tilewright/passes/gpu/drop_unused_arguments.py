@@ -36,22 +36,22 @@ class DropUnusedArguments(Pass):
 
 def _shorten(function: FuncOp, launch: LaunchOp) -> None:
     block = function.body.block
-    kept = [number for number, each in enumerate(block.args) if any(True for _ in each.uses)]
-    if len(kept) == len(block.args):
+    used = [index for index, each in enumerate(block.args) if any(True for _ in each.uses)]
+    if len(used) == len(block.args):
         return
     code = IndexBuilder(launch)
     passed = list(launch.arguments)
     short = LaunchOp(
-        launch.kernel.string_value(), list(launch.grid), [passed[number] for number in kept]
+        launch.kernel.string_value(), list(launch.grid), [passed[index] for index in used]
     )
     short.attributes.update(launch.attributes)
     code.add(short)
     code.rewriter.erase(launch)
     described = function.arg_attrs
     if isinstance(described, ArrayAttr):
-        function.properties["arg_attrs"] = ArrayAttr([described.data[number] for number in kept])
+        function.properties["arg_attrs"] = ArrayAttr([described.data[index] for index in used])
     for argument in reversed(list(block.args)):
-        if argument.index not in kept:
+        if argument.index not in used:
             block.erase_arg(argument)
     types = [argument.type for argument in block.args]
     function.properties["function_type"] = FunctionType.from_lists(types, [])

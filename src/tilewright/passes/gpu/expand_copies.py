@@ -123,10 +123,10 @@ def _each_thread(
 ) -> tuple[list[SSAValue], IndexBuilder]:
     """Loops that every thread runs as a whole: what it holds is its own."""
     position: list[SSAValue] = []
-    for number, extent in enumerate(extents):
+    for axis, extent in enumerate(extents):
         block = Block([YieldOp()], arg_types=[IndexType()])
         loop = ForOp(code.index(0), code.index(extent), code.index(1), [], Region(block))
-        is_last = number == len(extents) - 1
+        is_last = axis == len(extents) - 1
         is_wide = wide and is_last and isinstance(extent, int) and extent in _WIDTHS
         loop.attributes[names.VECTORIZE if is_wide else names.UNROLL] = UnitAttr()
         code.add(loop)
@@ -260,7 +260,7 @@ def _expand_atomic(op: AtomicOp) -> None:
 def _update(
     code: IndexBuilder, given: SSAValue, target: SSAValue, position: Sequence[SSAValue]
 ) -> SSAValue:
-    """What an element is updated with: one of a tile, or a number for all of them."""
+    """What an element is updated with: one of a tile, or one value for all of them."""
     if not is_buffer_or_region(given.type):
         return converted(code, given, element_type_of(target.type))
     source = part_of(given)
@@ -296,18 +296,18 @@ def _expand_im2col(op: Im2colOp) -> None:
     first = combined(code, "*", op.c_step, columns)
     loop, body = _loop(code, extents, op)
     row, column = loop.body.block.args
-    place = combined(body, "+", combined(body, "*", op.nhw_step, rows), row)
-    image = combined(body, "floordiv", place, down * across)
-    y = combined(body, "mod", combined(body, "floordiv", place, across), down)
-    x = combined(body, "mod", place, across)
+    pixel = combined(body, "+", combined(body, "*", op.nhw_step, rows), row)
+    image = combined(body, "floordiv", pixel, down * across)
+    y = combined(body, "mod", combined(body, "floordiv", pixel, across), down)
+    x = combined(body, "mod", pixel, across)
     if isinstance(columns, int) and channels % columns == 0:
         # One tap of the window for the whole tile: its channels are contiguous.
         tap = combined(body, "floordiv", first, channels)
         channel = combined(body, "+", combined(body, "mod", first, channels), column)
     else:
-        number = combined(body, "+", first, column)
-        tap = combined(body, "floordiv", number, channels)
-        channel = combined(body, "mod", number, channels)
+        linear = combined(body, "+", first, column)
+        tap = combined(body, "floordiv", linear, channels)
+        channel = combined(body, "mod", linear, channels)
     tap_y = combined(body, "floordiv", tap, window)
     tap_x = combined(body, "mod", tap, window)
     at_y = _along(body, y, tap_y, stride, dilation, pad)
@@ -343,15 +343,15 @@ def _expand_reduce(op: ReduceOp) -> None:
         op.operands[0] = source
     if _is_whole_fragment(op.dst):
         return
-    target, place = _fragment(code, op.dst), op.dst
+    target, destination = _fragment(code, op.dst), op.dst
     if not op.clear:
-        copy = CopyOp(place, target)
+        copy = CopyOp(destination, target)
         code.add(copy)
         _expand_copy(copy)
     op.operands[1] = target
     following = op.next_op
     assert following is not None
-    copy = CopyOp(target, place)
+    copy = CopyOp(target, destination)
     IndexBuilder(following).add(copy)
     copy.location = op.location
     _expand_copy(copy)

@@ -78,37 +78,37 @@ def _write(op: GemmOp) -> None:
     i, j = loop.body.block.args
     body = code.inside(loop.body.block)
     c = part_of(op.c)
-    place = _element(body, c, i, j)
+    element = _element(body, c, i, j)
     target = element_type_of(op.c.type)
     type = _sum_type(target)
-    first = _first(op, body, LoadOp(c.buffer, place), type)
+    first = _first(op, body, LoadOp(c.buffer, element), type)
     inner = Block(arg_types=[INDEX, type])
     lower, upper, step = (body.index(each) for each in (0, k, 1))
-    sums = ForOp(lower, upper, step, [first], Region(inner))
-    body.add(sums)
+    reduction = ForOp(lower, upper, step, [first], Region(inner))
+    body.add(reduction)
     inner.add_op(end := YieldOp([inner.args[1]]))
     inside = code.inside(inner)
     at = inner.args[0]
     a = _factor(inside, left, (i, at), type, turned=op.transpose_a is not None)
     b = _factor(inside, right, (at, j), type, turned=op.transpose_b is not None)
     is_float = isinstance(type, AnyFloat)
-    product = inside.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
-    total = inside.add((AddfOp if is_float else AddiOp)(inner.args[1], product)).results[0]
+    term = inside.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
+    total = inside.add((AddfOp if is_float else AddiOp)(inner.args[1], term)).results[0]
     end.operands[0] = total
-    body.add(StoreOp(converted(body, sums.results[0], target), c.buffer, place))
+    body.add(StoreOp(converted(body, reduction.results[0], target), c.buffer, element))
     code.rewriter.erase(op)
 
 
-def _apart(code: IndexBuilder, operand: SSAValue, sums: SSAValue) -> SSAValue:
+def _apart(code: IndexBuilder, operand: SSAValue, accumulator: SSAValue) -> SSAValue:
     """The operand, or a copy of it where the accumulator is in the operand's buffer."""
     owner = base_of(operand).owner
-    if base_of(operand) is not base_of(sums) or not isinstance(owner, AllocOp):
+    if base_of(operand) is not base_of(accumulator) or not isinstance(owner, AllocOp):
         return operand
     shape = [each for each in part_of(operand).extents if isinstance(each, int)]
     type = MemRefType(element_type_of(operand.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    room = code.add(AllocOp(type, name=f"{owner.buffer_name}_staged")).results[0]
-    copy_elements(code, operand, room)
-    return room
+    staged = code.add(AllocOp(type, name=f"{owner.buffer_name}_staged")).results[0]
+    copy_elements(code, operand, staged)
+    return staged
 
 
 def _sum_type(target: Attribute) -> Attribute:

@@ -40,7 +40,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 @dataclass(frozen=True)
 class FlattenMemrefs(Pass):
-    """Address elements by one number."""
+    """Address elements by one linear index."""
 
     name = "flatten-memrefs"
 
@@ -48,17 +48,17 @@ class FlattenMemrefs(Pass):
         flat: dict[SSAValue, SSAValue] = {}
         for op in list(walk(module)):
             if isinstance(op, LoadOp) and _is_deep(op.memref):
-                place = _place(IndexBuilder(op), op.memref, op.indices)
-                new: Operation = LoadOp(_flat(op.memref, flat, op), [place])
+                linear = _linear_index(IndexBuilder(op), op.memref, op.indices)
+                new: Operation = LoadOp(_flat(op.memref, flat, op), [linear])
             elif isinstance(op, StoreOp) and _is_deep(op.memref):
-                place = _place(IndexBuilder(op), op.memref, op.indices)
-                new = StoreOp(op.value, _flat(op.memref, flat, op), [place])
+                linear = _linear_index(IndexBuilder(op), op.memref, op.indices)
+                new = StoreOp(op.value, _flat(op.memref, flat, op), [linear])
             elif isinstance(op, AtomicOp) and _is_deep(op.dst):
-                place = _place(IndexBuilder(op), op.dst, op.indices)
+                linear = _linear_index(IndexBuilder(op), op.dst, op.indices)
                 new = AtomicOp(
                     op.kind.data,
                     _flat(op.dst, flat, op),
-                    [place],
+                    [linear],
                     op.value,
                     return_previous=op.previous is not None,
                     memory_order=None if op.memory_order is None else op.memory_order.data,
@@ -66,9 +66,9 @@ class FlattenMemrefs(Pass):
             elif isinstance(op, (MoveOp, AsyncMoveOp)):
                 new = _move(op, flat)
             elif isinstance(op, PtrOfOp) and _is_deep(op.base):
-                place = _place(IndexBuilder(op), op.base, op.indices)
+                linear = _linear_index(IndexBuilder(op), op.base, op.indices)
                 base = _flat(op.base, flat, op)
-                new = PtrOfOp(base, [place], mode=op.mode.data, extent=op.extent)
+                new = PtrOfOp(base, [linear], mode=op.mode.data, extent=op.extent)
             else:
                 continue
             code = IndexBuilder(op)
@@ -85,7 +85,7 @@ def _move(op: MoveOp | AsyncMoveOp, flat: dict[SSAValue, SSAValue]) -> Operation
     sides: list[tuple[SSAValue, list[SSAValue]]] = []
     for buffer, indices in ((op.src, op.src_indices), (op.dst, op.dst_indices)):
         if _is_deep(buffer):
-            sides.append((_flat(buffer, flat, op), [_place(code, buffer, indices)]))
+            sides.append((_flat(buffer, flat, op), [_linear_index(code, buffer, indices)]))
         else:
             sides.append((buffer, list(indices)))
     (src, at), (dst, to) = sides
@@ -148,13 +148,13 @@ def _after(buffer: SSAValue, op: Operation) -> None:
         owner.insert_op_before(op, first)
 
 
-def _place(code: IndexBuilder, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+def _linear_index(code: IndexBuilder, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
     """The number of an element."""
-    place: Mixed = 0
+    linear: Mixed = 0
     strides = _strides(code, buffer)
     for index, stride in zip(indices, strides, strict=True):
-        place = combined(code, "+", place, combined(code, "*", index, stride))
-    return code.index(place)
+        linear = combined(code, "+", linear, combined(code, "*", index, stride))
+    return code.index(linear)
 
 
 def _strides(code: IndexBuilder, buffer: SSAValue) -> list[Mixed]:
@@ -184,11 +184,11 @@ def _opened(buffer: SSAValue, declared: Sequence[int | None]) -> list[Mixed]:
     assert isinstance(owner, Block), "tensors with strides are arguments, or views of them"
     found: list[Mixed] = []
     for axis, stride in enumerate(declared):
-        found.append(_asked(owner, buffer, axis) if stride is None else stride)
+        found.append(_stride_query(owner, buffer, axis) if stride is None else stride)
     return found
 
 
-def _asked(block: Block, tensor: SSAValue, axis: int) -> SSAValue:
+def _stride_query(block: Block, tensor: SSAValue, axis: int) -> SSAValue:
     """The stride of an argument, queried once, at the beginning of the host function."""
     for op in block.ops:
         if isinstance(op, StrideOp) and op.tensor is tensor and op.axis.value.data == axis:

@@ -62,11 +62,11 @@ def _coordinate(op: ThreadIdOp, extents: Sequence[int]) -> None:
     if axis >= len(extents):
         code.rewriter.replace_op(op, [], [code.index(0)])
         return
-    number = code.add(ThreadIdOp("x")).results[0]
-    place = combined(code, "floordiv", number, prod(extents[:axis]))
+    linear = code.add(ThreadIdOp("x")).results[0]
+    coordinate = combined(code, "floordiv", linear, prod(extents[:axis]))
     if axis < len(extents) - 1:
-        place = combined(code, "mod", place, extents[axis])
-    found = code.index(place)
+        coordinate = combined(code, "mod", coordinate, extents[axis])
+    found = code.index(coordinate)
     found.name_hint = op.results[0].name_hint
     code.rewriter.replace_op(op, [], [found])
 

@@ -41,12 +41,12 @@ def _hoist(op: ViewOp, kernel: KernelOp) -> None:
         return
     block = kernel.parent
     assert block is not None
-    for number, operand in enumerate(op.operands):
+    for index, operand in enumerate(op.operands):
         owner = operand.owner
         if isinstance(owner, ConstantOp) and _is_within(owner, kernel):
             copy = owner.clone()
             block.insert_op_before(copy, kernel)
-            op.operands[number] = copy.results[0]
+            op.operands[index] = copy.results[0]
     op.detach()
     block.insert_op_before(op, kernel)
 

@@ -22,7 +22,7 @@ from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile import space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.insert_thread_syncs import SharedAccess, touches_of
+from tilewright.passes.gpu.insert_thread_syncs import SharedAccess, accesses_of
 
 
 def is_pure(op: Operation) -> bool:
@@ -38,10 +38,10 @@ def moves_along(op: Operation) -> bool:
     return is_pure(op) or isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)
 
 
-def registers_of(products: Iterable[WgmmaOp]) -> set[SSAValue]:
+def registers_of(mmas: Iterable[WgmmaOp]) -> set[SSAValue]:
     """Registers that in-flight MMAs write, and those they read as an operand."""
     held: set[SSAValue] = set()
-    for op in products:
+    for op in mmas:
         held.add(op.acc)
         if op.a_index is not None:
             held.add(op.a)
@@ -58,20 +58,20 @@ def looks_at(op: Operation, held: set[SSAValue]) -> bool:
     return False
 
 
-def overwrites_operands(loop: ForOp, products: Sequence[WgmmaOp]) -> bool:
+def overwrites_operands(loop: ForOp, mmas: Sequence[WgmmaOp]) -> bool:
     """Whether the loop itself writes what its MMAs read: only a barrier of another role,
     signalled after the wait, orders such writes.
     """
     operands = {
         base_of(each.owner.buffer)
-        for op in products
+        for op in mmas
         for each in (op.a, op.b)
         if isinstance(each.owner, MatrixOp)
     }
     return any(
-        touch.is_write and touch.buffer in operands
+        access.is_write and access.buffer in operands
         for op in walk(loop)
-        for touch in (*touches_of(op), *_engine_writes(op))
+        for access in (*accesses_of(op), *_engine_writes(op))
     )
 
 
@@ -81,7 +81,7 @@ def _engine_writes(op: Operation) -> list[SharedAccess]:
     return []
 
 
-def settles_behind(wait: WgmmaWaitOp) -> list[WgmmaFenceOperandOp]:
+def operand_fences_after(wait: WgmmaWaitOp) -> list[WgmmaFenceOperandOp]:
     """The operand fences after a wait, which state whose accumulators are complete."""
     found: list[WgmmaFenceOperandOp] = []
     following = wait.next_op

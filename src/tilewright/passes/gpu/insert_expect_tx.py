@@ -31,7 +31,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.index_builder import IndexBuilder
 
-NOT_ANNOUNCED, BAD_MASK = "TW4004", "TW4005"
+NO_EXPECT_TX, BAD_MASK = "TW4004", "TW4005"
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class InsertExpectTx(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            explicit = _announced(kernel)
+            explicit = _with_expect_tx(kernel)
             for op in list(walk(kernel)):
                 if not isinstance(op, AsyncCopyOp) or op.barrier is None or not op.is_bulk:
                     continue
                 mask = number_of(op.cluster_mask)
-                is_announced = base_of(op.barrier) in explicit
+                has_expect_tx = base_of(op.barrier) in explicit
                 if mask is not None:
-                    _check(op, mask, kernel, engine, is_announced=is_announced)
-                elif not is_announced:
-                    _announce(op)
+                    _check(op, mask, kernel, engine, has_expect_tx=has_expect_tx)
+                elif not has_expect_tx:
+                    _insert_expect_tx(op)
 
 
-def _announced(kernel: KernelOp) -> set[SSAValue]:
+def _with_expect_tx(kernel: KernelOp) -> set[SSAValue]:
     """The barriers with an explicit expect-tx in the kernel."""
     return {
         base_of(op.barrier)
@@ -63,7 +63,7 @@ def _announced(kernel: KernelOp) -> set[SSAValue]:
     }
 
 
-def _announce(op: AsyncCopyOp) -> None:
+def _insert_expect_tx(op: AsyncCopyOp) -> None:
     assert op.barrier is not None and op.barrier_index is not None
     IndexBuilder(op).add(MBarrierExpectTxOp(op.barrier, op.barrier_index, _bytes(op)))
 
@@ -74,7 +74,7 @@ def _bytes(op: AsyncCopyOp) -> int:
 
 
 def _check(
-    op: AsyncCopyOp, mask: int, kernel: KernelOp, engine: DiagnosticEngine, *, is_announced: bool
+    op: AsyncCopyOp, mask: int, kernel: KernelOp, engine: DiagnosticEngine, *, has_expect_tx: bool
 ) -> None:
     """A multicast copy names existing CTAs, and its bytes are expected."""
     blocks = prod(kernel.cluster_extents or (1,))
@@ -85,12 +85,12 @@ def _check(
             f"{blocks}, so the mask must be in 1 to {(1 << blocks) - 1:#x}",
             BAD_MASK,
         ).note(None, "help: set the cluster size with T.ClusterKernel(..., cluster_dims=(x, y, z))")
-    elif not is_announced:
+    elif not has_expect_tx:
         engine.error(
             op,
             f"multicast copy completes {_bytes(op)} B on the mbarrier of every "
             "destination CTA, but no CTA issues expect-tx for them",
-            NOT_ANNOUNCED,
+            NO_EXPECT_TX,
         ).note(
             None,
             "help: in one thread of every destination CTA call "

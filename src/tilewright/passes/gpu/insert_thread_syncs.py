@@ -113,27 +113,27 @@ class Pending:
     started: set[SSAValue] = field(default_factory=set[SSAValue])
     """Written by asynchronous moves of threads that have not been waited for."""
 
-    def conflicts(self, touches: Iterable[SharedAccess]) -> bool:
+    def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
             any(share_bytes(each.buffer, other) for other in self._against(each))
-            for each in touches
+            for each in accesses
         )
 
-    def _against(self, touch: SharedAccess) -> set[SSAValue]:
-        if touch.is_update:
+    def _against(self, access: SharedAccess) -> set[SSAValue]:
+        if access.is_update:
             return self.writes | self.reads
-        if touch.is_write:
+        if access.is_write:
             return self.writes | self.updates | self.reads
         return self.writes | self.updates
 
-    def needs_fence(self, touches: Iterable[SharedAccess]) -> bool:
+    def needs_fence(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
             each.by_engine and any(share_bytes(each.buffer, other) for other in self.unfenced)
-            for each in touches
+            for each in accesses
         )
 
-    def add(self, touches: Iterable[SharedAccess]) -> None:
-        for each in touches:
+    def add(self, accesses: Iterable[SharedAccess]) -> None:
+        for each in accesses:
             if each.is_update:
                 self.updates.add(each.buffer)
                 self.unfenced.add(each.buffer)
@@ -157,7 +157,7 @@ class Pending:
         self.writes |= self.started
         self.unfenced |= self.started
 
-    def met(self) -> None:
+    def synchronised(self) -> None:
         self.reads.clear()
         self.writes.clear()
         self.updates.clear()
@@ -181,7 +181,7 @@ class Pending:
         self.started |= other.started
 
 
-def touches_of(op: Operation) -> list[SharedAccess]:
+def accesses_of(op: Operation) -> list[SharedAccess]:
     """What an op by itself does to shared memory."""
     found: list[SharedAccess] = []
     for value, is_write, by_engine in _operands(op):
@@ -271,7 +271,7 @@ class _Walk:
         threads = function.attributes.get(nv_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
-        """The barrier of the role that is being walked: its number, and its threads."""
+        """The barrier of the role that is being walked: its id, and its threads."""
         self.next_id = _FIRST_ID
         self.ids: dict[_Ranges, int] = {}
         """The last named barrier of a role with these threads."""
@@ -281,7 +281,7 @@ class _Walk:
         self.pending_of: dict[_Ranges, Pending] = {}
         """Accesses of a role's threads since their last barrier; they may have several roles."""
         self.for_engines = {
-            each.buffer for op in walk(function) for each in touches_of(op) if each.by_engine
+            each.buffer for op in walk(function) for each in accesses_of(op) if each.by_engine
         }
         self.loaded = {
             self.tensors[op.map]
@@ -294,11 +294,11 @@ class _Walk:
             base_of(op.dst) for op in walk(function) if isinstance(op, (TmaLoadOp, BulkLoadOp))
         }
 
-    def _touches(self, op: Operation) -> list[SharedAccess]:
+    def _accesses(self, op: Operation) -> list[SharedAccess]:
         """What an op and those in it do to memory that threads share."""
         found: list[SharedAccess] = []
         for inner in walk(op):
-            found += touches_of(inner)
+            found += accesses_of(inner)
             if isinstance(inner, TmaLoadOp) and inner.map in self.tensors:
                 found.append(SharedAccess(self.tensors[inner.map], is_write=False, by_engine=True))
             for value, is_write, _ in _operands(inner):
@@ -332,22 +332,22 @@ class _Walk:
         elif isinstance(op, (BarrierOp, BarOp)):
             self._fence_for_tma(op, pending)
             if nv_names.ROLE_BARRIER in op.attributes:
-                self._meet(op)
+                self._synchronise(op)
                 op.detach()
                 op.erase()
-            pending.met()
+            pending.synchronised()
             if self.role is None:
-                self._all_met()
+                self._all_synchronised()
         elif isinstance(op, FenceProxyAsyncOp):
             pending.fenced()
         elif isinstance(op, CpAsyncWaitOp):
             pending.landed()
         elif isinstance(op, MBarrierArriveOp):
-            self._tell(op, pending)
+            self._signal(op, pending)
         else:
-            self._touch(op, self._touches(op), pending)
+            self._access(op, self._accesses(op), pending)
 
-    def _tell(self, op: Operation, pending: Pending) -> None:
+    def _signal(self, op: Operation, pending: Pending) -> None:
         """An arrival lets other threads, or asynchronous units, read what this thread wrote."""
         if isinstance(op.prev_op, FenceProxyAsyncOp):
             return
@@ -366,51 +366,56 @@ class _Walk:
 
     def _whole(self, op: Operation, pending: Pending) -> None:
         """What not all threads run: no barrier can be inside."""
-        touches = self._touches(op)
+        accesses = self._accesses(op)
         if self.role is None and any(isinstance(each, MBarrierWaitOp) for each in walk(op)):
-            self._prepare(op, touches, pending, is_role=True)
-            self.by_roles.add(touches)
+            self._prepare(op, accesses, pending, is_role=True)
+            self.by_roles.add(accesses)
             pending.unfenced |= self.by_roles.unfenced
         else:
-            self._touch(op, touches, pending)
+            self._access(op, accesses, pending)
         for inner in list(walk(op)):
             if isinstance(inner, MBarrierArriveOp):
-                self._tell(inner, pending.copy())
+                self._signal(inner, pending.copy())
 
-    def _touch(self, op: Operation, touches: list[SharedAccess], pending: Pending) -> None:
-        self._prepare(op, touches, pending)
-        pending.add(touches)
+    def _access(self, op: Operation, accesses: list[SharedAccess], pending: Pending) -> None:
+        self._prepare(op, accesses, pending)
+        pending.add(accesses)
 
     def _prepare(
-        self, op: Operation, touches: list[SharedAccess], pending: Pending, *, is_role: bool = False
+        self,
+        op: Operation,
+        accesses: list[SharedAccess],
+        pending: Pending,
+        *,
+        is_role: bool = False,
     ) -> None:
         """Insert the barriers and fences that the accesses of `op` need before it."""
         by_roles = Pending() if is_role or self.role is not None else self.by_roles
-        if pending.needs_fence(touches):
+        if pending.needs_fence(accesses):
             _before(op, FenceProxyAsyncOp())
             pending.fenced()
-        if pending.conflicts(touches) or by_roles.conflicts(touches):
+        if pending.conflicts(accesses) or by_roles.conflicts(accesses):
             if self.role is None:
                 self._fence_for_tma(op, pending)
-            self._meet(op)
-            pending.met()
+            self._synchronise(op)
+            pending.synchronised()
             if self.role is None or self.role[1] == self.threads:
-                self._all_met()
+                self._all_synchronised()
 
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
         # Accesses before the loop get one barrier before it, not one in each iteration.
-        self._prepare(op, self._touches(op), pending)
+        self._prepare(op, self._accesses(op), pending)
         before, roles = pending.copy(), self._of_roles()
         self._block(body, pending)
         # The end of an iteration may conflict with the beginning of the next.
         self._block(body, pending)
-        if not _has_a_turn(op):
+        if not _has_iterations(op):
             pending.join(before)  # a loop with trip count 0 has no barrier
             self._join_roles(roles)
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
-        self._prepare(op, self._touches(op), pending)
+        self._prepare(op, self._accesses(op), pending)
         test, body = (region.block for region in op.regions)
         self._block(test, pending)
         passed_by, roles = pending.copy(), self._of_roles()
@@ -431,25 +436,25 @@ class _Walk:
         self._join_roles(after)
 
     def _roles(self, op: WsOp, pending: Pending) -> None:
-        if pending.writes or pending.updates or pending.conflicts(self._touches(op)):
+        if pending.writes or pending.updates or pending.conflicts(self._accesses(op)):
             _before(op, BarrierOp())
-            pending.met()
-            self._all_met()
+            pending.synchronised()
+            self._all_synchronised()
         for role, region in zip(op.roles, op.bodies, strict=True):
             self.role = (self._barrier_id(role), role.num_threads)
             own = self.pending_of.setdefault(role.ranges, Pending())
             own.unfenced |= pending.unfenced
             self._block(region.block, own)
             self.role = None
-        self.by_roles.add(self._touches(op))
+        self.by_roles.add(self._accesses(op))
         pending.unfenced |= self.by_roles.unfenced
 
     # -- roles ---------------------------------------------------------------------------------
 
-    def _all_met(self) -> None:
+    def _all_synchronised(self) -> None:
         """All threads of the block have synchronised."""
         for each in (self.by_roles, *self.pending_of.values()):
-            each.met()
+            each.synchronised()
 
     def _of_roles(self) -> tuple[Pending, dict[_Ranges, Pending]]:
         """A copy of what is known of roles."""
@@ -467,14 +472,14 @@ class _Walk:
             self.next_id += 1
         return self.ids.get(role.ranges, _IDS - 1)
 
-    def _meet(self, op: Operation) -> None:
+    def _synchronise(self, op: Operation) -> None:
         if self.role is None or self.role[1] == self.threads:
             _before(op, BarrierOp())
             return
         _before(op, BarOp("sync", *self.role))
 
 
-def _has_a_turn(op: ForOp) -> bool:
+def _has_iterations(op: ForOp) -> bool:
     """Whether a loop is known to run at least once."""
     low, high = constant_value(op.lower_bound), constant_value(op.upper_bound)
     if not isinstance(low, IntegerAttr) or not isinstance(high, IntegerAttr):

@@ -40,7 +40,7 @@ class LowerBarriers(Pass):
         for kernel in kernels(module):
             for op in list(walk(kernel)):
                 if isinstance(op, SyncOp):
-                    _meet(op)
+                    _lower_sync(op)
             barriers = [
                 op for op in walk(kernel) if isinstance(op, AllocOp) and op.space.is_barrier
             ]
@@ -60,7 +60,7 @@ class LowerBarriers(Pass):
             _initialise(kernel, barriers)
 
 
-def _meet(op: SyncOp) -> None:
+def _lower_sync(op: SyncOp) -> None:
     """An explicit `T.sync_threads` of the block; other scopes stay as they are."""
     if op.scope.data != "block":
         return
@@ -90,8 +90,8 @@ def _initialise(kernel: KernelOp, barriers: list[AllocOp]) -> None:
     code.add(IfOp(leads, [], Region(body)))
     inside = code.inside(body)
     for each in barriers:
-        for number, count in enumerate(each.arrive_counts or ()):
-            inside.add(_at(MBarrierInitOp(each.result, inside.index(number), count), each))
+        for index, count in enumerate(each.arrive_counts or ()):
+            inside.add(_at(MBarrierInitOp(each.result, inside.index(index), count), each))
     inside.add(FenceBarrierInitOp())
     code.add(BarrierOp())
 

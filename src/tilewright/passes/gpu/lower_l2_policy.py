@@ -87,8 +87,8 @@ def _taken_from(function: FuncOp, engine: DiagnosticEngine) -> dict[SSAValue, _H
             hint = _checked(function, argument, given.data, engine)
             if hint is not None:
                 found[argument] = hint
-            kept = {key: each for key, each in given.data.items() if key != names.L2_HIT_RATIO}
-            given = DictionaryAttr(kept)
+            remaining = {key: each for key, each in given.data.items() if key != names.L2_HIT_RATIO}
+            given = DictionaryAttr(remaining)
         rest.append(given)
     function.properties["arg_attrs"] = ArrayAttr(rest)
     return found

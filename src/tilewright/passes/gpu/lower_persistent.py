@@ -47,13 +47,13 @@ def _lower(op: PersistentOp) -> None:
     total: Mixed = combined(code, "*", across, group)
     for extent in domain[:-1]:
         total = combined(code, "*", total, extent)
-    turns = _rounded_up(code, total, wave)
+    trip_count = _rounded_up(code, total, wave)
     body = Block([YieldOp()], arg_types=[op.index.type])
-    loop = ForOp(code.index(0), code.index(turns), code.index(1), [], Region(body))
+    loop = ForOp(code.index(0), code.index(trip_count), code.index(1), [], Region(body))
     code.add(loop)
     inside = code.inside(body)
-    number = combined(inside, "+", combined(inside, "*", body.args[0], wave), op.index)
-    coordinates, is_tile = _decoded(inside, number, domain, group, total)
+    tile = combined(inside, "+", combined(inside, "*", body.args[0], wave), op.index)
+    coordinates, is_tile = _decoded(inside, tile, domain, group, total)
     then = Block([YieldOp()])
     inside.add(IfOp(is_tile, [], Region(then)))
     for argument, value in zip(op.body.block.args, coordinates, strict=True):
@@ -74,8 +74,8 @@ def _group(code: IndexBuilder, last: Mixed, size: int) -> Mixed:
 
     if isinstance(last, int):
         return max(1, min(size, last))
-    least = code.add(MinuiOp(last, code.index(size))).results[0]
-    return code.add(MaxuiOp(least, code.index(1))).results[0]
+    smaller = code.add(MinuiOp(last, code.index(size))).results[0]
+    return code.add(MaxuiOp(smaller, code.index(1))).results[0]
 
 
 def _rounded_up(code: IndexBuilder, value: Mixed, divisor: Mixed) -> Mixed:
@@ -84,17 +84,17 @@ def _rounded_up(code: IndexBuilder, value: Mixed, divisor: Mixed) -> Mixed:
 
 
 def _decoded(
-    code: IndexBuilder, number: Mixed, domain: tuple[Mixed, ...], group: Mixed, total: Mixed
+    code: IndexBuilder, tile: Mixed, domain: tuple[Mixed, ...], group: Mixed, total: Mixed
 ) -> tuple[list[SSAValue], SSAValue]:
     """The coordinates of a tile, and whether there is such a tile."""
-    in_group = combined(code, "mod", number, group)
-    rest = combined(code, "floordiv", number, group)
+    in_group = combined(code, "mod", tile, group)
+    rest = combined(code, "floordiv", tile, group)
     outer: list[SSAValue] = []
     for extent in reversed(domain[:-1]):
         outer.append(code.index(combined(code, "mod", rest, extent)))
         rest = combined(code, "floordiv", rest, extent)
     last = code.index(combined(code, "+", combined(code, "*", rest, group), in_group))
-    exists = code.add(CmpiOp("ult", code.index(number), code.index(total))).results[0]
+    exists = code.add(CmpiOp("ult", code.index(tile), code.index(total))).results[0]
     inside = code.add(CmpiOp("ult", last, code.index(domain[-1]))).results[0]
     both = code.add(AndiOp(exists, inside)).results[0]
     return [*reversed(outer), last], both

@@ -91,13 +91,13 @@ def _through_memory(
     digit = combined(code, "mod", combined(code, "floordiv", tid, scale), threads)
     start = combined(code, "-", tid, combined(code, "*", digit, scale))
     total: SSAValue | None = None
-    for number in range(threads):
-        place = combined(code, "+", start, number * scale)
+    for partner in range(threads):
+        slot = combined(code, "+", start, partner * scale)
         if scope.count % (threads * scale):
             # Threads of a group that is cut short have no use for the result.
             last = code.index(scope.count - 1)
-            place = code.add(MinuiOp(code.index(place), last)).results[0]
-        loaded = code.add(LoadOp(buffer.results[0], [code.index(place)])).results[0]
+            slot = code.add(MinuiOp(code.index(slot), last)).results[0]
+        loaded = code.add(LoadOp(buffer.results[0], [code.index(slot)])).results[0]
         total = loaded if total is None else _both(code, op, total, loaded)
     assert total is not None
     return total

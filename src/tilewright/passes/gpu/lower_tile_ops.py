@@ -40,7 +40,7 @@ from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.lower.buffer_storage import Places, is_registers
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.loose import lower_loose
 from tilewright.passes.gpu.lower.mma import lower_mma
@@ -48,7 +48,7 @@ from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
-from tilewright.passes.gpu.lower.wgmma import lower_wgmma, settle_after
+from tilewright.passes.gpu.lower.wgmma import fence_operands_after, lower_wgmma
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.wrap_scalar_fragment_access import ELEMENT_OUTSIDE_LOOP
 
@@ -61,12 +61,12 @@ class LowerTileOps(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            places = Places(kernel)
-            places.prepare()
+            storage = BufferStorage(kernel)
+            storage.prepare()
             waits = [op for op in walk(kernel) if isinstance(op, WgmmaWaitOp)]
             for op in list(walk(kernel)):
                 try:
-                    _lower(op, places, engine)
+                    _lower(op, storage, engine)
                 except NotALayout as error:
                     threads = threads_of(op).count
                     diagnostic = engine.error(
@@ -82,12 +82,12 @@ class LowerTileOps(Pass):
                     return
             for op in list(walk(kernel)):
                 if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
-                    lower_loose(op, places)
+                    lower_loose(op, storage)
             for op in list(walk(kernel)):
                 if isinstance(op, CpAsyncOp):
                     lower_raw_copy(op)
             for wait in waits:
-                settle_after(wait)
+                fence_operands_after(wait)
             _refuse_left_over(kernel, engine)
             _clean_up(kernel)
 
@@ -110,33 +110,33 @@ def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
             )
 
 
-def _lower(op: Operation, places: Places, engine: DiagnosticEngine) -> None:
+def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> None:
     if isinstance(op, ParallelOp):
-        lower_parallel(op, places)
+        lower_parallel(op, storage)
     elif isinstance(op, GemmOp):
-        product = product_of(op)
-        (lower_wgmma if product.instruction == "wgmma" else lower_mma)(op, product, places)
+        plan = gemm_plan_of(op)
+        (lower_wgmma if plan.instruction == "wgmma" else lower_mma)(op, plan, storage)
     elif isinstance(op, ReduceOp):
-        lower_reduce(op, places)
+        lower_reduce(op, storage)
     elif isinstance(op, AsyncCopyOp):
-        lower_async_copy(op, places, engine)
+        lower_async_copy(op, storage, engine)
     elif isinstance(op, CopyOp):
-        lower_tma_store(op, places)
+        lower_tma_store(op, storage)
     elif isinstance(op, ReducerFinalizeOp):
-        lower_finalize(op, places)
+        lower_finalize(op, storage)
     elif isinstance(op, (MBarrierArriveExpectTxOp, MBarrierExpectTxOp)):
-        _by_leader(op, places)
+        _by_leader(op, storage)
 
 
-def _by_leader(op: Operation, places: Places) -> None:
+def _by_leader(op: Operation, storage: BufferStorage) -> None:
     """One thread issues expect-tx for the bytes of a copy that one thread starts."""
     code = IndexBuilder(op)
-    inside = opened(code, leader(code, places, op))
+    inside = opened(code, leader(code, storage, op))
     op.detach()
     inside.add(op)
 
 
-def product_of(op: GemmOp) -> GemmPlan:
+def gemm_plan_of(op: GemmOp) -> GemmPlan:
     """What layout inference has decided about a GEMM."""
     instruction = op.attributes[nv_names.INSTRUCTION]
     assert isinstance(instruction, StringAttr)

@@ -49,10 +49,10 @@ def remark_narrow(
         f"({_bytes(tensor, lanes)} bytes) at a time instead of {widest} "
         f"({_bytes(tensor, widest)} bytes): {reason}"
     )
-    place = locate(op)
+    location = locate(op)
     known = (each for each in engine.diagnostics if each.code == NARROW)
-    if not any(each.message == message and each.location == place for each in known):
-        engine.remark(place, message, NARROW)
+    if not any(each.message == message and each.location == location for each in known):
+        engine.remark(location, message, NARROW)
 
 
 def _name(tensor: SSAValue) -> str:

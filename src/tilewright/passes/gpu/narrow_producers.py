@@ -59,10 +59,10 @@ class NarrowProducers(Pass):
 def _only_starts_copies(region: Region) -> bool:
     ops = list(region.walk())
     starts = any(isinstance(op, TmaLoadOp | BulkLoadOp) for op in ops)
-    return starts and not any(isinstance(op, _ALL_THREADS) or _touches_memory(op) for op in ops)
+    return starts and not any(isinstance(op, _ALL_THREADS) or _accesses_memory(op) for op in ops)
 
 
-def _touches_memory(op: Operation) -> bool:
+def _accesses_memory(op: Operation) -> bool:
     if not isinstance(op, LoadOp | StoreOp):
         return False
     space = space_of(op.memref.type)
@@ -81,8 +81,8 @@ def _narrow(op: WsOp, role: Role, block: Block) -> None:
             each.detach()
             inside.insert_op_before(each, stop)
     tid = ThreadIdOp("x")
-    behind = ConstantOp.of(role.ranges[0][0] + WARP, INDEX)
-    is_first = CmpiOp("ult", tid.results[0], behind.results[0])
-    for each in (tid, behind, is_first, IfOp(is_first.results[0], [], Region(inside))):
+    limit = ConstantOp.of(role.ranges[0][0] + WARP, INDEX)
+    is_first = CmpiOp("ult", tid.results[0], limit.results[0])
+    for each in (tid, limit, is_first, IfOp(is_first.results[0], [], Region(inside))):
         each.location = op.location
         block.insert_op_before(each, end)

@@ -62,7 +62,7 @@ class _Write:
     region: AccessedRegion
     is_atomic: bool
 
-    def meets(self, other: _Write, overlap: WriteOverlap) -> bool:
+    def conflicts_with(self, other: _Write, overlap: WriteOverlap) -> bool:
         if self.is_atomic and other.is_atomic:
             return False
         if self.statement is other.statement:
@@ -100,7 +100,9 @@ class _Walk:
 
     def _roles(self, op: WsOp) -> None:
         """Roles run concurrently; each orders its own statements."""
-        if any(one.meets(other, self.overlap) for one in _writes(op) for other in self.pending):
+        if any(
+            one.conflicts_with(other, self.overlap) for one in _writes(op) for other in self.pending
+        ):
             IndexBuilder(op).add(SyncOp())
             self.pending = []
         after = list(self.pending)
@@ -123,7 +125,7 @@ class _Walk:
         if BY_ENGINE in op.attributes:
             return
         found = _writes(op)
-        if any(one.meets(other, self.overlap) for one in found for other in self.pending):
+        if any(one.conflicts_with(other, self.overlap) for one in found for other in self.pending):
             if comes_together(op):
                 IndexBuilder(op).add(_sync_before(op))
             self.pending = []

@@ -66,9 +66,9 @@ class OutlineKernels(Pass):
         for function in list(module.body.ops):
             if isinstance(function, FuncOp):
                 kernels = [op for op in walk(function) if isinstance(op, KernelOp)]
-                for number, kernel in enumerate(kernels):
+                for index, kernel in enumerate(kernels):
                     name = f"{function.sym_name.data}_kernel"
-                    _outline(module, function, kernel, f"{name}_{number}" if number else name)
+                    _outline(module, function, kernel, f"{name}_{index}" if index else name)
 
 
 def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) -> None:
@@ -131,15 +131,15 @@ def _hoist_extents(kernel: KernelOp) -> None:
         code = IndexBuilder(kernel)
         constant = op.index.owner
         assert isinstance(constant, ConstantOp)
-        number = constant.properties["value"]
-        assert isinstance(number, IntegerAttr)
-        found = known.get((op.source, number))
+        dimension = constant.properties["value"]
+        assert isinstance(dimension, IntegerAttr)
+        found = known.get((op.source, dimension))
         if found is None and any(True for _ in op.result.uses):
             axis = code.add(constant.clone()).results[0]
             found = code.add(DimOp(op.source, axis)).results[0]
-            name = f"{op.source.name_hint or 'tensor'}_{number.value.data}"
+            name = f"{op.source.name_hint or 'tensor'}_{dimension.value.data}"
             found.name_hint = op.result.name_hint or name
-            known[op.source, number] = found
+            known[op.source, dimension] = found
         if found is None:
             code.rewriter.erase(op)
         else:
@@ -189,8 +189,10 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
         found[names.TARGET] = function.attributes[names.TARGET]
     if kernel.cluster is not None:
         found[nv_names.CLUSTER] = kernel.cluster
-    meets = any(isinstance(op, SyncOp) and op.scope.data == "grid" for op in walk(kernel))
-    if kernel.cooperative is not None or meets:
+    synchronises_grid = any(
+        isinstance(op, SyncOp) and op.scope.data == "grid" for op in walk(kernel)
+    )
+    if kernel.cooperative is not None or synchronises_grid:
         found[nv_names.COOPERATIVE] = UnitAttr()
     if kernel.prelude is not None:
         found[nv_names.PRELUDE] = kernel.prelude
@@ -199,7 +201,7 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
 
 def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAttr:
     """Properties of each argument: its name, and whether others alias its memory."""
-    tensors = _told_apart([_tensor_of(value) for value in passed])
+    tensors = _aliases_merged([_tensor_of(value) for value in passed])
     written = {
         tensor for tensor, argument in zip(tensors, arguments, strict=True) if _is_written(argument)
     }
@@ -224,7 +226,7 @@ def _memory(tensor: SSAValue, tensors: list[SSAValue], *, is_written: bool) -> d
     return {nv_names.TENSOR: IntegerAttr(tensors.index(tensor), i64)}
 
 
-def _told_apart(tensors: list[SSAValue]) -> list[SSAValue]:
+def _aliases_merged(tensors: list[SSAValue]) -> list[SSAValue]:
     """The tensors, with those that share bytes as one."""
     aliased = [tensor for tensor in tensors if is_aliased(tensor)]
     return [aliased[0] if tensor in aliased else tensor for tensor in tensors]
@@ -290,11 +292,11 @@ def _walk(
 
     rows = code.index(panel)
     size = do(MuliOp, rows, width)
-    number, step = do(DivuiOp, linear, size), do(RemuiOp, linear, size)
-    first = do(MuliOp, number, rows)
+    strip, step = do(DivuiOp, linear, size), do(RemuiOp, linear, size)
+    first = do(MuliOp, strip, rows)
     here = do(MinuiOp, rows, do(SubiOp, height, first))
     column, row = do(DivuiOp, step, here), do(RemuiOp, step, here)
     back = do(SubiOp, do(SubiOp, width, code.index(1)), column)
-    odd = code.add(CmpiOp("eq", do(RemuiOp, number, code.index(2)), code.index(1))).results[0]
+    odd = code.add(CmpiOp("eq", do(RemuiOp, strip, code.index(2)), code.index(1))).results[0]
     column = code.add(SelectOp(odd, back, column)).results[0]
     return do(AddiOp, row, first), column

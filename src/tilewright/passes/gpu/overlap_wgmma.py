@@ -55,7 +55,7 @@ from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _SHARE = 0.75
-_MOST, _REGISTERS, _REGISTER_BITS = 255, 65536, 32
+_MAX_REGISTERS, _REGISTERS, _REGISTER_BITS = 255, 65536, 32
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class OverlapWgmma(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):
-            if isinstance(op, ForOp) and not op.results and _has_room(op):
+            if isinstance(op, ForOp) and not op.results and _fits_registers(op):
                 parts = _parts(op)
                 if parts is not None:
                     _Rotation(op, parts).run()
@@ -104,19 +104,19 @@ def _parts(loop: ForOp) -> _Parts | None:
     start = last
     while _moves(ops[start - 1]):
         start -= 1
-    moved, behind = ops[start:last], ops[last + 1 :]
-    if start <= first or any(not moves_along(op) for op in behind):
+    moved, following = ops[start:last], ops[last + 1 :]
+    if start <= first or any(not moves_along(op) for op in following):
         return None
-    after = [op for op in behind if isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)]
+    after = [op for op in following if isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)]
     if any(isinstance(op, MBarrierArriveOp) and num_elements(op.barrier.type) == 1 for op in after):
         return None  # one slot: the producer needs it back for the very next iteration
-    products = [op for op in moved if isinstance(op, WgmmaOp)]
-    held = registers_of(products)
+    mmas = [op for op in moved if isinstance(op, WgmmaOp)]
+    held = registers_of(mmas)
     head = ops[:first]
-    if _touches_registers(head, held) or overwrites_operands(loop, products):
+    if _accesses_registers(head, held) or overwrites_operands(loop, mmas):
         return None
-    numbers = [op for op in moved if is_pure(op)]  # which the ops that stay may need as well
-    between = [*ops[first + 1 : start], *numbers, *(op for op in behind if op not in after)]
+    pure = [op for op in moved if is_pure(op)]  # which the ops that stay may need as well
+    between = [*ops[first + 1 : start], *pure, *(op for op in following if op not in after)]
     look = next((n for n, op in enumerate(between) if looks_at(op, held)), len(between))
     carried = _carried(loop, [*moved, *after])
     if carried is None:
@@ -124,7 +124,7 @@ def _parts(loop: ForOp) -> _Parts | None:
     return _Parts(head, waits[0], between[:look], between[look:], moved, after, carried)
 
 
-def _has_room(loop: ForOp) -> bool:
+def _fits_registers(loop: ForOp) -> bool:
     """Whether a thread has registers to spare beside the fragments of a loop."""
     used: dict[SSAValue, int] = {}
     for operand in (operand for op in walk(loop) for operand in op.operands):
@@ -146,11 +146,11 @@ def _registers_of_a_thread(op: Operation) -> int:
             threads = parent.num_threads
         parent = parent.parent_op()
     if threads is None or share is None:
-        return _MOST
+        return _MAX_REGISTERS
     roles = [(role, role.name.startswith("producer"), False) for role in share.roles]
     found = budgets(roles, threads)
     if found is None:
-        return min(_MOST, _REGISTERS // threads)
+        return min(_MAX_REGISTERS, _REGISTERS // threads)
     return max(found)
 
 
@@ -160,7 +160,7 @@ def _moves(op: Operation) -> bool:
     return is_pure(op) or isinstance(op, kinds)
 
 
-def _touches_registers(ops: list[Operation], held: set[SSAValue]) -> bool:
+def _accesses_registers(ops: list[Operation], held: set[SSAValue]) -> bool:
     """Whether threads, or MMAs started meanwhile, access registers of in-flight MMAs."""
     started = [inner for op in ops for inner in walk(op) if isinstance(inner, WgmmaOp)]
     return bool(registers_of(started) & held) or any(looks_at(op, held) for op in ops)
@@ -193,9 +193,9 @@ class _Rotation:
         code = IndexBuilder(self.loop)
         loop = self.loop
         runs = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
-        start = self._first_turn(code, runs)
+        start = self._first_iteration(code, runs)
         second = code.add(AddiOp(loop.lower_bound, loop.step)).results[0]
-        results = self._later_turns(code, second, start)
+        results = self._later_iterations(code, second, start)
         last = Block([YieldOp()])
         code.add(IfOp(runs, [], Region(last)))
         values = dict(zip(self.parts.carried, results, strict=True))
@@ -204,7 +204,7 @@ class _Rotation:
         self._finish(inside, values)
         Rewriter().erase(loop)
 
-    def _first_turn(self, code: IndexBuilder, runs: SSAValue) -> list[SSAValue]:
+    def _first_iteration(self, code: IndexBuilder, runs: SSAValue) -> list[SSAValue]:
         """An iteration without the moved MMA; what it leaves for the next."""
         parts = self.parts
         types = [each.type for each in parts.carried]
@@ -218,7 +218,7 @@ class _Rotation:
         _end(otherwise, [outside.add(_nothing(each)).results[0] for each in types])
         return list(guard.results)
 
-    def _later_turns(
+    def _later_iterations(
         self, code: IndexBuilder, lower: SSAValue, start: list[SSAValue]
     ) -> list[SSAValue]:
         parts, loop = self.parts, self.loop
@@ -235,9 +235,9 @@ class _Rotation:
         self._add(inside, parts.moved, before)
         inside.add(_at(WgmmaWaitOp(1), parts.wait))
         self._add(inside, parts.middle, values)
-        for sums in _sums(parts.head):
+        for accumulator in _accumulators(parts.head):
             # Assemblers would wait as early as they can, which is before all that is computed here.
-            inside.add(_at(WgmmaFenceOperandOp(sums, late=True), parts.wait))
+            inside.add(_at(WgmmaFenceOperandOp(accumulator, late=True), parts.wait))
         self._finish(inside, before)
         self._add(inside, parts.rest, values)
         _end(block, [values[each] for each in parts.carried])
@@ -259,7 +259,7 @@ class _Rotation:
             code.add(copy_op(op, values))
 
 
-def _sums(ops: list[Operation]) -> list[SSAValue]:
+def _accumulators(ops: list[Operation]) -> list[SSAValue]:
     """Registers that MMAs write."""
     return list(dict.fromkeys(op.acc for op in ops if isinstance(op, WgmmaOp)))
 

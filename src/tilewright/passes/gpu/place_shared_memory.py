@@ -49,9 +49,9 @@ class PlaceSharedMemory(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
-                self._place(function, engine)
+                self._assign_offsets(function, engine)
 
-    def _place(self, function: FuncOp, engine: DiagnosticEngine) -> None:
+    def _assign_offsets(self, function: FuncOp, engine: DiagnosticEngine) -> None:
         allocs = [
             op
             for op in function.walk()
@@ -75,7 +75,9 @@ class PlaceSharedMemory(Pass):
             )
             return
         placed = [
-            op for number, part in enumerate(parts) for op in part.place(plan.start(number), number)
+            op
+            for index, part in enumerate(parts)
+            for op in part.assign_offsets(plan.start(index), index)
         ]
         function.attributes[nv_names.SHARED_BYTES] = IntegerAttr(plan.bytes, i64)
         if plan.bytes > limit:
@@ -120,8 +122,8 @@ class _Plan:
     def bytes(self) -> int:
         return max(self.offsets[block.id] + block.size for block in self.problem.blocks)
 
-    def start(self, number: int) -> int:
-        return self.offsets[str(number)]
+    def start(self, index: int) -> int:
+        return self.offsets[str(index)]
 
     def faults(self) -> Sequence[object]:
         return list(check_offsets(self.problem, self.offsets))
@@ -135,15 +137,15 @@ def _planned(parts: Sequence[_Part], times: Times, stages: int | None = None) ->
     end = max((stop for _, stop in times.values()), default=0) + 1
     blocks = tuple(
         Block(
-            str(number),
+            str(index),
             part.bytes if stages is None else part.bytes_with(stages),
             max(alignment_of(op) for op in part.allocs),
             live=(_needed(part, times, end),),
         )
-        for number, part in enumerate(parts)
+        for index, part in enumerate(parts)
     )
     problem = Problem((Space("smem"),), blocks)
-    offsets = {each: int(place) for each, place in plan_problem(problem).offsets.items()}
+    offsets = {each: int(offset) for each, offset in plan_problem(problem).offsets.items()}
     return _Plan(parts, times, problem, offsets)
 
 
@@ -168,15 +170,15 @@ class _Part:
             return self.bytes
         return self.bytes // versions * stages
 
-    def place(self, start: int, number: int) -> list[AllocOp]:
-        """Set the offsets of the buffers of part `number`, and return the new ops."""
+    def assign_offsets(self, start: int, index: int) -> list[AllocOp]:
+        """Set the offsets of the buffers of part `index`, and return the new ops."""
         if self.spec is None:
             (op,) = self.allocs
             op.properties["offset"] = IntegerAttr(start, i64)
             return [op]
         placed = [_on_its_own(op, start + _inside(op)) for op in self.allocs]
         for op in placed:
-            op.attributes[nv_names.STORAGE] = IntegerAttr(number, i64)
+            op.attributes[nv_names.STORAGE] = IntegerAttr(index, i64)
         Rewriter.erase_op(self.spec)
         return placed
 
@@ -197,9 +199,9 @@ def _check_alignment(parts: Sequence[_Part], engine: DiagnosticEngine) -> bool:
     return not wrong
 
 
-def _on_its_own(op: AllocOp, place: int) -> AllocOp:
+def _on_its_own(op: AllocOp, offset: int) -> AllocOp:
     """The same buffer, without its spec."""
-    new = AllocOp(op.type, name=op.buffer_name, offset=place)
+    new = AllocOp(op.type, name=op.buffer_name, offset=offset)
     new.attributes.update(op.attributes)
     new.location = op.location
     new.result.name_hint = op.result.name_hint

@@ -76,7 +76,7 @@ def _remark(op: LoadOp | StoreOp, buffer: SSAValue, engine: DiagnosticEngine) ->
 
 
 def _is_fixed(value: SSAValue) -> bool:
-    """Whether a number is constant once all loops with constant bounds are unrolled."""
+    """Whether an index is constant once all loops with constant bounds are unrolled."""
     if constant_value(value) is not None:
         return True
     if isinstance(value, BlockArgument):

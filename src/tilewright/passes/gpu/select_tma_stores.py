@@ -33,7 +33,7 @@ from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _HOPPER = 90
-_PROMISED = "nv.promised_start"
+_GUARANTEED = "nv.promised_start"
 """On a store for which the user requested TMA."""
 
 
@@ -53,7 +53,7 @@ class SelectTmaStores(Pass):
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):
                 continue  # each thread copies a part of its own
-            reason, later = bulk_store(op, starts, is_guaranteed=_PROMISED in op.attributes), None
+            reason, later = bulk_store(op, starts, is_guaranteed=_GUARANTEED in op.attributes), None
             if isinstance(reason, BulkCopy):
                 later, reason = later_access(op), "the kernel accesses the tensor again"
                 if later is None:
@@ -69,7 +69,7 @@ class SelectTmaStores(Pass):
 
 def _as_copy(op: AsyncCopyOp) -> None:
     policy = op.eviction_policy.data if op.eviction_policy else None
-    attributes = {**op.attributes, _PROMISED: UnitAttr()}
+    attributes = {**op.attributes, _GUARANTEED: UnitAttr()}
     code = IndexBuilder(op)
     code.add(CopyOp(op.src, op.dst, eviction_policy=policy, attributes=attributes))
     code.rewriter.erase(op)

@@ -23,7 +23,7 @@ from tilewright.ir.traversal import walk
 _REGISTERS = 65536
 _GROUP = 128
 _STEP = 8
-_FEW, _SOME, _MOST = 24, 40, 240
+_FEW, _SOME, _MAX_REGISTERS = 24, 40, 240
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def budgets(roles: list[tuple[Role, bool, bool]], threads: int) -> list[int] | N
             wanting += role.num_threads // _GROUP
     if not wanting:
         return None
-    each = min(_MOST, left // wanting // _STEP * _STEP)
+    each = min(_MAX_REGISTERS, left // wanting // _STEP * _STEP)
     if each <= launch:
         return None
     return [(_SOME if moves else _FEW) if is_producer else each for _, is_producer, moves in roles]

@@ -36,7 +36,7 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.insert_thread_syncs import share_bytes, touches_of
+from tilewright.passes.gpu.insert_thread_syncs import accesses_of, share_bytes
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -66,9 +66,9 @@ def _sink(leader: IfOp, function: FuncOp) -> None:
         return
     if not _can_be_made_again(leader.condition, loop):
         return
-    for place in (barrier, loop.next_op):
-        assert place is not None  # a block is ended
-        code = IndexBuilder(place)
+    for anchor in (barrier, loop.next_op):
+        assert anchor is not None  # a block is ended
+        code = IndexBuilder(anchor)
         condition = _made_again(leader.condition, loop, code, {})
         inside = Block([YieldOp()])
         code.add(IfOp(condition, [], Region(inside)))
@@ -96,11 +96,11 @@ def _loop_around(op: Operation) -> ForOp | None:
     return parent if isinstance(parent, ForOp) else None
 
 
-def _touches(op: Operation, stored: set[SSAValue]) -> bool:
+def _accesses(op: Operation, stored: set[SSAValue]) -> bool:
     return any(
-        share_bytes(touch.buffer, each)
+        share_bytes(access.buffer, each)
         for inner in walk(op)
-        for touch in touches_of(inner)
+        for access in accesses_of(inner)
         for each in stored
     )
 
@@ -111,7 +111,7 @@ def _barrier_before(leader: IfOp, stored: set[SSAValue]) -> Operation | None:
     assert block is not None
     barrier: Operation | None = None
     for op in block.ops:
-        if op is leader or _touches(op, stored):
+        if op is leader or _accesses(op, stored):
             return barrier if op is not leader else None
         if isinstance(op, BarOp | BarrierOp):
             barrier = op
@@ -138,9 +138,9 @@ def _is_used_elsewhere(
         elif own.is_ancestor(inner) and not _is_inside(inner, loop):
             continue  # before the first store, or after the last wait
         elif any(
-            share_bytes(touch.buffer, each)
-            for touch in touches_of(inner)
-            if touch.is_write or not touch.by_engine
+            share_bytes(access.buffer, each)
+            for access in accesses_of(inner)
+            if access.is_write or not access.by_engine
             for each in stored
         ):
             return True

@@ -36,9 +36,9 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.in_flight import (
     looks_at,
     moves_along,
+    operand_fences_after,
     overwrites_operands,
     registers_of,
-    settles_behind,
 )
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -67,18 +67,18 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
     if sum(isinstance(op, WgmmaCommitOp) for op in walk(loop)) != len(waits):
         return None
     first, last = waits[0], waits[-1]
-    behind = ops[ops.index(last) + 1 :]
-    if any(not moves_along(op) for op in behind):
+    following = ops[ops.index(last) + 1 :]
+    if any(not moves_along(op) for op in following):
         return None
     start = 0 if first is last else ops.index(waits[-2]) + 1
-    products = [op for op in ops[start : ops.index(last)] if isinstance(op, WgmmaOp)]
+    mmas = [op for op in ops[start : ops.index(last)] if isinstance(op, WgmmaOp)]
     until_first = ops[: ops.index(first)]
     if first is last:
-        until_first = [*until_first, *behind]
-    held = registers_of(products)
-    if any(looks_at(op, held) for op in until_first) or overwrites_operands(loop, products):
+        until_first = [*until_first, *following]
+    held = registers_of(mmas)
+    if any(looks_at(op, held) for op in until_first) or overwrites_operands(loop, mmas):
         return None
-    arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
+    arrivals = [op for op in following if isinstance(op, MBarrierArriveOp)]
     if any(num_elements(op.barrier.type) == 1 for op in arrivals):
         return None  # one slot: the producer needs it back for the very next iteration
     if any(op.cta is not None and _is_inside(op.cta, loop) for op in arrivals):
@@ -111,13 +111,13 @@ def _sink(
             op.detach()
             block.add_op(op)
     block.add_op(YieldOp([op.index for op in arrivals]))
-    settles = settles_behind(last)
-    for op in settles:
+    fences = operand_fences_after(last)
+    for op in fences:
         op.detach()
-    _hand_back(first, last, settles, block, loop, arrivals)
+    _hand_back(first, last, fences, block, loop, arrivals)
     code.add(new)
     code.add(WgmmaWaitOp(0))
-    for op in settles:
+    for op in fences:
         code.add(WgmmaFenceOperandOp(op.acc, late=True))
     if arrivals:
         ran = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
@@ -135,7 +135,7 @@ def _sink(
 def _hand_back(
     first: WgmmaWaitOp,
     last: WgmmaWaitOp,
-    settles: list[WgmmaFenceOperandOp],
+    fences: list[WgmmaFenceOperandOp],
     block: Block,
     loop: ForOp,
     arrivals: list[MBarrierArriveOp],
@@ -147,7 +147,7 @@ def _hand_back(
     if first is last:
         inside.add(WgmmaWaitOp(1))
     else:
-        for op in settles:
+        for op in fences:
             inside.add(WgmmaFenceOperandOp(op.acc, late=True))
     if arrivals:
         is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]

@@ -45,10 +45,10 @@ class SyncClusters(Pass):
             if prod(kernel.cluster_extents or (1,)) > 1 and _reaches_out(kernel):
                 end = kernel.body.block.last_op
                 assert end is not None
-                _meet_before(end, kernel)
+                _synchronise_before(end, kernel)
                 start = _after_set_up(kernel)
                 if start is not None:
-                    _meet_before(start, kernel)
+                    _synchronise_before(start, kernel)
 
 
 def _reaches_out(kernel: KernelOp) -> bool:
@@ -72,7 +72,7 @@ def _after_set_up(kernel: KernelOp) -> Operation | None:
     return None
 
 
-def _meet_before(op: Operation, kernel: KernelOp) -> None:
+def _synchronise_before(op: Operation, kernel: KernelOp) -> None:
     block = op.parent
     assert block is not None
     for made in (ClusterArriveOp(), ClusterWaitOp()):

@@ -34,14 +34,14 @@ class TileRegion:
     ) -> list[SSAValue]:
         """The indices of the element at `position` along `axes`."""
         indices: list[SSAValue] = []
-        places = dict(zip(axes, position, strict=True))
+        positions = dict(zip(axes, position, strict=True))
         for axis, offset in enumerate(self.offsets):
-            if axis not in places:
+            if axis not in positions:
                 indices.append(code.index(offset))
             elif offset == 0:
-                indices.append(places[axis])
+                indices.append(positions[axis])
             else:
-                indices.append(code.add(AddiOp(code.index(offset), places[axis])).results[0])
+                indices.append(code.add(AddiOp(code.index(offset), positions[axis])).results[0])
         return indices
 
 

@@ -54,10 +54,10 @@ class UnrollLoops(Pass):
 def trip_count_of(loop: ForOp) -> int | None:
     """The trip count of a loop, if it is known."""
     bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-    numbers = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(numbers) < len(bounds) or numbers[2] <= 0:
+    integers = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
+    if len(integers) < len(bounds) or integers[2] <= 0:
         return None
-    return len(range(*numbers))
+    return len(range(*integers))
 
 
 def _size(loop: ForOp) -> int:

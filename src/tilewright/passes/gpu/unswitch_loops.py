@@ -33,7 +33,14 @@ from tilewright.ir.traversal import walk
 
 _LARGEST_COPY = 64
 """Ops of a body that may be written twice."""
-_MEETING = ("gpu.barrier", "nv.", "tile.sync", "tile.shuffle", "tile.vote", "tile.warp_reduce")
+_SYNCHRONISING = (
+    "gpu.barrier",
+    "nv.",
+    "tile.sync",
+    "tile.shuffle",
+    "tile.vote",
+    "tile.warp_reduce",
+)
 """Prefixes of names of ops that synchronise threads, or that a whole warp executes together."""
 _ALONE = frozenset({"nv.move", "nv.convert", "nv.async_move"})
 """Ops of a single thread among them."""
@@ -73,7 +80,7 @@ def _may_leave(branch: IfOp, loop: ForOp) -> bool:
         return False
     if branch.has_else and sum(1 for _ in loop.body.walk()) > _LARGEST_COPY:
         return False
-    return not differs(branch.condition) or not any(_meets(op) for op in loop.body.walk())
+    return not differs(branch.condition) or not any(_synchronises(op) for op in loop.body.walk())
 
 
 def _chain(value: SSAValue, loop: ForOp) -> Iterator[Operation | None]:
@@ -97,8 +104,8 @@ def _may_run_early(op: Operation | None) -> bool:
     return isinstance(op.get_trait(ConditionallySpeculatable), AlwaysSpeculatable)
 
 
-def _meets(op: Operation) -> bool:
-    return op.name.startswith(_MEETING) and op.name not in _ALONE
+def _synchronises(op: Operation) -> bool:
+    return op.name.startswith(_SYNCHRONISING) and op.name not in _ALONE
 
 
 def _unswitch(loop: ForOp, branch: IfOp) -> None:
@@ -106,20 +113,20 @@ def _unswitch(loop: ForOp, branch: IfOp) -> None:
     for op in dict.fromkeys(_chain(branch.condition, loop)):
         assert op is not None
         rewriter.move(op, InsertPoint.before(loop))
-    bodies = [_copy(loop, branch, number) for number in range(2 if branch.has_else else 1)]
+    bodies = [_copy(loop, branch, index) for index in range(2 if branch.has_else else 1)]
     made = IfOp(branch.condition, [], *(Region(Block([each, YieldOp()])) for each in bodies))
     inherit_location(made, branch.location)
     rewriter.insert_before(loop, made, loop)
     rewriter.erase(loop)
 
 
-def _copy(loop: ForOp, branch: IfOp, number: int) -> ForOp:
+def _copy(loop: ForOp, branch: IfOp, index: int) -> ForOp:
     """The loop, in which the branch went one way."""
     copy = loop.clone()
     position = next(n for n, op in enumerate(loop.body.block.ops) if op is branch)
     taken = next(op for n, op in enumerate(copy.body.block.ops) if n == position)
     assert isinstance(taken, IfOp)
-    region = taken.regions[number]
+    region = taken.regions[index]
     for op in list(region.block.ops):
         if op is not region.block.last_op:
             op.detach()

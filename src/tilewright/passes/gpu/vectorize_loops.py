@@ -131,9 +131,9 @@ class _Vectors:
         """Whether consecutive lanes access contiguous memory."""
         *outer, last = op.indices
         start = self.ranges.poly(last) - self.ranges.poly(self.lane)
-        places = (start, *map(self.ranges.poly, outer))
+        addresses = (start, *map(self.ranges.poly, outer))
         is_dense = row_strides(op.memref)[-1] == 1
-        return is_dense and not any(map(self._varies(op.indices), places))
+        return is_dense and not any(map(self._varies(op.indices), addresses))
 
     def _problem(self, op: LoadOp | StoreOp, guard: IfOp | None, lanes: int) -> str | None:
         """Why an access cannot take `lanes` lanes at once."""
@@ -267,11 +267,11 @@ class _Vectors:
                 self._fill(code, fill, guard, stage, part, lanes)
             code.add(IfOp(condition, [], Region(then), otherwise))
             code = code.inside(then)
-        place = code.index(part)
+        staged_at = code.index(part)
         if isinstance(op, LoadOp):
-            code.add(MoveOp(memory, at, stage, [place], lanes))
+            code.add(MoveOp(memory, at, stage, [staged_at], lanes))
         else:
-            code.add(MoveOp(stage, [place], memory, at, lanes))
+            code.add(MoveOp(stage, [staged_at], memory, at, lanes))
 
     def _fill(
         self, code: IndexBuilder, block: Block, guard: IfOp, stage: SSAValue, part: int, lanes: int

@@ -52,8 +52,8 @@ class VerifyDeviceIr(Pass):
 
 def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     """Everything wrong with a kernel."""
-    arena = _number(function, nv_names.SHARED_BYTES)
-    threads = _number(function, nv_names.THREADS)
+    arena = _integer(function, nv_names.SHARED_BYTES)
+    threads = _integer(function, nv_names.THREADS)
     for op in walk(function):
         if op.name.startswith("tile.") and op.name not in _STAYS:
             yield op, f"'{op.name}' was not lowered"
@@ -61,17 +61,17 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
             if space_of(result.type) is Space.FRAGMENT:
                 yield op, "a fragment was not lowered to registers"
         if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier):
-            yield from _place(op, arena)
+            yield from _check_offset(op, arena)
         if isinstance(op, BarrierOp | BarOp):
             yield from _divergence(op, threads)
 
 
-def _number(function: FuncOp, name: str) -> int:
+def _integer(function: FuncOp, name: str) -> int:
     found = function.attributes.get(name)
     return found.value.data if isinstance(found, IntegerAttr) else 0
 
 
-def _place(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
+def _check_offset(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
     if op.offset_bytes is None:
         yield op, f"'{op.buffer_name}' has no shared-memory offset"
     elif op.offset_bytes + bytes_of(op) > arena:
@@ -93,8 +93,8 @@ def _divergence(op: BarrierOp | BarOp, threads: int) -> Iterator[tuple[Operation
             found.append("barrier in a loop whose trip count differs between threads")
         inner, outer = outer, outer.parent_op()
     if isinstance(outer, WsOp):
-        number = next(n for n, body in enumerate(outer.bodies) if inner.parent_region() is body)
-        threads = outer.roles[number].num_threads
+        index = next(n for n, body in enumerate(outer.bodies) if inner.parent_region() is body)
+        threads = outer.roles[index].num_threads
         if isinstance(op, BarrierOp):
             found.append("block barrier inside a role")
     if isinstance(op, BarrierOp) or op.count.value.data >= threads:

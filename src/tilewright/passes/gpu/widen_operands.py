@@ -54,8 +54,8 @@ class WidenOperands(Pass):
                     f"sm_{arch_of(op)}: the operands are converted to float16",
                     "TW3005",
                 )
-                for number, operand in enumerate((op.a, op.b)):
-                    op.operands[number] = _widened(op, operand)
+                for index, operand in enumerate((op.a, op.b)):
+                    op.operands[index] = _widened(op, operand)
 
 
 def _widened(op: GemmOp, operand: SSAValue) -> SSAValue:

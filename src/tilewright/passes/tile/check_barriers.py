@@ -36,7 +36,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
 NOT_ANALYSED = "TW4059"
-_NUMBERS = {
+_CODE_OFFSETS = {
     FaultKind.BYTES: 0,
     FaultKind.DEADLOCK: 1,
     FaultKind.UNORDERED: 2,
@@ -64,28 +64,28 @@ class CheckBarriers(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in [op for op in walk(module) if isinstance(op, KernelOp)]:
-            for team in all_concurrent_roles(kernel):
-                _check(team, engine)
+            for roles in all_concurrent_roles(kernel):
+                _check(roles, engine)
 
 
-def _check(team: ConcurrentRoles, engine: DiagnosticEngine) -> None:
+def _check(roles: ConcurrentRoles, engine: DiagnosticEngine) -> None:
     try:
-        for turns, members in traces(team, team.trip_counts()):
+        for trip_counts, members in traces(roles, roles.trip_counts()):
             fault = check(members)
             if fault is not None:
-                _report(fault, team, turns, engine)
+                _report(fault, roles, trip_counts, engine)
                 return
     except NotAnalysed as reason:
         engine.remark(reason.op, f"barriers not analysed: {reason.reason}", NOT_ANALYSED)
 
 
 def _report(
-    fault: SyncFinding, team: ConcurrentRoles, turns: TripCounts, engine: DiagnosticEngine
+    fault: SyncFinding, roles: ConcurrentRoles, trip_counts: TripCounts, engine: DiagnosticEngine
 ) -> None:
-    first = 4050 if team.is_custom else 9010
-    code = f"TW{first + _NUMBERS[fault.kind]}"
-    diagnostic = engine.error(fault.op, f"{fault.message} ({turns})", code)
+    first = 4050 if roles.is_custom else 9010
+    code = f"TW{first + _CODE_OFFSETS[fault.kind]}"
+    diagnostic = engine.error(fault.op, f"{fault.message} ({trip_counts})", code)
     for op, text in fault.notes:
         diagnostic.note(op, text)
-    if team.is_custom and fault.kind in _HELP:
+    if roles.is_custom and fault.kind in _HELP:
         diagnostic.note(None, f"help: {_HELP[fault.kind]}")

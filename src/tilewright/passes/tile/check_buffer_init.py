@@ -145,8 +145,8 @@ class _Kernel:
 
     def _report(self, op: Operation, region: AccessedRegion, path: _Path) -> None:
         name = buffer_name(region.base)
-        say = self.engine.error if path.is_certain else self.engine.warning
-        diagnostic = say(
+        emit = self.engine.error if path.is_certain else self.engine.warning
+        diagnostic = emit(
             op, f"uninitialised read: {name} is read before it is written", NOT_WRITTEN
         )
         owner = region.base.owner

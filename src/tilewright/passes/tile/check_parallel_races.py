@@ -82,16 +82,16 @@ def _may_race(loop: ParallelOp) -> bool:
 
     Almost no loop does, so that hardly any kernel pays for a closer look.
     """
-    places: dict[SSAValue, set[tuple[SSAValue, ...]]] = {}
+    accesses: dict[SSAValue, set[tuple[SSAValue, ...]]] = {}
     written: set[SSAValue] = set()
     for op in walk(loop):
         if isinstance(op, LoadOp | StoreOp) and _is_shared(op):
             base = base_of(op.memref)
-            places.setdefault(base, set()).add(tuple(op.indices))
+            accesses.setdefault(base, set()).add(tuple(op.indices))
             if isinstance(op, StoreOp):
                 written.add(base)
     own = set(loop.arguments)
-    return any(len(places[base]) > 1 or not own.issubset(*places[base]) for base in written)
+    return any(len(accesses[base]) > 1 or not own.issubset(*accesses[base]) for base in written)
 
 
 @dataclass(frozen=True)
@@ -167,5 +167,5 @@ def _outer(race: Race) -> str:
     return f" (with {', '.join(shown)})" if shown else ""
 
 
-def _tuple(numbers: tuple[int, ...]) -> str:
-    return str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
+def _tuple(values: tuple[int, ...]) -> str:
+    return str(values[0]) if len(values) == 1 else f"({', '.join(map(str, values))})"

@@ -72,38 +72,38 @@ def _statement(op: Operation) -> _Statement:
 
 @dataclass
 class _Run:
-    """Terms, by numbers: equal terms have equal numbers."""
+    """Terms by id: equal terms have equal ids."""
 
-    numbers: dict[tuple[object, ...], int]
+    ids: dict[tuple[object, ...], int]
     """Shared by the two runs that are compared."""
     held: dict[tuple[SSAValue, int], int] = field(default_factory=dict[tuple[SSAValue, int], int])
     made: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     """The term of a statement in an iteration."""
 
-    def _number(self, *term: object) -> int:
-        return self.numbers.setdefault(term, len(self.numbers))
+    def _id_of(self, *term: object) -> int:
+        return self.ids.setdefault(term, len(self.ids))
 
     def step(
         self, position: int, iteration: int, each: _Statement, slots: dict[SSAValue, int]
     ) -> None:
-        def place(buffer: SSAValue) -> tuple[SSAValue, int]:
+        def slot(buffer: SSAValue) -> tuple[SSAValue, int]:
             return buffer, iteration % slots.get(buffer, 1)
 
-        seen = [self.held.get(place(buffer), -1) for buffer in each.reads]
-        term = self.made[position, iteration] = self._number(position, iteration, *seen)
+        seen = [self.held.get(slot(buffer), -1) for buffer in each.reads]
+        term = self.made[position, iteration] = self._id_of(position, iteration, *seen)
         for buffer in each.fills:
-            self.held[place(buffer)] = term
+            self.held[slot(buffer)] = term
         for buffer in each.changes:
-            before = self.held.get(place(buffer), -1)
-            self.held[place(buffer)] = self._number(term, "over", before)
+            before = self.held.get(slot(buffer), -1)
+            self.held[slot(buffer)] = self._id_of(term, "over", before)
 
 
 def _first_difference(loop: PipelineOp, plan: PlannedPipeline) -> tuple[Operation, int] | None:
     statements = [_statement(op) for op in scheduled_ops(loop)]
     slots = _versions(statements, plan)
     iterations = 2 * (max((*plan.stage, *slots.values()), default=0) + 1)
-    numbers: dict[tuple[object, ...], int] = {}
-    serial, planned = _Run(numbers), _Run(numbers)
+    ids: dict[tuple[object, ...], int] = {}
+    serial, planned = _Run(ids), _Run(ids)
     every = [
         (iteration, position)
         for iteration in range(iterations)

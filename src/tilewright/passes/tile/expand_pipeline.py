@@ -90,14 +90,14 @@ class _Step:
     """One step of the schedule."""
 
     code: IndexBuilder
-    turn: Mixed
+    iteration: Mixed
     """The iteration that stage 0 is at, counted from 0."""
     stages: range
     """Stages that have an iteration in this step."""
-    turns: SSAValue | None = None
+    trip_count: SSAValue | None = None
     """The trip count, if the iterations of this step may not exist."""
     head: int = 0
-    """The newest group that this step's commit makes, relative to `turn`."""
+    """The newest group that this step's commit makes, relative to `iteration`."""
     commits: bool = True
     more: SSAValue | None = None
     """Whether there is an iteration left for stage 0, if that must be tested."""
@@ -122,7 +122,7 @@ class _Expansion:
         self.dependences = Dependences(loop)
         self.ops = self.dependences.ops
         self.stage = plan.stage
-        self.sequence = sorted(range(len(self.ops)), key=lambda number: plan.order[number])
+        self.sequence = sorted(range(len(self.ops)), key=lambda position: plan.order[position])
         self.is_async = [group >= 0 for group in plan.async_group] or [False] * len(self.ops)
         self.depth = max(plan.stage, default=0)
         self.predicate_epilogue = predicate_epilogue and set(plan.stage) <= {0, self.depth}
@@ -142,19 +142,19 @@ class _Expansion:
         depth = self.depth
         for buffer, count in self.versions.items():
             self.rings[buffer] = version_buffer(buffer, count, code.rewriter)
-        turns = self._turns(code)
-        for number in range(depth):
-            self._emit(self._prologue(code, number, turns))
-        self._steady(code, turns)
+        trip_count = self._trip_count(code)
+        for index in range(depth):
+            self._emit(self._prologue(code, index, trip_count))
+        self._steady(code, trip_count)
         if not self.predicate_epilogue:
-            for number in range(depth):
-                self._epilogue(code, number, turns)
+            for index in range(depth):
+                self._epilogue(code, index, trip_count)
         code.rewriter.erase(self.loop)
         for buffer in self.rings:
             drop_unused(buffer, code.rewriter)
 
-    def _turns(self, code: IndexBuilder) -> Mixed:
-        """How many turns the loop has."""
+    def _trip_count(self, code: IndexBuilder) -> Mixed:
+        """The trip count of the loop."""
         if self.lower == 0:
             return self.upper
         if isinstance(self.upper, int) and isinstance(self.lower, int):
@@ -163,15 +163,17 @@ class _Expansion:
 
     # -- steps -------------------------------------------------------------------------------
 
-    def _prologue(self, code: IndexBuilder, number: int, turns: Mixed) -> _Step:
-        if isinstance(turns, SSAValue):
-            return _Step(code, number, range(number + 1), turns)
+    def _prologue(self, code: IndexBuilder, index: int, trip_count: Mixed) -> _Step:
+        if isinstance(trip_count, SSAValue):
+            return _Step(code, index, range(index + 1), trip_count)
         if self.predicate_epilogue:
-            return _Step(code, number, range(1 if number < turns else 0))
-        return _Step(code, number, range(max(0, number - turns + 1), number + 1))
+            return _Step(code, index, range(1 if index < trip_count else 0))
+        return _Step(code, index, range(max(0, index - trip_count + 1), index + 1))
 
-    def _steady(self, code: IndexBuilder, turns: Mixed) -> None:
-        if isinstance(turns, int) and turns <= (0 if self.predicate_epilogue else self.depth):
+    def _steady(self, code: IndexBuilder, trip_count: Mixed) -> None:
+        if isinstance(trip_count, int) and trip_count <= (
+            0 if self.predicate_epilogue else self.depth
+        ):
             return
         start = code.index(code.plus(self.lower, self.depth))
         end = code.plus(self.upper, self.depth if self.predicate_epilogue else 0)
@@ -180,25 +182,25 @@ class _Expansion:
         block.args[0].name_hint = self.loop.induction_variable.name_hint
         code.add(loop)
         inside = code.inside(block)
-        turn = inside.minus(block.args[0], self.lower)
+        iteration = inside.minus(block.args[0], self.lower)
         more = None
         if self.predicate_epilogue:
             more = inside.add(CmpiOp("slt", block.args[0], inside.index(self.upper))).results[0]
-        self._emit(_Step(inside, turn, range(self.depth + 1), more=more))
+        self._emit(_Step(inside, iteration, range(self.depth + 1), more=more))
 
-    def _epilogue(self, code: IndexBuilder, number: int, turns: Mixed) -> None:
-        """Step ``turns + number``, unless it was part of the prologue."""
-        stages, head = range(number + 1, self.depth + 1), -1 - number
-        if isinstance(turns, int):
-            step = turns + number
+    def _epilogue(self, code: IndexBuilder, index: int, trip_count: Mixed) -> None:
+        """Step ``trip_count + index``, unless it was part of the prologue."""
+        stages, head = range(index + 1, self.depth + 1), -1 - index
+        if isinstance(trip_count, int):
+            step = trip_count + index
             if step >= self.depth:
                 self._emit(_Step(code, step, stages, head=head, commits=False))
             return
-        guard = IfOp(code.at_least(turns, self.depth - number))
+        guard = IfOp(code.at_least(trip_count, self.depth - index))
         code.add(guard)
         inside = code.inside(guard.regions[0].block)
-        turn = inside.plus(turns, number)
-        self._emit(_Step(inside, turn, stages, head=head, commits=False))
+        iteration = inside.plus(trip_count, index)
+        self._emit(_Step(inside, iteration, stages, head=head, commits=False))
 
     # -- statements --------------------------------------------------------------------------
 
@@ -207,20 +209,20 @@ class _Expansion:
         group: _Group | None = None
         uncommitted = sum(self.is_async) if step.commits else 0
         ready: int | None = None
-        for number in self.sequence:
-            stage = self.stage[number]
+        for position in self.sequence:
+            stage = self.stage[position]
             if stage not in step.stages:
                 continue
             if group is None or group.stage != stage:
                 group = self._group(step, stage)
-            if self._needs_group(number) and (ready is None or -stage > ready):
+            if self._needs_group(position) and (ready is None or -stage > ready):
                 ready = -stage
                 head = step.head - (1 if uncommitted else 0)
                 # Where an iteration may not exist, its copies may not have been committed either.
-                in_flight = 0 if step.turns is not None else head - ready
+                in_flight = 0 if step.trip_count is not None else head - ready
                 group.code.add(CpAsyncWaitOp(in_flight))
-            self._statement(group, number)
-            if self.is_async[number]:
+            self._statement(group, position)
+            if self.is_async[position]:
                 uncommitted -= 1
                 if uncommitted == 0:
                     (step.code if self.predicate_epilogue else group.code).add(CpAsyncCommitOp())
@@ -230,57 +232,57 @@ class _Expansion:
     def _group(self, step: _Step, stage: int) -> _Group:
         code = step.code
         exists = step.more if stage == 0 else None
-        if step.turns is not None:
-            assert isinstance(step.turn, int)  # only the prologue tests it
-            exists = code.at_least(step.turns, step.turn - stage + 1)
+        if step.trip_count is not None:
+            assert isinstance(step.iteration, int)  # only the prologue tests it
+            exists = code.at_least(step.trip_count, step.iteration - stage + 1)
         if exists is not None:
             guard = IfOp(exists)
             code.add(guard)
             code = code.inside(guard.regions[0].block)
         values: dict[SSAValue, SSAValue] = {}
-        turn = code.plus(step.turn, -stage)
-        values[self.loop.induction_variable] = code.index(self._index(code, turn))
+        iteration = code.plus(step.iteration, -stage)
+        values[self.loop.induction_variable] = code.index(self._index(code, iteration))
         for buffer, ring in self.rings.items():
-            slot = code.index(code.modulo(turn, self.versions[buffer]))
+            slot = code.index(code.modulo(iteration, self.versions[buffer]))
             values[buffer] = code.add(SlotOp(ring, slot)).results[0]
         return _Group(stage, code, values)
 
-    def _index(self, code: IndexBuilder, turn: Mixed) -> Mixed:
+    def _index(self, code: IndexBuilder, iteration: Mixed) -> Mixed:
         """The loop's own index in an iteration."""
         if isinstance(self.lower, int):
-            return code.plus(turn, self.lower)
-        return code.add(AddiOp(code.index(turn), self.lower)).results[0]
+            return code.plus(iteration, self.lower)
+        return code.add(AddiOp(code.index(iteration), self.lower)).results[0]
 
-    def _needs_group(self, number: int) -> bool:
+    def _needs_group(self, position: int) -> bool:
         """Whether a statement accesses what asynchronous copies of its iteration write."""
-        if self.stage[number] == 0:
+        if self.stage[position] == 0:
             return False
-        brought = {
+        copied = {
             region.base
             for other, goes_on in enumerate(self.is_async)
             if goes_on
             for region in self.dependences.writes[other]
         }
-        return any(region.base in brought for region in self.dependences.accesses(number))
+        return any(region.base in copied for region in self.dependences.accesses(position))
 
-    def _statement(self, group: _Group, number: int) -> None:
-        op, values = self.ops[number], group.values
+    def _statement(self, group: _Group, position: int) -> None:
+        op, values = self.ops[position], group.values
         for needed in self._needed(op, values):
             group.code.add(copy_op(needed, values))
         copied = copy_op(op, values)
-        group.code.add(_asynchronous(copied) if self.is_async[number] else copied)
+        group.code.add(_asynchronous(copied) if self.is_async[position] else copied)
 
     def _needed(self, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[Operation]:
         """The ops of the body that `op` computes with and that are not there yet, in order."""
         body = list(self.loop.body_block.ops)
-        wanted = set(_operands(op))
+        required = set(_operands(op))
         found: list[Operation] = []
         for each in reversed(body[: body.index(op)]):
             if each in self.dependences.positions:
                 continue
-            if any(result in wanted and result not in values for result in each.results):
+            if any(result in required and result not in values for result in each.results):
                 found.append(each)
-                wanted.update(_operands(each))
+                required.update(_operands(each))
         return found[::-1]
 
 

@@ -43,14 +43,14 @@ class FoldClears(Pass):
 
 def _fold(fill: FillOp) -> None:
     buffer = base_of(fill.dst)
-    product, is_last = _next_product(fill, buffer)
-    if product is not None:
-        product.properties["clear"] = UnitAttr()
+    gemm, is_last = _next_gemm(fill, buffer)
+    if gemm is not None:
+        gemm.properties["clear"] = UnitAttr()
     elif is_last and isinstance(choice := fill.parent_op(), IfOp):
-        product, _ = _next_product(choice, buffer)
-        if product is None:
+        gemm, _ = _next_gemm(choice, buffer)
+        if gemm is None:
             return
-        product.operands = [*product.operands, _taken(fill, choice)]
+        gemm.operands = [*gemm.operands, _taken(fill, choice)]
     else:
         return
     fill.detach()
@@ -71,7 +71,7 @@ def _is_zero(op: FillOp) -> bool:
     return isinstance(value, FloatAttr | IntegerAttr) and value.value.data == 0
 
 
-def _next_product(op: Operation, buffer: SSAValue) -> tuple[GemmOp | None, bool]:
+def _next_gemm(op: Operation, buffer: SSAValue) -> tuple[GemmOp | None, bool]:
     """The GEMM that is the next to access the buffer, in the same block; whether no op does."""
     following = op.next_op
     while following is not None:
@@ -79,11 +79,11 @@ def _next_product(op: Operation, buffer: SSAValue) -> tuple[GemmOp | None, bool]
             accumulates = following.clear is None and following.clear_if is None
             reads_it = buffer in (base_of(following.a), base_of(following.b))
             return following if accumulates and not reads_it else None, False
-        if any(_touches(inner, buffer) for inner in walk(following)):
+        if any(_accesses(inner, buffer) for inner in walk(following)):
             return None, False
         following = following.next_op
     return None, True
 
 
-def _touches(op: Operation, buffer: SSAValue) -> bool:
+def _accesses(op: Operation, buffer: SSAValue) -> bool:
     return any(base_of(operand) is buffer for operand in op.operands)

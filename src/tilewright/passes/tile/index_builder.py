@@ -60,8 +60,8 @@ class IndexBuilder:
             return value % divisor
         return self.add(RemuiOp(value, self.index(divisor))).results[0]
 
-    def at_least(self, value: SSAValue, least: int) -> SSAValue:
-        return self.add(CmpiOp("sge", value, self.index(least))).results[0]
+    def at_least(self, value: SSAValue, minimum: int) -> SSAValue:
+        return self.add(CmpiOp("sge", value, self.index(minimum))).results[0]
 
     def divided(self, value: Mixed, divisor: int) -> Mixed:
         if isinstance(value, int):

@@ -28,7 +28,7 @@ from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.tile.share_elements import share_elements
 from tilewright.passes.tile.stage_fragments import stage
 
-_MOST_STAGED = 64
+_MAX_STAGED = 64
 """Loops of a kernel that may be led through shared memory."""
 
 
@@ -63,7 +63,7 @@ class InferLayouts(Pass):
 
     def _solved(self, kernel: KernelOp, engine: DiagnosticEngine) -> LayoutPlan | None:
         """A plan; fragments that loops want in other threads go through shared memory."""
-        for _ in range(_MOST_STAGED):
+        for _ in range(_MAX_STAGED):
             # Findings of an abandoned attempt are not reported.
             own = DiagnosticEngine(sources=engine.sources)
             attempt = Solver(kernel, own, arch_of(kernel), self.wgmma)
@@ -91,7 +91,7 @@ def apply(plan: LayoutPlan) -> None:
         buffer.owner.attributes[nv_names.SWIZZLE] = IntegerAttr(swizzle.width, i64)
     for loop, table in plan.loops.items():
         loop.properties["layout"] = table.attribute()
-    for op, product in plan.gemms.items():
-        op.attributes[nv_names.INSTRUCTION] = StringAttr(product.instruction)
-        op.attributes[nv_names.WARPS] = integers_attr(product.warps)
-        op.attributes[nv_names.SHAPE] = integers_attr(product.shape)
+    for op, gemm_plan in plan.gemms.items():
+        op.attributes[nv_names.INSTRUCTION] = StringAttr(gemm_plan.instruction)
+        op.attributes[nv_names.WARPS] = integers_attr(gemm_plan.warps)
+        op.attributes[nv_names.SHAPE] = integers_attr(gemm_plan.shape)

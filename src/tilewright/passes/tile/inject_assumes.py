@@ -88,5 +88,5 @@ def _assume(predicate: str, value: SSAValue, bound: Mixed, message: str) -> list
     return [*constant, compared, assumed]
 
 
-def _index(number: int) -> ConstantOp:
-    return ConstantOp.of(number, IndexType())
+def _index(value: int) -> ConstantOp:
+    return ConstantOp.of(value, IndexType())

@@ -12,7 +12,7 @@ become constants. Then ``canonicalize`` and ``cse`` remove what became dead. Aft
 rounds, or when the analysis has used up its budget, the rest stays as it is: the result is right,
 only less simple. Arguments of functions are never changed.
 
-An index below zero is outside of the buffer, whether it is computed or a number. ``A[-1]`` of the
+An index below zero is outside of the buffer, whether it is computed or constant. ``A[-1]`` of the
 language is counted from the end while it is traced: here it could not be distinguished from a sum
 that was folded.
 """
@@ -78,8 +78,8 @@ class NormalizeIndices(Pass):
             Cse().run(module, engine)
 
 
-def _constant(number: int) -> ConstantOp:
-    return ConstantOp.of(number, IndexType())
+def _constant(value: int) -> ConstantOp:
+    return ConstantOp.of(value, IndexType())
 
 
 # -- one round ---------------------------------------------------------------------------------
@@ -137,12 +137,12 @@ class _Round:
     def _replace(self, op: Operation, ctx: Context, scope: Scope) -> None:
         (result,) = op.results
         poly = self.ranges.poly(result)
-        number = poly.constant
-        if number is None:
-            number = ctx.range(poly).constant
-        if number is not None:
-            constant = ConstantOp.of(number, result.type)
-            self.ranges.learn(constant.result, self.ranges.space.const(number))
+        value = poly.constant
+        if value is None:
+            value = ctx.range(poly).constant
+        if value is not None:
+            constant = ConstantOp.of(value, result.type)
+            self.ranges.learn(constant.result, self.ranges.space.const(value))
             self._put(op, [constant])
             return
         if not isinstance(result.type, IndexType):
@@ -177,7 +177,7 @@ class _Round:
             factors.append((found, coefficient))
         total: SSAValue | None = None
         for values, coefficient in factors:
-            for made in _product(values, coefficient):
+            for made in _multiplied(values, coefficient):
                 yield made
                 values = [made.results[0]]
             if total is None:
@@ -208,8 +208,8 @@ class _Round:
         self.rewriter.erase(store)
 
 
-def _product(values: list[SSAValue], coefficient: int) -> Iterator[Operation]:
-    """Ops that multiply `values` and a number, if there is anything to multiply."""
+def _multiplied(values: list[SSAValue], coefficient: int) -> Iterator[Operation]:
+    """Ops that multiply `values` and a coefficient, if there is anything to multiply."""
     factors = list(values)
     if coefficient != 1 or not factors:
         constant = _constant(coefficient)

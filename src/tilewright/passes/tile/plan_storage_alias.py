@@ -116,14 +116,14 @@ class PlanStorageAlias(Pass):
         options = Options(Mode.EXPLICIT, multi_overlap=False, capacity=capacity)
         inference = infer_overlap(spec.region, spec.implied, options)
         if any(found.is_error for found in inference.findings):
-            self._say(spec, PlanResult(None, inference.findings), engine)
+            self._report(spec, PlanResult(None, inference.findings), engine)
             return None
         spec = replace(spec, region=inference.region)
         result = plan_region(spec.region, options)
         if len(spec.region.buffers) > 1 and not spec.region.phases:
             alike = finding("W6", spec.region.name, count=len(spec.region.buffers))
             result = replace(result, findings=(*result.findings, alike))
-        self._say(spec, result, engine)
+        self._report(spec, result, engine)
         if result.errors:
             return None
         if result.plan is not None:
@@ -133,15 +133,15 @@ class PlanStorageAlias(Pass):
                 return None
         return spec, result.plan
 
-    def _say(self, spec: _Spec, result: PlanResult, engine: DiagnosticEngine) -> None:
+    def _report(self, spec: _Spec, result: PlanResult, engine: DiagnosticEngine) -> None:
         errors = result.errors
         first = min((found.step for found in errors), default=0)
         for found in result.findings:
             if found.is_error and found.step > first:
                 continue  # an earlier step explains it
-            if not found.is_error and (errors or not self._is_wanted(found)):
+            if not found.is_error and (errors or not self._is_reported(found)):
                 continue
-            where = locate(spec.place_of(found))
+            where = locate(spec.location_of(found))
             diagnostic = Diagnostic(
                 _SEVERITIES[found.severity], found.message, where, code_of(found.rule)
             )
@@ -151,7 +151,7 @@ class PlanStorageAlias(Pass):
                 diagnostic.note(spec.overlaps[0], "the first definition is here")
             engine.emit(diagnostic)
 
-    def _is_wanted(self, found: Finding) -> bool:
+    def _is_reported(self, found: Finding) -> bool:
         return self.report or found.rule in ALWAYS_REPORTED
 
 
@@ -173,7 +173,7 @@ class _Spec:
     implied: tuple[Group, ...] = ()
     """Groups that define the overlap where no definition does."""
 
-    def place_of(self, found: Finding) -> Operation:
+    def location_of(self, found: Finding) -> Operation:
         """The op that a finding is about."""
         subject = RULES[found.rule].subject
         if subject == "leaf":
@@ -236,10 +236,10 @@ def _position(op: Operation) -> int:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    found, turn = name, 0
+    found, suffix = name, 0
     while found in taken:
-        turn += 1
-        found = f"{name}.{turn}"
+        suffix += 1
+        found = f"{name}.{suffix}"
     return found
 
 
@@ -299,7 +299,7 @@ def _write(spec: _Spec, plan: StoragePlan) -> None:
     scale = _BYTES[spec.region.memory]
     for name, alloc in spec.allocations.items():
         placed = number(plan.of(name).offset * scale)
-        assert placed is not None  # a number was given
+        assert placed is not None  # an offset was given
         alloc.properties["offset"] = placed
     size = number(plan.backing.size_bytes)
     assert size is not None

@@ -56,14 +56,14 @@ def _share(op: LoadOp, engine: DiagnosticEngine) -> None:
     name = owner.buffer_name if isinstance(owner, AllocOp) else "fragment"
     code = IndexBuilder(op)
     type = MemRefType(element_type_of(op.memref.type), (1,), NoneAttr(), SpaceAttr(Space.SHARED))
-    room = code.add(AllocOp(type, name=f"{name}_told")).results[0]
+    shared = code.add(AllocOp(type, name=f"{name}_told")).results[0]
     loop = ParallelOp([1])
     code.add(loop)
     body, here = code.inside(loop.body.block), loop.body.block.args[0]
     value = body.add(LoadOp(op.memref, [here for _ in op.indices])).results[0]
-    body.add(StoreOp(value, room, [here]))
-    told = LoadOp(room, [code.index(0)])
-    code.add(told)
+    body.add(StoreOp(value, shared, [here]))
+    broadcast = LoadOp(shared, [code.index(0)])
+    code.add(broadcast)
     text = f"'{name}' is broadcast to all threads through shared memory: every thread reads it here"
     engine.remark(op, text, STAGED)
-    code.rewriter.replace_op(op, [], [told.result])
+    code.rewriter.replace_op(op, [], [broadcast.result])

@@ -69,11 +69,11 @@ def _hands_on(op: Operation) -> bool:
 def _needed(statement: Operation, ops: list[Operation]) -> list[Operation]:
     """The pure ops of the body that `statement` computes with, in their order."""
     needed: set[Operation] = set()
-    wanted = {value for op in walk(statement) for value in op.operands}
+    required = {value for op in walk(statement) for value in op.operands}
     for op in reversed(ops):
-        if _is_pure(op) and any(result in wanted for result in op.results):
+        if _is_pure(op) and any(result in required for result in op.results):
             needed.add(op)
-            wanted.update(op.operands)
+            required.update(op.operands)
     return [op for op in ops if op in needed]
 
 

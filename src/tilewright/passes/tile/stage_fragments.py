@@ -52,19 +52,19 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
         return False
     writes = any(isinstance(each, StoreOp) for each in accesses)
     code = IndexBuilder(op)
-    room = code.add(AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged")).results[0]
+    staged = code.add(AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged")).results[0]
     # Also before a loop that writes: it may leave some elements as they are.
-    copy_elements(code, fragment, room)
+    copy_elements(code, fragment, staged)
     for each in accesses:
-        place = next(n for n, value in enumerate(each.operands) if value is each.memref)
+        index = next(n for n, value in enumerate(each.operands) if value is each.memref)
         seen = each.memref
-        each.operands[place] = (
-            room if seen is fragment else code.add(ViewOp(room, _in_shared(seen))).results[0]
+        each.operands[index] = (
+            staged if seen is fragment else code.add(ViewOp(staged, _in_shared(seen))).results[0]
         )
     if writes:
         following = op.next_op
         assert following is not None
-        copy_elements(IndexBuilder(following), room, fragment)
+        copy_elements(IndexBuilder(following), staged, fragment)
     text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
     engine.remark(op, text, STAGED)
     return True
@@ -81,20 +81,20 @@ def _stage_gemm(op: GemmOp, clash: LayoutConflict, engine: DiagnosticEngine) -> 
     name = f"{owner.buffer_name}_staged"
     code = IndexBuilder(op)
     operands = [n for n in range(2) if base_of(op.operands[n]) is clash.fragment]
-    for number in operands:
-        value = op.operands[number]
-        room = code.add(AllocOp(_in_shared(value), name=name)).results[0]
-        copy_elements(code, value, room)
-        op.operands[number] = room
+    for index in operands:
+        value = op.operands[index]
+        staged = code.add(AllocOp(_in_shared(value), name=name)).results[0]
+        copy_elements(code, value, staged)
+        op.operands[index] = staged
     if not operands:
-        sums = op.c
-        own = code.add(AllocOp(_like(sums, Space.FRAGMENT), name=name)).results[0]
+        accumulator = op.c
+        own = code.add(AllocOp(_like(accumulator, Space.FRAGMENT), name=name)).results[0]
         if op.clear is None:
-            copy_elements(code, sums, own)
+            copy_elements(code, accumulator, own)
         op.operands[2] = own
         following = op.next_op
         assert following is not None
-        copy_elements(IndexBuilder(following), own, sums)
+        copy_elements(IndexBuilder(following), own, accumulator)
     where = (
         "is staged through shared memory here"
         if operands

@@ -73,11 +73,11 @@ class SharedMap:
         """How many elements along the last dimension are contiguous everywhere."""
         if self.is_plain:
             return self.shape[-1]
-        columns = self._places.reshape(-1, self.shape[-1])
+        columns = self._offsets.reshape(-1, self.shape[-1])
         run = 1
         while run * 2 <= self.shape[-1] and self.shape[-1] % (run * 2) == 0:
-            pieces = columns.reshape(-1, run * 2)
-            if (np.diff(pieces, axis=1) != 1).any() or (pieces[:, 0] % (run * 2)).any():
+            runs = columns.reshape(-1, run * 2)
+            if (np.diff(runs, axis=1) != 1).any() or (runs[:, 0] % (run * 2)).any():
                 break
             run *= 2
         return run
@@ -88,26 +88,26 @@ class SharedMap:
         """
         if not 0 < by < self.shape[axis]:
             return None
-        places = np.moveaxis(self._places, axis, 0)
-        distances = places[by:] - places[:-by]
+        offsets = np.moveaxis(self._offsets, axis, 0)
+        distances = offsets[by:] - offsets[:-by]
         first = int(distances.flat[0])
         return first if (distances == first).all() else None
 
     @cached_property
-    def _places(self) -> Any:
+    def _offsets(self) -> Any:
         """The offset of every element."""
-        place: Any = 0
+        offset: Any = 0
         for found, size in zip(_evaluated(self.results, self.shape), self.physical, strict=True):
-            place = place * size + found
-        return place
+            offset = offset * size + found
+        return offset
 
     def offset(self, code: IndexBuilder, indices: Sequence[Mixed]) -> Mixed:
         """The offset of an element."""
-        place: Mixed = 0
+        offset: Mixed = 0
         for expression, size in zip(self.results, self.physical, strict=True):
-            place = combined(code, "*", place, size)
-            place = combined(code, "+", place, written(code, expression, indices))
-        return place
+            offset = combined(code, "*", offset, size)
+            offset = combined(code, "+", offset, written(code, expression, indices))
+        return offset
 
     def version(self) -> SharedMap:
         """The map of one version, of a buffer with several along its first dimension."""
@@ -138,7 +138,7 @@ class SharedPart:
     lost: int = 0
     """Leading dimensions of the buffer that the part does not have."""
 
-    def place(self, code: IndexBuilder, indices: Sequence[Mixed]) -> Mixed:
+    def offset(self, code: IndexBuilder, indices: Sequence[Mixed]) -> Mixed:
         if self.offsets:
             full = [0] * self.lost + list(indices)
             pairs = zip(self.offsets, full, strict=True)
@@ -147,7 +147,7 @@ class SharedPart:
 
 
 @dataclass
-class Places:
+class BufferStorage:
     """The buffers of one kernel, and its threads."""
 
     kernel: KernelOp
@@ -222,13 +222,13 @@ class Places:
             return self._thread
         if threads.first % threads.count == 0 and threads.count & (threads.count - 1) == 0:
             return code.modulo(self._thread, threads.count)
-        number = code.index(code.minus(self._thread, threads.first))
+        index = code.index(code.minus(self._thread, threads.first))
         # No other op states that only these threads get here.
-        inside = code.add(CmpiOp("slt", number, code.index(threads.count))).results[0]
-        least = code.add(CmpiOp("sge", number, code.index(0))).results[0]
-        code.add(AssumeOp(least))
+        inside = code.add(CmpiOp("slt", index, code.index(threads.count))).results[0]
+        not_negative = code.add(CmpiOp("sge", index, code.index(0))).results[0]
+        code.add(AssumeOp(not_negative))
         code.add(AssumeOp(inside))
-        return number
+        return index
 
     def thread_at(self, code: IndexBuilder, op: Operation) -> Mixed:
         return self.thread(code, threads_of(op))
@@ -313,14 +313,14 @@ def _seen_as(map: SharedMap, shape: tuple[int, ...]) -> SharedMap:
     """The same offsets, for elements that are indexed along other dimensions."""
     if map.is_plain:
         return plain(shape)
-    number: LayoutExpr = Constant(0)
+    linear: LayoutExpr = Constant(0)
     for axis, size in enumerate(shape):
-        number = number * size + Coordinate(axis)
+        linear = linear * size + Coordinate(axis)
     found: list[LayoutExpr] = []
     for size in reversed(map.shape[1:]):
-        found.append(number % size)
-        number = number // size
-    coordinates = [number, *reversed(found)]
+        found.append(linear % size)
+        linear = linear // size
+    coordinates = [linear, *reversed(found)]
     results = tuple(as_expr(each.evaluate(coordinates)) for each in map.results)
     return SharedMap(shape, results, map.physical)
 
@@ -330,8 +330,8 @@ def _shared_map(op: AllocOp) -> SharedMap:
     if not isinstance(op.layout, LayoutAttr):
         return plain(shape)
     map: LayoutMap = op.layout.data
-    places = map.evaluate(*np.indices(shape))
-    physical = tuple(int(np.max(each)) + 1 for each in places)
+    locations = map.evaluate(*np.indices(shape))
+    physical = tuple(int(np.max(each)) + 1 for each in locations)
     swizzle = op.attributes.get(nv_names.SWIZZLE)
     width = swizzle.value.data if isinstance(swizzle, IntegerAttr) else 0
     return SharedMap(shape, map.results, physical, width)

@@ -66,14 +66,14 @@ def identity(
     """What changes nothing."""
     if isinstance(type, AnyFloat):
         infinity = float("inf")
-        number: float | int = {"max": -infinity, "min": infinity}.get(kind, 0.0)
+        neutral: float | int = {"max": -infinity, "min": infinity}.get(kind, 0.0)
     elif is_unsigned or type == i1:
-        number = {"min": -1, "bitand": -1}.get(kind, 0)
+        neutral = {"min": -1, "bitand": -1}.get(kind, 0)
     else:
         bits = bit_width(type)
-        number = {
+        neutral = {
             "max": -(1 << (bits - 1)),
             "min": (1 << (bits - 1)) - 1,
             "bitand": -1,
         }.get(kind, 0)
-    return code.add(ConstantOp.of(number, type)).results[0]
+    return code.add(ConstantOp.of(neutral, type)).results[0]

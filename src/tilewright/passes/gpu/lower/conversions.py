@@ -14,20 +14,20 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, YieldOp
 from tilewright.dialects.tile import ParallelOp, names
 from tilewright.dialects.tile.access import base_of
-from tilewright.passes.gpu.lower.buffer_storage import Places, is_registers
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _LANES = 2
 
 
-def lower_conversion(loop: ParallelOp, table: Table, places: Places) -> bool:
+def lower_conversion(loop: ParallelOp, table: Table, storage: BufferStorage) -> bool:
     """Write a loop that converts one fragment into another, register by register, if it is one."""
     access = _conversion(loop)
     if access is None:
         return False
     load, store = access
-    source = places.registers[base_of(load.memref)]
-    target = places.registers[base_of(store.memref)]
+    source = storage.registers[base_of(load.memref)]
+    target = storage.registers[base_of(store.memref)]
     same = np.array_equal(source.table.registers, target.table.registers)
     held = np.array_equal(source.table.owners, target.table.owners)
     count = source.table.num_registers
@@ -35,11 +35,11 @@ def lower_conversion(loop: ParallelOp, table: Table, places: Places) -> bool:
         return False
     code = IndexBuilder(loop)
     zero, end, step = code.index(0), code.index(count), code.index(_LANES)
-    turns = ForOp(zero, end, step)
-    turns.attributes[names.UNROLL] = UnitAttr()
-    turns.attributes[nv_names.SHARE] = UnitAttr()
-    code.add(turns)
-    block = turns.body.block
+    rounds = ForOp(zero, end, step)
+    rounds.attributes[names.UNROLL] = UnitAttr()
+    rounds.attributes[nv_names.SHARE] = UnitAttr()
+    code.add(rounds)
+    block = rounds.body.block
     if block.last_op is None:
         block.add_op(YieldOp())
     register = block.args[0]

@@ -20,52 +20,52 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
-from tilewright.passes.gpu.lower.buffer_storage import Places
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.parallel import counted, opened
-from tilewright.passes.gpu.lower.tma_boxes import Pieces
+from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
 from tilewright.passes.gpu.strides import row_strides
 from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _MOVE_BITS = 128
-_LEAST_BITS = 32
+_MIN_BITS = 32
 """What one asynchronous copy of a thread moves at least."""
 _AT_ONCE = 8
 """Scalar copies that a thread has in flight; more make the code long, not fast."""
 
 
-def lower_async_copy(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None:
+def lower_async_copy(op: AsyncCopyOp, storage: BufferStorage, engine: DiagnosticEngine) -> None:
     """Replace an asynchronous copy by what threads start."""
     if op.is_bulk:
-        _tma_load(op, places)
+        _tma_load(op, storage)
     else:
-        _cp_async(op, places, engine)
+        _cp_async(op, storage, engine)
 
 
-def leader(code: IndexBuilder, places: Places, op: Operation) -> SSAValue:
+def leader(code: IndexBuilder, storage: BufferStorage, op: Operation) -> SSAValue:
     """Whether the running thread speaks for its role."""
-    tid = code.index(places.thread_at(code, op))
+    tid = code.index(storage.thread_at(code, op))
     return code.add(CmpiOp("eq", tid, code.index(0))).results[0]
 
 
-def _tma_load(op: AsyncCopyOp, places: Places) -> None:
+def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
     assert op.barrier is not None and op.barrier_index is not None
     source, target = part_of(op.src), part_of(op.dst)
-    code = opened(IndexBuilder(op), leader(IndexBuilder(op), places, op))
-    part = places.shared_part(code, target.buffer)
+    code = opened(IndexBuilder(op), leader(IndexBuilder(op), storage, op))
+    part = storage.shared_part(code, target.buffer)
     box = [_known(extent) for extent in source.extents]
-    pieces = Pieces.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
-    map = tensor_map(op, source.buffer, pieces.box, part.map.swizzle)
-    for start in pieces.starts:
+    boxes = TmaBoxes.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
+    map = tensor_map(op, source.buffer, boxes.box, part.map.swizzle)
+    for start in boxes.starts:
         coordinates = moved(code, source.offsets, start)
-        place = part.place(code, pieces.place(code, target, start))
+        offset = part.offset(code, boxes.indices(code, target, start))
         code.add(
             TmaLoadOp(
                 map,
                 coordinates,
-                (part.buffer, code.index(place)),
+                (part.buffer, code.index(offset)),
                 (op.barrier, op.barrier_index),
                 multicast=_receivers(code, op),
                 eviction_policy=op.eviction_policy.data if op.eviction_policy else None,
@@ -116,7 +116,7 @@ def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int
     return made.result
 
 
-def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None:
+def _cp_async(op: AsyncCopyOp, storage: BufferStorage, engine: DiagnosticEngine) -> None:
     """Every thread starts the copies of its units: 16 bytes each where that is known to be aligned.
 
     Run-time values are tested there: rows of a tensor whose width is a multiple of a unit are
@@ -124,25 +124,25 @@ def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None
     """
     source, target = part_of(op.src), part_of(op.dst)
     code = IndexBuilder(op)
-    widest = _contiguous_lanes(op, target, places)
-    known = _known_lanes(op, source, widest, places)
-    if known < widest and _may_be_wide(op, source, widest, places):
+    widest = _contiguous_lanes(op, target, storage)
+    known = _known_lanes(op, source, widest, storage)
+    if known < widest and _may_be_wide(op, source, widest, storage):
         wide, narrow = _either(code, _is_multiple(code, source, widest))
-        _units(wide, op, places, widest)
-        _units(narrow, op, places, known)
+        _units(wide, op, storage, widest)
+        _units(narrow, op, storage, known)
     else:
-        problem = _problem(op, source, widest, places)
+        problem = _problem(op, source, widest, storage)
         if problem is not None:
             remark_narrow(op, "copied", source.buffer, known, widest, problem, engine)
-        _units(code, op, places, known)
+        _units(code, op, storage, known)
     code.rewriter.erase(op)
 
 
-def _contiguous_lanes(op: AsyncCopyOp, target: TileRegion, places: Places) -> int:
+def _contiguous_lanes(op: AsyncCopyOp, target: TileRegion, storage: BufferStorage) -> int:
     """How many contiguous elements of shared memory one access may cover."""
     lanes = _MOVE_BITS // bit_width(element_type_of(op.src.type))
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
-    run = places.shared_part(IndexBuilder(op), target.buffer).map.run
+    run = storage.shared_part(IndexBuilder(op), target.buffer).map.run
     while lanes > 1 and (extents[-1] % lanes or run % lanes):
         lanes //= 2
     return lanes
@@ -153,15 +153,15 @@ def _axes(part: TileRegion) -> list[int]:
     return part.axes or [len(part.extents) - 1]
 
 
-def _known_lanes(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> int:
+def _known_lanes(op: AsyncCopyOp, source: TileRegion, lanes: int, storage: BufferStorage) -> int:
     """The widest unit that is aligned in every row, for all run-time values."""
-    while lanes > 1 and _problem(op, source, lanes, places) is not None:
+    while lanes > 1 and _problem(op, source, lanes, storage) is not None:
         lanes //= 2
     # Too few bytes for an asynchronous move go element by element.
-    return lanes if lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS else 1
+    return lanes if lanes * bit_width(element_type_of(op.src.type)) >= _MIN_BITS else 1
 
 
-def _problem(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> str | None:
+def _problem(op: AsyncCopyOp, source: TileRegion, lanes: int, storage: BufferStorage) -> str | None:
     """Why units of so many elements are not aligned in every row; None if they are."""
     if lanes == 1:
         return None
@@ -175,24 +175,26 @@ def _problem(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) ->
         return "the extent of its last dimension is a run-time value"
     if extent % lanes:
         return f"the extent of its last dimension is {extent}, not a multiple of {lanes}"
-    if not _begins_at_multiple(op, source, lanes, places):
+    if not _begins_at_multiple(op, source, lanes, storage):
         return f"the index of the first element is not known to be a multiple of {lanes}"
     return None
 
 
-def _begins_at_multiple(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> bool:
-    ranges = places.ranges()
+def _begins_at_multiple(
+    op: AsyncCopyOp, source: TileRegion, lanes: int, storage: BufferStorage
+) -> bool:
+    ranges = storage.ranges()
     return ranges.context(op).is_multiple(ranges.poly(source.offsets[-1]), lanes)
 
 
-def _may_be_wide(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> bool:
+def _may_be_wide(op: AsyncCopyOp, source: TileRegion, lanes: int, storage: BufferStorage) -> bool:
     """Whether only the width of the tensor, a run-time value, is missing."""
     type = source.buffer.type
     assert isinstance(type, MemRefType)
     return (
         shape_of(type)[-1] < 0
         and isinstance(type.layout, NoneAttr)
-        and _begins_at_multiple(op, source, lanes, places)
+        and _begins_at_multiple(op, source, lanes, storage)
     )
 
 
@@ -210,53 +212,54 @@ def _either(code: IndexBuilder, condition: SSAValue) -> tuple[IndexBuilder, Inde
     return code.inside(then), code.inside(otherwise)
 
 
-def _units(code: IndexBuilder, op: AsyncCopyOp, places: Places, lanes: int) -> None:
+def _units(code: IndexBuilder, op: AsyncCopyOp, storage: BufferStorage, lanes: int) -> None:
     """The units of the running thread."""
     source, target = part_of(op.src), part_of(op.dst)
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
     threads = threads_of(op)
-    tid = places.thread(code, threads)
+    tid = storage.thread(code, threads)
     units = [*extents[:-1], extents[-1] // lanes]
     total = prod(units)
-    is_async = lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS
+    is_async = lanes * bit_width(element_type_of(op.src.type)) >= _MIN_BITS
     # Iterations access different elements.
     marks = (names.UNROLL, nv_names.SHARE)
     at_once = None if is_async else _AT_ONCE
-    body, turn = counted(code, -(-total // threads.count), *marks, at_once=at_once)
+    body, iteration = counted(code, -(-total // threads.count), *marks, at_once=at_once)
     if total % threads.count:
-        number = combined(body, "+", combined(body, "*", turn, threads.count), tid)
-        inside = body.add(CmpiOp("ult", body.index(number), body.index(total))).results[0]
+        unit = combined(body, "+", combined(body, "*", iteration, threads.count), tid)
+        inside = body.add(CmpiOp("ult", body.index(unit), body.index(total))).results[0]
         body = opened(body, inside)
-    inner, (first, by) = _position(body, units, (tid, turn, threads.count))
+    inner, (first, by) = _position(body, units, (tid, iteration, threads.count))
     scale = lanes if len(units) == 1 else 1
-    outermost = combined(body, "+", first, combined(body, "*", turn, by))
-    part = places.shared_part(body, target.buffer)
+    outermost = combined(body, "+", first, combined(body, "*", iteration, by))
+    part = storage.shared_part(body, target.buffer)
     # Where iterations are the same distance apart for all threads, they share an address.
     stride = part.map.stride(_axes(target)[0] + part.lost, by * scale)
     begin, distance = (outermost, 0) if stride is None else (first, stride)
     element = target.element(body, _scaled(body, [begin, *inner], lanes), _axes(target))
-    place = part.place(body, element)
-    place = body.index(combined(body, "+", place, combined(body, "*", turn, distance)))
+    offset = part.offset(body, element)
+    offset = body.index(combined(body, "+", offset, combined(body, "*", iteration, distance)))
     position = _scaled(body, [outermost, *inner], lanes)
     indices = source.element(body, position, _axes(source))
     if is_async:
-        body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [place], lanes))
+        body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [offset], lanes))
         return
     loaded = body.add(LoadOp(source.buffer, indices)).results[0]
-    body.add(StoreOp(loaded, part.buffer, [place]))
+    body.add(StoreOp(loaded, part.buffer, [offset]))
 
 
 def _position(
-    code: IndexBuilder, units: Sequence[int], number: tuple[Mixed, SSAValue, int]
+    code: IndexBuilder, units: Sequence[int], linear: tuple[Mixed, SSAValue, int]
 ) -> tuple[list[Mixed], tuple[Mixed, int]]:
-    """Which unit the number ``thread + turn * by`` is: its inner positions, and the outermost as a
-    index of that kind. Positions that a whole iteration does not change do not depend on it.
+    """The coordinates of the unit with linear index ``thread + iteration * by``: the inner ones,
+    and the outermost as ``first + iteration * by``. A coordinate that is the same in every
+    iteration does not depend on the iteration.
     """
-    rest, turn, by = number
+    rest, iteration, by = linear
     inner: list[Mixed] = []
     for extent in reversed(units[1:]):
         if by % extent:
-            rest, by = combined(code, "+", rest, combined(code, "*", turn, by)), 0
+            rest, by = combined(code, "+", rest, combined(code, "*", iteration, by)), 0
         inner.append(combined(code, "mod", rest, extent))
         rest, by = combined(code, "floordiv", rest, extent), by // extent
     return inner[::-1], (rest, by)

@@ -22,7 +22,7 @@ _OPS: Mapping[str, type[Operation]] = {
 
 
 def written(code: IndexBuilder, expression: LayoutExpr, coordinates: Sequence[Mixed]) -> Mixed:
-    """The value of an expression at `coordinates`: a number where all it needs is known."""
+    """The value of an expression at `coordinates`: an integer where all it needs is known."""
     if isinstance(expression, Constant):
         return expression.value
     if isinstance(expression, Coordinate):
@@ -55,14 +55,14 @@ def combined(code: IndexBuilder, operator: str, left: Mixed, right: Mixed) -> Mi
     return code.add(op).results[0]
 
 
-def split(code: IndexBuilder, number: Mixed, shape: Sequence[int]) -> list[Mixed]:
-    """The coordinates of an element, from its number."""
+def split(code: IndexBuilder, linear: Mixed, shape: Sequence[int]) -> list[Mixed]:
+    """The coordinates of an element, from its linear index."""
     found: list[Mixed] = []
     for size in reversed(shape[1:]):
-        found.append(combined(code, "mod", number, size))
-        number = combined(code, "floordiv", number, size)
-    return [number, *reversed(found)] if shape else []
+        found.append(combined(code, "mod", linear, size))
+        linear = combined(code, "floordiv", linear, size)
+    return [linear, *reversed(found)] if shape else []
 
 
-def value(code: IndexBuilder, number: Mixed) -> SSAValue:
-    return code.index(number)
+def value(code: IndexBuilder, index: Mixed) -> SSAValue:
+    return code.index(index)

@@ -18,7 +18,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.combinations import identity
-from tilewright.passes.gpu.lower.line_totals import section_total, tell, total_of_section
+from tilewright.passes.gpu.lower.line_totals import publish, section_total, total_of_section
 from tilewright.passes.gpu.lower.lines import (
     Deal,
     Here,
@@ -36,16 +36,16 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 def reduce_through_memory(op: ReduceOp) -> None:
     """Replace a reduction by what each thread does in shared memory."""
     code = IndexBuilder(op)
-    source = _room(code, op.src, "parts")
+    source = _staging(code, op.src, "parts")
     copy_elements(code, op.src, source)
     deal = Deal.of(shape_of(op.src.type), op.axis, threads_of(op).count)
-    totals = _room(code, op.dst, "totals")
+    totals = _staging(code, op.dst, "totals")
     _Lines(op, deal, source, totals).write(code)
     _taken(code, op, totals)
     code.rewriter.erase(op)
 
 
-def _room(code: IndexBuilder, value: SSAValue, name: str) -> SSAValue:
+def _staging(code: IndexBuilder, value: SSAValue, name: str) -> SSAValue:
     space = SpaceAttr(Space.SHARED)
     type = MemRefType(element_type_of(value.type), shape_of(value.type), NoneAttr(), space)
     return code.add(AllocOp(type, name=name)).results[0]
@@ -77,15 +77,15 @@ class _Lines:
     def write(self, code: IndexBuilder) -> None:
         for_each_line(code, self.deal, self.element, self._line)
 
-    def _line(self, code: IndexBuilder, here: Here, room: SSAValue | None) -> None:
+    def _line(self, code: IndexBuilder, here: Here, exchange: SSAValue | None) -> None:
         kind = self.op.kind.data
         nothing = identity(code, kind, self.element, is_unsigned=is_without_sign(self.op))
         total = total_of_section(code, here, nothing, self._loaded, self._both)
-        if room is not None:
-            tell(code, here, room, total)
-            total = section_total(code, here, room, 0)
-            for number in range(1, self.deal.sections):
-                total = self._both(code, total, section_total(code, here, room, number))
+        if exchange is not None:
+            publish(code, here, exchange, total)
+            total = section_total(code, here, exchange, 0)
+            for section in range(1, self.deal.sections):
+                total = self._both(code, total, section_total(code, here, exchange, section))
         one = both_of(code, here.exists, below(code, here.along, 1))
         one = both_of(code, one, below(code, here.section, 1))
         inside = code if one is None else opened(code, one)
@@ -101,12 +101,12 @@ class _Lines:
         self,
         code: IndexBuilder,
         here: Here,
-        place: Mixed,
+        position: Mixed,
         exists: SSAValue | None,
         nothing: SSAValue,
     ) -> SSAValue:
         def load(inside: IndexBuilder) -> SSAValue:
-            at = [inside.index(each) for each in here.indices(place)]
+            at = [inside.index(each) for each in here.indices(position)]
             found = inside.add(LoadOp(self.source, at)).results[0]
             found = converted(inside, found, self.element, is_unsigned=is_without_sign(self.op))
             return prepared(inside, found, self.op)

@@ -27,8 +27,8 @@ def total_of_section(
     """All elements of the thread's section as one, in all lanes that share it."""
 
     def more(body: IndexBuilder, step: Mixed, before: SSAValue) -> SSAValue:
-        place, exists = here.position(body, step)
-        value = loaded(body, here, place, exists, nothing)
+        position, exists = here.position(body, step)
+        value = loaded(body, here, position, exists, nothing)
         return value if here.deal.steps == 1 else both(body, before, value)
 
     total = folded(code, here.deal.steps, nothing, more)
@@ -41,38 +41,38 @@ def total_of_section(
     return total
 
 
-def tell(code: IndexBuilder, here: Here, room: SSAValue, total: SSAValue) -> None:
+def publish(code: IndexBuilder, here: Here, exchange: SSAValue, total: SSAValue) -> None:
     """Put the total of a section where the other groups of its line find it."""
     first = code.add(CmpiOp("eq", code.index(here.along), code.index(0))).results[0]
     inside = opened(code, first)
-    inside.add(StoreOp(total, room, [inside.index(_place(inside, here, here.group))]))
+    inside.add(StoreOp(total, exchange, [inside.index(_slot(inside, here, here.group))]))
 
 
 def what_came_before(
-    code: IndexBuilder, here: Here, room: SSAValue, start: SSAValue, both: Both
+    code: IndexBuilder, here: Here, exchange: SSAValue, start: SSAValue, both: Both
 ) -> SSAValue:
     """What the sections before the thread's own give in all."""
     found = start
-    for number in range(here.deal.sections - 1):
-        value = section_total(code, here, room, number)
-        limit = code.index(number)
+    for section in range(here.deal.sections - 1):
+        value = section_total(code, here, exchange, section)
+        limit = code.index(section)
         is_before = code.add(CmpiOp("ugt", code.index(here.section), limit)).results[0]
         more = both(code, found, value)
         found = code.add(SelectOp(is_before, more, found)).results[0]
     return found
 
 
-def section_total(code: IndexBuilder, here: Here, room: SSAValue, number: int) -> SSAValue:
+def section_total(code: IndexBuilder, here: Here, exchange: SSAValue, section: int) -> SSAValue:
     """The total that a section of the thread's line has stored."""
     first = combined(code, "-", here.group, here.section)
-    group = combined(code, "+", first, number)
+    group = combined(code, "+", first, section)
     if here.deal.whole_groups % here.deal.sections:
         # Groups that are left over have no use for what they read, but read what there is.
         last = code.index(here.deal.whole_groups - 1)
         group = code.add(MinuiOp(code.index(group), last)).results[0]
-    place = _place(code, here, group)
-    return code.add(LoadOp(room, [code.index(place)])).results[0]
+    slot = _slot(code, here, group)
+    return code.add(LoadOp(exchange, [code.index(slot)])).results[0]
 
 
-def _place(code: IndexBuilder, here: Here, group: Mixed) -> Mixed:
+def _slot(code: IndexBuilder, here: Here, group: Mixed) -> Mixed:
     return combined(code, "+", combined(code, "*", group, here.deal.side), here.side)

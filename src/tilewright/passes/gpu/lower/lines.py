@@ -97,7 +97,7 @@ class Deal:
         return self.groups // self.sections
 
     @property
-    def turns(self) -> int:
+    def iterations(self) -> int:
         return -(-self.bundles // self.at_once)
 
     @property
@@ -111,12 +111,12 @@ class Deal:
         return self.steps * self.along
 
 
-def _power_below(number: int) -> int:
-    return 1 << (number.bit_length() - 1)
+def _power_below(value: int) -> int:
+    return 1 << (value.bit_length() - 1)
 
 
-def _power_above(number: int) -> int:
-    return 1 << (number - 1).bit_length()
+def _power_above(value: int) -> int:
+    return 1 << (value - 1).bit_length()
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,14 @@ class Here:
         deal = self.deal
         start = combined(code, "*", self.section, deal.span)
         forward = combined(code, "+", combined(code, "*", step, deal.along), self.along)
-        place = combined(code, "+", start, forward)
+        position = combined(code, "+", start, forward)
         if deal.span * deal.sections == deal.length:
-            return place, self.exists
-        return place, both_of(code, self.exists, below(code, place, deal.length))
+            return position, self.exists
+        return position, both_of(code, self.exists, below(code, position, deal.length))
 
-    def indices(self, place: Mixed) -> tuple[Mixed, ...]:
+    def indices(self, position: Mixed) -> tuple[Mixed, ...]:
         """The coordinates of the element at a position along the line."""
-        return (*self.line[: self.deal.axis], place, *self.line[self.deal.axis :])
+        return (*self.line[: self.deal.axis], position, *self.line[self.deal.axis :])
 
 
 def below(code: IndexBuilder, value: Mixed, limit: int) -> SSAValue:
@@ -169,7 +169,7 @@ def for_each_line(
 
     It gets the memory through which the sections of a line exchange totals, if there are several.
     """
-    room = _exchange(code, deal, element) if deal.sections > 1 else None
+    exchange = _exchange(code, deal, element) if deal.sections > 1 else None
     scope = threads_of(code.origin)
     tid = code.minus(code.add(ThreadIdOp("x")).results[0], scope.first)
     group = combined(code, "floordiv", tid, deal.group)
@@ -178,23 +178,24 @@ def for_each_line(
     slot = combined(code, "floordiv", group, deal.sections)
     along = combined(code, "floordiv", lane, deal.side)
     side = combined(code, "mod", lane, deal.side)
-    turn: Mixed = 0
-    if deal.turns > 1:
-        code, turn = counted(code, deal.turns, nv_names.SHARE)  # iterations access different lines
-    bundle = combined(code, "+", combined(code, "*", turn, deal.at_once), slot)
+    iteration: Mixed = 0
+    if deal.iterations > 1:
+        # Iterations access different lines.
+        code, iteration = counted(code, deal.iterations, nv_names.SHARE)
+    bundle = combined(code, "+", combined(code, "*", iteration, deal.at_once), slot)
     exists: SSAValue | None = None
-    if deal.turns * deal.at_once != deal.bundles:
+    if deal.iterations * deal.at_once != deal.bundles:
         exists = below(code, bundle, deal.bundles)
     if deal.threads != deal.at_once * deal.sections * deal.group:
         exists = both_of(code, exists, below(code, slot, deal.at_once))
-    number = combined(code, "mod", bundle, deal.across)
-    inner = combined(code, "+", combined(code, "*", number, deal.side), side)
+    column = combined(code, "mod", bundle, deal.across)
+    inner = combined(code, "+", combined(code, "*", column, deal.side), side)
     if deal.inner % deal.side:
         exists = both_of(code, exists, below(code, inner, deal.inner))
     outer = combined(code, "floordiv", bundle, deal.across)
     before = split(code, outer, deal.shape[: deal.axis])
     after = split(code, inner, deal.shape[deal.axis + 1 :])
-    write(code, Here(deal, group, section, along, side, (*before, *after), exists), room)
+    write(code, Here(deal, group, section, along, side, (*before, *after), exists), exchange)
 
 
 def folded(

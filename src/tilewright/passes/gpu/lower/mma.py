@@ -20,20 +20,20 @@ from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_moves import load_a, load_b
-from tilewright.passes.gpu.lower.buffer_storage import Places, SharedMap, SharedPart
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.parallel import counted, opened
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _ROWS, _COLUMNS = 16, 8
-_SUMS = _ROWS * _COLUMNS // WARP
+_ACCUMULATORS = _ROWS * _COLUMNS // WARP
 """Sums of a tile that a thread holds."""
 
 
-def lower_mma(op: GemmOp, product: GemmPlan, places: Places) -> None:
+def lower_mma(op: GemmOp, plan: GemmPlan, storage: BufferStorage) -> None:
     """Replace a GEMM by the part that each warp computes."""
     code = IndexBuilder(op)
-    writer = _Writer(op, product, places, code)
+    writer = _Writer(op, plan, storage, code)
     writer.clear()
     body, step = counted(code, writer.steps, names.UNROLL)
     writer.write(body, step)
@@ -72,21 +72,23 @@ class _Operand:
 class _Writer:
     """One GEMM."""
 
-    def __init__(self, op: GemmOp, product: GemmPlan, places: Places, code: IndexBuilder) -> None:
+    def __init__(
+        self, op: GemmOp, plan: GemmPlan, storage: BufferStorage, code: IndexBuilder
+    ) -> None:
         self.op = op
-        self.places = places
+        self.storage = storage
         m, n, k = op.mnk
-        down, across = product.warps
-        self.depth = product.shape[2]
+        down, across = plan.warps
+        self.depth = plan.shape[2]
         rows, columns = m // down, n // across
         self.steps = k // self.depth
         self.bits = bit_width(element_type_of(op.a.type))
-        tid = places.thread_at(code, op)
+        tid = storage.thread_at(code, op)
         self.lane = combined(code, "mod", tid, WARP)
         warp = combined(code, "floordiv", tid, WARP)
         warp_row = combined(code, "floordiv", warp, across)
         warp_column = combined(code, "mod", warp, across)
-        self.c = places.registers[base_of(op.c)].buffer
+        self.c = storage.registers[base_of(op.c)].buffer
         self.code = code
         self.a = _Operand(
             op.a,
@@ -120,7 +122,7 @@ class _Writer:
             return
         element = element_type_of(self.c.type)
         zero = code.add(ConstantOp.of(0, element)).results[0]
-        count = self.a.tiles * self.b.tiles * _SUMS
+        count = self.a.tiles * self.b.tiles * _ACCUMULATORS
         body, register = counted(code, count, names.UNROLL)
         body.add(StoreOp(zero, self.c, [register]))
 
@@ -132,28 +134,28 @@ class _Writer:
         """
         a, b = self.a, self.b
         keeps_a = a.is_held or (not b.is_held and a.tiles * a.size <= b.tiles * b.size)
-        kept, other = (a, b) if keeps_a else (b, a)
-        held = self._registers(code, kept, kept.tiles)
-        if not kept.is_held:
-            inner, group = counted(code, kept.groups, names.UNROLL)
-            self._load(inner, kept, (group, step), held, group)
+        stationary, other = (a, b) if keeps_a else (b, a)
+        held = self._registers(code, stationary, stationary.tiles)
+        if not stationary.is_held:
+            inner, group = counted(code, stationary.groups, names.UNROLL)
+            self._load(inner, stationary, (group, step), held, group)
         outer, group = counted(code, other.groups, names.UNROLL)
         current = self._registers(outer, other, other.at_once)
         if not other.is_held:
             self._load(outer, other, (group, step), current, 0)
-        inner, mine = counted(outer, kept.tiles, names.UNROLL)
+        inner, held_tile = counted(outer, stationary.tiles, names.UNROLL)
         inner, member = counted(inner, other.at_once, names.UNROLL)
-        theirs = combined(inner, "+", combined(inner, "*", group, other.at_once), member)
-        held_at = self._tile(inner, kept, mine, mine, step)
-        current_at = self._tile(inner, other, theirs, member, step)
-        row, column = (mine, theirs) if keeps_a else (theirs, mine)
+        current_tile = combined(inner, "+", combined(inner, "*", group, other.at_once), member)
+        held_at = self._tile(inner, stationary, held_tile, held_tile, step)
+        current_at = self._tile(inner, other, current_tile, member, step)
+        row, column = (held_tile, current_tile) if keeps_a else (current_tile, held_tile)
         first, second = (held, held_at), (current, current_at)
         tile = combined(inner, "+", combined(inner, "*", row, b.tiles), column)
         inner.add(
             MmaOp(
                 first if keeps_a else second,
                 second if keeps_a else first,
-                (self.c, inner.index(combined(inner, "*", tile, _SUMS))),
+                (self.c, inner.index(combined(inner, "*", tile, _ACCUMULATORS))),
                 (_ROWS, _COLUMNS, self.depth),
             )
         )
@@ -163,7 +165,7 @@ class _Writer:
     def _registers(self, code: IndexBuilder, operand: _Operand, tiles: int) -> SSAValue:
         """Those of a fragment, or new ones for so many tiles."""
         if operand.is_held:
-            return self.places.registers[base_of(operand.value)].buffer
+            return self.storage.registers[base_of(operand.value)].buffer
         element = element_type_of(operand.value.type)
         size = tiles * operand.size
         type = MemRefType(element, (size,), NoneAttr(), SpaceAttr(Space.LOCAL))
@@ -190,7 +192,7 @@ class _Writer:
         group: Mixed,
     ) -> None:
         """The tiles of one group, in one step along K, to the registers of `group`."""
-        part = self.places.shared_part(code, operand.value)
+        part = self.storage.shared_part(code, operand.value)
         rank = len(part.map.shape)
         axes = (rank - 1, rank - 2) if operand.transposed else (rank - 2, rank - 1)
         wide = operand.extent * operand.at_once
@@ -226,11 +228,11 @@ class _Writer:
         first, second = (k, along) if turned else (along, k)
         row = combined(code, "+", first, row_offset)
         column = combined(code, "+", second, column_offset)
-        place = combined(code, "+", part.place(code, (row, column)), distance)
+        offset = combined(code, "+", part.offset(code, (row, column)), distance)
         code.add(
             LdMatrixOp(
                 part.buffer,
-                code.index(place),
+                code.index(offset),
                 buffer,
                 code.index(target),
                 move.count,
@@ -262,16 +264,17 @@ class _Writer:
         along = combined(inner, "+", origin[0], written(inner, along_text, coordinates))
         k = combined(inner, "+", origin[1], written(inner, k_text, coordinates))
         indices = (k, along) if operand.transposed else (along, k)
-        place = combined(inner, "+", part.place(inner, indices), distance)
-        loaded = inner.add(LoadOp(part.buffer, [inner.index(place)])).results[0]
+        offset = combined(inner, "+", part.offset(inner, indices), distance)
+        loaded = inner.add(LoadOp(part.buffer, [inner.index(offset)])).results[0]
         index = combined(inner, "+", target, register)
         inner.add(StoreOp(loaded, buffer, [inner.index(index)]))
 
 
 def _apart(
-    code: IndexBuilder, map: SharedMap, axis: int, unit: int, number: SSAValue, count: int
+    code: IndexBuilder, map: SharedMap, axis: int, unit: int, units: SSAValue, count: int
 ) -> tuple[Mixed, Mixed]:
-    """`number` units along a dimension: a position, and how far from there in memory.
+    """A step of `units` times `unit` elements along a dimension: a position, and a distance in
+    memory from there.
 
     Swizzles repeat, and what is a whole pattern further is at a distance that all threads share.
     Once loops are unrolled it is a constant of the instruction, where an address of its own for
@@ -281,11 +284,11 @@ def _apart(
     while period < count:
         stride = map.stride(axis, unit * period)
         if stride is not None:
-            within = combined(code, "mod", number, period)
-            patterns = combined(code, "floordiv", number, period)
+            within = combined(code, "mod", units, period)
+            patterns = combined(code, "floordiv", units, period)
             return combined(code, "*", within, unit), combined(code, "*", patterns, stride)
         period *= 2
-    return combined(code, "*", number, unit), 0
+    return combined(code, "*", units, unit), 0
 
 
 def _of_lane(values: list[int]) -> LayoutExpr:

@@ -28,13 +28,13 @@ from tilewright.dialects.tile import AtomicOp, ParallelOp, Space, names, space_o
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.passes.gpu.lower.buffer_storage import Places
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, split, written
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
-def lower_parallel(loop: ParallelOp, places: Places) -> None:
+def lower_parallel(loop: ParallelOp, storage: BufferStorage) -> None:
     """Replace the loop by the share of the running thread."""
     shape = loop_shape(loop)
     assert shape is not None and isinstance(loop.layout, FragmentAttr)
@@ -42,11 +42,11 @@ def lower_parallel(loop: ParallelOp, places: Places) -> None:
     threads = threads_of(loop)
     share = Share.of(table, is_wide=accesses_memory(loop))
     code = IndexBuilder(loop)
-    if lower_conversion(loop, table, places):
+    if lower_conversion(loop, table, storage):
         return
-    tid = places.thread(code, threads)
+    tid = storage.thread(code, threads)
     inside = _guarded(code, table, tid, threads.count)
-    writer = _Writer(loop, places, share, Iterations(loop, shape), tid)
+    writer = _Writer(loop, storage, share, Iterations(loop, shape), tid)
     writer.write(inside)
     code.rewriter.erase(loop)
 
@@ -89,23 +89,30 @@ class _Writer:
     """Writes the share of a thread."""
 
     def __init__(
-        self, loop: ParallelOp, places: Places, share: Share, iterations: Iterations, tid: Mixed
+        self,
+        loop: ParallelOp,
+        storage: BufferStorage,
+        share: Share,
+        iterations: Iterations,
+        tid: Mixed,
     ) -> None:
         self.loop = loop
-        self.places = places
+        self.storage = storage
         self.share = share
         self.iterations = iterations
         self.tid = tid
         self.values: dict[SSAValue, SSAValue] = {}
-        self.turn: Mixed = 0
+        self.round: Mixed = 0
         self.lane: Mixed = 0
 
     def write(self, code: IndexBuilder) -> None:
         share = self.share
         if share.rounds > 1:
-            code, self.turn = counted(code, share.rounds, names.UNROLL, nv_names.SHARE)
+            code, self.round = counted(code, share.rounds, names.UNROLL, nv_names.SHARE)
         axes = range(len(share.shape))
-        first = [written(code, self.share.coordinate(axis), (self.tid, self.turn)) for axis in axes]
+        first = [
+            written(code, self.share.coordinate(axis), (self.tid, self.round)) for axis in axes
+        ]
         together = self.iterations.shape[-1] % share.lanes == 0
         if together:  # all lanes of an iteration, or none
             code = self._within(code, first)
@@ -127,8 +134,8 @@ class _Writer:
     def _split(self, code: IndexBuilder, coordinates: list[Mixed]) -> list[Mixed]:
         """The variables of the loop, where its leading dimensions are counted through."""
         lead = len(self.iterations.shape) - len(self.share.shape) + 1
-        number, *rest = coordinates
-        return [*split(code, number, self.iterations.shape[:lead]), *rest]
+        linear, *rest = coordinates
+        return [*split(code, linear, self.iterations.shape[:lead]), *rest]
 
     def _within(self, code: IndexBuilder, coordinates: list[Mixed]) -> IndexBuilder:
         """Code for iterations that the loop has."""
@@ -141,9 +148,9 @@ class _Writer:
         """Only one of several threads with the same iteration writes to memory."""
         if self.share.table.replicas == 1 or not is_done_once(self.loop):
             return code
-        number = written(code, self.share.replica(), (self.tid,))
+        replica = written(code, self.share.replica(), (self.tid,))
         zero = code.index(0)
-        return opened(code, code.add(CmpiOp("eq", code.index(number), zero)).results[0])
+        return opened(code, code.add(CmpiOp("eq", code.index(replica), zero)).results[0])
 
     # -- the body ----------------------------------------------------------------------------
 
@@ -177,8 +184,8 @@ class _Writer:
         buffer = op.dst
         space = space_of(buffer.type)
         if space is not None and space.is_shared:
-            part = self.places.shared_part(code, buffer)
-            buffer, indices = part.buffer, [part.place(code, indices)]
+            part = self.storage.shared_part(code, buffer)
+            buffer, indices = part.buffer, [part.offset(code, indices)]
         value = None if op.value is None else self.values.get(op.value, op.value)
         new = AtomicOp(
             op.kind.data,
@@ -226,29 +233,29 @@ class _Writer:
         indices: list[Mixed] = [self.values.get(each, each) for each in op.indices]
         space = space_of(buffer.type)
         if space is Space.FRAGMENT:
-            registers = self.places.registers[base_of(buffer)]
+            registers = self.storage.registers[base_of(buffer)]
             return registers.buffer, [code.index(self._register(code, op))]
         if space is not None and space.is_shared:
-            part = self.places.shared_part(code, buffer)
-            return part.buffer, [code.index(part.place(code, indices))]
+            part = self.storage.shared_part(code, buffer)
+            return part.buffer, [code.index(part.offset(code, indices))]
         return buffer, [code.index(each) for each in indices]
 
     def _register(self, code: IndexBuilder, op: LoadOp | StoreOp) -> Mixed:
         """The register of an element, as an expression of the iteration and the lane."""
         access = self.iterations.access(op)
-        table = self.places.registers[base_of(op.memref)].table
-        numbers = table.registers[access.elements]
+        table = self.storage.registers[base_of(op.memref)].table
+        register_ids = table.registers[access.elements]
         rank = len(self.iterations.shape)
         origin = (slice(None),) * rank + (0,) * access.extra
-        found = self.share.register(numbers[origin])
-        place = written(code, found.of_round, (self.turn,))
-        place = combined(code, "+", place, combined(code, "*", self.lane, found.step))
-        # Dimensions that a serial loop walks: their share of the number is added to it.
-        steps = unknown_steps(numbers, rank)
+        found = self.share.register(register_ids[origin])
+        register = written(code, found.of_round, (self.round,))
+        register = combined(code, "+", register, combined(code, "*", self.lane, found.step))
+        # Dimensions that a serial loop walks: their share of the register index is added to it.
+        steps = unknown_steps(register_ids, rank)
         for index, step in zip(self.iterations.unknown(op), steps, strict=True):
             value = self.values.get(index, index)
-            place = combined(code, "+", place, written(code, step, (value,)))
-        return place
+            register = combined(code, "+", register, written(code, step, (value,)))
+        return register
 
 
 def _is_end(op: Operation) -> bool:

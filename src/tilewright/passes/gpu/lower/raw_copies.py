@@ -14,7 +14,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 def lower_raw_copy(op: CpAsyncOp) -> None:
     """Move the elements at two addresses; where the predicate fails, zeros arrive."""
-    target, source = _place(op.dst), _place(op.src)
+    target, source = _address(op.dst), _address(op.src)
     code = IndexBuilder(op)
     lanes = op.bytes.value.data * 8 // bit_width(element_type_of(target.base.type))
     valid: SSAValue | None = None
@@ -31,7 +31,7 @@ def lower_raw_copy(op: CpAsyncOp) -> None:
             code.rewriter.erase(each)
 
 
-def _place(pointer: SSAValue) -> PtrOfOp:
+def _address(pointer: SSAValue) -> PtrOfOp:
     owner = pointer.owner
     assert isinstance(owner, PtrOfOp), "T.access_ptr makes pointers"
     return owner

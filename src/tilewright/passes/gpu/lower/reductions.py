@@ -25,7 +25,7 @@ from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
-from tilewright.passes.gpu.lower.buffer_storage import Places
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.combinations import both, identity
 from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.gpu.lower.parallel import counted
@@ -43,23 +43,23 @@ ACROSS: Mapping[str, str] = {
 }
 
 
-def lower_reduce(op: ReduceOp, places: Places) -> None:
+def lower_reduce(op: ReduceOp, storage: BufferStorage) -> None:
     """Replace a reduction of a fragment by its steps."""
     code = IndexBuilder(op)
-    source, target = places.registers[base_of(op.src)], places.registers[base_of(op.dst)]
+    source, target = storage.registers[base_of(op.src)], storage.registers[base_of(op.dst)]
     kind = op.kind.data
     found = plan(source.table, target.table, op.axis)
     parts = found.parts
     outer, result = counted(code, parts.shape[0], names.UNROLL)
     element = element_type_of(target.buffer.type)
     total = identity(outer, kind, element, is_unsigned=is_without_sign(op))
-    exists = _existence(found, places, outer, op)
-    least = source.table.inverse[0].min(axis=0)
+    exists = _existence(found, storage, outer, op)
+    lowest = source.table.inverse[0].min(axis=0)
     for register in range(parts.shape[1]):
         index = _register(outer, parts[:, register], result)
         loaded = outer.add(LoadOp(source.buffer, [index])).results[0]
         loaded = converted(outer, loaded, element, is_unsigned=is_without_sign(op))
-        if exists is not None and least[parts[:, register]].min() < 0:
+        if exists is not None and lowest[parts[:, register]].min() < 0:
             nothing = identity(outer, kind, element, is_unsigned=is_without_sign(op))
             loaded = exists(outer, index, loaded, nothing)
         total = combine(outer, kind, total, prepared(outer, loaded, op), op)
@@ -77,12 +77,12 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
     code.rewriter.erase(op)
 
 
-def lower_finalize(op: ReducerFinalizeOp, places: Places) -> None:
+def lower_finalize(op: ReducerFinalizeOp, storage: BufferStorage) -> None:
     """The partial results of all threads that have an element become its value, in all of them."""
     code = IndexBuilder(op)
     reducer = op.reducer.owner
     assert isinstance(reducer, ReducerAllocOp)
-    registers = places.registers[op.reducer]
+    registers = storage.registers[op.reducer]
     body, register = counted(code, registers.table.num_registers, names.UNROLL)
     total = body.add(LoadOp(registers.buffer, [register])).results[0]
     for threads, scale in _sharers(registers.table):
@@ -99,10 +99,12 @@ def _sharers(table: Table) -> list[tuple[int, int]]:
     apart = table.owners - table.owners[..., :1]
     line = apart.reshape(-1, table.replicas)
     if (line != line[:1]).any():
-        raise NotALayout("elements of the reducer are owned by threads at different strides")
+        raise NotALayout(
+            "the owner threads of a reducer element are at strides that differ between elements"
+        )
     found = digits(line[0])
     if found is None:
-        raise NotALayout("the threads that own an element have no constant stride")
+        raise NotALayout("the owner threads of a reducer element are not at regular strides")
     return [(digit.radix, digit.weight) for digit in found if digit.radix > 1]
 
 
@@ -110,12 +112,12 @@ Chooser = Callable[[IndexBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
 
 
 def _existence(
-    found: Reduction, places: Places, code: IndexBuilder, op: ReduceOp
+    found: Reduction, storage: BufferStorage, code: IndexBuilder, op: ReduceOp
 ) -> Chooser | None:
     """Chooses between what a register holds and nothing, where some threads' hold nothing."""
     if not found.limits:
         return None
-    tid = places.thread_at(code, op)
+    tid = storage.thread_at(code, op)
 
     def choose(
         code: IndexBuilder, register: SSAValue, loaded: SSAValue, nothing: SSAValue

@@ -25,7 +25,7 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
 from tilewright.passes.gpu.lower.combinations import both, identity
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.gpu.lower.line_totals import tell, total_of_section, what_came_before
+from tilewright.passes.gpu.lower.line_totals import publish, total_of_section, what_came_before
 from tilewright.passes.gpu.lower.lines import (
     Deal,
     Here,
@@ -42,7 +42,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 def lower_scan(op: ScanOp) -> None:
     """Replace a scan by what each thread does."""
     code = IndexBuilder(op)
-    source, target = _in_shared(code, op.src), _room(code, op.dst)
+    source, target = _in_shared(code, op.src), _staging(code, op.dst)
     part = part_of(source)
     shape = tuple(extent for extent in part.extents if isinstance(extent, int))
     assert len(shape) == len(part.extents), "scanned extents are known at compile time"
@@ -67,21 +67,23 @@ class _Scan:
     def write(self, code: IndexBuilder) -> None:
         for_each_line(code, self.deal, self.element, self._line)
 
-    def _line(self, code: IndexBuilder, here: Here, room: SSAValue | None) -> None:
+    def _line(self, code: IndexBuilder, here: Here, exchange: SSAValue | None) -> None:
         nothing = identity(code, self.op.kind.data, self.element, is_unsigned=self.is_unsigned)
         start = nothing
-        if room is not None:
+        if exchange is not None:
             total = total_of_section(code, here, nothing, self._loaded, self._both)
-            tell(code, here, room, total)
-            start = what_came_before(code, here, room, nothing, self._both)
-        is_first = self.deal.steps == 1 and room is None
+            publish(code, here, exchange, total)
+            start = what_came_before(code, here, exchange, nothing, self._both)
+        is_first = self.deal.steps == 1 and exchange is None
 
         def more(body: IndexBuilder, step: Mixed, before: SSAValue) -> SSAValue:
-            place, exists = here.position(body, step)
-            value = self._within_lanes(body, here, self._loaded(body, here, place, exists, nothing))
+            position, exists = here.position(body, step)
+            value = self._within_lanes(
+                body, here, self._loaded(body, here, position, exists, nothing)
+            )
             value = value if is_first else self._both(body, before, value)
             inside = body if exists is None else opened(body, exists)
-            at = self._indices(inside, here, place, self.target)
+            at = self._indices(inside, here, position, self.target)
             inside.add(StoreOp(value, self.target.buffer, at))
             return self._last(body, here, value)
 
@@ -105,31 +107,31 @@ class _Scan:
         if deal.along == 1 or deal.steps == 1:
             return value
         lane = combined(code, "+", (deal.along - 1) * deal.side, here.side)
-        number = converted(code, code.index(lane), distance(code, 0).type)
-        return code.add(ShuffleOp("idx", value, number, deal.group)).results[0]
+        last_lane = converted(code, code.index(lane), distance(code, 0).type)
+        return code.add(ShuffleOp("idx", value, last_lane, deal.group)).results[0]
 
     def _loaded(
         self,
         code: IndexBuilder,
         here: Here,
-        place: Mixed,
+        position: Mixed,
         exists: SSAValue | None,
         nothing: SSAValue,
     ) -> SSAValue:
         def load(inside: IndexBuilder) -> SSAValue:
-            at = self._indices(inside, here, place, self.source)
+            at = self._indices(inside, here, position, self.source)
             found = inside.add(LoadOp(self.source.buffer, at)).results[0]
             return converted(inside, found, self.element, is_unsigned=is_unsigned(self.op.src))
 
         return chosen(code, exists, load, nothing)
 
     def _indices(
-        self, code: IndexBuilder, here: Here, place: Mixed, part: TileRegion
+        self, code: IndexBuilder, here: Here, position: Mixed, part: TileRegion
     ) -> list[SSAValue]:
         """The element at a position along the line, of the source or of the target."""
         if self.op.reverse is not None:
-            place = combined(code, "-", self.deal.length - 1, place)
-        found = here.indices(place)
+            position = combined(code, "-", self.deal.length - 1, position)
+        found = here.indices(position)
         axes = list(range(len(part.extents)))
         if len(axes) != len(found):  # the other side may have no dimensions of one element
             found = tuple(each for each, n in zip(found, self.deal.shape, strict=True) if n != 1)
@@ -143,13 +145,13 @@ class _Scan:
 
 def _in_shared(code: IndexBuilder, value: SSAValue) -> SSAValue:
     """The same elements in memory that all threads see."""
-    room = _room(code, value)
-    if room is not value:
-        copy_elements(code, value, room)
-    return room
+    staged = _staging(code, value)
+    if staged is not value:
+        copy_elements(code, value, staged)
+    return staged
 
 
-def _room(code: IndexBuilder, value: SSAValue) -> SSAValue:
+def _staging(code: IndexBuilder, value: SSAValue) -> SSAValue:
     """Shared memory for the elements of a fragment; other memory is taken as it is."""
     if space_of(value.type) is not Space.FRAGMENT:
         return value

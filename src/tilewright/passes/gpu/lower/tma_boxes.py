@@ -20,7 +20,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
-class Pieces:
+class TmaBoxes:
     """Equal boxes of a tile."""
 
     extents: tuple[int, ...]
@@ -29,7 +29,7 @@ class Pieces:
     """Of one box."""
 
     @classmethod
-    def of(cls, extents: Sequence[int], bits: int, swizzle: int) -> Pieces:
+    def of(cls, extents: Sequence[int], bits: int, swizzle: int) -> TmaBoxes:
         """The boxes of a tile of these extents in a tensor."""
         *outer, columns = extents
         width = swizzle * 8 // bits if swizzle else plain_box_columns(extents, bits)
@@ -52,7 +52,7 @@ class Pieces:
         steps = zip(self.extents, self.box, strict=True)
         return list(product(*(range(0, extent, step) for extent, step in steps)))
 
-    def place(self, code: IndexBuilder, part: TileRegion, start: Sequence[int]) -> list[Mixed]:
+    def indices(self, code: IndexBuilder, part: TileRegion, start: Sequence[int]) -> list[Mixed]:
         """The offset of a box in a buffer that may have other dimensions of one element."""
         known = [at for at, extent in zip(start, self.extents, strict=True) if extent != 1]
         moved = dict(zip(part.axes, known, strict=True))

@@ -23,31 +23,31 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import OperandTile
-from tilewright.passes.gpu.lower.buffer_storage import Places, SharedPart
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
-def lower_wgmma(op: GemmOp, product: GemmPlan, places: Places) -> None:
+def lower_wgmma(op: GemmOp, plan: GemmPlan, storage: BufferStorage) -> None:
     """Replace a GEMM by the instructions of one warp group."""
     code = IndexBuilder(op)
     m, n, k = op.mnk
-    down, across = product.groups
+    down, across = plan.groups
     rows, columns = m // down, n // across
-    tid = places.thread_at(code, op)
+    tid = storage.thread_at(code, op)
     group = combined(code, "floordiv", tid, GROUP) if down * across > 1 else 0
     first_row = combined(code, "floordiv", group, across) if across > 1 else group
     first_column = combined(code, "mod", group, across) if across > 1 else 0
     if down == 1:
         first_row = 0
-    _, width, depth = product.shape
-    a = _operand(code, places, op.a, is_k_major=op.transpose_a is None)
-    b = _operand(code, places, op.b, is_k_major=op.transpose_b is not None)
+    _, width, depth = plan.shape
+    a = _operand(code, storage, op.a, is_k_major=op.transpose_a is None)
+    b = _operand(code, storage, op.b, is_k_major=op.transpose_b is not None)
     assert b is not None
     if a is not None:
         a = a.moved(code, first_row, rows)
     b = b.moved(code, first_column, columns)
-    accumulators = places.registers[base_of(op.c)].buffer
+    accumulators = storage.registers[base_of(op.c)].buffer
     keeps = _keeps(code, op)
     code.add(WgmmaFenceOp())
     for row in range(rows // 64):
@@ -63,7 +63,7 @@ def lower_wgmma(op: GemmOp, product: GemmPlan, places: Places) -> None:
                     b.descriptor(code, column * width, step * depth),
                     (accumulators, tile * (64 * width // GROUP)),
                     keeps if step == 0 else None,
-                    places,
+                    storage,
                 )
     code.add(WgmmaCommitOp())
     if op.asynchronous is None:
@@ -72,7 +72,7 @@ def lower_wgmma(op: GemmOp, product: GemmPlan, places: Places) -> None:
     code.rewriter.erase(op)
 
 
-def settle_after(wait: WgmmaWaitOp) -> None:
+def fence_operands_after(wait: WgmmaWaitOp) -> None:
     """Return to the threads the accumulators that a user-defined wait completes.
 
     A wait for `count` leaves the last `count` groups in flight; their accumulators stay with them.
@@ -104,9 +104,9 @@ def _issued_before(wait: WgmmaWaitOp) -> list[Operation]:
     block = top.parent
     assert block is not None
     ops = [op for each in block.ops for op in walk(each)]
-    place = ops.index(wait)
-    later = [op for op in ops[place + 1 :] if loop is not None and loop.is_ancestor(op)]
-    return [*reversed(ops[:place]), *reversed(later)]
+    position = ops.index(wait)
+    later = [op for op in ops[position + 1 :] if loop is not None and loop.is_ancestor(op)]
+    return [*reversed(ops[:position]), *reversed(later)]
 
 
 def _keeps(code: IndexBuilder, op: GemmOp) -> SSAValue | None:
@@ -128,7 +128,7 @@ def _issue(
     b: SSAValue,
     accumulators: tuple[SSAValue, int],
     keeps: SSAValue | None,
-    places: Places,
+    storage: BufferStorage,
 ) -> None:
     types = (element_type_of(op.a.type), element_type_of(op.b.type))
     acc = (accumulators[0], code.index(accumulators[1]))
@@ -146,7 +146,7 @@ def _issue(
             )
         )
         return
-    registers = places.registers[base_of(op.a)].buffer
+    registers = storage.registers[base_of(op.a)].buffer
     code.add(
         WgmmaOp(
             registers,
@@ -169,12 +169,12 @@ class _Operand:
         self.tile = tile
         self.start = start
 
-    def moved(self, code: IndexBuilder, number: Mixed, extent: int) -> _Operand:
-        """The part of group `number`, `extent` rows (or columns) further for each."""
-        if number == 0:
+    def moved(self, code: IndexBuilder, group: Mixed, extent: int) -> _Operand:
+        """The operand of warp group `group`: `extent` rows (or columns) further for each."""
+        if group == 0:
             return self
         step = self.tile.offset_of(extent, 0) * 8 // self.tile.element_bits
-        start = combined(code, "+", self.start, combined(code, "*", number, step))
+        start = combined(code, "+", self.start, combined(code, "*", group, step))
         return _Operand(self.part, self.tile, start)
 
     def descriptor(self, code: IndexBuilder, mn: int, k: int) -> SSAValue:
@@ -192,11 +192,11 @@ class _Operand:
 
 
 def _operand(
-    code: IndexBuilder, places: Places, value: SSAValue, *, is_k_major: bool
+    code: IndexBuilder, storage: BufferStorage, value: SSAValue, *, is_k_major: bool
 ) -> _Operand | None:
     if space_of(value.type) is Space.FRAGMENT:
         return None
-    part = places.shared_part(code, value)
+    part = storage.shared_part(code, value)
     rows, columns = shape_of(value.type)[-2:]
     bits = bit_width(element_type_of(value.type))
     tile = OperandTile(rows, columns, bits, part.map.swizzle, is_k_major)

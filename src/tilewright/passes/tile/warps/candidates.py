@@ -112,15 +112,15 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
     dependences = Dependences(loop)
     found: list[Issue] = []
     left: list[tuple[Operation, str]] = []
-    problem = "no copy from global to shared memory in the loop"
-    for number, statement in enumerate(dependences.ops):
+    problem = "the loop has no copy from global to shared memory"
+    for position, statement in enumerate(dependences.ops):
         issue = _issue(statement, starts)
         if isinstance(issue, str):
             problem = issue or problem
             if issue:
                 left.append((statement, issue))
             continue
-        why = _obstacle(issue, number, dependences, kernel)
+        why = _obstacle(issue, position, dependences, kernel)
         if why is None:
             found.append(issue)
         else:
@@ -153,9 +153,11 @@ def _is_copy_in(statement: Operation) -> bool:
     return isinstance(statement, CopyOp) and space_of(statement.src.type) is Space.GLOBAL
 
 
-def _obstacle(issue: Issue, number: int, dependences: Dependences, kernel: KernelOp) -> str | None:
+def _obstacle(
+    issue: Issue, position: int, dependences: Dependences, kernel: KernelOp
+) -> str | None:
     target = base_of(issue.copy.op.dst)
-    if dependences.renamable.get(target) != number:
+    if dependences.renamable.get(target) != position:
         return dependences.why_not_renamable(target)
     if target is not issue.copy.op.dst:
         return "the copy fills only part of a buffer"
@@ -198,9 +200,9 @@ def _groups(issues: list[Issue], dependences: Dependences) -> Iterator[Group]:
     ends: dict[tuple[int, int], list[Issue]] = {}
     for issue in issues:
         users = [
-            number
-            for number in dependences.accessors(issue.copy.op.dst)
-            if dependences.ops[number] not in issued
+            position
+            for position in dependences.accessors(issue.copy.op.dst)
+            if dependences.ops[position] not in issued
         ]
         if users:
             ends.setdefault((users[0], users[-1]), []).append(issue)

@@ -85,18 +85,18 @@ def open_channels(
     all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
     arriving = producers if all_arrive else 1
     channels = [Channel(each, each.loop.stages, all_arrive=all_arrive) for each in candidates]
-    for number, channel in enumerate(channels):
-        _open(channel, number, arriving, consumers, at)
+    for index, channel in enumerate(channels):
+        _open(channel, index, arriving, consumers, at)
     return channels
 
 
-def _open(channel: Channel, number: int, arriving: int, consumers: int, at: Operation) -> None:
+def _open(channel: Channel, index: int, arriving: int, consumers: int, at: Operation) -> None:
     candidate, slots = channel.candidate, channel.slots
     rewriter = Rewriter()
     for position, group in enumerate(candidate.groups):
         for buffer in group.buffers:
             channel.rings[buffer] = version_buffer(buffer, slots, rewriter)
-        suffix = f"_{number}_{position}"
+        suffix = f"_{index}_{position}"
         full = _barriers(f"full{suffix}", slots, arriving)
         empty = _barriers(f"empty{suffix}", slots, consumers)
         rewriter.insert_before(at, [full, empty], candidate.loop)
@@ -134,7 +134,7 @@ class Counter:
             start.add(StoreOp(zero, cell.result, [start.index(0)]))
             self._cell = cell.result
 
-    def turn(self, code: IndexBuilder, index: SSAValue, lower: Mixed) -> Iteration:
+    def iteration(self, code: IndexBuilder, index: SSAValue, lower: Mixed) -> Iteration:
         count = self._count(code, index, lower)
         slots = self._channel.slots
         slot = code.index(code.modulo(count, slots))
@@ -175,11 +175,11 @@ def consume(channel: Channel, counter: Counter) -> None:
     code.add(made)
     inside = code.inside(made.body.block)
     index = made.body.block.args[0]
-    turn = counter.turn(inside, index, loop.lower)
+    iteration = counter.iteration(inside, index, loop.lower)
     issued = {issue.statement for group in channel.barriers for issue in group.issues}
     loop.induction_variable.replace_all_uses_with(index)
     for buffer, ring in channel.rings.items():
-        slot = inside.add(SlotOp(ring, turn.slot)).results[0]
+        slot = inside.add(SlotOp(ring, iteration.slot)).results[0]
         for use in [use for use in buffer.uses if loop.is_ancestor(use.operation)]:
             use.operation.operands[use.index] = slot
     for op in list(loop.body_block.ops)[:-1]:
@@ -187,12 +187,12 @@ def consume(channel: Channel, counter: Counter) -> None:
             continue
         for group, barriers in channel.barriers.items():
             if group.first_user is op:
-                inside.add(MBarrierWaitOp(barriers.full, turn.slot, turn.parity))
+                inside.add(MBarrierWaitOp(barriers.full, iteration.slot, iteration.parity))
         op.detach()
         inside.add(op)
         for group, barriers in channel.barriers.items():
             if group.last_user is op:
-                inside.add(MBarrierArriveOp(barriers.empty, turn.slot))
+                inside.add(MBarrierArriveOp(barriers.empty, iteration.slot))
     counter.advance(inside)
     code.rewriter.erase(loop)
     for buffer in channel.rings:
@@ -267,13 +267,13 @@ class Producer:
         index = made.body.block.args[0]
         index.name_hint = loop.induction_variable.name_hint
         counter = self._counters[loop]
-        turn = counter.turn(inside, index, lower)
+        iteration = counter.iteration(inside, index, lower)
         inner = {**values, loop.induction_variable: index}
         one = inside.index(1)
-        waited = inside.add(XoriOp(turn.parity, one)).results[0]
+        waited = inside.add(XoriOp(iteration.parity, one)).results[0]
         for group, barriers in channel.barriers.items():
-            inside.add(MBarrierWaitOp(barriers.empty, turn.slot, waited))
-            self._fill(group, barriers, channel, turn, inner)
+            inside.add(MBarrierWaitOp(barriers.empty, iteration.slot, waited))
+            self._fill(group, barriers, channel, iteration, inner)
         counter.advance(inside)
 
     def _fill(
@@ -281,28 +281,28 @@ class Producer:
         group: Group,
         barriers: Barriers,
         channel: Channel,
-        turn: Iteration,
+        iteration: Iteration,
         values: dict[SSAValue, SSAValue],
     ) -> None:
-        code = turn.code
+        code = iteration.code
         if not channel.all_arrive:
-            code.add(MBarrierArriveExpectTxOp(barriers.full, turn.slot, group.bytes))
+            code.add(MBarrierArriveExpectTxOp(barriers.full, iteration.slot, group.bytes))
         elif group.bytes:
-            code.add(MBarrierExpectTxOp(barriers.full, turn.slot, group.bytes))
+            code.add(MBarrierExpectTxOp(barriers.full, iteration.slot, group.bytes))
         for issue in group.issues:
-            self._issue(issue, barriers, channel, turn, values)
+            self._issue(issue, barriers, channel, iteration, values)
         if channel.all_arrive:
-            code.add(MBarrierArriveOp(barriers.full, turn.slot))
+            code.add(MBarrierArriveOp(barriers.full, iteration.slot))
 
     def _issue(
         self,
         issue: Issue,
         barriers: Barriers,
         channel: Channel,
-        turn: Iteration,
+        iteration: Iteration,
         values: dict[SSAValue, SSAValue],
     ) -> None:
-        code, inner = turn.code, values
+        code, inner = iteration.code, values
         if isinstance(issue.statement, IfOp):
             self._compute(issue.statement.operands, code, values)
             condition = issue.statement.operands[0]
@@ -310,17 +310,17 @@ class Producer:
             code.add(guard)
             code, inner = code.inside(guard.regions[0].block), dict(values)
             bytes_ = issue.copy.bytes
-            code.add(MBarrierExpectTxOp(barriers.full, turn.slot, bytes_))
+            code.add(MBarrierExpectTxOp(barriers.full, iteration.slot, bytes_))
         op = issue.copy.op
         self._compute([op.src], code, inner)
-        slot = code.add(SlotOp(channel.rings[op.dst], turn.slot)).results[0]
-        code.add(_bulk(op, inner.get(op.src, op.src), slot, barriers.full, turn.slot))
+        slot = code.add(SlotOp(channel.rings[op.dst], iteration.slot)).results[0]
+        code.add(_bulk(op, inner.get(op.src, op.src), slot, barriers.full, iteration.slot))
 
     def _compute(
-        self, wanted: Sequence[SSAValue], code: IndexBuilder, values: dict[SSAValue, SSAValue]
+        self, required: Sequence[SSAValue], code: IndexBuilder, values: dict[SSAValue, SSAValue]
     ) -> None:
-        """Repeat what `wanted` is computed from, as far as it is not there yet."""
-        for value in wanted:
+        """Repeat what `required` is computed from, as far as it is not there yet."""
+        for value in required:
             op = value.owner
             is_shared = op not in self._consumed and _is_visible(value, self._block)
             if value in values or is_shared:
