@@ -5,7 +5,7 @@ from xdsl.traits import MemoryEffectKind
 
 from tests.dialects.tile.support import ARGUMENTS, module_text, op_named, parse
 from tilewright.dialects.tile import Space
-from tilewright.dialects.tile.access import AccessedFacts, SpaceMemory
+from tilewright.dialects.tile.access import Assumptions, SpaceMemory
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable, iter_effects
 from tilewright.ir.rewrite import Rewriter
@@ -88,7 +88,7 @@ def test_effects_say_which_memory():
 def test_promises_touch_no_memory():
     (effect,) = iter_effects(op_named("tile.assume %p", "tile.assume"))
     assert effect is not None
-    assert effect.resource == AccessedFacts()
+    assert effect.resource == Assumptions()
     assert not is_removable(op_named("tile.assume %p", "tile.assume"))
 
 

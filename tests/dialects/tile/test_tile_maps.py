@@ -184,12 +184,12 @@ def test_other_names_are_read():
 def test_every_block_is_visited_once(width: int, height: int, panel: int, order: str):
     raster = RasterAttr.of(order, panel).data
     blocks = list(product(range(width), range(height)))
-    assert sorted(raster.place(x, y, width, height) for x, y in blocks) == blocks
+    assert sorted(raster.block_at(x, y, width, height) for x, y in blocks) == blocks
 
 
 def test_panels_go_back_and_forth():
     raster = RasterAttr.of("row", 2).data
-    walk = [raster.place(x, y, 3, 3) for y in range(3) for x in range(3)]
+    walk = [raster.block_at(x, y, 3, 3) for y in range(3) for x in range(3)]
     # Down and right through two rows, then back through the last, which is a panel of one row.
     assert walk == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2)]
 
@@ -197,4 +197,4 @@ def test_panels_go_back_and_forth():
 def test_columns_swap_the_roles():
     rows, columns = RasterAttr.of("row", 2).data, RasterAttr.of("column", 2).data
     for x, y in product(range(3), range(5)):
-        assert columns.place(x, y, 3, 5) == rows.place(y, x, 5, 3)[::-1]
+        assert columns.block_at(x, y, 3, 5) == rows.block_at(y, x, 5, 3)[::-1]

@@ -55,7 +55,7 @@ from tilewright.dialects.tile import (
     space_of,
 )
 from tilewright.dialects.tile.access import AccessedRegion, Bound, base_of
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.interfaces import is_async, writes
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, shape_of
@@ -361,10 +361,10 @@ class Writer:
 
     def _sync(self, op: SyncOp) -> None:
         threads = self._blocked(op)
-        integer = number_of(op.barrier_id)
+        integer = integer_of(op.barrier_id)
         if integer is None:
             return  # of the member's own threads, which are convergent here anyway
-        count = number_of(op.arrive_count)
+        count = integer_of(op.arrive_count)
         self._add(NamedBarrierEvent(op, integer, threads, threads if count is None else count))
 
     def _barrier_id(self, op: BarrierUser) -> BarrierId:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.analysis.layout_inference.accesses import Depends, Iterations
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.traversal import walk
 
@@ -26,14 +26,14 @@ def width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
     """The run of iterations that each thread takes at a time, all threads equally often."""
     width = row_width_of(loop, shape, threads)
     total = int(np.prod(shape))
-    while width > 1 and number_of(loop.coalesced_width) is None and total % (threads * width):
+    while width > 1 and integer_of(loop.coalesced_width) is None and total % (threads * width):
         width //= 2
     return width
 
 
 def row_width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
     """The run of iterations that a thread may take at a time, with one for all threads at least."""
-    required = number_of(loop.coalesced_width)
+    required = integer_of(loop.coalesced_width)
     width = required if required is not None else _widest(loop, shape)
     total = int(np.prod(shape))
     while width > 1 and (shape[-1] % width or (required is None and total < threads * width)):

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.analysis.full_writes import fills
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
-from tilewright.dialects.tile.access import AccessedFacts, AccessedRegion, RegionAccess
+from tilewright.dialects.tile.access import AccessedRegion, Assumptions, RegionAccess
 from tilewright.dialects.tile.interfaces import is_async, reads, scheduled_ops, writes
 from tilewright.ir.effects import iter_effects
 from tilewright.ir.traversal import walk
@@ -162,7 +162,7 @@ def _has_unknown_effects(op: Operation) -> bool:
     for effect in iter_effects(op):
         if effect is None:
             return True
-        is_described = isinstance(effect.resource, AccessedFacts)
+        is_described = isinstance(effect.resource, Assumptions)
         if effect.value is None and not is_described and not isinstance(op, RegionAccess):
             return True
     return False

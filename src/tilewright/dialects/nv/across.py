@@ -30,14 +30,14 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     ANY,
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.types import BUFFER
@@ -53,10 +53,10 @@ class AllReduceOp(AsmOp):
     """Combines a value of several threads; all get the result."""
 
     name = "nv.allreduce"
-    kind = word_prop(COMBINATIONS)
+    kind = keyword_prop(COMBINATIONS)
     value = operand_def(ANY)
-    threads = number_prop()
-    scale = number_prop(1)
+    threads = integer_prop()
+    scale = integer_prop(1)
     result = result_def(ANY)
 
     traits = traits_def(Orders())
@@ -65,8 +65,8 @@ class AllReduceOp(AsmOp):
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "kind": COMBINATIONS,
-        "threads": NUMBER,
-        "scale": NUMBER,
+        "threads": INTEGER,
+        "scale": INTEGER,
     }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "result": TypeRule(
@@ -78,7 +78,9 @@ class AllReduceOp(AsmOp):
         super().__init__(
             operands=[value],
             result_types=[SSAValue.get(value).type],
-            properties=given(kind=string(kind), threads=number(threads), scale=number(scale)),
+            properties=given(
+                kind=string(kind), threads=integer_attr(threads), scale=integer_attr(scale)
+            ),
         )
 
     def verify_(self) -> None:
@@ -93,16 +95,16 @@ class StrideOp(AsmOp):
 
     name = "nv.stride"
     tensor = operand_def(BUFFER)
-    axis = number_prop()
+    axis = integer_prop()
     result = result_def(INDEX)
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$tensor `axis` `(` $axis `)` attr-dict `:` type($tensor)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"axis": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"axis": INTEGER}
 
     def __init__(self, tensor: Operand, axis: int) -> None:
         super().__init__(
-            operands=[tensor], result_types=[IndexType()], properties={"axis": number(axis)}
+            operands=[tensor], result_types=[IndexType()], properties={"axis": integer_attr(axis)}
         )
 
     def verify_(self) -> None:

@@ -24,14 +24,14 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, element_of
 from tilewright.dialects.tile.base import (
+    INTEGER,
     INTEGER_OR_INDEX,
-    NUMBER,
     Operand,
     given,
+    integer_attr,
+    integer_prop,
     mark,
     mark_prop,
-    number,
-    number_prop,
 )
 from tilewright.dialects.tile.mixed import (
     INDEX,
@@ -109,13 +109,13 @@ class MBarrierInitOp(BarrierOp):
     """Sets the number of arrivals of a phase."""
 
     name = "nv.mbarrier.init"
-    count = number_prop()
+    count = integer_prop()
 
     ASM: ClassVar[str] = "$barrier `[` $index `]` `,` $count attr-dict `:` type($barrier)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INTEGER}
 
     def __init__(self, barrier: Operand, index: Operand, count: int) -> None:
-        super().__init__(operands=[barrier, index], properties=given(count=number(count)))
+        super().__init__(operands=[barrier, index], properties=given(count=integer_attr(count)))
 
     @override
     def verify_(self) -> None:
@@ -252,13 +252,13 @@ class PlainOp(AsmOp):
 class WaitOp(AsmOp):
     """Base of waits that leave at most `pending` groups in flight."""
 
-    pending = number_prop()
+    pending = integer_prop()
     traits = traits_def(Orders())
     ASM: ClassVar[str] = "$pending attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pending": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pending": INTEGER}
 
     def __init__(self, pending: int) -> None:
-        super().__init__(properties=given(pending=number(pending)))
+        super().__init__(properties=given(pending=integer_attr(pending)))
 
     @property
     def count(self) -> int:

@@ -31,7 +31,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
-from tilewright.dialects.tile.base import KeywordSyntax, Operand, given, string, word_prop
+from tilewright.dialects.tile.base import KeywordSyntax, Operand, given, keyword_prop, string
 from tilewright.dialects.tile.mixed import INDEX, known
 from tilewright.dialects.tile.types import BUFFER
 from tilewright.dialects.type_utils import element_type_of
@@ -60,7 +60,7 @@ class L2PolicyOp(AsmOp):
 
     name = "nv.l2_policy"
 
-    priority = word_prop(PRIORITIES)
+    priority = keyword_prop(PRIORITIES)
     fraction = prop_def(BaseAttr(FloatAttr))
     """The part of the accesses that get the priority, above 0 and at most 1."""
     result = result_def(i64)

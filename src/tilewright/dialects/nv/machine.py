@@ -27,14 +27,14 @@ from tilewright.dialects.tile.access import (
     region_of,
 )
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.types import PTR
 from tilewright.ir.text.assembly import AsmOp
@@ -52,19 +52,19 @@ class SetMaxNRegOp(AsmOp):
     """Takes registers from the warp group (``dec``), or gives it some (``inc``)."""
 
     name = "nv.setmaxnreg"
-    direction = word_prop(REGISTER_DIRECTIONS)
-    count = number_prop()
+    direction = keyword_prop(REGISTER_DIRECTIONS)
+    count = integer_prop()
     traits = traits_def(States())
 
     ASM: ClassVar[str] = "$direction $count attr-dict"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "direction": REGISTER_DIRECTIONS,
-        "count": NUMBER,
+        "count": INTEGER,
     }
 
     def __init__(self, count: int, *, increase: bool) -> None:
         direction = "inc" if increase else "dec"
-        super().__init__(properties=given(direction=string(direction), count=number(count)))
+        super().__init__(properties=given(direction=string(direction), count=integer_attr(count)))
 
     @override
     def verify_(self) -> None:
@@ -80,20 +80,22 @@ class BarOp(AsmOp):
     """A named barrier of the block: wait for `count` threads, or only arrive."""
 
     name = "nv.bar"
-    mode = word_prop(BAR_MODES)
-    id = number_prop()
-    count = number_prop()
+    mode = keyword_prop(BAR_MODES)
+    id = integer_prop()
+    count = integer_prop()
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$mode $id `,` $count attr-dict"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "mode": BAR_MODES,
-        "id": NUMBER,
-        "count": NUMBER,
+        "id": INTEGER,
+        "count": INTEGER,
     }
 
     def __init__(self, mode: str, id: int, count: int) -> None:
-        super().__init__(properties=given(mode=string(mode), id=number(id), count=number(count)))
+        super().__init__(
+            properties=given(mode=string(mode), id=integer_attr(id), count=integer_attr(count))
+        )
 
     @override
     def verify_(self) -> None:
@@ -170,18 +172,20 @@ class CpAsyncOp(AsmOp, RegionAccess):
     dst = operand_def(PTR)
     src = operand_def(PTR)
     predicate = opt_operand_def(i1)
-    bytes = number_prop()
+    bytes = integer_prop()
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = (
         "$dst `,` $src `,` $bytes (`if` $predicate^)? attr-dict `:` type($dst) `,` type($src)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bytes": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bytes": INTEGER}
 
     def __init__(
         self, dst: Operand, src: Operand, bytes: int, predicate: Operand | None = None
     ) -> None:
-        super().__init__(operands=[dst, src, predicate], properties=given(bytes=number(bytes)))
+        super().__init__(
+            operands=[dst, src, predicate], properties=given(bytes=integer_attr(bytes))
+        )
 
     @override
     def reads(self) -> list[AccessedRegion]:

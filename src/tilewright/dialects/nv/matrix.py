@@ -42,13 +42,13 @@ from tilewright.dialects.tile.access import (
     somewhere,
 )
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     Operand,
     given,
+    integer_attr,
+    integer_prop,
     mark,
     mark_prop,
-    number,
-    number_prop,
 )
 from tilewright.dialects.tile.mixed import (
     INDEX,
@@ -84,7 +84,7 @@ class MatrixMoveOp(AsmOp, RegionAccess):
     src_index = operand_def(INDEX)
     dst = operand_def(BUFFER)
     dst_index = operand_def(INDEX)
-    count = number_prop()
+    count = integer_prop()
     transposed = mark_prop()
 
     traits = traits_def(RegionEffects())
@@ -92,7 +92,7 @@ class MatrixMoveOp(AsmOp, RegionAccess):
         "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `count` `(` $count `)` attr-dict "
         " `:` type($src) `,` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INTEGER}
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class MatrixMoveOp(AsmOp, RegionAccess):
     ) -> None:
         super().__init__(
             operands=[src, src_index, dst, dst_index],
-            properties=given(count=number(count), transposed=mark(transposed)),
+            properties=given(count=integer_attr(count), transposed=mark(transposed)),
         )
 
     @property
@@ -234,9 +234,9 @@ class MatrixOp(AsmOp):
 
     buffer = operand_def(BUFFER)
     index = operand_def(INDEX)
-    swizzle = number_prop()
-    leading = number_prop()
-    stride = number_prop()
+    swizzle = integer_prop()
+    leading = integer_prop()
+    stride = integer_prop()
     result = result_def(i64)
 
     traits = traits_def(Pure())
@@ -245,9 +245,9 @@ class MatrixOp(AsmOp):
         "`stride` `(` $stride `)` attr-dict `:` type($buffer)"
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "swizzle": NUMBER,
-        "leading": NUMBER,
-        "stride": NUMBER,
+        "swizzle": INTEGER,
+        "leading": INTEGER,
+        "stride": INTEGER,
     }
 
     def __init__(
@@ -257,7 +257,9 @@ class MatrixOp(AsmOp):
             operands=[buffer, index],
             result_types=[i64],
             properties=given(
-                swizzle=number(swizzle), leading=number(leading), stride=number(stride)
+                swizzle=integer_attr(swizzle),
+                leading=integer_attr(leading),
+                stride=integer_attr(stride),
             ),
         )
 

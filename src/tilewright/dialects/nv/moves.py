@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.nv.cache import Hintable
 from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.base import NUMBER, Operand, given, number, number_prop
+from tilewright.dialects.tile.base import INTEGER, Operand, given, integer_attr, integer_prop
 from tilewright.dialects.tile.mixed import INDEX, known
 from tilewright.dialects.tile.types import BUFFER, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, rank_of
@@ -54,7 +54,7 @@ class LaneOp(AsmOp, RegionAccess):
     src_indices = var_operand_def(INDEX)
     dst = operand_def(BUFFER)
     dst_indices = var_operand_def(INDEX)
-    lanes = number_prop()
+    lanes = integer_prop()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegionEffects())
@@ -62,7 +62,7 @@ class LaneOp(AsmOp, RegionAccess):
         "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` attr-dict "
         "`:` type($src) `,` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"lanes": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"lanes": INTEGER}
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class LaneOp(AsmOp, RegionAccess):
     ) -> None:
         super().__init__(
             operands=[src, src_indices, dst, dst_indices],
-            properties=given(lanes=number(lanes)),
+            properties=given(lanes=integer_attr(lanes)),
         )
 
     @property
@@ -151,7 +151,7 @@ class MoveOp(LaneOp, Hintable):
         AsmOp.__init__(
             self,
             operands=[src, src_indices, dst, dst_indices, None],
-            properties=given(lanes=number(lanes)),
+            properties=given(lanes=integer_attr(lanes)),
         )
 
     @override
@@ -196,7 +196,7 @@ class AsyncMoveOp(LaneOp, Hintable):
         AsmOp.__init__(
             self,
             operands=[src, src_indices, dst, dst_indices, valid, None],
-            properties=given(lanes=number(lanes)),
+            properties=given(lanes=integer_attr(lanes)),
         )
 
     @override

@@ -44,15 +44,15 @@ from tilewright.dialects.tile.access import (
     with_unit,
 )
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
-    opt_word_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
+    opt_keyword_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX, Integers, integers, integers_attr, integers_prop
 from tilewright.dialects.tile.types import BUFFER
@@ -87,8 +87,8 @@ class TensorMapOp(AsmOp):
     tensor = operand_def(BUFFER)
     box: Integers = integers_prop()
     """Elements of a tile along each dimension of the tensor, outermost first."""
-    swizzle = number_prop()
-    fill = word_prop(FILLS, "zero")
+    swizzle = integer_prop()
+    fill = keyword_prop(FILLS, "zero")
     result = result_def(TENSORMAP)
 
     traits = traits_def(Pure())
@@ -97,7 +97,7 @@ class TensorMapOp(AsmOp):
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "box": INT64_ARRAY,
-        "swizzle": NUMBER,
+        "swizzle": INTEGER,
         "fill": FILLS,
     }
 
@@ -107,7 +107,9 @@ class TensorMapOp(AsmOp):
         super().__init__(
             operands=[tensor],
             result_types=[TENSORMAP],
-            properties=given(box=integers_attr(box), swizzle=number(swizzle), fill=string(fill)),
+            properties=given(
+                box=integers_attr(box), swizzle=integer_attr(swizzle), fill=string(fill)
+            ),
         )
 
     @property
@@ -148,7 +150,7 @@ class TmaLoadOp(AsmOp, RegionAccess, Hintable):
     multicast = opt_operand_def(i16)
     """The blocks of the cluster that all receive the tile, one bit each."""
     policy = opt_operand_def(i64)
-    eviction_policy = opt_word_prop(POLICIES)
+    eviction_policy = opt_keyword_prop(POLICIES)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegionEffects())
@@ -241,7 +243,7 @@ class TmaReduceOp(TmaStoreBase):
     """As a store, but combines with what is there."""
 
     name = "nv.tma_reduce"
-    kind = word_prop(REDUCTIONS)
+    kind = keyword_prop(REDUCTIONS)
     ASM: ClassVar[str] = (
         "$kind $src `[` $src_index `]` `->` $map `[` $coordinates `]` (`policy` $policy^)? "
         "attr-dict `:` type($src)"
@@ -268,9 +270,9 @@ class BulkOp(AsmOp, RegionAccess, Hintable):
     dst = operand_def(BUFFER)
     dst_index = operand_def(INDEX)
     policy = opt_operand_def(i64)
-    elements = number_prop()
+    elements = integer_prop()
     traits = traits_def(RegionEffects())
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"elements": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"elements": INTEGER}
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:
@@ -307,7 +309,7 @@ class BulkLoadOp(BulkOp):
     ) -> None:
         # Operands of a class come before those of its base.
         super().__init__(
-            operands=[*barrier, *src, *dst, None], properties=given(elements=number(elements))
+            operands=[*barrier, *src, *dst, None], properties=given(elements=integer_attr(elements))
         )
 
 
@@ -324,4 +326,6 @@ class BulkStoreOp(BulkOp):
     def __init__(
         self, src: tuple[Operand, Operand], dst: tuple[Operand, Operand], elements: int
     ) -> None:
-        super().__init__(operands=[*src, *dst, None], properties=given(elements=number(elements)))
+        super().__init__(
+            operands=[*src, *dst, None], properties=given(elements=integer_attr(elements))
+        )

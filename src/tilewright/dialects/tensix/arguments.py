@@ -20,15 +20,15 @@ from tilewright.dialects.tensix.base import TensixOp
 from tilewright.dialects.tensix.program import kernel_of, names_of
 from tilewright.dialects.tensix.rasters import POLICIES, Raster
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     opt_string_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import (
     INDEX,
@@ -47,19 +47,19 @@ class ArgumentOp(TensixOp):
 
     LIST: ClassVar[str] = ""
 
-    position = number_prop()
+    position = integer_prop()
     label = opt_string_prop()
     """The name under which the plan lists the argument."""
     result = result_def(INDEX)
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": NUMBER, "label": String()}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, position: int, label: str | None = None) -> None:
         super().__init__(
             result_types=[INDEX],
-            properties=given(position=number(position), label=string(label)),
+            properties=given(position=integer_attr(position), label=string(label)),
         )
 
     def asm_result_names(self) -> list[str]:
@@ -108,7 +108,7 @@ class RasterOp(TensixOp):
 
     name = "tensix.raster"
 
-    policy = word_prop(KeywordSyntax(POLICIES))
+    policy = keyword_prop(KeywordSyntax(POLICIES))
     block = opt_integers_prop()
     """Rows and columns of a block, for ``block_linear``."""
     tile = operand_def(INDEX)

@@ -28,15 +28,15 @@ from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp, cb_type, ve
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.types import CB, CBType, Role
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     opt_string_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.ir.text.syntax import AttributeSyntax, String
@@ -51,19 +51,19 @@ class CBOp(TensixOp):
 
     name = "tensix.cb"
 
-    position = number_prop()
+    position = integer_prop()
     label = opt_string_prop()
     """The name under which the plan lists the buffer."""
     result = result_def(CB)
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": NUMBER, "label": String()}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, index: int, type: CBType, label: str | None = None) -> None:
         super().__init__(
             result_types=[type],
-            properties=given(position=number(index), label=string(label)),
+            properties=given(position=integer_attr(index), label=string(label)),
         )
 
     @property
@@ -177,9 +177,9 @@ class FillPageOp(TensixOp):
     name = "tensix.fill_page"
     ROLES: ClassVar[tuple[Role, ...]] = DATA_MOVEMENT
 
-    pattern = word_prop(PATTERNS)
-    format_name = word_prop(KeywordSyntax(tuple(format.value for format in Format)))
-    bits = number_prop()
+    pattern = keyword_prop(PATTERNS)
+    format_name = keyword_prop(KeywordSyntax(tuple(format.value for format in Format)))
+    bits = integer_prop()
     """The fp32 bit pattern of the value."""
     l1 = operand_def(INDEX)
     limit = operand_def(INDEX)
@@ -190,7 +190,7 @@ class FillPageOp(TensixOp):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "pattern": PATTERNS,
         "format_name": KeywordSyntax(tuple(format.value for format in Format)),
-        "bits": NUMBER,
+        "bits": INTEGER,
     }
 
     def __init__(
@@ -202,7 +202,7 @@ class FillPageOp(TensixOp):
             properties=given(
                 pattern=StringAttr(pattern),
                 format_name=StringAttr(Format(format).value),
-                bits=number(bits),
+                bits=integer_attr(bits),
             ),
         )
 

@@ -36,17 +36,17 @@ from tilewright.dialects.tensix.functions import (
 )
 from tilewright.dialects.tensix.types import CB, Role
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     mark,
     mark_prop,
-    number,
-    number_prop,
-    opt_word_prop,
+    opt_keyword_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import opt_integers, opt_integers_attr, opt_integers_prop
 from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray
@@ -108,9 +108,9 @@ class InitOp(ComputeOp):
 
     name = "tensix.init"
 
-    kind = word_prop(KINDS)
-    function = opt_word_prop(FUNCTIONS)
-    dim = opt_word_prop(DIMS)
+    kind = keyword_prop(KINDS)
+    function = opt_keyword_prop(FUNCTIONS)
+    dim = opt_keyword_prop(DIMS)
     block = opt_integers_prop()
     """Columns, rows and depth of ``matmul_block``, in tiles."""
     transpose = mark_prop()
@@ -214,13 +214,13 @@ class PackL1AccOp(ComputeOp):
 
     name = "tensix.pack_l1_acc"
 
-    enabled = number_prop()
+    enabled = integer_prop()
 
     ASM: ClassVar[str] = "$enabled attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"enabled": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"enabled": INTEGER}
 
     def __init__(self, enabled: bool) -> None:
-        super().__init__(properties=given(enabled=number(int(enabled))))
+        super().__init__(properties=given(enabled=integer_attr(int(enabled))))
 
     @override
     def verify_(self) -> None:

@@ -27,10 +27,10 @@ from tilewright.dialects.tile.base import Operand, given, mark, mark_prop
 from tilewright.dialects.tile.bodies import (
     LoopBranch,
     parse_attributes,
-    parse_numbers,
+    parse_integers,
     print_attributes,
     print_body,
-    print_numbers,
+    print_integers,
     verify_body,
 )
 from tilewright.dialects.tile.mixed import INDEX, integers, integers_attr, integers_prop
@@ -140,7 +140,7 @@ def _parse(parser: IRParser) -> MatmulKLoopOp:
     buffers.append(parser.parse_unresolved_operand())
     parser.parse_punctuation(")")
     parser.parse_keyword("tiles")
-    tiles = integers_attr(parse_numbers(parser))
+    tiles = integers_attr(parse_integers(parser))
     more, attributes = parse_attributes(parser, MatmulKLoopOp)
     parser.parse_punctuation(":")
     operands: list[SSAValue] = [parser.resolve_operand(bound, INDEX) for bound in bounds]
@@ -168,7 +168,7 @@ def _print(printer: IRPrinter, op: MatmulKLoopOp) -> None:
     printer.print_string(") acc(")
     printer.print_operand(op.acc)
     printer.print_string(")")
-    print_numbers(printer, "tiles", op.block_tiles)
+    print_integers(printer, "tiles", op.block_tiles)
     print_attributes(printer, op, ("tiles",))
     printer.print_string(" : ")
     printer.print_list((op.a.type, op.b.type, op.acc.type), printer.print_attribute)

@@ -34,9 +34,9 @@ from tilewright.dialects.tile.base import (
     KeywordSyntax,
     Operand,
     given,
+    keyword_prop,
     mark,
     mark_prop,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX, integers, integers_attr, integers_prop
 from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray
@@ -228,7 +228,7 @@ class BinaryOp(TwoTilesOp):
     """Element-wise FPU function; add and sub overwrite DST unless ``accumulate``."""
 
     name = "tensix.binary"
-    function = word_prop(_BINARY)
+    function = keyword_prop(_BINARY)
     accumulate = mark_prop()
 
     ASM: ClassVar[str] = f"$function {_TILES}"
@@ -252,8 +252,8 @@ class BcastOp(TwoTilesOp):
     """Element-wise FPU function with row 0, column 0 or element [0, 0] of in1 repeated."""
 
     name = "tensix.bcast"
-    function = word_prop(_BINARY)
-    dim = word_prop(_BROADCASTS)
+    function = keyword_prop(_BINARY)
+    dim = keyword_prop(_BROADCASTS)
 
     ASM: ClassVar[str] = f"$function $dim {_TILES}"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"function": _BINARY, "dim": _BROADCASTS}
@@ -274,8 +274,8 @@ class ReduceOp(TwoTilesOp):
     """Reduces in0, multiplied by the scaler tile in1; accumulates into DST."""
 
     name = "tensix.reduce"
-    function = word_prop(_REDUCTIONS)
-    dim = word_prop(_REDUCE_DIMS)
+    function = keyword_prop(_REDUCTIONS)
+    dim = keyword_prop(_REDUCE_DIMS)
 
     ASM: ClassVar[str] = f"$function $dim {_TILES}"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {

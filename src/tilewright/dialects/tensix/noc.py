@@ -25,17 +25,17 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp, constant_of
 from tilewright.dialects.tensix.types import ACCESSOR, SEM, AccessorType, Role
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     mark,
     mark_prop,
-    number,
-    number_prop,
     opt_string_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.ir.text.syntax import AttributeSyntax, String
@@ -57,7 +57,7 @@ class AccessorOp(DataMovementOp):
     name = "tensix.accessor"
 
     address = operand_def(INDEX)
-    ct_offset = number_prop()
+    ct_offset = integer_prop()
     """Position of the first of its two compile-time arguments."""
     label = opt_string_prop()
     """The name of the tensor in the plan."""
@@ -67,7 +67,7 @@ class AccessorOp(DataMovementOp):
     ASM: ClassVar[str] = (
         "$address `ct_offset` `(` $ct_offset `)` ($label^)? attr-dict `:` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"ct_offset": NUMBER, "label": String()}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"ct_offset": INTEGER, "label": String()}
 
     def __init__(
         self, address: Operand, ct_offset: int, type: AccessorType, label: str | None = None
@@ -75,7 +75,7 @@ class AccessorOp(DataMovementOp):
         super().__init__(
             operands=[address],
             result_types=[type],
-            properties=given(ct_offset=number(ct_offset), label=string(label)),
+            properties=given(ct_offset=integer_attr(ct_offset), label=string(label)),
         )
 
     @property
@@ -116,7 +116,7 @@ class NocBarrierOp(DataMovementOp):
 
     name = "tensix.noc_barrier"
 
-    kind = word_prop(BARRIERS)
+    kind = keyword_prop(BARRIERS)
 
     ASM: ClassVar[str] = "$kind attr-dict"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": BARRIERS}
@@ -185,18 +185,18 @@ class SemOp(DataMovementOp):
 
     name = "tensix.sem"
 
-    position = number_prop()
+    position = integer_prop()
     label = opt_string_prop()
     result = result_def(SEM)
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": NUMBER, "label": String()}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, position: int, label: str | None = None) -> None:
         super().__init__(
             result_types=[SEM],
-            properties=given(position=number(position), label=string(label)),
+            properties=given(position=integer_attr(position), label=string(label)),
         )
 
     def asm_result_names(self) -> list[str]:

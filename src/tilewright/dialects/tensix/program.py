@@ -45,9 +45,9 @@ from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile.base import (
     KeywordSyntax,
     given,
+    keyword_prop,
     mark,
     mark_prop,
-    word_prop,
 )
 from tilewright.dialects.tile.bodies import (
     OnceBranch,
@@ -200,7 +200,7 @@ class KernelOp(AsmOp):
     name = "tensix.kernel"
 
     sym_name = prop_def(SymbolNameConstraint())
-    role_name = word_prop(ROLES)
+    role_name = keyword_prop(ROLES)
     runtime_args = opt_prop_def(NAMES)
     """Names of the 32-bit arguments of each core, by position."""
     compile_args = opt_prop_def(NAMES)
@@ -210,7 +210,7 @@ class KernelOp(AsmOp):
     dst_full_sync = mark_prop()
     """Math and pack share the whole of DST instead of alternating between halves."""
     math_approx = mark_prop()
-    math_fidelity = word_prop(FIDELITIES, "HiFi4")
+    math_fidelity = keyword_prop(FIDELITIES, "HiFi4")
     body = region_def()
 
     traits = traits_def(

@@ -30,13 +30,13 @@ from tilewright.dialects.tensix.functions import (
 from tilewright.dialects.tensix.math import MathOp
 from tilewright.dialects.tensix.types import CB
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
-    word_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.ir.text.syntax import AttributeSyntax
@@ -52,7 +52,7 @@ class UnaryOp(MathOp):
     """``DST[dst] = function(DST[dst])``."""
 
     name = "tensix.unary"
-    function = word_prop(_UNARY)
+    function = keyword_prop(_UNARY)
     dst = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$function $dst attr-dict"
@@ -79,7 +79,7 @@ class UnaryScalarOp(MathOp):
     """``DST[dst] = DST[dst] function scalar``; `bits` is the fp32 bit pattern of the scalar."""
 
     name = "tensix.unary_scalar"
-    function = word_prop(_UNARY_SCALAR)
+    function = keyword_prop(_UNARY_SCALAR)
     dst = operand_def(INDEX)
     bits = operand_def(INDEX)
 
@@ -107,7 +107,7 @@ class BinaryDstOp(MathOp):
     """``DST[dst] = DST[lhs] function DST[rhs]``."""
 
     name = "tensix.binary_dst"
-    function = word_prop(_BINARY_DST)
+    function = keyword_prop(_BINARY_DST)
     lhs = operand_def(INDEX)
     rhs = operand_def(INDEX)
     dst = operand_def(INDEX)
@@ -136,7 +136,7 @@ class WhereOp(MathOp):
     """``DST[dst] = DST[condition] != 0 ? DST[lhs] : DST[rhs]``."""
 
     name = "tensix.where"
-    format_name = word_prop(_FORMATS, "f32")
+    format_name = keyword_prop(_FORMATS, "f32")
     condition = operand_def(INDEX)
     lhs = operand_def(INDEX)
     rhs = operand_def(INDEX)
@@ -177,13 +177,13 @@ class FillOp(MathOp):
 
     name = "tensix.fill"
     dst = operand_def(INDEX)
-    bits = number_prop()
+    bits = integer_prop()
 
     ASM: ClassVar[str] = "$dst `bits` `(` $bits `)` attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bits": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bits": INTEGER}
 
     def __init__(self, dst: Operand, bits: int) -> None:
-        super().__init__(operands=[dst], properties=given(bits=number(bits)))
+        super().__init__(operands=[dst], properties=given(bits=integer_attr(bits)))
 
     @property
     def value_bits(self) -> int:
@@ -203,8 +203,8 @@ class TypecastOp(MathOp):
     """Converts the elements of a DST tile from one format to another."""
 
     name = "tensix.typecast"
-    source = word_prop(_FORMATS)
-    target = word_prop(_FORMATS)
+    source = keyword_prop(_FORMATS)
+    target = keyword_prop(_FORMATS)
     dst = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$dst `from` $source `to` $target attr-dict"

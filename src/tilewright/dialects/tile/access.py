@@ -91,9 +91,9 @@ class AccessedRegion:
         """Whether both may access the same byte; false only if that is impossible."""
         if self.base is not other.base:
             return may_share_bytes(self.base, other.base)
-        mine = zip(self.offsets, self.extents, strict=True)
-        theirs = zip(other.offsets, other.extents, strict=True)
-        return not any(map(_apart, mine, theirs))
+        own_spans = zip(self.offsets, self.extents, strict=True)
+        other_spans = zip(other.offsets, other.extents, strict=True)
+        return not any(map(_apart, own_spans, other_spans))
 
     def contains(self, other: AccessedRegion) -> bool:
         """Whether every element of `other` certainly belongs to this region."""
@@ -101,9 +101,9 @@ class AccessedRegion:
             return False
         if self.is_whole:
             return True
-        mine = zip(self.offsets, self.extents, strict=True)
-        theirs = zip(other.offsets, other.extents, strict=True)
-        return all(map(_covers, mine, theirs))
+        own_spans = zip(self.offsets, self.extents, strict=True)
+        other_spans = zip(other.offsets, other.extents, strict=True)
+        return all(map(_covers, own_spans, other_spans))
 
     def __str__(self) -> str:
         name = self.base.name_hint or "buffer"
@@ -115,9 +115,9 @@ class AccessedRegion:
 Span: TypeAlias = tuple[Bound, Bound]
 
 
-def _apart(mine: Span, theirs: Span) -> bool:
+def _apart(own: Span, other: Span) -> bool:
     """Whether two intervals have nothing in common, as far as numbers show."""
-    (start, length), (other_start, other_length) = mine, theirs
+    (start, length), (other_start, other_length) = own, other
     if isinstance(start, int) and isinstance(other_start, int):
         first, second = sorted(
             ((start, length), (other_start, other_length)), key=lambda span: span[0]
@@ -126,8 +126,8 @@ def _apart(mine: Span, theirs: Span) -> bool:
     return False
 
 
-def _covers(mine: Span, theirs: Span) -> bool:
-    (start, length), (other_start, other_length) = mine, theirs
+def _covers(own: Span, other: Span) -> bool:
+    (start, length), (other_start, other_length) = own, other
     if start is None or length is None or other_start is None or other_length is None:
         return False
     if not isinstance(length, int) or not isinstance(other_length, int):
@@ -167,8 +167,8 @@ def is_aliased(value: SSAValue) -> bool:
     function = value.block.parent_op()
     attributes = None if function is None else function.properties.get("arg_attrs")
     listed = attributes.data if isinstance(attributes, ArrayAttr) else ()
-    facts = listed[value.index] if value.index < len(listed) else None
-    return isinstance(facts, DictionaryAttr) and ALIASED in facts.data
+    described = listed[value.index] if value.index < len(listed) else None
+    return isinstance(described, DictionaryAttr) and ALIASED in described.data
 
 
 class Placeable(ABC):
@@ -342,12 +342,12 @@ class Orders(MemoryEffect):
 
 
 @dataclass(frozen=True)
-class AccessedFacts(Resource):
+class Assumptions(Resource):
     """Assumptions about values; no memory of a program."""
 
     @override
     def name(self) -> str:
-        return "<facts>"
+        return "<assumptions>"
 
 
 class States(MemoryEffect):
@@ -355,7 +355,7 @@ class States(MemoryEffect):
 
     @override
     def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE, None, AccessedFacts())}
+        return {EffectInstance(MemoryEffectKind.WRITE, None, Assumptions())}
 
 
 class Allocates(MemoryEffect):

@@ -28,15 +28,15 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Allocates, States
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_of,
-    number_prop,
-    opt_number_prop,
-    word_prop,
+    integer_attr,
+    integer_of,
+    integer_prop,
+    keyword_prop,
+    opt_integer_prop,
 )
 from tilewright.dialects.tile.types import (
     BUFFER,
@@ -58,24 +58,24 @@ class StorageAliasSpecOp(AsmOp):
     """Bytes that buffers share. Their number is computed where it is not given."""
 
     name = "tile.storage_alias_spec"
-    storage = word_prop(STORAGES)
-    size_bytes = opt_number_prop()
+    storage = keyword_prop(STORAGES)
+    size_bytes = opt_integer_prop()
     result = result_def(SPEC)
     traits = traits_def(Allocates())
 
     ASM: ClassVar[str] = "$storage (`size` $size_bytes^)? attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"storage": STORAGES, "size_bytes": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"storage": STORAGES, "size_bytes": INTEGER}
 
     def __init__(self, storage: str = "shared", size_bytes: int | None = None) -> None:
         super().__init__(
             result_types=[StorageAliasSpecType(storage)],
-            properties=given(storage=StringAttr(storage), size_bytes=number(size_bytes)),
+            properties=given(storage=StringAttr(storage), size_bytes=integer_attr(size_bytes)),
         )
 
     @property
     def size(self) -> int | None:
         """The size in bytes, where it is known."""
-        return number_of(self.size_bytes)
+        return integer_of(self.size_bytes)
 
     @override
     def verify_(self) -> None:
@@ -96,9 +96,9 @@ class ReuseGroupOp(AsmOp):
     """
 
     name = "tile.reuse_group"
-    kind = word_prop(GROUP_KINDS)
+    kind = keyword_prop(GROUP_KINDS)
     elements = var_operand_def(either(BUFFER, GROUP))
-    group_size = number_prop(1)
+    group_size = integer_prop(1)
     result = result_def(GROUP)
     traits = traits_def(Pure())
 
@@ -106,13 +106,13 @@ class ReuseGroupOp(AsmOp):
         "$kind `(` $elements `)` (`group_size` $group_size^)? attr-dict "
         "`:` functional-type($elements, $result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": GROUP_KINDS, "group_size": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": GROUP_KINDS, "group_size": INTEGER}
 
     def __init__(self, elements: Sequence[Operand], kind: str, group_size: int = 1) -> None:
         super().__init__(
             operands=[elements],
             result_types=[ReuseGroupType(kind)],
-            properties=given(kind=StringAttr(kind), group_size=number(group_size)),
+            properties=given(kind=StringAttr(kind), group_size=integer_attr(group_size)),
         )
 
     @property

@@ -41,12 +41,12 @@ from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import Allocates, Placeable
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     Operand,
     given,
-    number,
-    number_of,
-    opt_number_prop,
+    integer_attr,
+    integer_of,
+    opt_integer_prop,
     opt_string_prop,
     string,
 )
@@ -97,7 +97,7 @@ class AllocOp(AsmOp, Placeable):
     """The arrive count of each barrier."""
     layout = opt_prop_def(LAYOUT)
     safe_value = opt_prop_def(SCALAR_ATTR)
-    offset = opt_number_prop()
+    offset = opt_integer_prop()
     """Where in its storage it has been placed, in bytes."""
     dtype = opt_string_prop()
     """The user's element type, where the IR type does not determine it (``uint8``)."""
@@ -114,7 +114,7 @@ class AllocOp(AsmOp, Placeable):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "name_hint": STRING,
         "init": IntegerArray(i64),
-        "offset": NUMBER,
+        "offset": INTEGER,
     }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "alias": TypeRule(
@@ -143,7 +143,7 @@ class AllocOp(AsmOp, Placeable):
                 init=opt_integers_attr(init),
                 layout=layout,
                 safe_value=safe_value,
-                offset=number(offset),
+                offset=integer_attr(offset),
                 dtype=string(dtype),
             ),
         )
@@ -183,7 +183,7 @@ class AllocOp(AsmOp, Placeable):
 
     @property
     def offset_bytes(self) -> int | None:
-        return number_of(self.offset)
+        return integer_of(self.offset)
 
     @override
     def storage(self) -> SSAValue | None:

@@ -41,14 +41,14 @@ from tilewright.dialects.tile.base import (
     KeywordSyntax,
     Operand,
     given,
+    integer_attr,
+    integer_of,
+    keyword_prop,
     mark,
     mark_prop,
-    number,
-    number_of,
-    opt_number_prop,
-    opt_word_prop,
+    opt_integer_prop,
+    opt_keyword_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.movement import verify_extents, verify_numeric
@@ -75,13 +75,13 @@ class AtomicOp(TileOp):
 
     name = "tile.atomic"
 
-    kind = word_prop(ATOMIC_KINDS)
+    kind = keyword_prop(ATOMIC_KINDS)
     dst = operand_def(BUFFER_OR_REGION)
     indices = var_operand_def(INDEX)
     value = opt_operand_def(ANY)
-    memory_order = opt_word_prop(MEMORY_ORDERS)
+    memory_order = opt_keyword_prop(MEMORY_ORDERS)
     use_tma = mark_prop()
-    width = opt_number_prop()
+    width = opt_integer_prop()
     previous = opt_result_def(ANY)
     """What the element held before; what a load reads."""
 
@@ -117,7 +117,7 @@ class AtomicOp(TileOp):
                 kind=string(kind),
                 memory_order=string(memory_order),
                 use_tma=mark(use_tma),
-                width=number(width),
+                width=integer_attr(width),
             ),
         )
 
@@ -155,7 +155,7 @@ class AtomicOp(TileOp):
             verify_index_count(self.dst, self.indices)
         self._verify_value()
         self._verify_previous()
-        width = number_of(self.width)
+        width = integer_of(self.width)
         if width is not None and width not in _WIDTHS:
             raise VerifyException(f"width must be 1, 2 or 4, got {width}")
         if self.use_tma is not None and self.is_element:

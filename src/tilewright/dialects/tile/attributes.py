@@ -57,11 +57,11 @@ class Space(StrEnum):
     DESCRIPTOR = "descriptor"
     """Instruction descriptors."""
     DRAM = "dram"
-    """Tensix: device memory, in banks behind the NoC."""
+    """Tensix: device memory, in banks reached over the NoC."""
     L1 = "l1"
     """Tensix: the scratchpad of a core; its kernels exchange tiles through it."""
     DST = "dst"
-    """Tensix: the registers of the compute engines, a few tiles."""
+    """Tensix: the registers of the compute units, a few tiles."""
 
     @property
     def is_shared(self) -> bool:
@@ -218,7 +218,7 @@ class Raster:
     order: str
     panel: int
 
-    def place(self, x: int, y: int, extent_x: int, extent_y: int) -> tuple[int, int]:
+    def block_at(self, x: int, y: int, extent_x: int, extent_y: int) -> tuple[int, int]:
         """The block coordinates that launch position ``(x, y)`` works on."""
         if self.order == "column":
             row, column = self._walk(y + x * extent_y, extent_y, extent_x)

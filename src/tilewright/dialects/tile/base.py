@@ -40,15 +40,17 @@ STRING_ATTR = instance_of("string attribute", StringAttr)
 class KeywordSyntax(AttributeSyntax):
     """``sum``: one of a few keywords, stored as a string."""
 
-    words: tuple[str, ...]
+    keywords: tuple[str, ...]
 
     @override
     def parse(self, parser: IRParser) -> Attribute:
-        return StringAttr(parser.parse_keyword_from({word: word for word in self.words}))
+        return StringAttr(
+            parser.parse_keyword_from({keyword: keyword for keyword in self.keywords})
+        )
 
     @override
     def parse_optional(self, parser: IRParser) -> Attribute | None:
-        return self.parse(parser) if parser.next_text in self.words else None
+        return self.parse(parser) if parser.next_text in self.keywords else None
 
     @override
     def print(self, attribute: Any, printer: IRPrinter) -> None:
@@ -57,15 +59,15 @@ class KeywordSyntax(AttributeSyntax):
     @property
     def constraint(self) -> Satisfies:
         return Satisfies(
-            f"one of {', '.join(self.words)}",
-            lambda attribute: isinstance(attribute, StringAttr) and attribute.data in self.words,
+            f"one of {', '.join(self.keywords)}",
+            lambda attribute: isinstance(attribute, StringAttr) and attribute.data in self.keywords,
             (StringAttr,),
         )
 
 
 @dataclass(frozen=True)
-class Number(AttributeSyntax):
-    """``128``: a 64-bit number."""
+class IntegerSyntax(AttributeSyntax):
+    """``128``: a 64-bit integer."""
 
     @override
     def parse(self, parser: IRParser) -> Attribute:
@@ -81,18 +83,18 @@ class Number(AttributeSyntax):
         printer.print_string(str(attribute.value.data))
 
 
-NUMBER = Number()
+INTEGER = IntegerSyntax()
 
 
-def word_prop(words: KeywordSyntax, default: str | None = None) -> StringAttr:
-    """One of `words`."""
+def keyword_prop(syntax: KeywordSyntax, default: str | None = None) -> StringAttr:
+    """One of the keywords of `syntax`."""
     value = None if default is None else StringAttr(default)
-    return cast("StringAttr", prop_def(words.constraint, default_value=value))
+    return cast("StringAttr", prop_def(syntax.constraint, default_value=value))
 
 
-def opt_word_prop(words: KeywordSyntax) -> StringAttr | None:
-    """One of `words`, or nothing."""
-    return cast("StringAttr | None", opt_prop_def(words.constraint))
+def opt_keyword_prop(syntax: KeywordSyntax) -> StringAttr | None:
+    """One of the keywords of `syntax`, or nothing."""
+    return cast("StringAttr | None", opt_prop_def(syntax.constraint))
 
 
 def string_prop() -> StringAttr:
@@ -103,13 +105,13 @@ def opt_string_prop() -> StringAttr | None:
     return cast("StringAttr | None", opt_prop_def(STRING_ATTR))
 
 
-def number_prop(default: int | None = None) -> IntegerAttr:
-    """A 64-bit number."""
+def integer_prop(default: int | None = None) -> IntegerAttr:
+    """A 64-bit integer."""
     value = None if default is None else IntegerAttr(default, i64)
     return cast("IntegerAttr", prop_def(I64_ATTR, default_value=value))
 
 
-def opt_number_prop() -> IntegerAttr | None:
+def opt_integer_prop() -> IntegerAttr | None:
     return cast("IntegerAttr | None", opt_prop_def(I64_ATTR))
 
 
@@ -122,7 +124,7 @@ def mark(value: bool) -> UnitAttr | None:
     return UnitAttr() if value else None
 
 
-def number(value: int | None) -> IntegerAttr | None:
+def integer_attr(value: int | None) -> IntegerAttr | None:
     return None if value is None else IntegerAttr(value, i64)
 
 
@@ -130,8 +132,8 @@ def string(value: str | None) -> StringAttr | None:
     return None if value is None else StringAttr(value)
 
 
-def number_of(attribute: IntegerAttr | None) -> int | None:
-    """The number of a property that may be missing."""
+def integer_of(attribute: IntegerAttr | None) -> int | None:
+    """The value of a property that may be missing."""
     return None if attribute is None else attribute.value.data
 
 

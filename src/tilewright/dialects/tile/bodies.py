@@ -155,17 +155,17 @@ def print_body(printer: IRPrinter, region: Region) -> None:
     printer.print_region(region, print_entry_block_args=False, print_block_terminators=False)
 
 
-def parse_numbers(parser: IRParser) -> list[int]:
+def parse_integers(parser: IRParser) -> list[int]:
     """``(128, 2)``."""
     return parser.parse_comma_separated_list(
         parser.Delimiter.PAREN, lambda: parser.parse_integer(allow_boolean=False)
     )
 
 
-def print_numbers(printer: IRPrinter, word: str, numbers: Sequence[int] | None) -> None:
+def print_integers(printer: IRPrinter, keyword: str, integers: Sequence[int] | None) -> None:
     """`` threads(128, 2)``, or nothing."""
-    if numbers is not None:
-        printer.print_string(f" {word}({', '.join(map(str, numbers))})")
+    if integers is not None:
+        printer.print_string(f" {keyword}({', '.join(map(str, integers))})")
 
 
 def parse_attributes(

@@ -22,16 +22,16 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import AccessedRegion, RegionEffects, TileOp, Unit, region_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     mark,
     mark_prop,
-    number,
-    number_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.movement import matrix, verify_extents, verify_numeric
 from tilewright.dialects.tile.types import (
@@ -70,9 +70,9 @@ class GemmOp(TileOp):
     transpose_a = mark_prop()
     transpose_b = mark_prop()
     clear = mark_prop()
-    policy = word_prop(POLICIES, "square")
+    policy = keyword_prop(POLICIES, "square")
     """How the warps split the rows and columns of the GEMM."""
-    k_pack = number_prop(1)
+    k_pack = integer_prop(1)
     asynchronous = mark_prop("async")
 
     traits = traits_def(RegionEffects())
@@ -80,7 +80,7 @@ class GemmOp(TileOp):
         "$a `,` $b `->` $c oilist(`clear_if` $clear_if | `policy` $policy | `k_pack` $k_pack) "
         "attr-dict `:` type($a) `,` type($b) `->` type($c)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"policy": POLICIES, "k_pack": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"policy": POLICIES, "k_pack": INTEGER}
     WRITES: ClassVar[tuple[str, ...]] = ("c",)
 
     def __init__(
@@ -103,7 +103,7 @@ class GemmOp(TileOp):
             transpose_b=mark(transpose_b),
             clear=mark(clear),
             policy=string(policy),
-            k_pack=number(k_pack),
+            k_pack=integer_attr(k_pack),
         )
         if asynchronous:
             properties.update(given(**{"async": mark(True)}))
@@ -213,13 +213,13 @@ class ReduceOp(TileOp):
 
     name = "tile.reduce"
 
-    kind = word_prop(REDUCE_KINDS)
+    kind = keyword_prop(REDUCE_KINDS)
     src = operand_def(BUFFER_OR_REGION)
     dst = operand_def(BUFFER_OR_REGION)
-    dim = number_prop()
+    dim = integer_prop()
     accumulate = mark_prop()
     nan_propagate = mark_prop()
-    scope = word_prop(REDUCE_SCOPES, "block")
+    scope = keyword_prop(REDUCE_SCOPES, "block")
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
@@ -228,7 +228,7 @@ class ReduceOp(TileOp):
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "kind": REDUCE_KINDS,
-        "dim": NUMBER,
+        "dim": INTEGER,
         "accumulate": UNIT,
     }
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
@@ -249,7 +249,7 @@ class ReduceOp(TileOp):
             operands=[src, dst],
             properties=given(
                 kind=string(kind),
-                dim=number(dim),
+                dim=integer_attr(dim),
                 accumulate=mark(not clear),
                 nan_propagate=mark(nan_propagate),
                 scope=string(scope),
@@ -322,10 +322,10 @@ class ScanOp(TileOp):
 
     name = "tile.scan"
 
-    kind = word_prop(SCAN_KINDS)
+    kind = keyword_prop(SCAN_KINDS)
     src = operand_def(BUFFER_OR_REGION)
     dst = operand_def(BUFFER_OR_REGION)
-    dim = number_prop()
+    dim = integer_prop()
     reverse = mark_prop()
 
     traits = traits_def(RegionEffects())
@@ -335,7 +335,7 @@ class ScanOp(TileOp):
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "kind": SCAN_KINDS,
-        "dim": NUMBER,
+        "dim": INTEGER,
         "reverse": UNIT,
     }
     READS: ClassVar[tuple[str, ...]] = ("src",)
@@ -352,7 +352,7 @@ class ScanOp(TileOp):
     ) -> None:
         super().__init__(
             operands=[src, dst],
-            properties=given(kind=string(kind), dim=number(dim), reverse=mark(reverse)),
+            properties=given(kind=string(kind), dim=integer_attr(dim), reverse=mark(reverse)),
         )
 
     @property

@@ -142,13 +142,13 @@ class Binary(LayoutExpr):
         return apply(self.left.evaluate(coordinates), self.right.evaluate(coordinates))
 
     def text(self, names: Sequence[str], tightness: int = 0) -> str:
-        mine = _BINDS[self.operator]
+        binding = _BINDS[self.operator]
         # xor next to sums reads badly without brackets.
-        inner = _ATOM if self.operator == "xor" else mine
+        inner = _ATOM if self.operator == "xor" else binding
         left = self.left.text(names, inner)
-        right = self.right.text(names, _ATOM if self.operator == "xor" else mine + 1)
+        right = self.right.text(names, _ATOM if self.operator == "xor" else binding + 1)
         text = f"{left} {self.operator} {right}"
-        return f"({text})" if mine < tightness else text
+        return f"({text})" if binding < tightness else text
 
 
 def as_expr(value: ExprLike) -> LayoutExpr:
@@ -191,24 +191,24 @@ def parse_expression(parser: AttrParser, names: Sequence[str], level: int = 0) -
     if level == len(_LEVELS):
         return _parse_atom(parser, names)
     found = parse_expression(parser, names, level + 1)
-    while (word := _parse_operator(parser, _LEVELS[level])) is not None:
+    while (operator := _parse_operator(parser, _LEVELS[level])) is not None:
         right = parse_expression(parser, names, level + 1)
         try:
-            found = binary(word, found, right)
+            found = binary(operator, found, right)
         except ValueError as error:
             parser.raise_error(str(error))
     return found
 
 
-def _parse_operator(parser: AttrParser, words: Sequence[str]) -> str | None:
-    for word in words:
+def _parse_operator(parser: AttrParser, operators: Sequence[str]) -> str | None:
+    for operator in operators:
         found = (
-            parser.parse_optional_keyword(word)
-            if word.isalpha()
-            else parser.parse_optional_punctuation(cast("Literal['+', '-', '*']", word))
+            parser.parse_optional_keyword(operator)
+            if operator.isalpha()
+            else parser.parse_optional_punctuation(cast("Literal['+', '-', '*']", operator))
         )
         if found is not None:
-            return word
+            return operator
     return None
 
 
@@ -217,9 +217,9 @@ def _parse_atom(parser: AttrParser, names: Sequence[str]) -> LayoutExpr:
         inner = parse_expression(parser, names)
         parser.parse_punctuation(")")
         return inner
-    number = parser.parse_optional_integer(allow_boolean=False, allow_negative=True)
-    if number is not None:
-        return Constant(number)
+    integer = parser.parse_optional_integer(allow_boolean=False, allow_negative=True)
+    if integer is not None:
+        return Constant(integer)
     name = parser.parse_optional_identifier()
     if name is None or name not in names:
         parser.raise_error(f"expected an integer or one of the coordinates {', '.join(names)}")

@@ -20,17 +20,17 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, States, region_of
 from tilewright.dialects.tile.base import (
     ANY,
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_of,
-    opt_number_prop,
+    integer_attr,
+    integer_of,
+    keyword_prop,
+    opt_integer_prop,
     opt_string_prop,
     string,
     string_prop,
-    word_prop,
 )
 from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.ir.text.assembly import AsmOp
@@ -81,9 +81,9 @@ class SyncOp(AsmOp):
     """
 
     name = "tile.sync"
-    scope = word_prop(SYNC_SCOPES, "block")
-    barrier_id = opt_number_prop()
-    arrive_count = opt_number_prop()
+    scope = keyword_prop(SYNC_SCOPES, "block")
+    barrier_id = opt_integer_prop()
+    arrive_count = opt_integer_prop()
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = (
@@ -91,8 +91,8 @@ class SyncOp(AsmOp):
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "scope": SYNC_SCOPES,
-        "barrier_id": NUMBER,
-        "arrive_count": NUMBER,
+        "barrier_id": INTEGER,
+        "arrive_count": INTEGER,
     }
 
     def __init__(
@@ -105,14 +105,14 @@ class SyncOp(AsmOp):
         super().__init__(
             properties=given(
                 scope=string(scope),
-                barrier_id=number(barrier_id),
-                arrive_count=number(arrive_count),
+                barrier_id=integer_attr(barrier_id),
+                arrive_count=integer_attr(arrive_count),
             )
         )
 
     @override
     def verify_(self) -> None:
-        barrier, count = number_of(self.barrier_id), number_of(self.arrive_count)
+        barrier, count = integer_of(self.barrier_id), integer_of(self.arrive_count)
         if (barrier is not None or count is not None) and self.scope.data != "block":
             raise VerifyException("named barriers synchronise threads of one block only")
         if barrier is not None and not 0 <= barrier < _NAMED_BARRIERS:

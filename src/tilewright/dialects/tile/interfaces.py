@@ -39,17 +39,17 @@ from tilewright.dialects.tile.types import space_of
 from tilewright.ir.effects import is_removable
 from tilewright.ir.traversal import children
 
-Ask: TypeAlias = Callable[[RegionAccess], Sequence[AccessedRegion]]
+Query: TypeAlias = Callable[[RegionAccess], Sequence[AccessedRegion]]
 
 
 def reads(op: Operation) -> list[AccessedRegion]:
     """The regions that `op` and the ops inside it read."""
-    return _touched(op, lambda each: each.reads(), LoadOp)
+    return _accessed(op, lambda each: each.reads(), LoadOp)
 
 
 def writes(op: Operation) -> list[AccessedRegion]:
     """The regions that `op` and the ops inside it write."""
-    return _touched(op, lambda each: each.writes(), StoreOp)
+    return _accessed(op, lambda each: each.writes(), StoreOp)
 
 
 def is_async(op: Operation) -> bool:
@@ -59,11 +59,13 @@ def is_async(op: Operation) -> bool:
     return any(map(is_async, children(op)))
 
 
-def _touched(op: Operation, ask: Ask, access: type[LoadOp] | type[StoreOp]) -> list[AccessedRegion]:
+def _accessed(
+    op: Operation, query: Query, access: type[LoadOp] | type[StoreOp]
+) -> list[AccessedRegion]:
     if isinstance(op, access):
         return [element_of(op.memref, tuple(map(known, op.indices)), _element_unit(op))]
-    own = list(ask(op)) if isinstance(op, RegionAccess) else []
-    inside = [region for child in children(op) for region in _touched(child, ask, access)]
+    own = list(query(op)) if isinstance(op, RegionAccess) else []
+    inside = [region for child in children(op) for region in _accessed(child, query, access)]
     return [*own, *_distinct(_seen_from(op, region) for region in inside)]
 
 

@@ -30,10 +30,10 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.attributes import RasterAttr
 from tilewright.dialects.tile.base import (
     given,
+    integer_attr,
     mark,
     mark_prop,
-    number,
-    opt_number_prop,
+    opt_integer_prop,
     opt_string_prop,
     string,
 )
@@ -45,11 +45,11 @@ from tilewright.dialects.tile.bodies import (
     parse_arguments,
     parse_attributes,
     parse_body,
-    parse_numbers,
+    parse_integers,
     print_arguments,
     print_attributes,
     print_body,
-    print_numbers,
+    print_integers,
     verify_body,
 )
 from tilewright.dialects.tile.mixed import (
@@ -92,9 +92,9 @@ class KernelOp(BodyOp):
     raster = opt_prop_def(RasterAttr)
     prelude = opt_string_prop()
     """C source that is put before the kernel."""
-    min_blocks_per_sm = opt_number_prop()
-    producer_registers = opt_number_prop()
-    consumer_registers = opt_number_prop()
+    min_blocks_per_sm = opt_integer_prop()
+    producer_registers = opt_integer_prop()
+    consumer_registers = opt_integer_prop()
     keep_registers = mark_prop()
     """Registers are not moved between warp groups."""
     cooperative = mark_prop()
@@ -134,9 +134,9 @@ class KernelOp(BodyOp):
                 cluster=opt_integers_attr(cluster),
                 raster=raster,
                 prelude=string(prelude),
-                min_blocks_per_sm=number(min_blocks_per_sm),
-                producer_registers=number(producer_registers),
-                consumer_registers=number(consumer_registers),
+                min_blocks_per_sm=integer_attr(min_blocks_per_sm),
+                producer_registers=integer_attr(producer_registers),
+                consumer_registers=integer_attr(consumer_registers),
                 keep_registers=mark(keep_registers),
                 cooperative=mark(cooperative),
             ),
@@ -237,9 +237,9 @@ def _parse(parser: IRParser) -> KernelOp:
     parser.parse_keyword("in")
     static, names = parse_mixed(parser, parser.Delimiter.PAREN)
     properties: dict[str, Attribute] = {"static_grid": static}
-    for word in ("threads", "cluster"):
-        if parser.parse_optional_keyword(word) is not None:
-            properties[word] = integers_attr(parse_numbers(parser))
+    for keyword in ("threads", "cluster"):
+        if parser.parse_optional_keyword(keyword) is not None:
+            properties[keyword] = integers_attr(parse_integers(parser))
     if parser.parse_optional_keyword("raster") is not None:
         properties["raster"] = parser.parse_attribute()
     more, attributes = parse_attributes(parser, KernelOp)
@@ -258,8 +258,8 @@ def _print(printer: IRPrinter, op: KernelOp) -> None:
     print_arguments(printer, op.arguments)
     printer.print_string(" in ")
     print_mixed(printer, op.grid, "()")
-    print_numbers(printer, "threads", op.thread_extents)
-    print_numbers(printer, "cluster", op.cluster_extents)
+    print_integers(printer, "threads", op.thread_extents)
+    print_integers(printer, "cluster", op.cluster_extents)
     if op.raster is not None:
         printer.print_string(" raster ")
         printer.print_attribute(op.raster)

@@ -21,14 +21,14 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     ANY,
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
-    number,
-    number_prop,
+    integer_attr,
+    integer_prop,
+    keyword_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.types import is_numeric
 from tilewright.ir.text.assembly import AsmOp, TypeRule
@@ -44,7 +44,7 @@ _LIKE_VALUE: Mapping[str, TypeRule] = {
 }
 
 
-def _verify_number(type: Attribute) -> None:
+def _verify_numeric(type: Attribute) -> None:
     if not is_numeric(type):
         raise VerifyException(f"shuffles require integers or floats, got '{type}'")
 
@@ -54,7 +54,7 @@ class WarpReduceOp(AsmOp):
     """Combines the values of all lanes of a warp."""
 
     name = "tile.warp_reduce"
-    kind = word_prop(WARP_REDUCE_KINDS)
+    kind = keyword_prop(WARP_REDUCE_KINDS)
     value = operand_def(ANY)
     result = result_def(ANY)
     traits = traits_def(Orders())
@@ -72,7 +72,7 @@ class WarpReduceOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        _verify_number(self.value.type)
+        _verify_numeric(self.value.type)
         if self.kind.data.startswith("bit") and isinstance(self.value.type, AnyFloat):
             raise VerifyException(f"{self.kind.data} requires integers, got '{self.value.type}'")
 
@@ -82,27 +82,27 @@ class ShuffleOp(AsmOp):
     """The value that another lane of the same group of `width` lanes holds."""
 
     name = "tile.shuffle"
-    mode = word_prop(SHUFFLE_MODES)
+    mode = keyword_prop(SHUFFLE_MODES)
     value = operand_def(ANY)
     offset = operand_def(i32)
-    width = number_prop(_LANES)
+    width = integer_prop(_LANES)
     result = result_def(ANY)
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$mode $value `,` $offset (`width` $width^)? attr-dict `:` type($value)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": SHUFFLE_MODES, "width": NUMBER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": SHUFFLE_MODES, "width": INTEGER}
     TYPES: ClassVar[Mapping[str, TypeRule]] = _LIKE_VALUE
 
     def __init__(self, mode: str, value: Operand, offset: Operand, width: int = _LANES) -> None:
         super().__init__(
             operands=[value, offset],
             result_types=[SSAValue.get(value).type],
-            properties=given(mode=string(mode), width=number(width)),
+            properties=given(mode=string(mode), width=integer_attr(width)),
         )
 
     @override
     def verify_(self) -> None:
-        _verify_number(self.value.type)
+        _verify_numeric(self.value.type)
         width = self.width.value.data
         if not 1 <= width <= _LANES or width & (width - 1):
             raise VerifyException(f"width must be a power of two up to {_LANES}, got {width}")
@@ -113,7 +113,7 @@ class VoteOp(AsmOp):
     """Vote of all lanes of a warp: ``any``, ``all`` (an i1), or ``ballot`` (one bit per lane)."""
 
     name = "tile.vote"
-    mode = word_prop(VOTE_MODES)
+    mode = keyword_prop(VOTE_MODES)
     predicate = operand_def(i1)
     result = result_def(ANY)
     traits = traits_def(Orders())

@@ -40,10 +40,10 @@ from tilewright.dialects.tile.attributes import (
 from tilewright.dialects.tile.base import (
     Operand,
     given,
-    number,
-    number_of,
-    number_prop,
-    opt_number_prop,
+    integer_attr,
+    integer_of,
+    integer_prop,
+    opt_integer_prop,
 )
 from tilewright.dialects.tile.bodies import (
     BodyOp,
@@ -53,11 +53,11 @@ from tilewright.dialects.tile.bodies import (
     parse_arguments,
     parse_attributes,
     parse_body,
-    parse_numbers,
+    parse_integers,
     print_arguments,
     print_attributes,
     print_body,
-    print_numbers,
+    print_integers,
     verify_body,
 )
 from tilewright.dialects.tile.mixed import (
@@ -104,7 +104,7 @@ class ParallelOp(BodyOp):
 
     dynamic_extents = var_operand_def(INDEX)
     static_extents = integers_prop()
-    coalesced_width = opt_number_prop()
+    coalesced_width = opt_integer_prop()
     layout = opt_prop_def(LAYOUT)
     prefer_async = opt_prop_def(BoolAttr)
     body = region_def()
@@ -129,7 +129,7 @@ class ParallelOp(BodyOp):
             operands=dynamic,
             properties=given(
                 static_extents=static,
-                coalesced_width=number(coalesced_width),
+                coalesced_width=integer_attr(coalesced_width),
                 layout=layout,
                 prefer_async=None if prefer_async is None else BoolAttr.from_bool(prefer_async),
             ),
@@ -154,7 +154,7 @@ class ParallelOp(BodyOp):
             raise VerifyException("needs at least one extent")
         _verify_extents(extents, "an extent")
         verify_body(self.body, len(extents), "extents")
-        width = number_of(self.coalesced_width)
+        width = integer_of(self.coalesced_width)
         if width is not None and width < 1:
             raise VerifyException(f"coalesced_width must be positive, got {width}")
         self._verify_layout(extents)
@@ -225,7 +225,7 @@ class PipelineOp(BodyOp):
 
     dynamic_bounds = var_operand_def(INDEX)
     static_bounds = integers_prop()
-    num_stages = number_prop(0)
+    num_stages = integer_prop(0)
     stage = opt_integers_prop()
     order = opt_integers_prop()
     group = opt_prop_def(ArrayAttr)
@@ -257,7 +257,7 @@ class PipelineOp(BodyOp):
             operands=dynamic,
             properties=given(
                 static_bounds=static,
-                num_stages=number(num_stages),
+                num_stages=integer_attr(num_stages),
                 stage=opt_integers_attr(stage),
                 order=opt_integers_attr(order),
                 group=_lists(group),
@@ -342,15 +342,15 @@ def _parse_pipeline(parser: IRParser) -> PipelineOp:
     properties: dict[str, Attribute] = {"static_bounds": static}
     if parser.parse_optional_keyword("num_stages") is not None:
         with parser.in_parens():
-            properties["num_stages"] = _number(parser.parse_integer(allow_boolean=False))
-    for word in ("stage", "order"):
-        if parser.parse_optional_keyword(word) is not None:
-            properties[word] = integers_attr(parse_numbers(parser))
+            properties["num_stages"] = _integer(parser.parse_integer(allow_boolean=False))
+    for keyword in ("stage", "order"):
+        if parser.parse_optional_keyword(keyword) is not None:
+            properties[keyword] = integers_attr(parse_integers(parser))
     if parser.parse_optional_keyword("plan") is not None:
         properties["plan"] = parser.parse_attribute()
     more, attributes = parse_attributes(parser, PipelineOp)
     properties.update(more)
-    properties.setdefault("num_stages", _number(0))
+    properties.setdefault("num_stages", _integer(0))
     operands = resolve_indices(parser, names)
     body = parse_body(parser, start, [argument])
     return PipelineOp.create(
@@ -358,8 +358,8 @@ def _parse_pipeline(parser: IRParser) -> PipelineOp:
     )
 
 
-def _number(value: int) -> IntegerAttr:
-    found = number(value)
+def _integer(value: int) -> IntegerAttr:
+    found = integer_attr(value)
     assert found is not None
     return found
 
@@ -371,9 +371,9 @@ def _print_pipeline(printer: IRPrinter, op: PipelineOp) -> None:
     print_mixed_value(printer, op.lower)
     printer.print_string(" to ")
     print_mixed_value(printer, op.upper)
-    print_numbers(printer, "num_stages", (op.stages,) if op.stages else None)
-    print_numbers(printer, "stage", op.manual_stage)
-    print_numbers(printer, "order", op.manual_order)
+    print_integers(printer, "num_stages", (op.stages,) if op.stages else None)
+    print_integers(printer, "stage", op.manual_stage)
+    print_integers(printer, "order", op.manual_order)
     if op.plan is not None:
         printer.print_string(" plan ")
         printer.print_attribute(op.plan)
@@ -389,7 +389,7 @@ def _print_pipeline(printer: IRPrinter, op: PipelineOp) -> None:
 class PersistentOp(BodyOp):
     """The tiles of `domain` that worker `index` of `wave_size` visits.
 
-    With ``g = max(1, min(group, d_last))`` tile number ``t = turn * wave_size + index`` is decoded
+    With ``g = max(1, min(group, d_last))`` tile ``t = iteration * wave_size + index`` is decoded
     with the radices ``(ceildiv(d_last, g), d_0, ..., d_{n-2}, g)``; the last coordinate is the
     first digit times ``g`` plus the last digit, and a tile past the end is skipped.
     """
@@ -402,7 +402,7 @@ class PersistentOp(BodyOp):
     index = operand_def(INDEX)
     static_domain = integers_prop()
     static_wave = integers_prop()
-    group = number_prop(8)
+    group = integer_prop(8)
     body = region_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -425,7 +425,7 @@ class PersistentOp(BodyOp):
         super().__init__(
             operands=[dynamic_domain, dynamic_wave, index],
             properties=given(
-                static_domain=static_domain, static_wave=static_wave, group=number(group_size)
+                static_domain=static_domain, static_wave=static_wave, group=integer_attr(group_size)
             ),
             attributes=dict(attributes or {}),
             regions=[new_body(len(domain), body)],
@@ -496,7 +496,7 @@ def _parse_persistent(parser: IRParser) -> PersistentOp:
         properties={
             "static_domain": static_domain,
             "static_wave": static_wave,
-            "group": _number(group),
+            "group": _integer(group),
             "operandSegmentSizes": _segments(len(domain), len(wave), 1),
         },
         attributes=attributes,

@@ -58,8 +58,8 @@ class LayoutMap:
         """The smallest shape that holds all physical coordinates."""
         shape = [0] * len(self.results)
         for point in self.points():
-            for axis, place in enumerate(self.evaluate(*point)):
-                shape[axis] = max(shape[axis], place + 1)
+            for axis, coordinate in enumerate(self.evaluate(*point)):
+                shape[axis] = max(shape[axis], coordinate + 1)
         return tuple(shape)
 
     def is_injective(self) -> bool:
@@ -122,17 +122,17 @@ class FragmentMap:
 
     def index_shape(self) -> tuple[int, ...]:
         """The shape of the registers that each thread needs."""
-        places = [self.evaluate(*point)[1] for point in self.points()]
-        return tuple(1 + max(axis) for axis in zip(*places, strict=True))
+        locations = [self.evaluate(*point)[1] for point in self.points()]
+        return tuple(1 + max(axis) for axis in zip(*locations, strict=True))
 
     def is_injective(self) -> bool:
         """Whether no two elements share a register of a thread."""
-        places = {
+        locations = {
             self.evaluate(*point, replica=replica)
             for point in self.points()
             for replica in range(self.replicate)
         }
-        return len(places) == prod(self.extents) * self.replicate
+        return len(locations) == prod(self.extents) * self.replicate
 
     def problem(self) -> str | None:
         """Why this is no fragment, or None."""

@@ -37,18 +37,18 @@ from tilewright.dialects.tile.allocs import LAYOUT
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
 from tilewright.dialects.tile.base import (
     ANY,
-    NUMBER,
+    INTEGER,
     KeywordSyntax,
     Operand,
     given,
+    integer_attr,
+    integer_of,
+    integer_prop,
     mark,
     mark_prop,
-    number,
-    number_of,
-    number_prop,
-    opt_number_prop,
+    opt_integer_prop,
+    opt_keyword_prop,
     opt_string_prop,
-    opt_word_prop,
     string,
 )
 from tilewright.dialects.tile.mixed import INDEX
@@ -98,9 +98,9 @@ class CopyOp(TileOp):
 
     src = operand_def(BUFFER_OR_REGION)
     dst = operand_def(BUFFER_OR_REGION)
-    coalesced_width = opt_number_prop()
+    coalesced_width = opt_integer_prop()
     disable_tma = mark_prop()
-    eviction_policy = opt_word_prop(EVICTION_POLICIES)
+    eviction_policy = opt_keyword_prop(EVICTION_POLICIES)
     prefer_instruction = opt_string_prop()
     loop_layout = opt_prop_def(LAYOUT)
 
@@ -124,7 +124,7 @@ class CopyOp(TileOp):
         super().__init__(
             operands=[src, dst],
             properties=given(
-                coalesced_width=number(coalesced_width),
+                coalesced_width=integer_attr(coalesced_width),
                 disable_tma=mark(disable_tma),
                 eviction_policy=string(eviction_policy),
                 prefer_instruction=string(prefer_instruction),
@@ -138,7 +138,7 @@ class CopyOp(TileOp):
         verify_numeric("the source", self.src.type)
         verify_numeric("the destination", self.dst.type)
         verify_extents(self.src.type, self.dst.type)
-        verify_width(number_of(self.coalesced_width))
+        verify_width(integer_of(self.coalesced_width))
 
 
 _ASYNC_SPACES = "asynchronous copies must be between global and shared memory"
@@ -158,10 +158,10 @@ class AsyncCopyOp(TileOp):
     dst = operand_def(BUFFER_OR_REGION)
     barrier = opt_operand_def(BUFFER)
     barrier_index = opt_operand_def(INDEX)
-    coalesced_width = opt_number_prop()
-    instruction = opt_word_prop(INSTRUCTIONS)
-    eviction_policy = opt_word_prop(EVICTION_POLICIES)
-    cluster_mask = opt_number_prop()
+    coalesced_width = opt_integer_prop()
+    instruction = opt_keyword_prop(INSTRUCTIONS)
+    eviction_policy = opt_keyword_prop(EVICTION_POLICIES)
+    cluster_mask = opt_integer_prop()
     """The blocks of the cluster that all receive the data, one bit each."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -189,10 +189,10 @@ class AsyncCopyOp(TileOp):
         super().__init__(
             operands=[src, dst, barrier, barrier_index],
             properties=given(
-                coalesced_width=number(coalesced_width),
+                coalesced_width=integer_attr(coalesced_width),
                 instruction=string(instruction),
                 eviction_policy=string(eviction_policy),
-                cluster_mask=number(cluster_mask),
+                cluster_mask=integer_attr(cluster_mask),
             ),
             attributes=dict(attributes or {}),
         )
@@ -219,7 +219,7 @@ class AsyncCopyOp(TileOp):
         verify_numeric("the source", source)
         verify_numeric("the destination", destination)
         verify_extents(source, destination)
-        verify_width(number_of(self.coalesced_width))
+        verify_width(integer_of(self.coalesced_width))
         from_type, to_type = element_type_of(source), element_type_of(destination)
         if from_type != to_type:
             raise VerifyException(
@@ -343,11 +343,11 @@ class Im2colOp(TileOp):
     dst = operand_def(BUFFER_OR_REGION)
     nhw_step = operand_def(INDEX)
     c_step = operand_def(INDEX)
-    kernel = number_prop()
-    stride = number_prop()
-    dilation = number_prop()
-    pad = number_prop()
-    eviction_policy = opt_word_prop(EVICTION_POLICIES)
+    kernel = integer_prop()
+    stride = integer_prop()
+    dilation = integer_prop()
+    pad = integer_prop()
+    eviction_policy = opt_keyword_prop(EVICTION_POLICIES)
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
@@ -355,10 +355,10 @@ class Im2colOp(TileOp):
         "`dilation` $dilation `pad` $pad attr-dict `:` type($src) `->` type($dst)"
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kernel": NUMBER,
-        "stride": NUMBER,
-        "dilation": NUMBER,
-        "pad": NUMBER,
+        "kernel": INTEGER,
+        "stride": INTEGER,
+        "dilation": INTEGER,
+        "pad": INTEGER,
     }
     READS: ClassVar[tuple[str, ...]] = ("src",)
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
@@ -379,10 +379,10 @@ class Im2colOp(TileOp):
         super().__init__(
             operands=[src, dst, nhw_step, c_step],
             properties=given(
-                kernel=number(kernel),
-                stride=number(stride),
-                dilation=number(dilation),
-                pad=number(pad),
+                kernel=integer_attr(kernel),
+                stride=integer_attr(stride),
+                dilation=integer_attr(dilation),
+                pad=integer_attr(pad),
                 eviction_policy=None if eviction_policy is None else StringAttr(eviction_policy),
             ),
         )

@@ -32,9 +32,9 @@ from tilewright.dialects.tile.base import (
     KeywordSyntax,
     Operand,
     given,
+    keyword_prop,
     opt_string_prop,
     string,
-    word_prop,
 )
 from tilewright.dialects.tile.movement import verify_extents
 from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, BufferType, space_of
@@ -52,8 +52,8 @@ class ReducerAllocOp(AsmOp):
     name = "tile.reducer.alloc"
 
     name_hint = opt_string_prop()
-    op = word_prop(REDUCER_OPS)
-    replication = word_prop(REPLICATIONS, "none")
+    op = keyword_prop(REDUCER_OPS)
+    replication = keyword_prop(REPLICATIONS, "none")
     dtype = opt_string_prop()
     result = result_def(BUFFER)
 

@@ -41,7 +41,7 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.allocs import as_buffer, verify_buffer_type
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.base import KeywordSyntax, Operand, given, string, word_prop
+from tilewright.dialects.tile.base import KeywordSyntax, Operand, given, keyword_prop, string
 from tilewright.dialects.tile.mixed import (
     INDEX,
     Mixed,
@@ -321,7 +321,7 @@ class PtrOfOp(AsmOp, LooksThrough):
     indices = var_operand_def(INDEX)
     extent = opt_operand_def(INDEX)
     """How many elements from there on may be accessed; the rest of the buffer by default."""
-    mode = word_prop(MODES, "rw")
+    mode = keyword_prop(MODES, "rw")
     result = result_def(PTR)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)

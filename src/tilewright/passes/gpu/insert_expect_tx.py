@@ -24,7 +24,7 @@ from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
 from tilewright.dialects.tile import AsyncCopyOp, KernelOp
 from tilewright.dialects.tile.access import base_of
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -46,7 +46,7 @@ class InsertExpectTx(Pass):
             for op in list(walk(kernel)):
                 if not isinstance(op, AsyncCopyOp) or op.barrier is None or not op.is_bulk:
                     continue
-                mask = number_of(op.cluster_mask)
+                mask = integer_of(op.cluster_mask)
                 has_expect_tx = base_of(op.barrier) in explicit
                 if mask is not None:
                     _check(op, mask, kernel, engine, has_expect_tx=has_expect_tx)

@@ -19,7 +19,7 @@ from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
 from tilewright.dialects.nv import BarOp, FenceBarrierInitOp, MBarrierInitOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AllocOp, KernelOp
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -70,7 +70,7 @@ def _lower_sync(op: SyncOp) -> None:
         barrier.attributes.update(op.attributes)
         code.add(barrier)
     else:
-        threads = number_of(op.arrive_count) or threads_of(op).count
+        threads = integer_of(op.arrive_count) or threads_of(op).count
         code.add(BarOp("sync", op.barrier_id.value.data, threads))
     code.rewriter.erase(op)
 

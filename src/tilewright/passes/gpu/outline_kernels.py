@@ -42,7 +42,7 @@ from tilewright.dialects.nv import LaunchOp, MoveOp, TensorMapOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import KernelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of, is_aliased
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -180,7 +180,7 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {
         nv_names.KERNEL: UnitAttr(),
         nv_names.THREADS: IntegerAttr(kernel.num_threads or 128, i64),
-        nv_names.MIN_BLOCKS: IntegerAttr(number_of(kernel.min_blocks_per_sm) or 1, i64),
+        nv_names.MIN_BLOCKS: IntegerAttr(integer_of(kernel.min_blocks_per_sm) or 1, i64),
     }
     function = kernel.parent_op()
     while function is not None and names.TARGET not in function.attributes:

@@ -34,7 +34,7 @@ from tilewright.dialects.tile import (
     TargetAttr,
 )
 from tilewright.dialects.tile.aliasing import IMPLIED
-from tilewright.dialects.tile.base import number
+from tilewright.dialects.tile.base import integer_attr
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, resolve
 from tilewright.ir.passes import Pass
@@ -298,9 +298,9 @@ def _around(op: Operation) -> Iterator[Operation]:
 def _write(spec: _Spec, plan: StoragePlan) -> None:
     scale = _BYTES[spec.region.memory]
     for name, alloc in spec.allocations.items():
-        placed = number(plan.of(name).offset * scale)
+        placed = integer_attr(plan.of(name).offset * scale)
         assert placed is not None  # an offset was given
         alloc.properties["offset"] = placed
-    size = number(plan.backing.size_bytes)
+    size = integer_attr(plan.backing.size_bytes)
     assert size is not None
     spec.op.properties["size_bytes"] = size

@@ -28,7 +28,7 @@ from tilewright.dialects.nv.barriers import (
 )
 from tilewright.dialects.nv.matrix import MatrixOp
 from tilewright.dialects.nv.tma import TensorMapOp, TmaLoadOp
-from tilewright.dialects.tile.base import number
+from tilewright.dialects.tile.base import integer_attr
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.traversal import walk
@@ -84,14 +84,14 @@ _NARROWER = {128: 64, 64: 32, 32: 0}
 def _narrow_swizzle(op: Operation) -> bool:
     if not isinstance(op, MatrixOp) or op.swizzle.value.data not in _NARROWER:
         return False
-    op.properties["swizzle"] = number(_NARROWER[op.swizzle.value.data])
+    op.properties["swizzle"] = integer_attr(_NARROWER[op.swizzle.value.data])
     return True
 
 
 def _no_swizzle(op: Operation) -> bool:
     if not isinstance(op, TensorMapOp) or op.swizzle.value.data == 0:
         return False
-    op.properties["swizzle"] = number(0)
+    op.properties["swizzle"] = integer_attr(0)
     return True
 
 
@@ -110,7 +110,7 @@ def _plain_address(op: Operation) -> bool:
 def _shift_operand(op: Operation) -> bool:
     if not isinstance(op, MatrixOp):
         return False
-    op.properties["stride"] = number(op.stride.value.data * 2)
+    op.properties["stride"] = integer_attr(op.stride.value.data * 2)
     return True
 
 
@@ -157,7 +157,7 @@ def _next_slot(op: Operation) -> bool:
 def _leave_more(op: Operation) -> bool:
     if not isinstance(op, WaitOp):
         return False
-    op.properties["pending"] = number(op.count + 1)
+    op.properties["pending"] = integer_attr(op.count + 1)
     return True
 
 

@@ -15,7 +15,7 @@ from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AsyncCopyOp, names
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -76,7 +76,7 @@ def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
 
 def _receivers(code: IndexBuilder, op: AsyncCopyOp) -> SSAValue | None:
     """The blocks of the cluster that get the tile, if they are several."""
-    mask = number_of(op.cluster_mask)
+    mask = integer_of(op.cluster_mask)
     return None if mask is None else code.add(ConstantOp.of(mask, i16)).results[0]
 
 

@@ -141,7 +141,7 @@ def _order(extents: Sequence[int], raster: tuple[str, int] | None) -> Iterator[t
             rest, index = divmod(rest, extent)
             block.append(index)
         if walk is not None:
-            block[:2] = walk.place(block[0], block[1], extents[0], extents[1])
+            block[:2] = walk.block_at(block[0], block[1], extents[0], extents[1])
         yield tuple(block)
 
 

@@ -14,7 +14,7 @@ from tilewright.dialects.nv.barriers import (
     WaitOp,
 )
 from tilewright.dialects.nv.machine import BarOp
-from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.targets.numpy.emitter import Emitter, Rule
@@ -118,7 +118,7 @@ def _sync(base: Emitter, op: Operation) -> None:
         return
     if scope == "warp" or not emitter.in_task:
         return
-    barrier_id, count = number_of(op.barrier_id), number_of(op.arrive_count)
+    barrier_id, count = integer_of(op.barrier_id), integer_of(op.arrive_count)
     options = "" if barrier_id is None else f", {barrier_id}"
     options += "" if count is None else f", {count}"
     emitter.effect(f"yield from rt.sync({emitter.site()}{options})")
