@@ -1,0 +1,331 @@
+"""Reader and writer kernels: NoC transfers that are performed later, semaphores, multicast.
+
+A transfer is queued at issue and performed at a time that the schedule chooses, at the latest at
+the kernel's barrier. Reads complete in any order; writes of a kernel, with its multicasts and
+atomics, in the order of issue. A read poisons its destination at issue. A write reads its source
+when it is performed, so that reusing the source too early changes the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import override
+
+from tilewright.dialects.tensix.formats import Format
+from tilewright.targets.numpy.machine import Operation as Transfer
+from tilewright.targets.numpy.machine import Wait
+from tilewright.targets.tenstorrent.execution import Check
+from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
+from tilewright.targets.tenstorrent.machine.memory import DramBuffer
+from tilewright.targets.tenstorrent.machine.state import CoreState
+from tilewright.targets.tenstorrent.machine.thread import Thread
+from tilewright.targets.tenstorrent.machine.tiles import encode, float_of
+
+_DRAM_FLAG = 2
+
+
+@dataclass(eq=False)
+class _Queued:
+    """A transfer in flight, and the bytes of the own L1 that it uses."""
+
+    transfer: Transfer
+    address: int
+    size: int
+
+    def overlaps(self, address: int, size: int) -> bool:
+        return self.address < address + size and address < self.address + self.size
+
+
+class DataThread(Thread):
+    """A reader or writer kernel on one core."""
+
+    reads: list[_Queued]
+    writes: list[_Queued]
+
+    def start(self) -> None:
+        """Nothing is in flight."""
+        self.reads = []
+        self.writes = []
+
+    # -- addresses ---------------------------------------------------------------------------
+
+    def cb_write_ptr(self, cb: CircularBuffer, site: int) -> int:
+        del site
+        return cb.window_address(cb.writer(self.kernel), 0)
+
+    def cb_read_ptr(self, cb: CircularBuffer, site: int) -> int:
+        del site
+        return cb.window_address(cb.reader(self.kernel), 0)
+
+    def accessor(self, address: int, ct_offset: int, format: Format, site: int) -> DramBuffer:
+        """The buffer at an address, if the compile-time arguments describe it."""
+        found = self.run.dram.get(address)
+        if found is None:
+            self.stop(Check.BAD_ADDRESS, f"no buffer is allocated at DRAM address {address}", site)
+        words = self.compile_args[ct_offset : ct_offset + 2]
+        if len(words) < 2:
+            self.stop(
+                Check.ARGUMENT_RANGE,
+                f"accessor at compile-time argument {ct_offset}: the kernel has "
+                f"{len(self.compile_args)}",
+                site,
+            )
+        stride = self.run.allocation.page_stride(found.buffer)
+        if not words[0] & _DRAM_FLAG or words[1] != stride:
+            self.stop(
+                Check.BAD_ADDRESS,
+                f"compile-time arguments {ct_offset} and {ct_offset + 1} do not describe buffer "
+                f"'{found.buffer.name}'",
+                site,
+            )
+        if format.tile_bytes != found.buffer.page_bytes:
+            self.report(
+                Check.BAD_ADDRESS,
+                f"accessor of {format.value} tiles on buffer '{found.buffer.name}' with pages of "
+                f"{found.buffer.page_bytes} B",
+                site,
+            )
+        return found
+
+    def _page(self, buffer: DramBuffer, page: int, site: int) -> int:
+        if not 0 <= page < buffer.buffer.pages:
+            self.stop(
+                Check.PAGE_RANGE,
+                f"page {page} of '{buffer.buffer.name}', which has {buffer.buffer.pages} pages",
+                site,
+            )
+        return page
+
+    def _aligned(self, address: int, site: int) -> None:
+        alignment = self.run.program.chip.l1_alignment
+        if address % alignment:
+            self.report(
+                Check.MISALIGNED,
+                f"L1 address {address} of a NoC transfer is not a multiple of {alignment} B",
+                site,
+            )
+
+    def _writable(self, address: int, size: int, site: int) -> None:
+        """Whether bytes are inside pages that this kernel has reserved."""
+        cb = self.core.cb_at(address)
+        if cb is None:
+            self.stop(Check.BAD_ADDRESS, f"L1 address {address} is in no circular buffer", site)
+        window = cb.writer(self.kernel)
+        first = cb.window_address(window, 0)
+        last = min(cb.window_address(window, window.pages), cb.address + cb.size_bytes)
+        if not first <= address <= address + size <= last:
+            self.report(
+                Check.OUTSIDE_WINDOW,
+                f"writes {size} B at byte {address - cb.address} of {cb.name}, reserved are bytes "
+                f"{first - cb.address} to {last - cb.address}",
+                site,
+            )
+        if address + size > cb.address + cb.size_bytes:
+            self.stop(Check.STRADDLING_WRAP, f"writes past the end of {cb.name} at {address}", site)
+
+    def _source(self, address: int, size: int, site: int) -> None:
+        """Whether bytes are inside pages that this kernel waited for, and hold data."""
+        cb = self.core.cb_at(address)
+        if cb is None:
+            self.stop(Check.BAD_ADDRESS, f"L1 address {address} is in no circular buffer", site)
+        window, own = cb.reader(self.kernel), cb.writer(self.kernel)
+        ends = [
+            (cb.window_address(each, 0), cb.window_address(each, each.pages))
+            for each in (window, own)
+        ]
+        if not any(first <= address <= address + size <= last for first, last in ends):
+            self.report(
+                Check.UNPUSHED_READ,
+                f"reads {size} B at byte {address - cb.address} of {cb.name}, {window.pages} pages "
+                f"from byte {window.pointer * cb.page_bytes} on were waited for",
+                site,
+            )
+        self.check_valid(address, size, f"byte {address - cb.address} of {cb.name}", site)
+
+    # -- transfers ---------------------------------------------------------------------------
+
+    def noc_read_tile(self, page: int, buffer: DramBuffer, l1: int, site: int) -> None:
+        """Queue DRAM page to L1."""
+        page = self._page(buffer, page, site)
+        size = buffer.buffer.page_bytes
+        self._aligned(l1, site)
+        self._writable(l1, size, site)
+        self.core.l1.poison(l1, size)
+        self.run.count(dram_page_reads=1, dram_read_bytes=size)
+
+        def perform() -> None:
+            self.core.l1.write(l1, buffer.pages[page])
+
+        self._queue("reads", f"read of {buffer.buffer.name}[{page}]", perform, l1, size, site)
+
+    def noc_write_tile(self, page: int, buffer: DramBuffer, l1: int, site: int) -> None:
+        """Queue L1 to DRAM page."""
+        page = self._page(buffer, page, site)
+        size = buffer.buffer.page_bytes
+        self._aligned(l1, site)
+        self._source(l1, size, site)
+        self.run.count(dram_page_writes=1, dram_write_bytes=size)
+        buffer.writes[page] += 1
+        if buffer.writes[page] > 1 and buffer.buffer.output:
+            self.report(
+                Check.TWO_WRITERS,
+                f"page {page} of '{buffer.buffer.name}' is written {buffer.writes[page]} times, "
+                f"first by {buffer.writers[page]}",
+                site,
+            )
+        buffer.writers.setdefault(page, self.name)
+
+        def perform() -> None:
+            buffer.pages[page] = self.core.l1.read(l1, size)
+
+        self._queue("writes", f"write of {buffer.buffer.name}[{page}]", perform, l1, size, site)
+
+    def _queue(
+        self, queue: str, what: str, perform: Callable[[], None], l1: int, size: int, site: int
+    ) -> None:
+        transfer = Transfer(what, perform, self.ops[site], self.name)
+        self.run.machine.issue(f"{self.name} {queue}", transfer, in_order=queue == "writes")
+        pending = self.reads if queue == "reads" else self.writes
+        pending.append(_Queued(transfer, l1, size))
+
+    def noc_barrier(self, kind: str, site: int) -> Wait:
+        """Wait for the transfers of this kernel: reads, or writes and atomics."""
+        pending = self.reads if kind == "read" else self.writes
+        awaited = [each.transfer for each in pending]
+        pending.clear()
+        return Wait(
+            f"noc_barrier {kind}",
+            lambda: all(each.is_done for each in awaited),
+            lambda: f"{sum(not each.is_done for each in awaited)} transfers in flight",
+            None,
+            self.ops[site],
+        )
+
+    @override
+    def check_sources(self, address: int, size: int, cb: CircularBuffer, site: int) -> None:
+        # Even a write that happens to be performed already is not covered by a barrier.
+        for queued in self.writes:
+            if queued.overlaps(address, size):
+                self.report(
+                    Check.POP_BEFORE_WRITE,
+                    f"pops pages of {cb.name} while a {queued.transfer.what} from them is in "
+                    "flight: noc_barrier write or flush is missing before it",
+                    site,
+                )
+                return
+
+    @override
+    def cb_push(self, cb: CircularBuffer, pages: int, site: int) -> None:
+        window = cb.writer(self.kernel)
+        address, size = cb.window_address(window, 0), pages * cb.page_bytes
+        if any(queued.overlaps(address, size) for queued in self.reads):
+            self.report(
+                Check.PUSH_BEFORE_BARRIER,
+                f"pushes pages of {cb.name} while a NoC read into them is in flight: "
+                "noc_barrier read is missing before it",
+                site,
+            )
+        super().cb_push(cb, pages, site)
+
+    def fill_page(
+        self, l1: int, limit: int, pattern: str, format: Format, bits: int, site: int
+    ) -> None:
+        """Store a tile of known contents."""
+        self._writable(l1, format.tile_bytes, site)
+        value = float_of(bits)
+        tile = np.zeros((32, 32), np.float32)
+        if pattern == "constant":
+            tile[:, :] = value
+        elif pattern == "scaler":
+            tile[::16, :] = value
+        elif pattern == "columns_below":
+            tile[:, :limit] = value
+        else:
+            tile[:limit, :] = value
+        self.core.l1.write(l1, encode(tile, format))
+
+    # -- multicast and semaphores ------------------------------------------------------------
+
+    def _rectangle(
+        self, corners: tuple[int, int, int, int], dests: int, site: int
+    ) -> Sequence[CoreState]:
+        """The cores of a rectangle of NoC coordinates but the own, either corner first."""
+        (x0, x1), (y0, y1) = sorted(corners[::2]), sorted(corners[1::2])
+        noc = self.run.program.chip.noc_coordinate
+        found = [
+            state
+            for core, state in self.run.cores.items()
+            if state is not self.core and x0 <= noc(*core)[0] <= x1 and y0 <= noc(*core)[1] <= y1
+        ]
+        if len(found) != dests:
+            self.report(
+                Check.MULTICAST_COUNT,
+                f"multicast to ({x0},{y0})..({x1},{y1}) reaches {len(found)} cores, "
+                f"num_dests is {dests}",
+                site,
+            )
+        return found
+
+    def mcast(
+        self, l1: int, corners: tuple[int, int, int, int], size: int, dests: int, site: int
+    ) -> None:
+        """Queue bytes of L1 to the same address of other cores."""
+        self._source(l1, size, site)
+        targets = self._rectangle(corners, dests, site)
+        cb = self.core.cb_at(l1)
+        pages = 0 if cb is None else size // cb.page_bytes
+        self.run.count(multicast_pages=pages, noc_bytes=size * len(targets))
+
+        def perform() -> None:
+            data = self.core.l1.read(l1, size)
+            for target in targets:
+                target.l1.write(l1, data)
+
+        self._queue("writes", "multicast", perform, l1, size, site)
+
+    def sem(self, index: int, site: int) -> int:
+        if index not in self.core.semaphores:
+            self.stop(Check.BAD_ADDRESS, f"semaphore {index} does not exist on this core", site)
+        return index
+
+    def sem_set(self, sem: int, value: int, site: int) -> None:
+        del site
+        self.core.semaphores[sem] = value
+
+    def sem_inc(self, sem: int, value: int, x: int, y: int, site: int) -> None:
+        """Queue an atomic add at another core."""
+        noc = self.run.program.chip.noc_coordinate
+        target = next((s for c, s in self.run.cores.items() if noc(*c) == (x, y)), None)
+        if target is None:
+            self.stop(Check.BAD_ADDRESS, f"NoC coordinate ({x},{y}) is no core", site)
+
+        def perform() -> None:
+            target.semaphores[sem] += value
+
+        self._queue("writes", f"semaphore {sem} increment", perform, 0, 0, site)
+
+    def sem_wait(self, sem: int, value: int, at_least: bool, site: int) -> Wait:
+        words = self.core.semaphores
+        relation = ">=" if at_least else "=="
+        return Wait(
+            f"semaphore {sem} {relation} {value}",
+            lambda: words[sem] >= value if at_least else words[sem] == value,
+            lambda: f"its value is {words[sem]}",
+            sem,
+            self.ops[site],
+        )
+
+    def sem_mcast(
+        self, sem: int, corners: tuple[int, int, int, int], dests: int, site: int
+    ) -> None:
+        """Queue the own value of a semaphore to other cores."""
+        targets = self._rectangle(corners, dests, site)
+
+        def perform() -> None:
+            for target in targets:
+                target.semaphores[sem] = self.core.semaphores[sem]
+
+        self._queue("writes", f"semaphore {sem} multicast", perform, 0, 0, site)

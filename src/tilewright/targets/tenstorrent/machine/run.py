@@ -1,0 +1,211 @@
+"""Runs a program from its IR: kernels of all cores under one seeded schedule.
+
+    result = run_kernels(program, {"reader": kernel, ...}, {"A": pages, "B": pages})
+
+Cores without semaphores and multicasts do not observe each other, so each is run by itself; with
+them, all cores advance together. Results must not depend on the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from tilewright.dialects.tensix.formats import Format
+from tilewright.dialects.tensix.program import KernelOp
+from tilewright.dialects.tensix.types import Role
+from tilewright.targets.numpy.machine import Deadlock, Machine
+from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.targets.tenstorrent.allocation import Allocation, allocate
+from tilewright.targets.tenstorrent.execution import Check, RunOptions, RunResult
+from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
+from tilewright.targets.tenstorrent.machine.compute import ComputeThread
+from tilewright.targets.tenstorrent.machine.dataflow import DataThread
+from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.machine.state import CoreState, RunState, StopRun
+from tilewright.targets.tenstorrent.machine.translate import Translation, translate
+from tilewright.targets.tenstorrent.program import Core, KernelSource, Program, ProgramError
+
+_BETWEEN_CORES = ("tensix.mcast", "tensix.sem_inc", "tensix.sem_mcast")
+
+
+def run_kernels(
+    program: Program,
+    kernels: Mapping[str, KernelOp],
+    inputs: Mapping[str, NDArray[Any] | bytes],
+    options: RunOptions | None = None,
+) -> RunResult:
+    """Run `program`, whose kernels are `kernels` by name.
+
+    `inputs` are the pages of buffers in page order; buffers that are not listed are poisoned.
+
+    Raises:
+        ProgramError: if a kernel of the program has no IR, or inputs have the wrong size.
+    """
+    options = options or RunOptions()
+    allocation = allocate(program)
+    state = RunState(
+        program,
+        allocation,
+        options,
+        {core: _core(allocation, core) for core in program.cores},
+        {each.address: each for each in _dram(allocation, inputs)},
+    )
+    translated = {name: translate(kernel) for name, kernel in kernels.items()}
+    for each in program.kernels:
+        if each.name not in kernels:
+            raise ProgramError(f"program '{program.name}': kernel '{each.name}' has no IR")
+    groups = _groups(program, kernels)
+    steps = 0
+    try:
+        for cores in groups:
+            steps += _run_together(state, cores, kernels, translated)
+        _check_outputs(state)
+    except StopRun:
+        pass
+    pages = {each.buffer.name: each.pages.tobytes() for each in state.dram.values()}
+    return RunResult(MappingProxyType(pages), tuple(state.findings), state.traffic, switches=steps)
+
+
+def _groups(program: Program, kernels: Mapping[str, KernelOp]) -> Sequence[Sequence[Core]]:
+    """Cores that have to run together."""
+    together = any(op.name in _BETWEEN_CORES for kernel in kernels.values() for op in kernel.walk())
+    return [program.cores] if together else [[core] for core in program.cores]
+
+
+def _run_together(
+    state: RunState,
+    cores: Sequence[Core],
+    kernels: Mapping[str, KernelOp],
+    translated: Mapping[str, Translation],
+) -> int:
+    """Run the kernels of `cores`; how many steps the schedule took."""
+    state.machine = Machine(state.options.seed)
+    for core in cores:
+        for source in state.program.kernels:
+            if core in source.cores:
+                steps, name = _thread(state, core, source, kernels, translated)
+                state.machine.spawn(name, steps, context=core)
+    try:
+        state.machine.run()
+    except Deadlock as deadlock:
+        _report_deadlock(state, deadlock, cores)
+    for core in cores:
+        _check_exit(state, state.cores[core])
+    return state.machine.steps
+
+
+def _thread(
+    state: RunState,
+    core: Core,
+    source: KernelSource,
+    kernels: Mapping[str, KernelOp],
+    translated: Mapping[str, Translation],
+) -> tuple[Steps, str]:
+    kernel, translation = kernels[source.name], translated[source.name]
+    allocation = state.allocation
+    words = [allocation.runtime_word(each) for each in source.runtime_args.get(core, ())]
+    arguments = (
+        state,
+        state.cores[core],
+        source.name,
+        translation.ops,
+        words,
+        allocation.compile_time_words(source.compile_args),
+    )
+    if kernel.role is Role.COMPUTE:
+        thread = ComputeThread(*arguments)
+        thread.start(kernel.dst_tiles, kernel.fp32_dest_acc is not None)
+    else:
+        thread = DataThread(*arguments)
+        thread.start()
+    return translation.function(thread), thread.name
+
+
+def _core(allocation: Allocation, core: Core) -> CoreState:
+    program = allocation.program
+    state = CoreState(core, L1.of_size(program.chip.l1_bytes))
+    for config, address in zip(program.circular_buffers, allocation.cb_addresses, strict=True):
+        if core not in config.cores:
+            continue
+        for cb in config.circular_buffers:
+            state.cbs[cb.index] = CircularBuffer(
+                cb.index,
+                address,
+                config.pages(cb),
+                cb.page_bytes,
+                Format(cb.format.value),
+            )
+    for semaphore in program.semaphores:
+        if core in semaphore.cores:
+            state.semaphores[semaphore.id] = semaphore.initial
+    return state
+
+
+def _dram(
+    allocation: Allocation, inputs: Mapping[str, NDArray[Any] | bytes]
+) -> Sequence[DramBuffer]:
+    found: list[DramBuffer] = []
+    for buffer, address in zip(
+        allocation.program.buffers, allocation.buffer_addresses, strict=True
+    ):
+        pages = np.full((buffer.pages, buffer.page_bytes), 0xFF, np.uint8)
+        if buffer.name in inputs:
+            data = np.frombuffer(bytes(inputs[buffer.name]), np.uint8)
+            if data.size != pages.size:
+                raise ProgramError(
+                    f"buffer '{buffer.name}' has {pages.size} B, its contents have {data.size} B"
+                )
+            pages[:] = data.reshape(pages.shape)
+        found.append(DramBuffer(buffer, address, pages, np.zeros(buffer.pages, np.int32)))
+    return found
+
+
+# -- the end of a run ------------------------------------------------------------------------------
+
+
+def _report_deadlock(state: RunState, deadlock: Deadlock, cores: Sequence[Core]) -> None:
+    """One finding a blocked kernel, with the state of all circular buffers."""
+    by_name = {
+        f"{kernel.name} on core ({x},{y})": (x, y)
+        for kernel in state.program.kernels
+        for x, y in cores
+    }
+    for blocked in deadlock.blocked:
+        site = blocked.wait.site
+        core = by_name[blocked.task]
+        cbs = "; ".join(cb.describe() for cb in state.cores[core].cbs.values())
+        state.report(
+            Check.DEADLOCK,
+            f"waits forever for {blocked.wait.what} ({blocked.missing}); {cbs}",
+            core,
+            blocked.task.split(" on ")[0],
+            site if isinstance(site, Operation) else None,
+        )
+    raise StopRun
+
+
+def _check_exit(state: RunState, core: CoreState) -> None:
+    for cb in core.cbs.values():
+        if cb.ready:
+            state.report(
+                Check.UNPOPPED_PAGES,
+                f"{cb.name}: {cb.received} pages pushed, {cb.acked} popped at the end of the run",
+                core.core,
+            )
+
+
+def _check_outputs(state: RunState) -> None:
+    for each in state.dram.values():
+        missing = np.flatnonzero(each.writes == 0)
+        if each.buffer.output and missing.size:
+            state.report(
+                Check.UNWRITTEN_OUTPUT,
+                f"{missing.size} of {each.buffer.pages} pages of '{each.buffer.name}' were never "
+                f"written, the first is page {missing[0]}",
+            )

@@ -1,0 +1,91 @@
+"""The state that all kernels of a run share: cores, DRAM, findings, traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.ir import Operation
+
+from tilewright.ir.diagnostics import resolve
+from tilewright.targets.numpy.machine import Machine
+from tilewright.targets.tenstorrent.allocation import Allocation
+from tilewright.targets.tenstorrent.execution import Check, Finding, RunOptions, Traffic
+from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
+from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.program import Core, Program
+
+
+class StopRun(Exception):
+    """A run that cannot continue after the last finding."""
+
+
+@dataclass(eq=False)
+class CoreState:
+    """One Tensix core."""
+
+    core: Core
+    l1: L1
+    cbs: dict[int, CircularBuffer] = field(default_factory=dict[int, CircularBuffer])
+    semaphores: dict[int, int] = field(default_factory=dict[int, int])
+
+    def cb_at(self, address: int) -> CircularBuffer | None:
+        """The circular buffer that holds an L1 address."""
+        for cb in self.cbs.values():
+            if cb.address <= address < cb.address + cb.size_bytes:
+                return cb
+        return None
+
+
+@dataclass(eq=False)
+class RunState:
+    """One run of a program."""
+
+    program: Program
+    allocation: Allocation
+    options: RunOptions
+    cores: dict[Core, CoreState]
+    dram: dict[int, DramBuffer]
+    """Buffers by address."""
+    machine: Machine = field(default_factory=Machine)
+    """The machine that runs at present: one a core, or one for all."""
+    findings: list[Finding] = field(default_factory=list[Finding])
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def count(self, **changes: int) -> None:
+        """Add to the counted traffic."""
+        totals = {name: getattr(self.traffic, name) + more for name, more in changes.items()}
+        self.traffic = replace(self.traffic, **totals)
+
+    def report(
+        self,
+        check: Check,
+        message: str,
+        core: Core | None = None,
+        kernel: str | None = None,
+        op: Operation | None = None,
+    ) -> None:
+        """Record a finding unless its check is switched off or it is known already."""
+        if check in self.options.off:
+            return
+        finding = Finding(check, message, core, kernel, None if op is None else line_of(op))
+        if finding not in self.findings:
+            self.findings.append(finding)
+        if len(self.findings) >= self.options.max_findings:
+            raise StopRun
+
+
+@dataclass(frozen=True)
+class Site:
+    """The op that a thread executes."""
+
+    ops: Sequence[Operation]
+
+    def __getitem__(self, index: int) -> Operation:
+        return self.ops[index]
+
+
+def line_of(op: Operation) -> int | None:
+    """The line of the user's kernel that an op comes from."""
+    position = resolve(op.location).primary
+    return None if position is None else position.line
