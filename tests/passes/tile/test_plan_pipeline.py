@@ -65,7 +65,7 @@ BROKEN = {
     "length": (
         "stage(0, 1) order(0, 1)",
         "TW4040",
-        "stage has 2 entries, expected one for each of the 3 statements",
+        "stage has 2 entries, expected 3: one for each op of the loop body",
     ),
     "backwards": ("stage(1, 0, 0) order(0, 1, 2)", "TW4042", "depends on through"),
     "order": ("stage(0, 0, 0) order(2, 1, 0)", "TW4042", "before one that it depends on"),
@@ -103,7 +103,7 @@ SERIAL = {
     "barrier": (
         LOAD_A + "tile.sync\n" + READ_FIRST,
         "",
-        "schedule violates a loop-carried dependence",
+        "a statement that orders all memory accesses",
     ),
 }
 

@@ -12,6 +12,8 @@ A copy that cannot run ahead stays where it is; if none can, the loop stays seri
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.analysis.pipelining.dependences import Dependences
 from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_plan, versions_of
 from tilewright.dialects.tile import CopyOp, Space
@@ -46,7 +48,7 @@ def plan_automatically(
         reasons.append(problem)
         ahead = _without_culprit(dependences, ahead, problem)
     if reasons:
-        return Refusal(NOT_PIPELINED, reasons[0].message, reasons[0].ops)
+        return replace(reasons[0], code=NOT_PIPELINED)
     return Refusal(NOT_PIPELINED, "the loop has no copy from global to shared memory")
 
 

@@ -16,8 +16,8 @@ def plan_manually(
             kinds = ", ".join(op.name for op in dependences.ops)
             return Refusal(
                 "TW4040",
-                f"{name} has {len(given)} entries, expected one for each of the {count} "
-                f"statements of the loop ({kinds})",
+                f"{name} has {len(given)} entries, expected {count}: one for each op of the loop "
+                f"body that reads or writes memory ({kinds})",
             )
     if sorted(order) != list(range(count)):
         return Refusal(

@@ -25,11 +25,16 @@ from tilewright.dialects.tile.attributes import PlannedPipeline
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a schedule is rejected: the code, the message, and the ops concerned."""
+    """Why a schedule is rejected: the code, the message, and the ops concerned.
+
+    The message speaks of the last op as "this statement"; a note names each of the ops.
+    """
 
     code: str
     message: str
     ops: tuple[Operation, ...] = ()
+    notes: tuple[str, str] = ("the other statement is here", "this statement")
+    help: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,25 +137,43 @@ def _backwards(
     second: tuple[int, int],
     buffer: SSAValue | None,
 ) -> Refusal:
+    least = f"stage {first[0]}" if second[0] < first[0] else f"order {first[1] + 1}"
     return Refusal(
         "TW4042",
-        f"schedule runs a statement before one that it depends on{_through(buffer)}: the "
-        f"statement has stage {second[0]}, order {second[1]}; the one it depends on stage "
-        f"{first[0]}, order {first[1]}; stages must not decrease along a dependence, nor the "
-        "order within a stage",
+        f"schedule runs this statement before one that it depends on{_through(buffer)}: stage "
+        f"{second[0]}, order {second[1]}, but the other one has stage {first[0]}, order {first[1]}",
         ops,
+        (f"the other statement: stage {first[0]}, order {first[1]}", "this statement"),
+        f"give this statement at least {least}, or the other one less",
     )
 
 
 def _violates_carried(
     dependences: Dependences, first: int, second: int, buffer: SSAValue | None
 ) -> Refusal:
-    why = "" if buffer is None else f" ({dependences.why_not_renamable(buffer)})"
+    ops = (dependences.ops[first], dependences.ops[second])
+    if buffer is None:
+        return _crosses(ops, dependences.orders[second])
     return Refusal(
         "TW4043",
-        f"schedule violates a loop-carried dependence{_through(buffer)}: the statement of the "
-        f"next iteration would run before the one it depends on{why}",
-        (dependences.ops[first], dependences.ops[second]),
+        f"schedule violates a loop-carried dependence{_through(buffer)}: the next iteration runs "
+        "the other statement before this iteration runs this one, and "
+        f"{dependences.why_not_renamable(buffer)}, so it cannot be multi-buffered",
+        ops,
+        help="let each iteration fill a buffer that only the loop uses, or give both statements "
+        "the same stage",
+    )
+
+
+def _crosses(ops: tuple[Operation, Operation], is_second: bool) -> Refusal:
+    fixed, moved = reversed(ops) if is_second else ops
+    return Refusal(
+        "TW4043",
+        "a statement that orders all memory accesses (a barrier, an asynchronous operation, "
+        "output or foreign code) keeps another one from running an iteration ahead of it",
+        (moved, fixed),
+        ("the statement that would run ahead", "no statement moves across this one"),
+        "remove a barrier that only protects the loop's own buffers: pipelining synchronises them",
     )
 
 

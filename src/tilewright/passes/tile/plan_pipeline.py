@@ -79,11 +79,15 @@ class PlanPipeline(Pass):
 def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
     where = refusal.ops[-1] if refusal.ops else loop
     diagnostic = engine.error(where, refusal.message, refusal.code)
-    for op in refusal.ops[:-1]:
-        diagnostic.note(op, "the other statement is here")
+    for op, note in zip(refusal.ops[:-1], refusal.notes, strict=False):
+        diagnostic.note(op, note)
+    if refusal.help is not None:
+        diagnostic.note(None, f"help: {refusal.help}")
 
 
 def _report_remark(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
     diagnostic = engine.remark(loop, f"loop not pipelined: {refusal.message}", refusal.code)
-    for op in refusal.ops:
-        diagnostic.note(op, "because of this")
+    for op, note in zip(refusal.ops, refusal.notes[-len(refusal.ops) :], strict=False):
+        diagnostic.note(op, note)
+    if refusal.help is not None:
+        diagnostic.note(None, f"help: {refusal.help}")
