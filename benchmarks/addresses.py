@@ -112,7 +112,7 @@ def example_launches() -> Iterator[Launch]:
         if script.code or not script.inputs:
             raise SystemExit(f"{path.name} ended with {script.code} and no launch to analyse")
         for each in script.inputs:
-            yield Launch(path.stem, each.root, each.facts, each.function)
+            yield Launch(path.stem, each.root, each.properties, each.function)
 
 
 # Unknowns.

@@ -140,7 +140,7 @@ def _driver_alone(module: Any, case: Case, arguments: tuple[Any, ...]) -> Callab
     compiled = getattr(module, case.kernel)[case.grid](*arguments, **case.options)
     launcher = compiled.launcher
     constants = [None] * (len(compiled.keys) - len(arguments))
-    maps = iter(launcher.facts.tensor_maps)
+    maps = iter(launcher.metadata.tensor_maps)
     values = [
         launcher.tensor_map(each, next(maps))
         if kind == "tensormap"

@@ -65,4 +65,7 @@ ALLOWED: tuple[Allowed, ...] = (
         "src/tilewright/dialects/ttg/warps.py",
         "`partition_op_holder` is Triton's name of a region",
     ),
+    Allowed("word", "src/tilewright/memory/registry/*", "guard words are 32-bit words"),
+    Allowed("neighbour", "src/tilewright/report/address_json.py", "a key of the JSON report"),
+    Allowed("folder", "src/tilewright/runtime/tile/kernel.py", "the deprecated keyword `folder`"),
 )

@@ -61,7 +61,7 @@ class Kernel:
 
     @property
     def shared_bytes(self) -> int:
-        return self.launcher.facts.shared
+        return self.launcher.metadata.shared
 
     def launch(self, grid: tuple[int, int], *arguments: Argument) -> None:
         """Run and wait. Pointers come from `pointer`, descriptors from `tensor_map`."""

@@ -20,7 +20,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import tl
-from tilewright.runtime.cuda.context import current_device, device_facts
+from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.cuda.tensor_map import box_of, cuda_type_of, encode
@@ -422,7 +422,7 @@ def test_a_grid_that_is_no_multiple_of_the_cluster_is_named(cubin):
 
 
 def test_cooperative_launches_run_at_once_or_not_at_all(cubin):
-    count = device_facts().multiprocessors
+    count = device_properties().multiprocessors
     out = torch.full((count, 8), -1, device="cuda", dtype=torch.int32)
     launcher = _launcher(cubin, "places", "ptr", cooperative=True)
     launcher((count,), [out])
@@ -456,7 +456,7 @@ def test_dependent_launches_keep_their_order(cubin):
 
 
 def test_all_of_the_shared_memory_can_be_used(cubin):
-    bytes_ = device_facts().shared_optin
+    bytes_ = device_properties().shared_optin
     out = torch.zeros(1, device="cuda", dtype=torch.int32)
     _launcher(cubin, "shared_bytes", "ptr", "i32", shared=bytes_)((1,), [out, bytes_ - 1])
     assert out.item() == 0x5A

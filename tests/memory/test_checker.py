@@ -11,9 +11,9 @@ from tilewright.memory.checker import (
     Backing,
     Case,
     Claim,
+    Guarantee,
     Pair,
     PlacementViolation,
-    Promise,
     Span,
     Violation,
     Window,
@@ -34,7 +34,7 @@ BACKING = Backing("r", 32)
 
 
 def distinct(first: str = "a", second: str = "b") -> Pair:
-    return Pair(first, second, Promise.DISTINCT)
+    return Pair(first, second, Guarantee.DISTINCT)
 
 
 def only(case: Case) -> Violation:
@@ -82,7 +82,7 @@ def test_neighbours_do_not_touch():
 
 
 def shared(first_per: int = 1, second_per: int = 1) -> Pair:
-    return Pair("a", "b", Promise.SHARED, first_per, second_per)
+    return Pair("a", "b", Guarantee.SHARED, first_per, second_per)
 
 
 def test_shared_buffers_may_touch_at_one_logical_index():
@@ -105,12 +105,12 @@ def test_several_buffers_to_a_logical_index():
     assert {v.fault for v in check(Case(BACKING, (A, sub), (shared(1, 1),)))} == {
         PlacementViolation.INDEX_OVERLAP
     }
-    assert check(Case(BACKING, (sub, A), (Pair("b", "a", Promise.SHARED, 2, 1),))) == ()
+    assert check(Case(BACKING, (sub, A), (Pair("b", "a", Guarantee.SHARED, 2, 1),))) == ()
 
 
 def test_buffers_without_a_promise_may_touch_when_that_was_said():
     over = claim("b", (0, 32))
-    assert check(Case(BACKING, (A, over), (Pair("a", "b", Promise.FREE),))) == ()
+    assert check(Case(BACKING, (A, over), (Pair("a", "b", Guarantee.FREE),))) == ()
 
 
 def test_all_promises_of_a_pair_count():
@@ -182,7 +182,7 @@ def test_an_alignment_the_base_does_not_have_cannot_be_shown():
 
 def test_capacity():
     assert check(Case(replace(BACKING, capacity=32), (A,))) == ()
-    found = only(Case(replace(BACKING, capacity=31, unit_word="columns"), (A,)))
+    found = only(Case(replace(BACKING, capacity=31, unit_name="columns"), (A,)))
     assert (found.fault, found.text, found.low, found.high) == (
         PlacementViolation.OVER_CAPACITY,
         "'r' needs 32 columns, 31 available",

@@ -157,7 +157,7 @@ def test_the_map_accounts_for_every_byte(tree: Tree):
         x
         for row in picture.rows
         for cell in row.cells
-        for x in range(cell.place.start, cell.place.end)
+        for x in range(cell.interval.start, cell.interval.end)
     }
     dead = {x for place in picture.dead for x in range(place.start, place.end)}
     padding = {x for place in picture.padding for x in range(place.start, place.end)}

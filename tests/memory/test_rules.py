@@ -34,7 +34,7 @@ TEXTS = [
     ),
     (
         "E4",
-        {"needed": 5, "room": 4, "unit": "bytes"},
+        {"needed": 5, "available": 4, "unit": "bytes"},
         "not enough space for distinct allocations: need 5 bytes, have 4 bytes",
     ),
     ("E5", {}, "storage_alias_spec has no shape set; run TLXStorageAliasSizeDefinition pass first"),

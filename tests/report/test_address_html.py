@@ -12,7 +12,7 @@ from tests.report.test_address_text import CORPUS, DESIGN, corpus, document
 from tilewright.analysis.pid_address import AccessProperties
 from tilewright.report import address_html
 from tilewright.report.address_document import Document, SourceText
-from tilewright.report.address_footprint import NoPicture, footprint
+from tilewright.report.address_footprint import NotDrawable, footprint
 from tilewright.report.address_html import line_of
 from tilewright.report.address_svg import describe
 
@@ -127,7 +127,7 @@ def test_samples_are_possible_values():
 def test_what_comes_from_memory_is_not_drawn():
     report = corpus("embedding_gather").report
     gather = next(access for access in report.accesses if access.pattern == "UNKNOWN")
-    with pytest.raises(NoPicture, match="depends on %ids_12"):
+    with pytest.raises(NotDrawable, match="depends on %ids_12"):
         footprint(report, gather)
     assert "Not drawn: the address depends on %ids_12" in address_html.render([Document(report)])
 

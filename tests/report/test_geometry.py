@@ -43,9 +43,9 @@ def test_depths_cover_the_region():
         for memory in maps:
             for region in memory.regions:
                 found = geometry.depths(region)
-                assert found[0].place.start == 0
-                assert found[-1].place.end == region.extent
-                assert all(a.place.end == b.place.start for a, b in pairwise(found))
+                assert found[0].interval.start == 0
+                assert found[-1].interval.end == region.extent
+                assert all(a.interval.end == b.interval.start for a, b in pairwise(found))
 
 
 def test_gaps_say_why():

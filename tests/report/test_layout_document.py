@@ -41,8 +41,8 @@ def drawn(*body: str, limits: Limits | None = None, threads: int = 32) -> Kernel
 
 
 def labels(drawing: Drawing, grid: int = 0) -> list[list[str]]:
-    assert drawing.picture is not None
-    found = drawing.picture.grids[grid]
+    assert drawing.diagram is not None
+    found = drawing.diagram.grids[grid]
     flat = [cell.label for cell in found.cells]
     return [flat[row * found.columns : (row + 1) * found.columns] for row in range(found.rows)]
 
@@ -53,21 +53,21 @@ COLUMNS = "layout #tile.fragment<(i : 2, j : 4) -> thread (j) index (i)>"
 def test_fragments_show_thread_and_register():
     layouts = drawn(f'%C = tile.alloc "C" {COLUMNS} : memref<2x4xf32, #f>')
     (drawing,) = layouts.drawings
-    assert (layouts.kernel, layouts.threads, layouts.products) == ("k", 32, ())
+    assert (layouts.kernel, layouts.threads, layouts.gemms) == ("k", 32, ())
     assert (drawing.name, drawing.kind, drawing.heading) == ("C", "fragment", "C: fragment")
     assert drawing.source == "kernel.mlir:6"
     assert labels(drawing) == [["0:0", "1:0", "2:0", "3:0"], ["0:1", "1:1", "2:1", "3:1"]]
-    assert drawing.facts[0] == "2 x 4 of f32: 4 threads x 2 registers"
-    assert drawing.facts[1] == "(i : 2, j : 4) -> thread (j) register (i)"
+    assert drawing.properties[0] == "2 x 4 of f32: 4 threads x 2 registers"
+    assert drawing.properties[1] == "(i : 2, j : 4) -> thread (j) register (i)"
 
 
 def test_replicas_are_counted():
     copied = "layout #tile.fragment<(i : 4) replicate (r : 8) -> thread (i + r * 4) index (0)>"
     (drawing,) = drawn(f'%C = tile.alloc "C" {copied} : memref<4xf32, #f>').drawings
     assert labels(drawing) == [["0:0+7", "1:0+7", "2:0+7", "3:0+7"]]
-    assert "8 threads hold each element" in drawing.facts[0]
-    assert drawing.picture is not None
-    assert drawing.picture.legend == "thread:register+further threads"
+    assert "8 threads hold each element" in drawing.properties[0]
+    assert drawing.diagram is not None
+    assert drawing.diagram.legend == "thread:register+further threads"
 
 
 def test_plain_rows_of_128_bytes_put_a_column_into_one_bank():
@@ -75,7 +75,7 @@ def test_plain_rows_of_128_bytes_put_a_column_into_one_bank():
     rows = labels(drawing)
     assert rows[0] == [f"{16 * piece}/{4 * piece}" for piece in range(8)]
     assert [row[0] for row in rows] == [f"{128 * row}/0" for row in range(8)]
-    assert drawing.facts == (
+    assert drawing.properties == (
         "8 x 64 of f16: 1024 bytes, row-major",
         "8 consecutive rows, as read by ldmatrix: 8-way bank conflict",
     )
@@ -88,10 +88,10 @@ def test_a_swizzle_spreads_a_column_over_all_banks():
     )
     (drawing,) = drawn(f'%A = tile.alloc "A" {swizzle} : memref<8x64xf16, #s>').drawings
     assert [row[0] for row in labels(drawing)] == [f"{128 * i + 16 * i}/{4 * i}" for i in range(8)]
-    assert "swizzle of 128 bytes" in drawing.facts[0]
-    assert drawing.facts[-1].endswith("no bank conflict")
-    assert drawing.picture is not None
-    assert [cell.colour for cell in drawing.picture.grids[0].cells[:8]] == list(range(8))
+    assert "swizzle of 128 bytes" in drawing.properties[0]
+    assert drawing.properties[-1].endswith("no bank conflict")
+    assert drawing.diagram is not None
+    assert [cell.colour for cell in drawing.diagram.grids[0].cells[:8]] == list(range(8))
 
 
 def test_elements_that_are_torn_apart_are_drawn_one_by_one():
@@ -99,7 +99,7 @@ def test_elements_that_are_torn_apart_are_drawn_one_by_one():
     (drawing,) = drawn(f'%A = tile.alloc "A" {turned} : memref<4x4xf32, #s>').drawings
     assert labels(drawing)[0] == ["0/0", "16/4", "32/8", "48/12"]
     assert labels(drawing)[1][0] == "4/1"
-    assert "user-specified layout" in drawing.facts[0]
+    assert "user-specified layout" in drawing.properties[0]
 
 
 def test_rings_show_one_version():
@@ -107,16 +107,16 @@ def test_rings_show_one_version():
         '%A = tile.alloc "A" : memref<3x4x8xf32, #s>',
         "%slot = tile.slot %A[%i] : memref<3x4x8xf32, #s> to memref<4x8xf32, #s>",
     ).drawings
-    assert drawing.facts[0] == "3 versions of 4 x 8 of f32: 384 bytes, row-major"
+    assert drawing.properties[0] == "3 versions of 4 x 8 of f32: 384 bytes, row-major"
     assert len(labels(drawing)) == 4
 
 
 def test_many_outer_coordinates_are_cut():
     places = "layout #tile.fragment<(i : 8, j : 2, k : 2) -> thread (i) index (j * 2 + k)>"
     (drawing,) = drawn(f'%C = tile.alloc "C" {places} : memref<8x2x2xf32, #f>').drawings
-    assert drawing.picture is not None
-    assert len(drawing.picture.grids) == 1
-    assert drawing.picture.legend.endswith("; the first of 8 tiles")
+    assert drawing.diagram is not None
+    assert len(drawing.diagram.grids) == 1
+    assert drawing.diagram.legend.endswith("; the first of 8 tiles")
     few = "layout #tile.fragment<(i : 3, j : 2, k : 2) -> thread (i) index (j * 2 + k)>"
     (drawing,) = drawn(f'%C = tile.alloc "C" {few} : memref<3x2x2xf32, #f>').drawings
     assert [labels(drawing, grid)[1][1] for grid in range(3)] == ["0:3", "1:3", "2:3"]
@@ -132,9 +132,9 @@ LOOP = (
 def test_a_loop_with_the_layout_of_a_fragment_refers_to_it():
     layouts = drawn(f'%C = tile.alloc "C" {COLUMNS} : memref<2x4xf32, #f>', *LOOP)
     loop = layouts.drawings[1]
-    assert (loop.kind, loop.picture, loop.like) == ("loop", None, "C")
+    assert (loop.kind, loop.diagram, loop.like) == ("loop", None, "C")
     assert loop.name == "for i2, j in T.Parallel, line 7"
-    assert loop.facts[0] == "2 x 4 iterations: 4 threads x 2 iterations each"
+    assert loop.properties[0] == "2 x 4 iterations: 4 threads x 2 iterations each"
     assert "the same as C" in layout_text.render([layouts])
 
 

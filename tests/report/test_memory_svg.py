@@ -23,7 +23,7 @@ def cells_of(root: ET.Element) -> list[ET.Element]:
 def test_every_buffer_is_drawn_once(name):
     maps = SAMPLES[name]()
     expected = [
-        (region.name, row.name, str(cell.index), str(cell.place.start), str(cell.place.end))
+        (region.name, row.name, str(cell.index), str(cell.interval.start), str(cell.interval.end))
         for memory in maps
         for region in memory.regions
         for row in region.rows

@@ -44,7 +44,7 @@ def test_indices_stand_where_the_buffers_are():
 def test_every_buffer_and_address_is_named():
     picture = render(gemm_ring())
     for row in gemm_ring()[0].regions[0].rows:
-        starts = " ".join(str(cell.place.start) for cell in row.cells)
+        starts = " ".join(str(cell.interval.start) for cell in row.cells)
         assert f"{row.name}: {len(row.cells)} x {row.unit} bytes at {starts}" in picture
         assert row.path in picture
     assert "full  32  4 x 8 bytes; line 7" in picture

@@ -74,7 +74,7 @@ def test_no_gpu_to_ask(monkeypatch):
     def missing(device=None):
         raise CudaUnavailable("no driver")
 
-    monkeypatch.setattr(context, "device_facts", missing)
+    monkeypatch.setattr(context, "device_properties", missing)
     with pytest.raises(
         ValueError, match=r"none is usable .*no driver.*: pass an architecture, for example"
     ):

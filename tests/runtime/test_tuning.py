@@ -51,7 +51,7 @@ def gpu(tmp_path, monkeypatch):
     """A GPU that says its name, and an empty disk."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
     facts = SimpleNamespace(name="Some GPU")
-    monkeypatch.setattr(context, "device_facts", lambda device=None: facts)
+    monkeypatch.setattr(context, "device_properties", lambda device=None: facts)
     measured: list[int] = []
 
     def bench(call, quantiles):

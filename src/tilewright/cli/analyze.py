@@ -17,7 +17,7 @@ from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Check, Settings, run_checks
 from tilewright.cli.analyze_inputs import Input, check_pointers, read_text, run_script
 from tilewright.cli.analyze_options import Options, joined, parse
-from tilewright.cli.command_line import UsageError, say
+from tilewright.cli.command_line import UsageError, show_diagnostics
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.report import address_html, address_json, address_text
 from tilewright.report.address_document import Document
@@ -105,7 +105,7 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
     else:
         inputs = tuple(read_text(options, engine))
     documents = [_document(each, options, checks, program) for each in inputs]
-    say(engine.diagnostics, engine)
+    show_diagnostics(engine.diagnostics, engine)
     if documents:
         text = _RENDERERS[options.format](documents, verbose="verbose" in options.switches)
         code = max(code, _write(options.output, _printable(text), program))

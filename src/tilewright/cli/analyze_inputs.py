@@ -28,8 +28,8 @@ from tilewright.cli.command_line import UsageError, text_of
 from tilewright.cli.script_errors import (
     missing_package,
     script_line,
+    show_error,
     speaks_for_itself,
-    tell,
 )
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file
@@ -42,13 +42,13 @@ from tilewright.ir.verify import verify
 from tilewright.report.address_document import SourceText
 from tilewright.runtime.addresses import (
     launch_aliases,
-    launch_facts,
+    launch_properties,
     launch_text,
     named_module,
 )
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.memory_extents import Aliases
-from tilewright.runtime.tile.addresses import launches_told, tile_launches
+from tilewright.runtime.tile.addresses import observing_launches, tile_launches
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import RunReport
@@ -64,7 +64,7 @@ class Input:
     """A kernel to analyse."""
 
     root: Operation
-    facts: AccessProperties
+    properties: AccessProperties
     launch: str = ""
     function: str | None = None
     source: SourceText | None = None
@@ -83,10 +83,10 @@ class Input:
     def report(self) -> AddressReport:
         """Raises ``AnalysisError`` where the kernel or its arguments make no sense."""
         if self.tile is None:
-            report = analyze(self.root, self.facts, function=self.function)
+            report = analyze(self.root, self.properties, function=self.function)
         else:
-            report = analyze_tile(self.tile, self.facts)
-        check_pointers(report, self.facts.buffers, "a buffer")
+            report = analyze_tile(self.tile, self.properties)
+        check_pointers(report, self.properties.buffers, "a buffer")
         return report
 
 
@@ -112,7 +112,7 @@ def read_text(options: Options, engine: DiagnosticEngine) -> list[Input]:
     if module is None:
         return []
     source = SourceText(options.name, 1, text)
-    properties, function = options.facts, options.function
+    properties, function = options.properties, options.function
     tile = tile_kernels(module, function)
     if not tile:
         return [Input(module, properties, function=function, source=source)]
@@ -167,7 +167,7 @@ class _Launches:
         if 0 in grid:
             return  # No program runs, so nothing is accessed.
         module = named_module(compiled)
-        properties = launch_facts(compiled, module, grid, values)
+        properties = launch_properties(compiled, module, grid, values)
         aliases = launch_aliases(compiled, module, values)
         # The kernel keeps its specialisations, so that an identity stays taken.
         key = (id(compiled), grid, *properties.args.items(), *properties.buffers.items(), aliases)
@@ -187,7 +187,7 @@ class _Launches:
     def add_tile(self, compiled: CompiledTileKernel, values: Sequence[Any]) -> None:
         """Note what a call of a `T` kernel launches."""
         for launch in tile_launches(compiled, values):
-            properties, name = launch.facts, launch.kernel.name
+            properties, name = launch.properties, launch.kernel.name
             key = (
                 launch.kernel.op,
                 *properties.args.items(),
@@ -222,7 +222,7 @@ def _listening(launches: _Launches) -> Generator[None]:
     """
     with (
         changed(check_races=False),
-        launches_told(launches.add_tile, run=True),
+        observing_launches(launches.add_tile, run=True),
         _listening_to_tl(launches),
     ):
         yield
@@ -294,7 +294,7 @@ def _guarded(options: Options, missing: list[str]) -> None:
         if text is not None:
             missing.append(f"{script_line(error)}: {text}")
         elif speaks_for_itself(error):
-            tell(error)
+            show_error(error)
         else:
             raise
         raise SystemExit(1) from None
@@ -303,11 +303,11 @@ def _guarded(options: Options, missing: list[str]) -> None:
 def _with_options(inputs: Sequence[Input], options: Options) -> Iterator[Input]:
     for each in inputs:
         properties = replace(
-            each.facts,
+            each.properties,
             assumptions=tuple(options.assumptions),
             strict_overflow="strict-overflow" in options.switches,
         )
-        yield replace(each, facts=properties)
+        yield replace(each, properties=properties)
 
 
 def _left_out(launches: _Launches) -> Iterator[str]:

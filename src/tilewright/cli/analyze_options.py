@@ -57,7 +57,7 @@ class Options(CommandLine):
         return None if text is None else float(text)
 
     @property
-    def facts(self) -> AccessProperties:
+    def properties(self) -> AccessProperties:
         """What is known of the launch of a kernel that is only read."""
         return AccessProperties(
             _grid(self.values.get("grid")),
@@ -93,7 +93,7 @@ def _apply(options: Options, name: str, value: str | None) -> None:
         return
     match name:
         case "arg":
-            _add(options.args, "arg", value, _number)
+            _add(options.args, "arg", value, _integer)
         case "buffer":
             _add(options.buffers, "buffer", value, _size)
         case "assume":
@@ -125,7 +125,7 @@ def _add(values: dict[str, int], flag: str, text: str, read: _Reader) -> None:
     values[name] = value_read
 
 
-def _number(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     if text in _TRUTH:
         return _TRUTH[text]
     # A million digits would take Python a while, or its refusal an explanation.
@@ -138,7 +138,7 @@ def _number(text: str) -> int | None:
 
 
 def _size(text: str) -> int | None:
-    size = _number(text)
+    size = _integer(text)
     return None if size is None or size < 0 else size
 
 

@@ -117,12 +117,12 @@ def _refused(error: OSError) -> UsageError:
 
 def _show(is_json: bool) -> int:
     seen = _seen()
-    text = json.dumps(_facts(seen), indent=2) + "\n" if is_json else _table(seen)
+    text = json.dumps(_summary(seen), indent=2) + "\n" if is_json else _table(seen)
     sys.stdout.write(text)
     return 0
 
 
-def _facts(seen: _Seen) -> dict[str, Any]:
+def _summary(seen: _Seen) -> dict[str, Any]:
     return {
         "directory": seen.path,
         "exists": seen.listing is not None,

@@ -128,7 +128,7 @@ def wants_colour() -> bool:
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
-def say(diagnostics: Sequence[Diagnostic], engine: DiagnosticEngine) -> None:
+def show_diagnostics(diagnostics: Sequence[Diagnostic], engine: DiagnosticEngine) -> None:
     """Show diagnostics, if there are any."""
     if diagnostics:
         text = pretty_all(diagnostics, engine.sources, colour=wants_colour())

@@ -18,7 +18,7 @@ from tilewright.cli.command_line import (
     Flags,
     UsageError,
     positive,
-    say,
+    show_diagnostics,
     text_of,
     three,
 )
@@ -68,17 +68,17 @@ examples:
 Exit code: 0, or 1 if something does not compile.
 """
 
-_NUMBERS = {
+_COUNTS = {
     "num-warps": "num_warps",
     "num-stages": "num_stages",
     "num-ctas": "num_ctas",
     "maxnreg": "maxnreg",
 }
 _FLAGS = Flags(
-    with_value=("target", "stage", "o", "cluster", *_NUMBERS),
+    with_value=("target", "stage", "o", "cluster", *_COUNTS),
     switches=("remarks", "no-fp-fusion"),
 )
-_TEXT_ONLY = (*_NUMBERS, "cluster", "no-fp-fusion")
+_TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
 _COLUMNS = ("kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
@@ -109,7 +109,7 @@ def _check(line: CommandLine) -> None:
         raise UsageError(
             f"--{for_text[0]} applies to the target triton only: a tile kernel sets it itself"
         )
-    positive(line, tuple(_NUMBERS))
+    positive(line, tuple(_COUNTS))
 
 
 def _is_for_tiles(target: str | None) -> bool:
@@ -135,7 +135,7 @@ def run(arguments: Sequence[str], program: str) -> int:
         sys.stderr.write(f"{program}: {error}\n")
         return 1
     except CompileError as error:
-        say(error.diagnostics, DiagnosticEngine())
+        show_diagnostics(error.diagnostics, DiagnosticEngine())
         return 1
     return 0
 
@@ -157,10 +157,10 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     else:
         sys.stdout.write(tiles.stage_text(done, stage))
     sys.stdout.flush()
-    threshold = _least_severity(line)
+    threshold = _min_severity(line)
     for each in done:
         diagnostics = [one for one in each.engine.diagnostics if one.severity >= threshold]
-        say(diagnostics, each.engine)
+        show_diagnostics(diagnostics, each.engine)
 
 
 # -- IR text -------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def _compile_text(line: CommandLine) -> list[Artefact] | None:
     engine = DiagnosticEngine()
     source = parse_source(make_context(), text, line.name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
-        say(engine.diagnostics, engine)
+        show_diagnostics(engine.diagnostics, engine)
         return None
     if line.kernel is not None:
         _keep_only(source.module.body.block.ops, line.kernel)
@@ -181,7 +181,7 @@ def _compile_text(line: CommandLine) -> list[Artefact] | None:
     try:
         return [compile_with(source.module, options, engine)]
     except CompileError as error:
-        say(error.diagnostics, engine)
+        show_diagnostics(error.diagnostics, engine)
         return None
 
 
@@ -220,7 +220,7 @@ def _capability(spec: Spec) -> int:
 
 def _options(line: CommandLine, capability: int) -> CompileOptions:
     changes: dict[str, Any] = {
-        field: int(line.values[name]) for name, field in _NUMBERS.items() if name in line.values
+        field: int(line.values[name]) for name, field in _COUNTS.items() if name in line.values
     }
     if "cluster" in line.values:
         changes["cluster"] = three("cluster", line.values["cluster"], minimum=1)
@@ -245,12 +245,12 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     found: dict[str, Artefact] = {}
     launched: set[str] = set()
 
-    def tell(compiled: CompiledKernel) -> None:
+    def record(compiled: CompiledKernel) -> None:
         launched.add(compiled.name)
         if compiled.artefact is not None and line.kernel in (None, compiled.name):
             found.setdefault(compiled.artefact.key, compiled.artefact)
 
-    with running(target=line.values["target"]), compiling_only(tell):
+    with running(target=line.values["target"]), compiling_only(record):
         run_quietly(
             line.file,
             line.script_arguments,
@@ -283,14 +283,14 @@ def _show(line: CommandLine, done: Sequence[Artefact]) -> None:
     else:
         sys.stdout.write(table(done))
     sys.stdout.flush()
-    threshold = _least_severity(line)
+    threshold = _min_severity(line)
     diagnostics = [
         each for artefact in done for each in artefact.remarks if each.severity >= threshold
     ]
-    say(diagnostics, DiagnosticEngine())
+    show_diagnostics(diagnostics, DiagnosticEngine())
 
 
-def _least_severity(line: CommandLine) -> Severity:
+def _min_severity(line: CommandLine) -> Severity:
     """The diagnostics to print: warnings in any case."""
     return Severity.REMARK if "remarks" in line.switches else Severity.WARNING
 

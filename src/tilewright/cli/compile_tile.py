@@ -120,7 +120,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
     found: dict[tuple[str, Settings], Callable[[], Compiled]] = {}
     called: set[str] = set()
 
-    def tell(kernel: CompiledTileKernel, seconds: float) -> None:
+    def record(kernel: CompiledTileKernel, seconds: float) -> None:
         called.add(kernel.name)
         if request.kernel in (None, kernel.name):
             module = kernel.prim_func.module.clone()
@@ -131,7 +131,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
                 lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
             )
 
-    with compiling_for(request.target, tell):
+    with compiling_for(request.target, record):
         run_quietly(
             request.file,
             request.script_arguments,
@@ -147,7 +147,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
     if request.kernel and called:
         names = ", ".join(sorted(called))
         raise UsageError(f"{request.file} called no kernel '{request.kernel}'; it called {names}")
-    raise UsageError(f"{request.file} called no T kernel, so nothing was compiled{_advice()}")
+    raise UsageError(f"{request.file} called no T kernel, so nothing was compiled{_suggestion()}")
 
 
 def _made() -> list[CompiledTileKernel]:
@@ -159,7 +159,7 @@ def _made() -> list[CompiledTileKernel]:
     return [*functions, *others]
 
 
-def _advice() -> str:
+def _suggestion() -> str:
     """How kernels that the script only defines get their sizes."""
     shown = [f"{name}{each.signature}" for name, each in _functions().items()]
     if not shown:

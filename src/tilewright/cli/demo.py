@@ -43,7 +43,7 @@ def run(arguments: Sequence[str], program: str) -> int:
     text = files("tilewright.cli").joinpath("data", _KERNEL).read_text()
     same = _show_round_trip(text)
     _show_passes(text)
-    _show_mistake(text)
+    _show_error(text)
     drawn = _show_memory()
     ran = _show_run()
     split = _show_tile()
@@ -51,7 +51,7 @@ def run(arguments: Sequence[str], program: str) -> int:
     return 0 if same and drawn and ran and split and checked else 1
 
 
-def _say(text: str = "") -> None:
+def _print(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
@@ -75,13 +75,15 @@ def _show_round_trip(text: str) -> bool:
     done = time.perf_counter()
     operations = sum(1 for _ in module.walk())
     same = printed == text
-    _say(f"1. {_KERNEL}: {len(text.splitlines())} lines, {operations} ops, from Triton's front end")
-    _say(
+    _print(
+        f"1. {_KERNEL}: {len(text.splitlines())} lines, {operations} ops, from Triton's front end"
+    )
+    _print(
         f"   parse {_ms(parsed - start)}  verify {_ms(verified - parsed)}  "
         f"print {_ms(done - verified)}"
     )
-    _say(f"   text out {'==' if same else '!='} text in, locations included")
-    _say()
+    _print(f"   text out {'==' if same else '!='} text in, locations included")
+    _print()
     return same
 
 
@@ -92,7 +94,7 @@ def _ms(seconds: float) -> str:
 def _show_passes(text: str) -> None:
     engine = DiagnosticEngine()
     module = _parse(text, engine)
-    _say(f"2. {_PIPELINE}")
+    _print(f"2. {_PIPELINE}")
     pipeline = Pipeline.build(parse_pipeline(_PIPELINE), PASSES)
     for each in pipeline.passes:
         before = sum(1 for _ in module.walk())
@@ -103,62 +105,62 @@ def _show_passes(text: str) -> None:
         verify(module, engine)
         engine.raise_if_errors()
         after = sum(1 for _ in module.walk())
-        _say(f"   {each.name:14} {before:4} -> {after:4} ops  {_ms(elapsed)}")
+        _print(f"   {each.name:14} {before:4} -> {after:4} ops  {_ms(elapsed)}")
     lines = {
         position.line
         for op in module.walk()
         if (position := resolve(op.location).primary) is not None
     }
     unplaced = sum(resolve(op.location).primary is None for op in module.walk())
-    _say(f"   ops left point at {len(lines)} lines of attention.py; {unplaced} have no line")
+    _print(f"   ops left point at {len(lines)} lines of attention.py; {unplaced} have no line")
     common = Counter(op.name for op in module.walk()).most_common(6)
-    _say("   " + "  ".join(f"{name} {count}" for name, count in common))
-    _say()
+    _print("   " + "  ".join(f"{name} {count}" for name, count in common))
+    _print()
 
 
-def _show_mistake(text: str) -> None:
-    mistaken = text.replace("tt.dot %q,", "tt.dot %k_tile,", 1)
+def _show_error(text: str) -> None:
+    wrong = text.replace("tt.dot %q,", "tt.dot %k_tile,", 1)
     engine = DiagnosticEngine()
-    parse_source(make_context(), mistaken, _KERNEL, engine)
-    _say("3. the same text with a wrong operand:")
+    parse_source(make_context(), wrong, _KERNEL, engine)
+    _print("3. the same text with a wrong operand:")
     for line in pretty_all(engine.diagnostics, engine.sources).splitlines():
-        _say("   " + line)
+        _print("   " + line)
 
 
 def _show_run() -> bool:
     example = _example("tl", _SCRIPT)
     if example is None:
         return True
-    _say()
-    _say(f"5. {_SCRIPT}, a kernel in Python, on this machine:")
-    return demo_kernel.show(example, _say)
+    _print()
+    _print(f"5. {_SCRIPT}, a kernel in Python, on this machine:")
+    return demo_kernel.show(example, _print)
 
 
 def _show_tile() -> bool:
     example = _example("tile", _TILE_SCRIPT)
     if example is None:
         return True
-    _say()
-    _say(f"6. {_TILE_SCRIPT}, a kernel in T, on this machine:")
-    return demo_tile.show(example, demo_kernel.load, _say)
+    _print()
+    _print(f"6. {_TILE_SCRIPT}, a kernel in T, on this machine:")
+    return demo_tile.show(example, demo_kernel.load, _print)
 
 
 def _show_tlx() -> bool:
     example = _example("tlx", _TLX_SCRIPT)
     if example is None:
         return True
-    _say()
-    _say(f"7. {_TLX_SCRIPT}, a kernel in tlx for Hopper, checked on this machine:")
-    return demo_tlx.show(example, _say)
+    _print()
+    _print(f"7. {_TLX_SCRIPT}, a kernel in tlx for Hopper, checked on this machine:")
+    return demo_tlx.show(example, _print)
 
 
 def _show_memory() -> bool:
     example = _example("storage_alias", _EXAMPLE)
     if example is None:
         return True
-    _say()
-    _say(f"4. the memory map of {_EXAMPLE}:")
-    _say()
+    _print()
+    _print(f"4. the memory map of {_EXAMPLE}:")
+    _print()
     return memory.run([str(example)], "tilewright memory") == 0
 
 

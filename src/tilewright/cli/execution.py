@@ -27,8 +27,8 @@ from tilewright.cli.script_errors import (
     FOREIGN,
     missing_package,
     script_line,
+    show_error,
     speaks_for_itself,
-    tell,
 )
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
@@ -51,7 +51,7 @@ _FLAGS = Flags(
     with_value=("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline"),
     switches=("allow-unread", "compat", "stats", "traceback"),
 )
-_BEHIND = ("allow-unread", "schedules", "timeline")
+_AFTER_SCRIPT = ("allow-unread", "schedules", "timeline")
 """Flags that are also accepted directly after a script; `--` ends them."""
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
@@ -68,7 +68,7 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     line = _CommandLine()
     pending = list(arguments)
     while pending:
-        if line.is_script and not _is_behind(pending[0]):
+        if line.is_script and not _is_after_script(pending[0]):
             line.script_arguments = pending[1:] if pending[0] == "--" else pending
             break
         argument = pending.pop(0)
@@ -84,9 +84,9 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     return line
 
 
-def _is_behind(argument: str) -> bool:
+def _is_after_script(argument: str) -> bool:
     """Whether an argument right after a script is meant for the run, not for the script."""
-    return argument.startswith("--") and argument[2:].partition("=")[0] in _BEHIND
+    return argument.startswith("--") and argument[2:].partition("=")[0] in _AFTER_SCRIPT
 
 
 def _apply(line: _CommandLine, name: str, value: str | None) -> None:
@@ -263,7 +263,7 @@ def _guarded_script(line: _CommandLine, missing: list[str]) -> None:
             missing.append(f"{script_line(error)}: {text}")
             raise SystemExit(1) from None
         if speaks_for_itself(error) and "traceback" not in line.switches:
-            tell(error)
+            show_error(error)
             raise SystemExit(1) from None
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         imported = [

@@ -131,7 +131,7 @@ def value_of(formal: Formal, spec: Spec, rng: np.random.Generator) -> Array | np
             ) from None
     if spec.shape is not None or spec.value is None:
         raise ArgumentError(f"{formal.name} is a scalar; write for example {formal.example}")
-    return _number(formal, spec.value)
+    return _scalar(formal, spec.value)
 
 
 def _element(formal: Formal, spec: Spec) -> np.dtype[Any]:
@@ -159,10 +159,10 @@ def _filled(formal: Formal, dtype: np.dtype[Any], spec: Spec, rng: np.random.Gen
         case "random":
             return rng.standard_normal(shape).astype(dtype)
         case _:
-            return np.full(shape, _number(formal, fill)).astype(dtype)
+            return np.full(shape, _scalar(formal, fill)).astype(dtype)
 
 
-def _number(formal: Formal, text: str) -> np.generic:
+def _scalar(formal: Formal, text: str) -> np.generic:
     element = formal.element
     try:
         if element.kind == "b":

@@ -69,7 +69,7 @@ class LaunchLog:
         self.kernels.setdefault(kernel, KernelTotals()).add(report)
         self.warnings.extend(report.warnings)
 
-    def tell(self, kernel: str, outcome: TileReport | NumpyFault) -> None:
+    def record(self, kernel: str, outcome: TileReport | NumpyFault) -> None:
         """Take down a launch of a `T` kernel."""
         if isinstance(outcome, NumpyFault):
             self.failed(kernel, outcome)
@@ -150,7 +150,7 @@ def logged(log: LaunchLog) -> Generator[None]:
 
     CompiledKernel.launch = logging
     try:
-        with observed_by(log.tell):
+        with observed_by(log.record):
             yield
     finally:
         CompiledKernel.launch = launch

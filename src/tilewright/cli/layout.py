@@ -14,7 +14,14 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli.command_line import CommandLine, Flags, UsageError, positive, say, text_of
+from tilewright.cli.command_line import (
+    CommandLine,
+    Flags,
+    UsageError,
+    positive,
+    show_diagnostics,
+    text_of,
+)
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
@@ -71,7 +78,7 @@ _FORMATS: dict[str, tuple[Renderer, Limits]] = {
 }
 
 
-class _Wanted:
+class _Request:
     """What a command line requests."""
 
     def __init__(self, line: CommandLine) -> None:
@@ -101,8 +108,8 @@ class _Wanted:
 # -- the command line ----------------------------------------------------------------------------
 
 
-def _parse(arguments: Sequence[str]) -> _Wanted:
-    request = _Wanted(_FLAGS.parse(arguments))
+def _parse(arguments: Sequence[str]) -> _Request:
+    request = _Request(_FLAGS.parse(arguments))
     positive(request.line, ("line", "rows", "columns"))
     if {"svg", "html"} <= request.switches:
         raise UsageError("--svg and --html are mutually exclusive")
@@ -123,7 +130,7 @@ def run(arguments: Sequence[str], program: str) -> int:
         traced = _of_script(request, program) if line.is_script else _of_text(request, engine)
         layouts = [each for one in traced for each in _layouts(*one, request, engine)]
         if engine.has_errors:
-            say(engine.diagnostics, engine)
+            show_diagnostics(engine.diagnostics, engine)
             return 1
         line_index = line.values.get("line")
         selection = selected(
@@ -134,18 +141,18 @@ def run(arguments: Sequence[str], program: str) -> int:
         sys.stderr.write(f"{program}: {error.args[0]}\n")
         return 1
     except CompileError as error:
-        say(error.diagnostics, DiagnosticEngine())
+        show_diagnostics(error.diagnostics, DiagnosticEngine())
         return 1
     if "remarks" in line.switches:
         sys.stdout.flush()
-        say(engine.diagnostics, engine)
+        show_diagnostics(engine.diagnostics, engine)
     return 0
 
 
 # -- kernels -------------------------------------------------------------------------------------
 
 
-def _of_text(request: _Wanted, engine: DiagnosticEngine) -> list[_Traced]:
+def _of_text(request: _Request, engine: DiagnosticEngine) -> list[_Traced]:
     line, name = request.line, request.line.name
     source = parse_source(make_context(), text_of(line.file), name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
@@ -155,7 +162,7 @@ def _of_text(request: _Wanted, engine: DiagnosticEngine) -> list[_Traced]:
     return [(source.module, GpuPipeline(target=request.target))]
 
 
-def _of_script(request: _Wanted, program: str) -> list[_Traced]:
+def _of_script(request: _Request, program: str) -> list[_Traced]:
     """What the script calls, each kernel once for every set of sizes and settings."""
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
@@ -169,14 +176,14 @@ def _of_script(request: _Wanted, program: str) -> list[_Traced]:
     found: dict[tuple[str, Settings], _Traced] = {}
     called: set[str] = set()
 
-    def tell(kernel: CompiledTileKernel) -> None:
+    def record(kernel: CompiledTileKernel) -> None:
         called.add(kernel.name)
         if line.kernel in (None, kernel.name):
             module, settings = kernel.prim_func.module, kernel.settings_for(arch)
             traced = module.clone(), GpuPipeline(**pipeline_options(settings))
             found.setdefault((print_module(module), settings), traced)
 
-    with tracing_only(tell):
+    with tracing_only(record):
         run_quietly(
             line.file,
             line.script_arguments,
@@ -193,7 +200,7 @@ def _of_script(request: _Wanted, program: str) -> list[_Traced]:
 
 
 def _layouts(
-    module: ModuleOp, pipeline: GpuPipeline, request: _Wanted, engine: DiagnosticEngine
+    module: ModuleOp, pipeline: GpuPipeline, request: _Request, engine: DiagnosticEngine
 ) -> list[KernelLayouts]:
     """The module's kernels after the passes that decide layouts; none if something is wrong."""
     line = request.line

@@ -19,7 +19,7 @@ from typing import Literal, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.cli.command_line import Flags, UsageError, say, text_of
+from tilewright.cli.command_line import Flags, UsageError, show_diagnostics, text_of
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
 from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
@@ -172,7 +172,7 @@ def _process(line: _CommandLine, text: str, program: str) -> int:
             return 1
     # The picture comes first: errors at the end of a terminal are the ones that are read.
     code = 0 if rendered is None else _write(line.output, rendered, program)
-    say(engine.diagnostics, engine)
+    show_diagnostics(engine.diagnostics, engine)
     return 1 if engine.has_errors else code
 
 
@@ -257,10 +257,10 @@ def _out_of_memory(
     assert memory.capacity is not None
     plans = [plan for plan in found.plans if plan.region.memory is memory.memory]
     largest = max(plans, key=lambda plan: plan.backing.allocated).region
-    unit = memory.memory.unit_word
+    unit = memory.memory.unit_name
     whose = f" of @{memory.kernel}" if memory.kernel else ""
     message = (
-        f"{memory.memory.words}{whose}: {memory.used} {unit} needed, "
+        f"{memory.memory.full_name}{whose}: {memory.used} {unit} needed, "
         f"{memory.capacity} available on {memory.target}"
     )
     where: Operation = found.ops.get(largest.name, module)

@@ -42,7 +42,7 @@ def _map(
     used = plan.needed(memory)
     capacity = None if target is None else target.capacity(memory)
     if capacity is not None and used > capacity:
-        text = f"{memory.words}: {used} {memory.unit_word} needed, {capacity} available"
+        text = f"{memory.full_name}: {used} {memory.unit_name} needed, {capacity} available"
         engine.error(plan.function, text, SHARED_MEMORY_EXCEEDED)
     rows = tuple(_row(plan, each) for each in plan.of(memory))
     region = RegionMap(
@@ -83,6 +83,6 @@ def _notes(plan: FunctionPlan, memory: Memory) -> Iterator[str]:
     saved = plan.unmerged(memory) - plan.needed(memory)
     status = plan.plan.of(memory.value)
     proof = "no plan needs less" if status.optimal else f"at least {status.lower_bound} are needed"
-    yield f"{saved} {memory.unit_word} saved by sharing; {proof}"
+    yield f"{saved} {memory.unit_name} saved by sharing; {proof}"
     for one, two, conflict in plan.conflicts(memory):
         yield f"{one.name} and {two.name} cannot share: {conflict_text(one, two, conflict)}"

@@ -70,8 +70,8 @@ def _regions(kernel: _Scope) -> Iterator[RegionMap]:
         if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier)
     ]
     if isinstance(kernel, FuncOp) and allocs and all(op.offset_bytes is not None for op in allocs):
-        by_place = sorted(allocs, key=lambda op: (op.offset_bytes or 0, op.buffer_name))
-        yield _region(by_place, "arena")
+        by_offset = sorted(allocs, key=lambda op: (op.offset_bytes or 0, op.buffer_name))
+        yield _region(by_offset, "arena")
         return
     groups: dict[SSAValue | AllocOp, list[AllocOp]] = {}
     for op in allocs:
@@ -82,7 +82,7 @@ def _regions(kernel: _Scope) -> Iterator[RegionMap]:
 
 def _region(allocs: Sequence[AllocOp], name: str) -> RegionMap:
     rows = tuple(map(_row, allocs))
-    extent = max(cell.place.end for row in rows for cell in row.cells)
+    extent = max(cell.interval.end for row in rows for cell in row.cells)
     first = allocs[0]
     alignment = _BARRIER_BYTES if first.space.is_barrier else SMEM_SIBLING_ALIGNMENT
     return RegionMap(
@@ -136,7 +136,7 @@ def _uncovered(rows: Sequence[Row], extent: int) -> tuple[Interval, ...]:
     found: list[Interval] = []
     reached = 0
     for interval in sorted(
-        (cell.place for row in rows for cell in row.cells), key=lambda p: p.start
+        (cell.interval for row in rows for cell in row.cells), key=lambda p: p.start
     ):
         if interval.start > reached:
             found.append(Interval(reached, interval.start))

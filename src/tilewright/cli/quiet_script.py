@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 
 from tilewright.cli.command_line import UsageError
-from tilewright.cli.script_errors import missing_package, script_line, speaks_for_itself, tell
+from tilewright.cli.script_errors import missing_package, script_line, show_error, speaks_for_itself
 from tilewright.compat.script import run_file, show
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.triton.installation import TritonMissing
@@ -42,7 +42,7 @@ def run_quietly(
                 raise UsageError(f"{where}{missing}") from None
             is_reported = speaks_for_itself(error)
             if is_reported:
-                tell(error)
+                show_error(error)
             if not found():
                 if not is_reported:
                     show(error)

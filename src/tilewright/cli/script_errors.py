@@ -26,7 +26,7 @@ def speaks_for_itself(error: BaseException) -> bool:
     return isinstance(error, CompileError | NumpyFault) or is_located(error)
 
 
-def tell(error: BaseException) -> None:
+def show_error(error: BaseException) -> None:
     """Show the text of an error, and what was noted about it."""
     sys.stdout.flush()
     sys.stderr.write(f"{error}\n")

@@ -76,7 +76,7 @@ class Backing:
 
     def __str__(self) -> str:
         rows = f"{self.shape[0]} rows x " if self.memory is Memory.TMEM else ""
-        return f"{rows}{self.extent} {self.memory.unit_word} of {self.memory.words}"
+        return f"{rows}{self.extent} {self.memory.unit_name} of {self.memory.full_name}"
 
 
 def backing_of(region: StorageRegion, placements: Sequence[Placement], residue: int) -> Backing:
@@ -140,7 +140,7 @@ def capacity_findings(
             "E17",
             region.name,
             needed=backing.allocated,
-            unit=memory.unit_word,
-            memory=memory.words,
+            unit=memory.unit_name,
+            memory=memory.full_name,
             capacity=capacity,
         )

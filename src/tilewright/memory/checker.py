@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Promise(Enum):
+class Guarantee(Enum):
     """What holds for two buffers. FREE: the user is responsible, they may overlap anywhere."""
 
     DISTINCT = "distinct"
@@ -49,7 +49,7 @@ class Backing:
 
     name: str
     extent: int
-    unit_word: str = "bytes"
+    unit_name: str = "bytes"
     alignment: int = 1
     residue: int = 0
     capacity: int | None = None
@@ -93,7 +93,7 @@ class Pair:
 
     first: str
     second: str
-    promise: Promise
+    guarantee: Guarantee
     first_per: int = 1
     second_per: int = 1
 
@@ -172,7 +172,7 @@ def _capacity(case: Case) -> Iterator[Violation]:
     backing = case.backing
     if backing.capacity is not None and backing.extent > backing.capacity:
         text = (
-            f"'{backing.name}' needs {backing.extent} {backing.unit_word}, "
+            f"'{backing.name}' needs {backing.extent} {backing.unit_name}, "
             f"{backing.capacity} available"
         )
         yield Violation(
@@ -223,7 +223,7 @@ def _alignment(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation
 
 
 def _span_text(claim: Claim, span: Span, backing: Backing) -> str:
-    return f"'{claim.name}'[{span.index}] ({backing.unit_word} {span.start}..{span.end})"
+    return f"'{claim.name}'[{span.index}] ({backing.unit_name} {span.start}..{span.end})"
 
 
 def _overlaps(case: Case) -> Iterator[Violation]:
@@ -240,15 +240,15 @@ def _overlaps(case: Case) -> Iterator[Violation]:
     yield from _unstated(case, guarantees)
 
 
-_Guarantees = Mapping[tuple[str, str], Sequence[tuple[Promise, int, int]]]
+_Guarantees = Mapping[tuple[str, str], Sequence[tuple[Guarantee, int, int]]]
 
 
 def _guarantees(pairs: Sequence[Pair]) -> _Guarantees:
     """Both directions of every pair. A pair in several phases has several guarantees."""
-    found: dict[tuple[str, str], list[tuple[Promise, int, int]]] = {}
+    found: dict[tuple[str, str], list[tuple[Guarantee, int, int]]] = {}
     for pair in pairs:
-        there = (pair.promise, pair.first_per, pair.second_per)
-        back = (pair.promise, pair.second_per, pair.first_per)
+        there = (pair.guarantee, pair.first_per, pair.second_per)
+        back = (pair.guarantee, pair.second_per, pair.first_per)
         found.setdefault((pair.first, pair.second), []).append(there)
         found.setdefault((pair.second, pair.first), []).append(back)
     return found
@@ -261,10 +261,10 @@ def _judge(
     if claim.name == other.name:
         yield _overlap(PlacementViolation.SELF_OVERLAP, backing, one, two)
         return
-    for promise, per, other_per in guarantees.get((claim.name, other.name), ()):
-        if promise is Promise.DISTINCT:
+    for guarantee, per, other_per in guarantees.get((claim.name, other.name), ()):
+        if guarantee is Guarantee.DISTINCT:
             yield _overlap(PlacementViolation.DISTINCT_OVERLAP, backing, one, two)
-        elif promise is Promise.SHARED and span.index // per != other_span.index // other_per:
+        elif guarantee is Guarantee.SHARED and span.index // per != other_span.index // other_per:
             yield _overlap(PlacementViolation.INDEX_OVERLAP, backing, one, two)
 
 
@@ -275,7 +275,7 @@ def _overlap(
     low, high = max(span.start, other_span.start), min(span.end, other_span.end)
     text = (
         f"{_span_text(claim, span, backing)} and {_span_text(other, other_span, backing)} "
-        f"both have {backing.unit_word} {low}..{high}"
+        f"both have {backing.unit_name} {low}..{high}"
     )
     return Violation(fault, text, claim.name, span.index, other.name, other_span.index, low, high)
 

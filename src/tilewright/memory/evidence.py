@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.memory import checker
-from tilewright.memory.checker import Case, Claim, Pair, Promise, Span, Violation, Window
+from tilewright.memory.checker import Case, Claim, Guarantee, Pair, Span, Violation, Window
 from tilewright.memory.placement import Placement
 from tilewright.memory.plan import StoragePlan
 from tilewright.memory.region import LiveRanges, live_together
 from tilewright.memory.relations import relations
 from tilewright.memory.tree import ReuseKind
 
-_GUARANTEES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
+_GUARANTEES = {ReuseKind.DISTINCT: Guarantee.DISTINCT, ReuseKind.SHARED: Guarantee.SHARED}
 
 
 def case_of(plan: StoragePlan, capacity: int | None = None, live: LiveRanges | None = None) -> Case:
@@ -24,7 +24,7 @@ def case_of(plan: StoragePlan, capacity: int | None = None, live: LiveRanges | N
     backing = checker.Backing(
         plan.region.name,
         plan.backing.allocated,
-        plan.region.memory.unit_word,
+        plan.region.memory.unit_name,
         plan.backing.alignment,
         plan.backing.residue,
         capacity,
@@ -73,4 +73,4 @@ def _pairs(plan: StoragePlan, live: LiveRanges | None) -> Iterator[Pair]:
                 continue
             # Outside the trees the user is responsible; phases are disjoint in time.
             is_free = bool({first, second} & outside) or not live_together(live, first, second)
-            yield Pair(first, second, Promise.FREE if is_free else Promise.DISTINCT)
+            yield Pair(first, second, Guarantee.FREE if is_free else Guarantee.DISTINCT)

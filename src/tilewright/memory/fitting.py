@@ -64,7 +64,7 @@ class Change:
 
     def __str__(self) -> str:
         what = " and ".join(step.text for step in self.steps)
-        return f"fits with {what} ({self.total} {self.memory.unit_word})"
+        return f"fits with {what} ({self.total} {self.memory.unit_name})"
 
 
 def fitting_changes(

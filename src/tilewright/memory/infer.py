@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.memory.checker import Case, Pair, Promise, check
+from tilewright.memory.checker import Case, Guarantee, Pair, check
 from tilewright.memory.evidence import case_of
 from tilewright.memory.phases import Phase
 from tilewright.memory.plan import Options, plan_with_fallback
@@ -91,7 +91,7 @@ def _contradictions(
 
 def _guarantees(root: Group) -> Iterator[Pair]:
     for relation in relations(root):
-        guarantee = Promise.DISTINCT if relation.kind is ReuseKind.DISTINCT else Promise.SHARED
+        guarantee = Guarantee.DISTINCT if relation.kind is ReuseKind.DISTINCT else Guarantee.SHARED
         first_per, second_per = relation.first_per, relation.second_per
         yield Pair(relation.first, relation.second, guarantee, first_per, second_per)
 

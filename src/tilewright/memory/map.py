@@ -43,7 +43,7 @@ class MapCell:
 
     index: int
     logical: int
-    place: Interval
+    interval: Interval
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Row:
     phases: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        cells = " ".join(f"[{cell.index}]{cell.place}" for cell in self.cells)
+        cells = " ".join(f"[{cell.index}]{cell.interval}" for cell in self.cells)
         return f"{self.name}: {cells}"
 
 
@@ -102,7 +102,7 @@ class RegionMap:
         return f"padding {self.padding_total}, dead {self.dead_total}"
 
     def __str__(self) -> str:
-        head = f"{self.name}: {self.extent} {self.memory.unit_word}, {self.waste}"
+        head = f"{self.name}: {self.extent} {self.memory.unit_name}, {self.waste}"
         return "\n  ".join([head, *(str(row) for row in self.rows)])
 
 
@@ -126,7 +126,7 @@ class MemoryMap:
         return None if self.capacity is None else self.capacity - self.used
 
     def __str__(self) -> str:
-        total = f"{self.used} {self.memory.unit_word} of {self.memory.words}"
+        total = f"{self.used} {self.memory.unit_name} of {self.memory.full_name}"
         if self.kernel:
             total = f"@{self.kernel}: {total}"
         if self.capacity is not None:
@@ -156,15 +156,15 @@ def region_map(plan: StoragePlan) -> RegionMap:
     """The picture of one region."""
     extent = plan.backing.allocated
     rows = tuple(_row(plan, placement) for placement in plan.placements)
-    intervals = [cell.place for row in rows for cell in row.cells]
+    intervals = [cell.interval for row in rows for cell in row.cells]
     dead = tuple(_complement(intervals, extent))
-    lost = [place for tree in plan.trees for place in _lost(tree, extent)]
+    lost = [interval for tree in plan.trees for interval in _lost(tree, extent)]
     return RegionMap(
         plan.region.name,
         plan.region.source,
         plan.region.memory,
         extent,
-        max(place.end for place in intervals),
+        max(interval.end for interval in intervals),
         tuple(tree.stride for tree in plan.trees),
         rows,
         dead,
@@ -176,7 +176,7 @@ def region_map(plan: StoragePlan) -> RegionMap:
 
 def uncovered(rows: Sequence[Row], extent: int) -> tuple[Interval, ...]:
     """What of ``0 .. extent`` is in no cell of `rows`."""
-    return tuple(_complement([cell.place for row in rows for cell in row.cells], extent))
+    return tuple(_complement([cell.interval for row in rows for cell in row.cells], extent))
 
 
 def _row(plan: StoragePlan, placement: Placement) -> Row:
@@ -223,21 +223,21 @@ def _starts(gap: Gap, logical: int) -> list[int]:
 def _union(intervals: Sequence[Interval]) -> list[Interval]:
     """The same points as disjoint intervals in ascending order."""
     merged: list[Interval] = []
-    for place in sorted(intervals, key=lambda place: (place.start, place.end)):
-        if merged and place.start <= merged[-1].end:
-            merged[-1] = Interval(merged[-1].start, max(merged[-1].end, place.end))
-        elif place.length > 0:
-            merged.append(place)
+    for interval in sorted(intervals, key=lambda interval: (interval.start, interval.end)):
+        if merged and interval.start <= merged[-1].end:
+            merged[-1] = Interval(merged[-1].start, max(merged[-1].end, interval.end))
+        elif interval.length > 0:
+            merged.append(interval)
     return merged
 
 
 def _complement(intervals: Sequence[Interval], extent: int) -> Iterator[Interval]:
     """What of ``0 .. extent`` is in no interval."""
     end = 0
-    for place in _union(intervals):
-        if place.start > end:
-            yield Interval(end, place.start)
-        end = place.end
+    for interval in _union(intervals):
+        if interval.start > end:
+            yield Interval(end, interval.start)
+        end = interval.end
     if end < extent:
         yield Interval(end, extent)
 
@@ -245,10 +245,10 @@ def _complement(intervals: Sequence[Interval], extent: int) -> Iterator[Interval
 def _intersection(one: Sequence[Interval], two: Sequence[Interval]) -> Iterator[Interval]:
     """The common points of two ascending lists of disjoint intervals."""
     position = 0
-    for place in one:
-        while position < len(two) and two[position].end <= place.start:
+    for interval in one:
+        while position < len(two) and two[position].end <= interval.start:
             position += 1
         for other in two[position:]:
-            if other.start >= place.end:
+            if other.start >= interval.end:
                 break
-            yield Interval(max(place.start, other.start), min(place.end, other.end))
+            yield Interval(max(interval.start, other.start), min(interval.end, other.end))

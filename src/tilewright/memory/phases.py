@@ -57,7 +57,7 @@ def lay_out_phases(phases: Sequence[Phase], rounding: Rounding) -> tuple[TreePla
         }
         try:
             tree = (
-                _Anchored(phase, known, rounding).place()
+                _Anchored(phase, known, rounding).place_tree()
                 if known
                 else place_tree(phase.tree, rounding, phase.name)
             )
@@ -85,18 +85,18 @@ class _Anchored:
         self.phase = phase
         self.anchors = anchors
         self.rounding = rounding
-        self.promises = {(r.first, r.second): r for r in relations(phase.tree)}
+        self.guarantees = {(r.first, r.second): r for r in relations(phase.tree)}
         self.paths = {leaf.buffer.name: leaf.path for leaf in leaves(phase.tree)}
-        self.room = self._inherited_stride()
+        self.stride = self._inherited_stride()
         self.placed: dict[str, Placement] = {}
         self.taken: list[_Taken] = []
 
-    def place(self) -> TreePlacement:
+    def place_tree(self) -> TreePlacement:
         for name, anchor in self.anchors.items():
             self._keep(anchor, self._levels_of(name))
         self._walk(self.phase.tree, (), ())
-        size = max(place.end for place in self.taken)
-        stride = self.room or align_up(size, self._pitch())
+        size = max(interval.end for interval in self.taken)
+        stride = self.stride or align_up(size, self._pitch())
         placements = (self._finish(self.placed[name], stride) for name in self.paths)
         return TreePlacement(
             self.phase.tree, stride, size, tuple(placements), phase=self.phase.name
@@ -146,11 +146,11 @@ class _Anchored:
         if have != sizes:
             reason = f"group sizes {list(have)} against {list(sizes)}"
             raise PhaseError(self._contradiction(anchor, reason))
-        for place in _intervals(anchor):
-            if self.room is not None and place.end > self.room:
-                reason = f"the buffer ends at {place.end}, past its stride of {self.room}"
+        for interval in _intervals(anchor):
+            if self.stride is not None and interval.end > self.stride:
+                reason = f"the buffer ends at {interval.end}, past its stride of {self.stride}"
                 raise PhaseError(self._contradiction(anchor, reason))
-            clash = self._clash(place)
+            clash = self._clash(interval)
             if clash is not None:
                 reason = f"'{clash.name}' is at {clash.start}..{clash.end}"
                 raise PhaseError(self._contradiction(anchor, reason))
@@ -165,18 +165,19 @@ class _Anchored:
         self.placed[placement.buffer.name] = placement
         self.taken += _intervals(placement)
 
-    def _clash(self, place: _Taken) -> _Taken | None:
-        """The first interval that `place` may not overlap but does."""
+    def _clash(self, interval: _Taken) -> _Taken | None:
+        """The first interval that `interval` may not overlap but does."""
         for other in self.taken:
-            if other.start < place.end and place.start < other.end and not self._may(place, other):
+            is_overlap = other.start < interval.end and interval.start < other.end
+            if is_overlap and not self._may(interval, other):
                 return other
         return None
 
     def _may(self, one: _Taken, two: _Taken) -> bool:
-        promise = self.promises.get((one.name, two.name))
-        if promise is not None:
-            return _allows(promise, one.index, two.index)
-        back = self.promises.get((two.name, one.name))
+        guarantee = self.guarantees.get((one.name, two.name))
+        if guarantee is not None:
+            return _allows(guarantee, one.index, two.index)
+        back = self.guarantees.get((two.name, one.name))
         return back is not None and _allows(back, two.index, one.index)
 
     def _walk(self, tree: Tree, path: Path, outer: tuple[Level, ...]) -> None:
@@ -207,7 +208,7 @@ class _Anchored:
         while True:
             start = align_up(start, step)
             end, items = lay(tree, start, self.rounding)
-            self._require_room(tree, path, end, end - start, outer)
+            self._require_space(tree, path, end, end - start, outer)
             shift = self._shift(items, outer)
             if shift == 0:
                 break
@@ -230,28 +231,30 @@ class _Anchored:
             return step
         return lcm(step, *(item.length for item in new))
 
-    def _require_room(
+    def _require_space(
         self, tree: Tree, path: Path, end: int, size: int, outer: tuple[Level, ...]
     ) -> None:
         """A block has to fit into the blocks around it, and all of it into the stride."""
         limits = [(size, level.block) for level in outer[:1]]
-        if self.room is not None:
+        if self.stride is not None:
             last = end + sum((level.radix or 1) * level.block - level.block for level in outer)
-            limits.append((last, self.room))
-        for needed, room in limits:
-            if needed > room:
-                unit = memory_of(tree).unit_word
+            limits.append((last, self.stride))
+        for needed, available in limits:
+            if needed > available:
+                unit = memory_of(tree).unit_name
                 raise PhaseError(
-                    finding("E4", str(tree), path=path, needed=needed, room=room, unit=unit)
+                    finding(
+                        "E4", str(tree), path=path, needed=needed, available=available, unit=unit
+                    )
                 )
 
     def _shift(self, items: Sequence[Item], outer: tuple[Level, ...]) -> int:
         """The distance that resolves the first conflict; a shorter one would leave it."""
         for placement in self._placements(items, outer):
-            for place in _intervals(placement):
-                clash = self._clash(place)
+            for interval in _intervals(placement):
+                clash = self._clash(interval)
                 if clash is not None:
-                    return clash.end - place.start
+                    return clash.end - interval.start
         return 0
 
     def _placements(self, items: Sequence[Item], outer: tuple[Level, ...]) -> Iterator[Placement]:
@@ -262,10 +265,10 @@ class _Anchored:
                 yield Placement(item.buffer, item.offset, levels, self.paths[item.buffer.name])
 
 
-def _allows(promise: Relation, first: int, second: int) -> bool:
-    if promise.kind is ReuseKind.DISTINCT:
+def _allows(guarantee: Relation, first: int, second: int) -> bool:
+    if guarantee.kind is ReuseKind.DISTINCT:
         return False
-    return first // promise.first_per == second // promise.second_per
+    return first // guarantee.first_per == second // guarantee.second_per
 
 
 def _intervals(placement: Placement) -> list[_Taken]:

@@ -267,7 +267,7 @@ def _shared_stretch(
                     first_phase=plan.trees[first_phase].phase or first_phase,
                     second=second.buffer.name,
                     second_phase=plan.trees[second_phase].phase or second_phase,
-                    unit=plan.region.memory.unit_word,
+                    unit=plan.region.memory.unit_name,
                     low=low,
                     high=high,
                 )

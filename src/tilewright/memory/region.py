@@ -40,7 +40,7 @@ class StorageRegion:
             raise ValueError(f"two buffers of '{self.name}' have the same name: {names}")
         for buffer in self.buffers:
             if buffer.memory is not self.memory:
-                raise ValueError(f"'{buffer.name}' is not in {self.memory.words}")
+                raise ValueError(f"'{buffer.name}' is not in {self.memory.full_name}")
 
     @property
     def tree(self) -> Tree | None:

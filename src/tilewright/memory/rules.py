@@ -180,7 +180,7 @@ _ROWS = (
         "E4",
         "group",
         2,
-        "not enough space for distinct allocations: need {needed} {unit}, have {room} {unit}",
+        "not enough space for distinct allocations: need {needed} {unit}, have {available} {unit}",
     ),
     _error(
         "E5",

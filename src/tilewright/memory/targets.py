@@ -24,12 +24,12 @@ class Memory(Enum):
     TMEM = "tmem"
 
     @property
-    def unit_word(self) -> str:
+    def unit_name(self) -> str:
         """What addresses in this memory count."""
         return "bytes" if self is Memory.SMEM else "columns"
 
     @property
-    def words(self) -> str:
+    def full_name(self) -> str:
         """The human-readable name of the memory."""
         return "shared memory" if self is Memory.SMEM else "tensor memory"
 

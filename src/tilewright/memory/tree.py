@@ -160,7 +160,7 @@ def pretty(tree: Tree, indent: str = "") -> str:
     """The tree over several lines, each leaf with its size."""
     if isinstance(tree, Leaf):
         return f"{indent}{tree.buffer}"
-    head = f"{indent}{tree.label} {size(tree)} {memory_of(tree).unit_word}"
+    head = f"{indent}{tree.label} {size(tree)} {memory_of(tree).unit_name}"
     return "\n".join([head, *(pretty(child, indent + "  ") for child in tree.children)])
 
 

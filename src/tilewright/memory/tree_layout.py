@@ -42,7 +42,7 @@ class Rounding:
         return 1 if self.tight else granule(tree)
 
     def start(self, position: int, buffer: Buffer) -> int:
-        """The first place for `buffer` that is not before `position`."""
+        """The first offset for `buffer` that is not before `position`."""
         if self.mode is Mode.REINDEX:
             return position
         return align_up(self.residue + position, buffer.alignment) - self.residue

@@ -258,7 +258,7 @@ class Buffer:
         return self.alignment if self.count == 1 else min(self.alignment, self.unit & -self.unit)
 
     def __str__(self) -> str:
-        return f"{self.name} {self.count}x{self.unit} {self.memory.unit_word}"
+        return f"{self.name} {self.count}x{self.unit} {self.memory.unit_name}"
 
 
 def smem_buffer(

@@ -109,9 +109,9 @@ class MergeSharedMemory(Pass):
             if not own:
                 continue
             saved = sum(group.apart - group.size for group in own)
-            unit = memory.unit_word
+            unit = memory.unit_name
             count = sum(len(group.members) for group in own)
-            text = f"{memory.words}: {saved} {unit} saved, {count} buffers share "
+            text = f"{memory.full_name}: {saved} {unit} saved, {count} buffers share "
             text += f"{sum(group.size for group in own)} {unit}"
             diagnostic = engine.remark(plan.function, text, MERGED)
             for group in own:
@@ -127,8 +127,8 @@ class MergeSharedMemory(Pass):
 
 def _too_large(plan: FunctionPlan, memory: Memory, engine: DiagnosticEngine) -> None:
     space = plan.plan.of(memory.value)
-    unit = memory.unit_word
-    text = f"{memory.words}: {space.height} {unit} needed, {space.space.capacity} available"
+    unit = memory.unit_name
+    text = f"{memory.full_name}: {space.height} {unit} needed, {space.space.capacity} available"
     diagnostic = engine.error(plan.function, text, SHARED_MEMORY_EXCEEDED)
     for each in sorted(plan.of(memory), key=plan.offset):
         text_at = f"{each.name}: {each.size} {unit} at {plan.offset(each)}"

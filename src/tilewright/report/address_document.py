@@ -35,7 +35,7 @@ def accesses_of(document: Document, finding: Finding) -> list[MemoryOp]:
     return named or found
 
 
-def places(document: Document, finding: Finding) -> list[str]:
+def source_locations(document: Document, finding: Finding) -> list[str]:
     """The source locations of a finding, each once."""
     found = [access.loc for access in accesses_of(document, finding)]
     if finding.assumption is not None:

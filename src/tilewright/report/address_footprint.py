@@ -50,23 +50,23 @@ class Footprint:
     remarks: tuple[str, ...]
 
 
-class NoPicture(Exception):
+class NotDrawable(Exception):
     """Why an access cannot be drawn."""
 
 
 def footprint(report: AddressReport, access: MemoryOp) -> Footprint:
-    """The bytes of `access` for the first program and its adjacent ones. Raises ``NoPicture``."""
+    """The bytes of `access` for the first program and its adjacent ones. Raises ``NotDrawable``."""
     roots = [access.offset, access.guard, *([access.mask] if access.mask is not None else [])]
     opaque = next(_opaque(access.offset), None)
     if access.base.startswith("*") or access.base == "?":
-        raise NoPicture("the pointer itself comes from memory")
+        raise NotDrawable("the pointer itself comes from memory")
     if opaque is not None:
-        raise NoPicture(f"the address depends on {opaque}, which is not known before the launch")
+        raise NotDrawable(f"the address depends on {opaque}, which is not known before the launch")
     samples = _samples(report, access, roots)
     conditions = [each for each in roots if isinstance(each, Formula)]
     known = [each for each in conditions if next(_opaque(each), None) is None]
     parts = tuple(
-        _bytes(access, known, {**samples, **_place(program)}, program)
+        _bytes(access, known, {**samples, **_program_values(program)}, program)
         for program in _programs(report, access)
     )
     remarks: list[str] = []
@@ -152,7 +152,7 @@ def _programs(report: AddressReport, access: MemoryOp) -> Iterator[Program]:
                 yield (x, y, z)
 
 
-def _place(program: Program) -> dict[str, int]:
+def _program_values(program: Program) -> dict[str, int]:
     return {f"pid{axis}": index for axis, index in enumerate(program)}
 
 
@@ -187,7 +187,7 @@ def _runs(offsets: IntArray, size: int) -> Iterator[tuple[int, int]]:
 def _pitch(access: MemoryOp, samples: Mapping[str, int]) -> int | None:
     """The step from row to row, if the lanes make up a tile of rows apart from each other."""
     lanes = [lane for lane in access.lanes if lane is not None]
-    first = {**samples, **_place((0, 0, 0)), **{lane.name: 0 for lane in lanes}}
+    first = {**samples, **_program_values((0, 0, 0)), **{lane.name: 0 for lane in lanes}}
     steps: list[int] = []
     for lane in lanes:
         pair = evaluate_array(access.offset, {**first, lane.name: np.arange(2)})

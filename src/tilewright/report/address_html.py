@@ -16,7 +16,7 @@ from html import escape
 from tilewright.analysis.pid_address import MemoryOp
 from tilewright.analysis.pid_address.checks import Finding
 from tilewright.report.address_document import Document, SourceText, accesses_of
-from tilewright.report.address_footprint import Footprint, NoPicture, footprint
+from tilewright.report.address_footprint import Footprint, NotDrawable, footprint
 from tilewright.report.address_svg import drawing
 from tilewright.report.address_text import virtual_text
 from tilewright.report.memory_svg import INK, PAPER
@@ -171,7 +171,7 @@ def _table(document: Document, key: str) -> Iterator[str]:
 def _section(document: Document, access: MemoryOp, key: str) -> Iterator[str]:
     yield f'<section id="{key}">'
     yield f"<h3>{escape(access.name)}</h3>"
-    yield f"<pre>{escape(chr(10).join(_facts(access)))}</pre>"
+    yield f"<pre>{escape(chr(10).join(_details(access)))}</pre>"
     for finding in document.findings:
         if access in accesses_of(document, finding):
             yield _finding(finding)
@@ -179,12 +179,12 @@ def _section(document: Document, access: MemoryOp, key: str) -> Iterator[str]:
         drawn = footprint(document.report, access)
         yield drawing(drawn, key)
         yield f"<p>{escape(_caption(drawn))}</p>"
-    except NoPicture as reason:
+    except NotDrawable as reason:
         yield f"<p>Not drawn: {escape(str(reason))}.</p>"
     yield "</section>"
 
 
-def _facts(access: MemoryOp) -> Iterator[str]:
+def _details(access: MemoryOp) -> Iterator[str]:
     yield access.info()
     yield f"address    {access.base} + {access.offset}"
     if access.mask is not None:

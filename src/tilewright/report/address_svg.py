@@ -21,7 +21,7 @@ _CHART = WIDTH - _LEFT - 10
 _ROW = 22
 _FOOT = 22
 _TILE_HEIGHT = 240
-_LEAST = 2
+_MIN_PIXELS = 2
 """Pixels of the smallest mark."""
 
 
@@ -117,7 +117,7 @@ def _boxes(frame: _Frame, boxes: list[tuple[int, int, int]]) -> Iterator[str]:
     drawn: dict[tuple[float, float, float, float], None] = {}
     for (start, end), rows in columns.items():
         x = frame.x(start)
-        width = max(frame.x(end) - x, _LEAST)
+        width = max(frame.x(end) - x, _MIN_PIXELS)
         for top, count in _stretches(rows):
             y = (top - frame.first_row) * frame.row_height
             height = max(count * frame.row_height, 1)
@@ -140,11 +140,11 @@ def _merged(spans: Iterator[tuple[float, float]]) -> Iterator[tuple[float, float
     """Marks with a position and a width; marks nearer than their width are joined."""
     begin, finish = next(spans)
     for start, end in spans:
-        if start - finish >= _LEAST:
-            yield begin, max(finish - begin, _LEAST)
+        if start - finish >= _MIN_PIXELS:
+            yield begin, max(finish - begin, _MIN_PIXELS)
             begin = start
         finish = end
-    yield begin, max(finish - begin, _LEAST)
+    yield begin, max(finish - begin, _MIN_PIXELS)
 
 
 def _rect(x: float, y: float, width: float, height: float) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.pid_address import AddressReport, MemoryOp, ValueInfo, Virtual
 from tilewright.analysis.pid_address.checks import Finding
-from tilewright.report.address_document import Document, places
+from tilewright.report.address_document import Document, source_locations
 
 
 def render(documents: Sequence[Document], *, verbose: bool = False) -> str:
@@ -75,5 +75,5 @@ def _assumptions(report: AddressReport) -> Iterator[str]:
 
 def _finding(document: Document, finding: Finding) -> Iterator[str]:
     yield str(finding)
-    for location in places(document, finding):
+    for location in source_locations(document, finding):
         yield f"  at {location}"

@@ -29,7 +29,7 @@ class Scale:
         return address * self.width // max(self.extent, 1)
 
     def span(self, interval: Interval) -> Interval:
-        """The steps of `place`, at least one, and none past the end."""
+        """The cells that `interval` covers, at least one, and none past the end."""
         left = min(self.at(interval.start), self.width - 1)
         return Interval(left, min(max(self.at(interval.end), left + 1), self.width))
 
@@ -38,7 +38,7 @@ class Scale:
 class Depth:
     """A range of bytes with the same number of buffers."""
 
-    place: Interval
+    interval: Interval
     count: int
 
 
@@ -47,8 +47,8 @@ def depths(region: RegionMap) -> tuple[Depth, ...]:
     changes: dict[int, int] = {0: 0, region.extent: 0}
     for row in region.rows:
         for cell in row.cells:
-            changes[cell.place.start] = changes.get(cell.place.start, 0) + 1
-            changes[cell.place.end] = changes.get(cell.place.end, 0) - 1
+            changes[cell.interval.start] = changes.get(cell.interval.start, 0) + 1
+            changes[cell.interval.end] = changes.get(cell.interval.end, 0) - 1
     found: list[Depth] = []
     count, start = 0, 0
     for address in sorted(changes):
@@ -71,7 +71,7 @@ def sharers(region: RegionMap, row: Row, cell: MapCell) -> Iterator[tuple[Row, M
     for other in region.rows:
         if other.name != row.name:
             for each in other.cells:
-                if is_overlap(each.place, cell.place):
+                if is_overlap(each.interval, cell.interval):
                     yield other, each
 
 
@@ -111,7 +111,7 @@ def shortened(text: str, width: int) -> str:
 
 def total_line(memory: MemoryMap) -> str:
     """``shared memory on sm_90: 131072 of 232448 bytes (56%), 101376 free``."""
-    unit, what = memory.memory.unit_word, memory.memory.words
+    unit, what = memory.memory.unit_name, memory.memory.full_name
     if memory.kernel:
         what = f"{what} of @{memory.kernel}"
     if memory.capacity is None:
@@ -124,7 +124,7 @@ def total_line(memory: MemoryMap) -> str:
 
 def region_line(region: RegionMap) -> str:
     """``131072 bytes, stride 32768, padding 0, dead 0``."""
-    parts = [f"{region.extent} {region.memory.unit_word}"]
+    parts = [f"{region.extent} {region.memory.unit_name}"]
     if region.strides:
         parts.append(f"stride {' and '.join(map(str, region.strides))}")
     if region.residue:
@@ -134,5 +134,5 @@ def region_line(region: RegionMap) -> str:
 
 def row_line(region: RegionMap, row: Row) -> str:
     """``4 x 16384 bytes, in phase load``."""
-    text = f"{len(row.cells)} x {row.unit} {region.memory.unit_word}"
+    text = f"{len(row.cells)} x {row.unit} {region.memory.unit_name}"
     return f"{text}, in phase {' and '.join(row.phases)}" if row.phases else text

@@ -39,9 +39,9 @@ from tilewright.layouts.diagram import BANK_BYTES, BANKS, Diagram, draw
 
 Kind: TypeAlias = Literal["fragment", "shared", "loop"]
 
-PIECE_BYTES = 16
+CHUNK_BYTES = 16
 """What one access of a thread, or one row of an ``ldmatrix``, takes: four banks."""
-PIECE_ROWS = 8
+CHUNK_ROWS = 8
 """Rows that an ``ldmatrix`` takes at once."""
 MAX_GRIDS = 4
 """Tiles of a buffer with more than two dimensions that are drawn."""
@@ -63,8 +63,8 @@ class Drawing:
     kind: Kind
     file: str
     line: int
-    facts: tuple[str, ...]
-    picture: Diagram | None
+    properties: tuple[str, ...]
+    diagram: Diagram | None
     """None if it is the same as that of `like`."""
     like: str = ""
 
@@ -85,7 +85,7 @@ class KernelLayouts:
     kernel: str
     target: str
     threads: int
-    products: tuple[str, ...]
+    gemms: tuple[str, ...]
     drawings: tuple[Drawing, ...]
 
 
@@ -102,7 +102,7 @@ def layouts_of(kernel: KernelOp, target: str, limits: Limits) -> KernelLayouts:
             drawings.append(_shared(op, limits))
         elif isinstance(op, ParallelOp) and isinstance(op.layout, FragmentAttr):
             drawings.append(_loop(op, Table.from_map(op.layout.data), limits, seen))
-    gemms = tuple(_product(op) for op in walk(kernel) if isinstance(op, GemmOp))
+    gemms = tuple(_gemm_line(op) for op in walk(kernel) if isinstance(op, GemmOp))
     return KernelLayouts(name, target, kernel.num_threads or 0, gemms, tuple(drawings))
 
 
@@ -121,7 +121,7 @@ def _fragment(op: AllocOp, table: Table, limits: Limits, seen: dict[Table, str])
 
 
 def _loop(op: ParallelOp, table: Table, limits: Limits, seen: dict[Table, str]) -> Drawing:
-    line = _place(op)[1]
+    line = _position(op)[1]
     names = [each.name_hint or "" for each in op.body.block.args]
     is_written = all(name and not name.startswith("arg") for name in names)
     title = f"for {', '.join(names)} in T.Parallel" if is_written else "tile operation"
@@ -143,15 +143,15 @@ def _tabled(
     limits: Limits,
     seen: dict[Table, str],
 ) -> Drawing:
-    file, line = _place(op)
+    file, line = _position(op)
     like = seen.get(table, "")
     if like:
         return Drawing(name, kind, file, line, lines, None, like)
     seen[table] = name
-    return Drawing(name, kind, file, line, lines, table_picture(table, kind, limits))
+    return Drawing(name, kind, file, line, lines, table_diagram(table, kind, limits))
 
 
-def table_picture(table: Table, kind: Kind, limits: Limits) -> Diagram:
+def table_diagram(table: Table, kind: Kind, limits: Limits) -> Diagram:
     """The cells of a fragment or of a loop."""
     unit = "iteration" if kind == "loop" else "register"
 
@@ -177,25 +177,25 @@ class _Bytes:
     """Bytes of an element."""
 
     @property
-    def piece(self) -> int:
+    def chunk(self) -> int:
         """Columns of a cell: 16 bytes, if they stay together everywhere; else one element."""
-        count = PIECE_BYTES // self.size if self.size else 1
+        count = CHUNK_BYTES // self.size if self.size else 1
         columns = self.at.shape[-1]
         if count < 2 or columns % count:
             return 1
         runs = self.at.reshape(*self.at.shape[:-1], columns // count, count)
         together = runs == runs[..., :1] + np.arange(count) * self.size
-        return count if together.all() and (runs[..., 0] % PIECE_BYTES == 0).all() else 1
+        return count if together.all() and (runs[..., 0] % CHUNK_BYTES == 0).all() else 1
 
     def ways(self) -> int | None:
         """How many of 8 consecutive rows share a bank, at worst; None if there are fewer rows."""
-        width = self.piece
-        if width == 1 or self.at.ndim < 2 or self.at.shape[-2] % PIECE_ROWS:
+        width = self.chunk
+        if width == 1 or self.at.ndim < 2 or self.at.shape[-2] % CHUNK_ROWS:
             return None
-        groups = self.at[..., ::width] // PIECE_BYTES % PIECE_ROWS
+        groups = self.at[..., ::width] // CHUNK_BYTES % CHUNK_ROWS
         rows, columns = groups.shape[-2:]
-        stacked = groups.reshape(-1, rows // PIECE_ROWS, PIECE_ROWS, columns)
-        counts = [(stacked == group).sum(axis=2).max() for group in range(PIECE_ROWS)]
+        stacked = groups.reshape(-1, rows // CHUNK_ROWS, CHUNK_ROWS, columns)
+        counts = [(stacked == group).sum(axis=2).max() for group in range(CHUNK_ROWS)]
         return int(max(counts))
 
 
@@ -205,7 +205,7 @@ def _shared(op: AllocOp, limits: Limits) -> Drawing:
     inner = shape[1:] if versions > 1 else shape
     found = _bytes_of(op, shape)
     first = _Bytes(found.at[0] if versions > 1 else found.at, found.size)
-    width = first.piece
+    width = first.chunk
     total = prod(shape) * found.size
     copies = f"{versions} versions of " if versions > 1 else ""
     lines = [f"{copies}{_sizes(inner)} of {_dtype(op)}: {total} bytes, {_pattern(op)}"]
@@ -213,22 +213,22 @@ def _shared(op: AllocOp, limits: Limits) -> Drawing:
         lines.append(_formula(op.layout, "place"))
     if (ways := first.ways()) is not None:
         conflict = "no bank conflict" if ways == 1 else f"{ways}-way bank conflict"
-        lines.append(f"{PIECE_ROWS} consecutive rows, as read by ldmatrix: {conflict}")
+        lines.append(f"{CHUNK_ROWS} consecutive rows, as read by ldmatrix: {conflict}")
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
         *outer, column = point
         at = int(first.at[(*outer, column * width)])
-        return f"{at}/{at // BANK_BYTES % BANKS}", at // PIECE_BYTES % (BANKS // 4)
+        return f"{at}/{at // BANK_BYTES % BANKS}", at // CHUNK_BYTES % (BANKS // 4)
 
-    what = f"{width} elements, {PIECE_BYTES} bytes" if width > 1 else "element"
+    what = f"{width} elements, {CHUNK_BYTES} bytes" if width > 1 else "element"
     grid = _cells(inner, width)
-    file, line = _place(op)
+    file, line = _position(op)
     grid_shown = _cut(grid, label, f"byte/bank of each {what}", limits)
     return Drawing(op.buffer_name, "shared", file, line, tuple(lines), grid_shown)
 
 
 def _cells(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
-    """The shape of a grid whose cells are `piece` columns wide."""
+    """The shape of a grid whose cells are `chunk` columns wide."""
     *above, columns = shape
     return (*above, columns // width)
 
@@ -264,7 +264,7 @@ def _cut(
     legend: str,
     limits: Limits,
 ) -> Diagram:
-    """A picture of at most `MAX_GRIDS` grids; outer coordinates beyond stay at their first."""
+    """A diagram of at most `MAX_GRIDS` grids; outer coordinates beyond stay at their first."""
     whole = tuple(shape)
     outer = whole[:-2]
     keep = len(outer)
@@ -281,17 +281,17 @@ def _cut(
     return draw(shown, cell, "", legend + rest, limits.rows, limits.columns)
 
 
-def _product(op: GemmOp) -> str:
+def _gemm_line(op: GemmOp) -> str:
     instruction = op.attributes.get(nv_names.INSTRUCTION)
     name = instruction.data if isinstance(instruction, StringAttr) else "?"
     m, n, k = op.mnk
     shape, warps = (op.attributes.get(each) for each in (nv_names.SHAPE, nv_names.WARPS))
     if shape is None or warps is None:
-        return f"line {_place(op)[1]}: {m} x {n} x {k}"
+        return f"line {_position(op)[1]}: {m} x {n} x {k}"
     down, across = integers(warps)  # pyright: ignore[reportArgumentType]
     one = " x ".join(map(str, integers(shape)))  # pyright: ignore[reportArgumentType]
     return (
-        f"line {_place(op)[1]}: {m} x {n} x {k} by {name} {one}, "
+        f"line {_position(op)[1]}: {m} x {n} x {k} by {name} {one}, "
         f"{down * across} warps as {down} x {across}"
     )
 
@@ -329,7 +329,7 @@ def _sizes(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
-def _place(op: Operation) -> tuple[str, int]:
+def _position(op: Operation) -> tuple[str, int]:
     position = resolve(op.location).primary
     return ("", 0) if position is None else (position.file, position.line)
 
@@ -340,11 +340,11 @@ def selected(
     """The kernels with the diagrams that were requested; raises `LookupError` if there are none."""
     found: list[KernelLayouts] = []
     for kernel in kernels:
-        drawings = tuple(each for each in kernel.drawings if _is_wanted(each, buffer, line))
+        drawings = tuple(each for each in kernel.drawings if _is_selected(each, buffer, line))
         if drawings:
             whole = tuple(_drawn(each, kernel.drawings, drawings) for each in drawings)
             found.append(
-                KernelLayouts(kernel.kernel, kernel.target, kernel.threads, kernel.products, whole)
+                KernelLayouts(kernel.kernel, kernel.target, kernel.threads, kernel.gemms, whole)
             )
     if not found:
         known = dict.fromkeys(
@@ -359,16 +359,16 @@ def selected(
     return tuple(found)
 
 
-def _is_wanted(drawing: Drawing, buffer: str | None, line: int | None) -> bool:
+def _is_selected(drawing: Drawing, buffer: str | None, line: int | None) -> bool:
     is_named = buffer is None or (drawing.kind != "loop" and drawing.name == buffer)
     return is_named and (line is None or drawing.line == line)
 
 
 def _drawn(drawing: Drawing, all: Sequence[Drawing], selection: Sequence[Drawing]) -> Drawing:
-    """The diagram with its own picture, if the one it refers to is left out."""
-    if drawing.picture is not None or any(each.name == drawing.like for each in selection):
+    """`drawing` with a diagram of its own, if the one it refers to is left out."""
+    if drawing.diagram is not None or any(each.name == drawing.like for each in selection):
         return drawing
-    source = next(each for each in all if each.name == drawing.like and each.picture is not None)
+    source = next(each for each in all if each.name == drawing.like and each.diagram is not None)
     return Drawing(
-        drawing.name, drawing.kind, drawing.file, drawing.line, drawing.facts, source.picture
+        drawing.name, drawing.kind, drawing.file, drawing.line, drawing.properties, source.diagram
     )

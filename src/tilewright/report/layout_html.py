@@ -88,8 +88,8 @@ def _contents(kernels: Sequence[KernelLayouts]) -> Iterator[str]:
 def _kernel(layouts: KernelLayouts, key: str) -> Iterator[str]:
     heading = f"{layouts.kernel} for {layouts.target}, {layouts.threads} threads"
     yield f"<h2>{escape(heading)}</h2>"
-    if layouts.products:
-        items = "".join(f"<li>{escape(each)}</li>" for each in layouts.products)
+    if layouts.gemms:
+        items = "".join(f"<li>{escape(each)}</li>" for each in layouts.gemms)
         yield f"<p>GEMMs</p><ul>{items}</ul>"
     for index, drawing in enumerate(layouts.drawings):
         yield from _section(drawing, f"{key}-{index}")
@@ -98,9 +98,9 @@ def _kernel(layouts: KernelLayouts, key: str) -> Iterator[str]:
 def _section(drawing: Drawing, key: str) -> Iterator[str]:
     yield f'<section id="{key}">'
     yield f"<h3>{escape(drawing.heading)}</h3>"
-    for line in (each for each in (*drawing.facts, drawing.source) if each):
+    for line in (each for each in (*drawing.properties, drawing.source) if each):
         yield f"<p><code>{escape(line)}</code></p>"
-    if drawing.picture is None:
+    if drawing.diagram is None:
         yield f"<p>The same as {escape(drawing.like)}.</p>"
     else:
         yield f'<div class="scroll">{panel(drawing)}</div>'

@@ -21,7 +21,7 @@ _LINE = 20
 _CELL_HEIGHT = 18
 _CHARACTER = 7
 """About the width of a character in a cell."""
-_LEAST_WIDTH = 640
+_MIN_WIDTH = 640
 
 _STYLE = f"""
 text {{ font: 13px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: {INK}; }}
@@ -42,8 +42,8 @@ def render(kernels: Sequence[KernelLayouts]) -> str:
 
 
 def panel(drawing: Drawing) -> str:
-    """One diagram as an ``svg`` element for a page; "" if it has no picture of its own."""
-    if drawing.picture is None:
+    """One diagram as an ``svg`` element for a page; "" if it has no diagram of its own."""
+    if drawing.diagram is None:
         return ""
     canvas = _Canvas()
     canvas.grids(drawing)
@@ -56,7 +56,7 @@ class _Canvas:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.y = _MARGIN
-        self.width = _LEAST_WIDTH
+        self.width = _MIN_WIDTH
 
     def document(self, *, standalone: bool) -> str:
         height = self.y + _MARGIN
@@ -81,23 +81,23 @@ class _Canvas:
 
     def kernel(self, layouts: KernelLayouts) -> None:
         self.text(f"{layouts.kernel} for {layouts.target}, {layouts.threads} threads", "head")
-        for gemm in layouts.products:
+        for gemm in layouts.gemms:
             self.text(f"GEMM, {gemm}")
         for drawing in layouts.drawings:
             self.y += _LINE // 2
             self.text(drawing.heading, "head")
-            for line in (each for each in (*drawing.facts, drawing.source) if each):
+            for line in (each for each in (*drawing.properties, drawing.source) if each):
                 self.text(line)
-            if drawing.picture is None:
+            if drawing.diagram is None:
                 self.text(f"the same as {drawing.like}")
             else:
                 self.grids(drawing)
         self.y += _LINE
 
     def grids(self, drawing: Drawing) -> None:
-        assert drawing.picture is not None
-        self.text(drawing.picture.legend, "tick")
-        for grid in drawing.picture.grids:
+        assert drawing.diagram is not None
+        self.text(drawing.diagram.legend, "tick")
+        for grid in drawing.diagram.grids:
             if grid.title:
                 self.text(grid.title, "tick")
             self._grid(drawing, grid)

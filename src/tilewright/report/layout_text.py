@@ -40,10 +40,10 @@ def drawing_text(drawing: Drawing) -> str:
 
 def _kernel(layouts: KernelLayouts) -> Iterator[str]:
     yield f"{layouts.kernel} for {layouts.target}, {layouts.threads} threads"
-    if layouts.products:
+    if layouts.gemms:
         yield ""
         yield "GEMMs"
-        yield from (f"{_INDENT}{each}" for each in layouts.products)
+        yield from (f"{_INDENT}{each}" for each in layouts.gemms)
     for drawing in layouts.drawings:
         yield ""
         yield from _drawing(drawing)
@@ -53,11 +53,11 @@ def _drawing(drawing: Drawing) -> Iterator[str]:
     source = f"{Path(drawing.file).name}:{drawing.line}" if drawing.line else ""
     gap = max(2, WIDTH - len(drawing.heading) - len(source))
     yield f"{drawing.heading}{' ' * gap}{source}".rstrip()
-    for each in drawing.facts:
+    for each in drawing.properties:
         yield from wrap(each, WIDTH, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
-    if drawing.picture is None:
+    if drawing.diagram is None:
         yield f"{_INDENT}the same as {drawing.like}"
         return
-    yield f"{_INDENT}{drawing.picture.legend}"
-    for grid in drawing.picture.grids:
+    yield f"{_INDENT}{drawing.diagram.legend}"
+    for grid in drawing.diagram.grids:
         yield from (f"{_INDENT}{line}" for line in grid.text().splitlines())

@@ -105,11 +105,11 @@ def _tables(maps: Sequence[MemoryMap]) -> Iterator[str]:
 def _table(region: RegionMap) -> Iterator[str]:
     yield f"<h2>{escape(region.name)}</h2>"
     yield "<table>"
-    heads = ("buffer", "index", f"{region.memory.unit_word}", "source", "path")
+    heads = ("buffer", "index", f"{region.memory.unit_name}", "source", "path")
     yield f"<tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>"
     for row in region.rows:
         for cell in row.cells:
-            texts = (row.name, str(cell.index), str(cell.place), row.source, row.path)
+            texts = (row.name, str(cell.index), str(cell.interval), row.source, row.path)
             kinds = ("", "count", "count", "", "")
             columns = [
                 f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"

@@ -104,7 +104,7 @@ def _memory(memory: MemoryMap) -> MemoryObject:
     return MemoryObject(
         memory=memory.memory.value,
         kernel=memory.kernel,
-        unit=memory.memory.unit_word,
+        unit=memory.memory.unit_name,
         target=memory.target,
         capacity=memory.capacity,
         used=memory.used,
@@ -140,7 +140,10 @@ def _buffer(row: Row) -> BufferObject:
         phases=[*row.phases],
         cells=[
             CellObject(
-                index=cell.index, logical=cell.logical, start=cell.place.start, end=cell.place.end
+                index=cell.index,
+                logical=cell.logical,
+                start=cell.interval.start,
+                end=cell.interval.end,
             )
             for cell in row.cells
         ],

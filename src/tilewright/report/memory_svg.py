@@ -100,7 +100,7 @@ def drawing(maps: Sequence[MemoryMap], *, standalone: bool) -> str:
 
 def cell_title(region: RegionMap, row: Row, cell: MapCell) -> str:
     """The title of one buffer: name, index, range, source line, tree path, overlapping buffers."""
-    lines = [f"{row.name}[{cell.index}]: {region.memory.unit_word} {cell.place}"]
+    lines = [f"{row.name}[{cell.index}]: {region.memory.unit_name} {cell.interval}"]
     lines += [text for text in (row_line(region, row), row.source, row.path) if text]
     others = [f"{other.name}[{each.index}]" for other, each in sharers(region, row, cell)]
     if others:
@@ -173,7 +173,7 @@ class _Canvas:
         left = _MARGIN + _LABEL
         for kind, interval in gaps(region):
             span = scale.span(interval)
-            title = f"{kind}: {region.memory.unit_word} {interval}"
+            title = f"{kind}: {region.memory.unit_name} {interval}"
             box = _rect(left + span.start, self.y, span.length, height + _STRIP, f"url(#{kind})")
             self.parts.append(f'<g class="{kind}">{box}<title>{title}</title></g>')
         for index, row in enumerate(region.rows):
@@ -205,7 +205,7 @@ class _Canvas:
             f"<title>{escape(row.name)}</title></text>"
         )
         for cell in row.cells:
-            self.parts += self._cell(region, row, cell, scale.span(cell.place), key, fill)
+            self.parts += self._cell(region, row, cell, scale.span(cell.interval), key, fill)
         self.parts.append("</g>")
         self.y += _ROW
 
@@ -216,8 +216,8 @@ class _Canvas:
         x, y = _MARGIN + _LABEL + span.start, self.y + 3
         data = (
             f'data-region="{escape(region.name)}" data-buffer="{escape(row.name)}"'
-            f' data-index="{cell.index}" data-start="{cell.place.start}"'
-            f' data-end="{cell.place.end}" data-source="{escape(row.source)}"'
+            f' data-index="{cell.index}" data-start="{cell.interval.start}"'
+            f' data-end="{cell.interval.end}" data-source="{escape(row.source)}"'
             f' data-path="{escape(row.path)}"'
         )
         yield (
@@ -235,10 +235,10 @@ class _Canvas:
         for depth in depths(region):
             if not depth.count:
                 continue
-            span = scale.span(depth.place)
+            span = scale.span(depth.interval)
             x = _MARGIN + _LABEL + span.start
             shade = f"{min(depth.count * 0.1, 0.4):.1f}"
-            title = f"{depth.place}: {depth.count} buffer{'s' if depth.count > 1 else ''}"
+            title = f"{depth.interval}: {depth.count} buffer{'s' if depth.count > 1 else ''}"
             label = (
                 f'<text class="index tick" x="{x + span.length // 2}" y="{self.y + 11}">'
                 f"{depth.count}</text>"

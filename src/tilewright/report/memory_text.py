@@ -150,7 +150,7 @@ def _ruler(scale: Scale) -> str:
 def _cells(cells: Sequence[MapCell], scale: Scale) -> str:
     line = [" "] * scale.width
     for cell in cells:
-        span = scale.span(cell.place)
+        span = scale.span(cell.interval)
         for step, char in zip(range(span.start, span.end), _cell(cell, span.length), strict=True):
             # Several buffers in one character: too small to be distinguished at this scale.
             line[step] = char if line[step] == " " else "#"
@@ -169,7 +169,10 @@ def _depth(region: RegionMap, scale: Scale) -> str:
     line = [" "] * scale.width
     for depth in sorted(depths(region), key=lambda depth: depth.count):
         # Every character that is accessed, so that the deepest overlap shows whatever its size.
-        left, right = scale.at(depth.place.start), -(-depth.place.end * scale.width // scale.extent)
+        left, right = (
+            scale.at(depth.interval.start),
+            -(-depth.interval.end * scale.width // scale.extent),
+        )
         char = str(depth.count) if depth.count < 10 else "+"
         if depth.count:
             line[left:right] = char * (right - left)
@@ -180,9 +183,9 @@ def _depth(region: RegionMap, scale: Scale) -> str:
 
 
 def _note(index: int, digits: int, region: RegionMap, row: Row) -> Iterator[str]:
-    starts = [str(cell.place.start) for cell in row.cells[:MAX_STARTS]]
+    starts = [str(cell.interval.start) for cell in row.cells[:MAX_STARTS]]
     if len(row.cells) > MAX_STARTS:
-        starts.append(f"... {row.cells[-1].place.start}")
+        starts.append(f"... {row.cells[-1].interval.start}")
     head = f"{index:{digits}} {row.name}: {row_line(region, row)} at {' '.join(starts)}"
     origin = "; ".join(_given(row.source, row.path))
     margin = " " * (digits + 3)

@@ -21,7 +21,7 @@ from tilewright.report.memory_svg import INK, NAMESPACE, PAPER
 
 _LABEL = 230
 _STEP = 8
-_LEAST = 700
+_MIN_WIDTH = 700
 _ROW = 24
 _BAR = 7
 """Height of a box where several overlap."""
@@ -111,7 +111,7 @@ def _notes(timeline: Timeline) -> Iterator[str]:
 
 def _drawing(timeline: Timeline) -> Iterator[str]:
     rows = list(_rows(timeline.lanes))
-    width = _LABEL + max(_LEAST, _STEP * (timeline.length + 2)) + _MARGIN
+    width = _LABEL + max(_MIN_WIDTH, _STEP * (timeline.length + 2)) + _MARGIN
     height = sum(size for _, size in rows) + _MARGIN
     yield (
         f'<svg xmlns="{NAMESPACE}" width="{width}" height="{height}" '

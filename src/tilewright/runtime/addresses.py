@@ -86,7 +86,9 @@ def analyze(
     """
     tile = _tile_launch(kernel, args, named, grid, launch)
     if tile is not None:
-        properties = replace(tile.facts, assumptions=tuple(assume), strict_overflow=strict_overflow)
+        properties = replace(
+            tile.properties, assumptions=tuple(assume), strict_overflow=strict_overflow
+        )
         return _checked(analyze_tile(tile.kernel, properties), tile.aliases, check, timeout)
     by_name = {**args, **named} if isinstance(args, Mapping) else dict(named)
     in_order = () if isinstance(args, Mapping) else tuple(args)
@@ -98,7 +100,7 @@ def analyze(
         values = _values(compiled, in_order, by_name)
         sizes = None if grid is None else _sizes(kernel, compiled, grid, values)
         root = named_module(compiled)
-        properties = launch_facts(compiled, root, sizes, values)
+        properties = launch_properties(compiled, root, sizes, values)
         aliases = launch_aliases(compiled, root, values)
     properties = AccessProperties(
         properties.grid, properties.args, properties.buffers, tuple(assume), strict_overflow
@@ -205,7 +207,7 @@ def _take_name(value: SSAValue, location: Attribute) -> None:
         value.name_hint = name
 
 
-def launch_facts(
+def launch_properties(
     compiled: CompiledKernel,
     module: ModuleOp,
     grid: tuple[int, int, int] | None,

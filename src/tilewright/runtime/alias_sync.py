@@ -15,11 +15,11 @@ from xdsl.dialects.builtin import ModuleOp
 VARIABLE = "TILEWRIGHT_CHECK_ALIAS_SYNC"
 
 
-def is_wanted() -> bool:
+def is_enabled() -> bool:
     return os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
-def tell_alias_sync(module: ModuleOp) -> None:
+def report_alias_sync(module: ModuleOp) -> None:
     """Check a module, which stays as it is, and write down what is found."""
     # Imported here: without the check, the model of asynchronous units and barriers is not needed.
     from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all

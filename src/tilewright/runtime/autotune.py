@@ -21,7 +21,7 @@ from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.progress import progress_bar
-from tilewright.runtime.snapshots import kept, make_zero
+from tilewright.runtime.snapshots import make_zero, snapshot
 from tilewright.runtime.tuning import Times, compile_together, remember, remembered, tuning_name
 
 Benchmark = Callable[..., Any]
@@ -211,7 +211,7 @@ class Autotuner(Launchable):
         *,
         on_gpu: bool,
     ) -> float:
-        put_back = [kept(known[name]) for name in self.restore_value]
+        put_back = [snapshot(known[name]) for name in self.restore_value]
 
         def call() -> None:
             self._reset(known)

@@ -101,11 +101,11 @@ def _has_triton() -> bool:
 
 def _capability(device: int | None) -> int:
     # Loads the driver, which a named GPU does without.
-    from tilewright.runtime.cuda.context import device_facts
+    from tilewright.runtime.cuda.context import device_properties
     from tilewright.runtime.cuda.driver import CudaUnavailable
 
     try:
-        return device_facts(device).capability
+        return device_properties(device).capability
     except CudaUnavailable as error:
         raise ValueError(
             f"target 'triton' needs a GPU on this machine, and none is usable ({error}): "

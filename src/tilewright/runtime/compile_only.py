@@ -14,11 +14,11 @@ from typing import Any
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.jit import JITFunction
 
-Tell = Callable[[CompiledKernel], None]
+Callback = Callable[[CompiledKernel], None]
 
 
 @contextmanager
-def compiling_only(notify: Tell) -> Generator[None]:
+def compiling_only(notify: Callback) -> Generator[None]:
     """Inside the ``with``, every launch of a ``tl`` kernel ends with its `CompiledKernel`."""
     run = JITFunction.run
 

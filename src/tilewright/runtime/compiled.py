@@ -27,7 +27,7 @@ from tilewright.language.tl.arguments import argument_of
 from tilewright.language.tl.options import Options, using
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.storage_alias.define_overlaps import define_overlaps
-from tilewright.runtime.alias_sync import is_wanted, tell_alias_sync
+from tilewright.runtime.alias_sync import is_enabled, report_alias_sync
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
@@ -36,7 +36,7 @@ from tilewright.runtime.grid import reachable_arrays
 from tilewright.runtime.host_reads import host_reads
 from tilewright.runtime.options import run_options
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
-from tilewright.runtime.uninitialised import is_fresh, touch
+from tilewright.runtime.uninitialised import is_fresh, mark_initialised
 from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ class CompiledKernel:
         engine.raise_if_errors()
         verify(traced.module, engine)
         engine.raise_if_errors()
-        if is_wanted():
-            tell_alias_sync(traced.module)
+        if is_enabled():
+            report_alias_sync(traced.module)
         return traced
 
     @property
@@ -201,7 +201,7 @@ class CompiledKernel:
                 host.finish()
         for argument in arguments:
             if isinstance(argument, Buffer) and not argument.initialised:
-                touch(argument.array)
+                mark_initialised(argument.array)
         for warning in report.warnings:
             warnings.warn(pretty(underlined(warning), options.sources), stacklevel=4)
         return report

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.frontend.callers import located
 from tilewright.runtime.arrays import element_name, host_array
-from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch, torch_place
+from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch, torch_address
 from tilewright.runtime.launch_errors import BAD_LAUNCH
 
 _ALIGNMENT_BYTES = 16  # required by TMA for base and strides
@@ -34,9 +34,9 @@ def _memory(base: Any) -> DeviceArray:
     )
 
 
-def _place(base: Any) -> tuple[int, int]:
+def _address(base: Any) -> tuple[int, int]:
     """Address and element size of `base`. Descriptors are made in every call of many a program."""
-    quick = torch_place(base) if is_torch(base) else None
+    quick = torch_address(base) if is_torch(base) else None
     if quick is not None:
         return quick
     memory = _memory(base)
@@ -80,7 +80,7 @@ class TensorDescriptor:
         self._check_alignment()
 
     def _check_alignment(self) -> None:
-        address, element_bytes = _place(self.base)
+        address, element_bytes = _address(self.base)
         if address % _ALIGNMENT_BYTES:
             raise ValueError(f"the base of a descriptor must be {_ALIGNMENT_BYTES}-byte aligned")
         for dimension, stride in enumerate(self.strides[:-1]):

@@ -233,13 +233,13 @@ class Fingerprint:
 
     def _class(self, kind: type[Any]) -> str:
         title = f"class {kind.__module__}.{kind.__qualname__}"
-        if _is_settled(kind):
+        if _is_fixed(kind):
             return title
         inner: list[str] = []
         if issubclass(kind, enum.Enum):
             inner.append(self._of({member.name: member.value for member in kind}))
         for base in kind.__mro__[:-1]:
-            if not _is_settled(base):
+            if not _is_fixed(base):
                 inner.append(base.__qualname__)
                 inner += self._attributes(base)
         return f"{title} {{{', '.join(inner)}}}"
@@ -290,7 +290,7 @@ def _pure(module: str) -> str:
     return module
 
 
-def _is_settled(kind: type[Any]) -> bool:
+def _is_fixed(kind: type[Any]) -> bool:
     """Whether a class is what it is called: ours, Python's, or one that cannot be changed."""
     return _is_ours(kind) or _is_standard(kind.__module__) or bool(kind.__flags__ & (1 << 8))
 

@@ -39,7 +39,7 @@ from tilewright.runtime.launch_errors import (
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import is_debugging, target_for
 from tilewright.runtime.parameters import Parameter, parameters_of
-from tilewright.runtime.specialise import Key, check_place, device_of, key_of, plain
+from tilewright.runtime.specialise import Key, check_device, device_of, key_of, plain
 
 if TYPE_CHECKING:
     from tilewright.runtime.choice import TargetChoice
@@ -142,7 +142,7 @@ class JITFunction(KernelFunction, Launchable):
         if warmup:
             return compiled
         if choice.is_gpu:
-            self._check_places(values, device)
+            self._check_devices(values, device)
         sizes = self._sizes(grid, bound)
         compiled.launch(sizes, values, stream)
         if compiled.launcher is not None:
@@ -162,10 +162,10 @@ class JITFunction(KernelFunction, Launchable):
             values.append(value)
         return keys, values
 
-    def _check_places(self, values: Sequence[object], device: int | None) -> None:
+    def _check_devices(self, values: Sequence[object], device: int | None) -> None:
         for name, value in zip(self._arg_names, values, strict=True):
             try:
-                check_place(value, device)
+                check_device(value, device)
             except ValueError as error:
                 raise bad_argument(error, self, name) from None
         # Kernels on the host need no driver.

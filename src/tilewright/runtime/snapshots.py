@@ -23,7 +23,7 @@ def make_zero(array: Any) -> None:
         array[...] = 0
 
 
-def kept(array: Any) -> Callable[[], object]:
+def snapshot(array: Any) -> Callable[[], object]:
     """A function that puts back what `array` holds now."""
     if device_array(array) is None:
         here = host_array(array).array

@@ -181,7 +181,7 @@ def device_of(values: Iterable[object]) -> int | None:
     return None
 
 
-def check_place(value: object, device: int | None) -> None:
+def check_device(value: object, device: int | None) -> None:
     """Refuse arrays that a kernel on GPU `device` does not reach; None: all are on the host."""
     for array in _arrays(value):
         on_device = device_array(array)

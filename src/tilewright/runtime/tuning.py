@@ -49,7 +49,7 @@ def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, 
     if not isinstance(compiled, CompiledKernel):  # a user's own wrapper of kernels
         return None
     # Tuning on the host needs no driver.
-    from tilewright.runtime.cuda.context import device_facts
+    from tilewright.runtime.cuda.context import device_properties
 
     fingerprint = Fingerprint()
     try:
@@ -59,7 +59,7 @@ def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, 
             fingerprint.add((tuple(config.all_kwargs().items()), config.pre_hook))
     except Nameless:
         return None
-    machine = f"{device_facts(compiled.device).name} {compiled.choice}"
+    machine = f"{device_properties(compiled.device).name} {compiled.choice}"
     versions = (installation.fingerprint(), store.our_version())
     return store.digest(fingerprint.text, machine, *versions)
 

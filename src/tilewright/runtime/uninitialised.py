@@ -41,11 +41,11 @@ def is_fresh(array: NumpyArray) -> bool:
     if known is None or known() is not array:
         return False
     if (array.reshape(-1).view(np.uint8) != _FILL).any():
-        touch(array)  # the host has written to it, and which elements is not known
+        mark_initialised(array)  # the host has written to it, and which elements is not known
         return False
     return True
 
 
-def touch(array: NumpyArray) -> None:
+def mark_initialised(array: NumpyArray) -> None:
     """`array` has been part of a launch: it has values, or an uninitialised read was reported."""
     _fresh.pop(id(array), None)

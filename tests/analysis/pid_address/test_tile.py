@@ -34,7 +34,7 @@ from tilewright.dialects.arith import AddiOp, ConstantOp, MuliOp
 from tilewright.dialects.tile import AtomicOp, CopyOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.runtime.tile.addresses import launches_told, tile_launches
+from tilewright.runtime.tile.addresses import observing_launches, tile_launches
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "tile"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
@@ -53,7 +53,7 @@ def launches_of(file: Path) -> list[tuple[TileKernel, AccessProperties]]:
             found[f"{launch.title} {launch.kernel.op.num_threads}"] = (launch.kernel, launch.facts)
 
     quiet = contextlib.redirect_stdout(io.StringIO())
-    with launches_told(record, run=False), quiet, np.errstate(all="ignore"):
+    with observing_launches(record, run=False), quiet, np.errstate(all="ignore"):
         runpy.run_path(str(file), run_name="__main__")
     return list(found.values())
 

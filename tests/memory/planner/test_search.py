@@ -59,7 +59,7 @@ def assert_plan(part: SubProblem, offsets: list[int], limit: int) -> None:
     for number, (offset, block) in enumerate(zip(offsets, part.blocks, strict=True)):
         assert offset % block.align == 0
         assert block.fixed in (None, offset)
-        for other in part.neighbours[number]:
+        for other in part.adjacent[number]:
             above = offset >= offsets[other] + part.blocks[other].size
             assert above or offset + block.size <= offsets[other]
 

@@ -37,7 +37,7 @@ def test_a_grid_counts_everything_in_steps():
 
 
 def graph(conflicts: Conflicts) -> list[list[int]]:
-    return [[*members(mask)] for mask in conflicts.neighbours]
+    return [[*members(mask)] for mask in conflicts.adjacent]
 
 
 def test_sections_become_cliques():
@@ -112,7 +112,7 @@ def test_parts_know_nothing_of_each_other():
         Block("c", 3, live=((1, 2),)),
     ]
     parts = parts_of(conflicts_of(blocks))
-    assert [part.numbers for part in parts] == [(0, 2), (1,)]
+    assert [part.indices for part in parts] == [(0, 2), (1,)]
     assert [part.bound for part in parts] == [7, 2]
 
 

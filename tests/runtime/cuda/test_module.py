@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.runtime.cuda import arrays, attributes, context, errors, launcher, module, packing
 from tilewright.runtime.cuda import driver as driver_module
-from tilewright.runtime.cuda.context import current_device, device_facts, ensure_context
+from tilewright.runtime.cuda.context import current_device, device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver, is_available
 from tilewright.runtime.cuda.errors import CudaError, CudaUnavailable
 from tilewright.runtime.cuda.module import load, unload
@@ -66,7 +66,7 @@ def test_a_thread_without_context_gets_the_primary_one(cuda):
 
 
 def test_a_device_tells_what_it_can(cuda):
-    facts = device_facts()
+    facts = device_properties()
     assert (facts.name, facts.capability, facts.multiprocessors) == ("Fake H200", 90, 132)
     assert (facts.shared_optin, facts.l2_bytes) == (232448, 52428800)
     assert current_device() == 0

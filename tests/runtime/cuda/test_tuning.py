@@ -12,7 +12,7 @@ from tilewright.runtime import autotune as tuning
 from tilewright.runtime.autotune import Autotuner
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.launchable import Launchable
-from tilewright.runtime.snapshots import kept, make_zero
+from tilewright.runtime.snapshots import make_zero, snapshot
 
 MILLISECONDS = {16: 3.0, 32: 1.0, 64: 2.0}
 
@@ -112,7 +112,7 @@ def test_what_timed_runs_change_is_put_back_on_the_device(measured):
 
 def test_contents_of_host_arrays_are_zeroed_and_put_back():
     array = np.arange(4.0)
-    put_back = kept(array)
+    put_back = snapshot(array)
     make_zero(array)
     assert array.tolist() == [0, 0, 0, 0]
     put_back()
@@ -137,7 +137,7 @@ def test_contents_of_other_device_arrays_are_set_by_their_library():
             self.values[where] = values
 
     array = Array([1.0, 2.0])
-    put_back = kept(array)
+    put_back = snapshot(array)
     make_zero(array)
     assert array.values.tolist() == [0, 0]
     put_back()

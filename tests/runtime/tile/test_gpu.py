@@ -270,10 +270,10 @@ def test_a_tensor_without_elements_has_a_map_of_a_zero():
 
     full, empty = planned(128), planned(0)
     assert full.zeros is None
-    assert [each.facts["shape"] for each in maps(full)] == [(64, 64), (128, 64)]
+    assert [each.spec["shape"] for each in maps(full)] == [(64, 64), (128, 64)]
     assert empty.zeros == 0
-    assert [each.facts["shape"] for each in maps(empty)] == [(64, 64), (1, 1)]
-    assert maps(empty)[1].facts["strides"] == (8, 1)  # 16 bytes
+    assert [each.spec["shape"] for each in maps(empty)] == [(64, 64), (1, 1)]
+    assert maps(empty)[1].spec["strides"] == (8, 1)  # 16 bytes
     assert empty.workspace == 256
 
 

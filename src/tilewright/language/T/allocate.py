@@ -45,7 +45,7 @@ from tilewright.language.T.buffers import (
 )
 from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
-from tilewright.language.T.expressions import Expr, as_index, describe, is_number
+from tilewright.language.T.expressions import Expr, as_index, describe, is_python_scalar
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence, check_integer
 from tilewright.language.T.overlaps import check_spec
 from tilewright.language.T.session import Stub, kernel, trace
@@ -183,7 +183,7 @@ def alloc_cluster_barrier(arrive_count: int | Sequence[int] = 1) -> Buffer:
 
 def _barriers(op_name: str, arrive_count: Any, scope: str) -> Buffer:
     counts = list(as_sequence(arrive_count))
-    if not counts or not all(is_number(count) and int(count) > 0 for count in counts):
+    if not counts or not all(is_python_scalar(count) and int(count) > 0 for count in counts):
         raise FrontendError(
             f"T.{op_name}: the arrive count must be a positive integer, got "
             f"{describe(arrive_count)}",

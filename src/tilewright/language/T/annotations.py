@@ -57,7 +57,7 @@ class TensorForm:
     """``T.Tensor``: called or subscripted, it makes an annotation."""
 
     def __init__(self, op_name: str) -> None:
-        self._word = op_name
+        self._op_name = op_name
 
     def __call__(
         self,
@@ -72,7 +72,7 @@ class TensorForm:
         if isinstance(data, Pointer):
             return make_tensor(data, shape, dtype, strides)
         del options  # the scope of a macro's parameter and the like: for the reader
-        sizes = cast("tuple[Size, ...]", shape_of(self._word, shape))
+        sizes = cast("tuple[Size, ...]", shape_of(self._op_name, shape))
         found = None if strides is None else tuple(as_sequence(strides))
         return TensorAnnotation(sizes, Dtype(dtype), cast("Any", found))
 
@@ -84,7 +84,7 @@ class TensorForm:
         return self(items[:-1], items[-1])
 
     def __repr__(self) -> str:
-        return f"T.{self._word}"
+        return f"T.{self._op_name}"
 
 
 class StridedTensorForm:
@@ -127,7 +127,7 @@ class PointerAnnotation:
         return now
 
 
-def declare_number(name: str, annotation: object, now: object) -> object:
+def declare_scalar(name: str, annotation: object, now: object) -> object:
     """``name: T.int32`` in the body of a kernel: the parameter is a number of that type.
 
     Types of Python (``name: int``) are for the reader, as they are in a signature.

@@ -30,8 +30,8 @@ from tilewright.language.T.expressions import (
     describe,
     emit,
     index_expr,
-    is_number,
-    number_dtype,
+    is_python_scalar,
+    scalar_dtype,
 )
 from tilewright.language.T.linear import combined
 from tilewright.language.T.symbols import Symbolic
@@ -101,7 +101,7 @@ def common_dtype(left: Any, right: Any) -> Dtype:
 
 
 def _dtype_of(value: Any) -> Dtype:
-    return number_dtype(value) if is_number(value) else as_expr(value).dtype
+    return scalar_dtype(value) if is_python_scalar(value) else as_expr(value).dtype
 
 
 def operands(left: Any, right: Any, dtype: Dtype) -> tuple[Expr, Expr]:
@@ -124,7 +124,9 @@ def _operand(value: Any, dtype: Dtype) -> Expr:
 
 def _supported(value: Any) -> bool:
     return (
-        is_number(value) or isinstance(value, (Expr, Symbolic)) or has_attribute(value, "as_scalar")
+        is_python_scalar(value)
+        or isinstance(value, (Expr, Symbolic))
+        or has_attribute(value, "as_scalar")
     )
 
 
@@ -147,7 +149,7 @@ def binary(operator: str, left: Any, right: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    return value if is_number(value) or isinstance(value, Symbolic) else as_expr(value)
+    return value if is_python_scalar(value) or isinstance(value, Symbolic) else as_expr(value)
 
 
 def _neutral(operator: str, left: Any, right: Any) -> Any:
@@ -255,7 +257,7 @@ def maximum(left: Any, right: Any) -> Any:
 
 
 def _extreme(op_name: str, left: Any, right: Any) -> Any:
-    if is_number(left) and is_number(right):
+    if is_python_scalar(left) and is_python_scalar(right):
         return (min if op_name == "min" else max)(left, right)
     return _named(op_name, left, right)
 

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from tilewright.dialects.tile import AtomicOp
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.buffers import Buffer, BufferRegion, Element, ScalarCell, shape_text
-from tilewright.language.T.expressions import Expr, as_type, describe, is_number
+from tilewright.language.T.expressions import Expr, as_type, describe, is_python_scalar
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect, kernel
 from tilewright.language.T.symbols import Symbolic
@@ -25,7 +25,7 @@ _EXTREMES = ("max", "min")
 def _is_scalar(value: Any) -> bool:
     if isinstance(value, ScalarCell):
         return True
-    return is_number(value) or isinstance(value, (Expr, Symbolic))
+    return is_python_scalar(value) or isinstance(value, (Expr, Symbolic))
 
 
 def _atomic(
@@ -47,7 +47,7 @@ def _atomic(
             AtomicOp(
                 kind,
                 dst.buffer.handle,
-                dst.places(),
+                dst.index_values(),
                 handle,
                 return_previous=return_prev,
                 memory_order=memory_order,
@@ -145,7 +145,7 @@ def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
     op = AtomicOp(
         "load",
         element.buffer.handle,
-        element.places(),
+        element.index_values(),
         return_previous=True,
         memory_order=memory_order,
     )
@@ -158,5 +158,7 @@ def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> None:
     element = _element("atomic_store", dst)
     value = as_type(src, element.dtype)
     effect(
-        AtomicOp("store", element.buffer.handle, element.places(), value, memory_order=memory_order)
+        AtomicOp(
+            "store", element.buffer.handle, element.index_values(), value, memory_order=memory_order
+        )
     )

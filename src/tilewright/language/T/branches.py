@@ -20,7 +20,7 @@ from tilewright.frontend.merging import State, end_block, is_defined
 from tilewright.frontend.values import Undefined, handles, kind
 from tilewright.language.T.arithmetic import common_dtype
 from tilewright.language.T.buffers import Buffer, Element
-from tilewright.language.T.expressions import Expr, as_type, describe, emit, is_number
+from tilewright.language.T.expressions import Expr, as_type, describe, emit, is_python_scalar
 from tilewright.language.T.lazy import is_pure
 from tilewright.language.T.session import trace
 from tilewright.language.T.symbols import Symbolic
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def is_scalar(value: object) -> bool:
-    return isinstance(value, (Expr, Symbolic)) or is_number(value)
+    return isinstance(value, (Expr, Symbolic)) or is_python_scalar(value)
 
 
 class TileKnownIf(KnownIf):
@@ -82,14 +82,14 @@ class TileIf(RegionIf):
             elif not (is_defined(first) and is_defined(second)):
                 joined[name] = self._one_sided(name, first, second)
             else:
-                joined[name] = self._met(name, before[name], results)
+                joined[name] = self._merged(name, before[name], results)
         return joined, results
 
-    def _met(self, name: str, before: object, results: list[str]) -> object:
+    def _merged(self, name: str, before: object, results: list[str]) -> object:
         """What a variable holds after the ``if`` that has a value on both sides."""
         first, second = (end.state[name] for end in self._ends)
         if is_scalar(first) and is_scalar(second):
-            if is_number(first) and is_number(second) and _is_same_number(first, second):
+            if all(map(is_python_scalar, (first, second))) and _is_same_constant(first, second):
                 return first
             self._unify(name, first, second)
             results.append(name)
@@ -100,7 +100,7 @@ class TileIf(RegionIf):
         return Undefined(
             name,
             f"the branches of the if in line {line} assign different kinds of values to it, "
-            f"{word_of(first)} and {word_of(second)}. Use two names, or T.alloc_var for a scalar",
+            f"{_kind_of(first)} and {_kind_of(second)}. Use two names, or T.alloc_var for a scalar",
         )
 
     def _unify(self, name: str, first: Any, second: Any) -> None:
@@ -113,7 +113,7 @@ class TileIf(RegionIf):
                 end.state[name] = Expr(as_type(value, dtype), dtype)
 
 
-def _is_same_number(first: object, second: object) -> bool:
+def _is_same_constant(first: object, second: object) -> bool:
     """Whether two numbers are one: 1 and 1.0 are of different types, 0.0 and -0.0 differ."""
     return type(first) is type(second) and repr(first) == repr(second)
 
@@ -134,7 +134,7 @@ def _equal(first: object, second: object) -> bool:
         return False
 
 
-def word_of(value: object) -> str:
+def _kind_of(value: object) -> str:
     if isinstance(value, Expr):
         return f"a {value.dtype}"
     if isinstance(value, Buffer):
@@ -153,8 +153,8 @@ class TileChoice(Choice):
         then, otherwise = self._values
         if not (is_scalar(then) and is_scalar(otherwise)):
             raise FrontendError(
-                f"the sides of a conditional expression are {word_of(then)} and "
-                f"{word_of(otherwise)}: both must be scalars. Use an if statement instead",
+                f"the sides of a conditional expression are {_kind_of(then)} and "
+                f"{_kind_of(otherwise)}: both must be scalars. Use an if statement instead",
                 code=MISMATCH,
             )
         dtype = common_dtype(then, otherwise)

@@ -35,9 +35,9 @@ from tilewright.language.T.expressions import (
     describe,
     emit,
     index_expr,
-    is_number,
+    is_python_scalar,
 )
-from tilewright.language.T.linear import Linear, combined, of_number
+from tilewright.language.T.linear import Linear, combined, of_constant
 from tilewright.language.T.operators import Operators
 from tilewright.language.T.session import effect, is_tracing_tile, trace
 from tilewright.language.T.symbols import Symbolic, text
@@ -179,7 +179,7 @@ class Buffer(Value):
                 f"index {axis} of {self.name} is the buffer {index.name}: index with one of its "
                 f"elements, {index.name}[...]"
             )
-        if is_number(index):
+        if is_python_scalar(index):
             if isinstance(index, bool) or not isinstance(index, Integral):
                 raise TypeError(f"index {axis} of {self.name} must be an integer, got {index!r}")
             return self.shape[axis] + int(index) if int(index) < 0 else int(index)
@@ -197,7 +197,7 @@ class Buffer(Value):
                 offsets.append(self._normal(part, axis))
                 extents.append(1)
                 continue
-            if part.step is not None and not (is_number(part.step) and part.step == 1):
+            if part.step is not None and not (is_python_scalar(part.step) and part.step == 1):
                 raise TypeError(
                     f"a slice of {self.name} must be contiguous: step {part.step} is not "
                     "supported. Copy the elements with T.Parallel"
@@ -246,7 +246,7 @@ class Buffer(Value):
         return f"{self.name}: {self._scope} {self.dtype}{shape_text(self.shape)}"
 
 
-def _used_as_number(self: Buffer | BufferRegion, *_: object) -> NoReturn:
+def _used_as_scalar(self: Buffer | BufferRegion, *_: object) -> NoReturn:
     """Arithmetic on a whole buffer: describes what to write."""
     self.as_scalar()
     raise AssertionError("a buffer is no scalar")
@@ -266,8 +266,8 @@ def difference(stop: Any, start: Any) -> Any:
     if isinstance(stop, (int, Symbolic)) and isinstance(start, (int, Symbolic)):
         return stop - start
     found = combined("-", linear_of(stop), linear_of(start))
-    if found is not None and found.number is not None:
-        return found.number
+    if found is not None and found.constant_value is not None:
+        return found.constant_value
     return stop - start
 
 
@@ -286,7 +286,7 @@ def _is_negative(index: Any) -> bool:
 
 
 def linear_of(value: Any) -> Linear:
-    return of_number(int(value)) if is_number(value) else index_or_same(value).linear
+    return of_constant(int(value)) if is_python_scalar(value) else index_or_same(value).linear
 
 
 def index_or_same(value: Any) -> Expr:
@@ -305,7 +305,7 @@ class Element(Expr):
         super().__init__(buffer.handle, buffer.dtype)
         self.buffer = buffer
         self.indices = tuple(indices)
-        self._kept: SSAValue | None = None
+        self._cached: SSAValue | None = None
         self._writes: int | None = None
         self._block: Block | None = None
         if is_tracing_tile() and not isinstance(self, ScalarCell):
@@ -315,27 +315,27 @@ class Element(Expr):
     def keep(self) -> None:
         """Read the element where it was indexed: what follows may change it."""
         block = self._block
-        if block is None or self._kept is not None or self.buffer.space.is_barrier:
+        if block is None or self._cached is not None or self.buffer.space.is_barrier:
             return
         if block.last_op is not None and block.last_op.has_trait(IsTerminator):
             return  # it was indexed in a region that has ended
         with current().at(block):
-            self._kept = emit(stock.LoadOp(self.buffer.handle, self.places()))
+            self._cached = emit(stock.LoadOp(self.buffer.handle, self.index_values()))
 
-    def places(self) -> list[SSAValue]:
+    def index_values(self) -> list[SSAValue]:
         """The indices, as the IR takes them."""
         return [index_expr(index).handle for index in self.indices]
 
     @property
     def handle(self) -> SSAValue:
         """The element as a number."""
-        if self._kept is not None:
-            return self._kept
+        if self._cached is not None:
+            return self._cached
         if self.buffer.space.is_barrier:
             raise TypeError(
                 f"{self.buffer.name} is a barrier: wait for it with T.barrier_wait, it has no value"
             )
-        return emit(stock.LoadOp(self.buffer.handle, self.places()))
+        return emit(stock.LoadOp(self.buffer.handle, self.index_values()))
 
     @property
     def is_index(self) -> bool:
@@ -344,7 +344,7 @@ class Element(Expr):
     @property
     def linear(self) -> Linear:
         indices = tuple(linear_of(index) for index in self.indices)
-        writes = trace().writes if self._kept is None else self._writes
+        writes = trace().writes if self._cached is None else self._writes
         return Linear.atom(("load", self.buffer.handle, indices, writes))
 
     def handles(self) -> Sequence[SSAValue]:
@@ -358,7 +358,7 @@ class Element(Expr):
 
     def write(self, value: Any) -> None:
         """``buffer[indices] = value``."""
-        if not (is_number(value) or isinstance(value, (Expr, Symbolic))):
+        if not (is_python_scalar(value) or isinstance(value, (Expr, Symbolic))):
             scalar = attribute_of(value, "as_scalar")
             if scalar is None:
                 raise TypeError(
@@ -367,7 +367,7 @@ class Element(Expr):
                 )
             value = scalar()
         converted = as_type(value, self.dtype)
-        effect(stock.StoreOp(converted, self.buffer.handle, self.places()))
+        effect(stock.StoreOp(converted, self.buffer.handle, self.index_values()))
 
     def value(self) -> Expr:
         """The element as a plain number."""
@@ -472,8 +472,8 @@ def static_shape(shape: Sequence[Any]) -> tuple[int, ...]:
 
 for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
     for _class in (Buffer, BufferRegion):
-        setattr(_class, f"__{_operator}__", _used_as_number)
-        setattr(_class, f"__r{_operator}__", _used_as_number)
+        setattr(_class, f"__{_operator}__", _used_as_scalar)
+        setattr(_class, f"__r{_operator}__", _used_as_scalar)
 for _operator in ("lt", "le", "gt", "ge", "neg", "abs", "invert"):
     for _class in (Buffer, BufferRegion):
-        setattr(_class, f"__{_operator}__", _used_as_number)
+        setattr(_class, f"__{_operator}__", _used_as_scalar)

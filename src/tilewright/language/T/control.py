@@ -26,13 +26,13 @@ from tilewright.frontend.merging import end_block
 from tilewright.frontend.values import Value, handles
 from tilewright.frontend.vocabulary import StaticLoop
 from tilewright.ir.text.locations import name_location
-from tilewright.language.T.advice import warn
-from tilewright.language.T.annotations import declare_number
+from tilewright.language.T.annotations import declare_scalar
 from tilewright.language.T.branches import TileChoice, TileIf, TileKnownIf, is_scalar
 from tilewright.language.T.buffers import Buffer, Element, ScalarCell
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.exits import Exits, Guard, is_clear, new_flag
 from tilewright.language.T.expressions import Expr, convert, describe
+from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.loop_forms import LoopForm, as_sequence, range_loop
 from tilewright.language.T.regions import TileFor, TileWhile, With
 from tilewright.language.T.session import Stub, trace
@@ -148,7 +148,7 @@ class TileControl(Control):
         if declare is None and self.rewritten is not trace().rewritten:
             return now  # a variable of a macro
         self._define(name)
-        return declare_number(name, annotation, now) if declare is None else declare(name, now)
+        return declare_scalar(name, annotation, now) if declare is None else declare(name, now)
 
     def declare_as(self, name: str, annotation: Any, value: object, now: object) -> object:
         """``name: annotation = value``: the value as that type."""
@@ -257,7 +257,7 @@ class TileControl(Control):
     def exit_(self, keyword: str) -> None:
         """``break`` or ``continue``."""
         if not self.exits or not self.exits[-1].can_exit:
-            where = f"T.{self.exits[-1].word}" if self.exits else "no loop"
+            where = f"T.{self.exits[-1].loop_name}" if self.exits else "no loop"
             raise FrontendError(
                 f"{keyword} is for serial, unrolled and while loops, and this is in {where}: guard "
                 "the statements with if instead",

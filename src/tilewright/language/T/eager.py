@@ -165,7 +165,7 @@ class Eager:
                 continue
             shape = tuple(shapes[param.name])
             if len(shape) != len(param.shape):
-                raise self._mistake(
+                raise self._located_error(
                     f"{self.name}.{param.name} has {len(shape)} dimensions {shape_text(shape)}, "
                     f"but it is declared with {len(param.shape)}: {shape_text(param.shape)}",
                     WRONG_SHAPE,
@@ -174,14 +174,14 @@ class Eager:
             open_sizes += [(param, axis, *pair) for axis, pair in enumerate(pairs)]
         progress = True
         while progress and open_sizes:
-            left = [each for each in open_sizes if not self._settled(*each, known)]
+            left = [each for each in open_sizes if not self._is_solved(*each, known)]
             progress = len(left) < len(open_sizes)
             open_sizes = left
         absent = [p.name for p in survey.params if p.kind == "tensor" and p.name not in shapes]
         self._check_solved(survey, known, open_sizes, absent)
         return known
 
-    def _settled(
+    def _is_solved(
         self, param: Param, axis: int, size: Size, extent: int, known: dict[str, int]
     ) -> bool:
         found = solve(size, int(extent), known)
@@ -192,7 +192,7 @@ class Eager:
             expectation = f"no integer solves {formula} = {extent}" if value is None else (
                 f"{value}{because} is expected"
             )  # fmt: skip
-            raise self._mistake(
+            raise self._located_error(
                 f"{self.name}.{param.name} has size {extent} in dimension {axis}, but "
                 f"{expectation}",
                 WRONG_SHAPE,
@@ -210,7 +210,7 @@ class Eager:
         if missing and absent:
             example = ", ".join(f"{name}={known.get(name, '...')}" for name in survey.symbols)
             are = "is" if len(missing) == 1 else "are"
-            raise self._mistake(
+            raise self._located_error(
                 f"{self.name} is compiled for sizes, and {', '.join(missing)} {are} missing: "
                 f"{self.name}.compile({example}), or pass tensors for {', '.join(absent)}",
                 UNSOLVED,
@@ -220,14 +220,14 @@ class Eager:
                 f"{param.name} dimension {axis}: {text(size)} = {extent}"
                 for param, axis, size, extent in open_sizes
             )
-            raise self._mistake(
+            raise self._located_error(
                 f"{self.name}: {', '.join(missing)} cannot be solved from the shapes of the "
                 f"arguments{f' ({where})' if where else ''}: declare a tensor with "
                 f"{missing[0]} as a dimension of its own, or pass it as an argument",
                 UNSOLVED,
             )
 
-    def _mistake(self, message: str, code: str) -> Exception:
+    def _located_error(self, message: str, code: str) -> Exception:
         return compile_error(FrontendError(message, call_site(), code=code))
 
     # -- phase 2 -----------------------------------------------------------------------------
@@ -273,7 +273,7 @@ class Eager:
         names = [param.name for param in every]
         for value in values:
             if not isinstance(value, Buffer) or value.name not in names:
-                raise self._mistake(
+                raise self._located_error(
                     f"{self.name} returns something that is no tensor of it: return outputs "
                     "declared with T.empty",
                     BAD_RETURN,

@@ -25,7 +25,7 @@ from tilewright.language.T.expressions import emit
 class Exits:
     """How the iterations of one loop may end early: flags in memory, made when they are needed."""
 
-    word: str
+    loop_name: str
     """What the loop is, for errors."""
     can_exit: bool
     skip: ScalarCell | None = None
@@ -57,7 +57,7 @@ def is_clear(flag: ScalarCell) -> SSAValue:
     return emit(arith.XoriOp(flag.handle, true))
 
 
-def wrap_turn(exits: Exits, block: Block) -> None:
+def wrap_iteration(exits: Exits, block: Block) -> None:
     """An iteration begins with its flag cleared, and does nothing after a ``break``."""
     builder = current()
     if exits.skip is None:

@@ -34,7 +34,7 @@ from tilewright.language.T.dtypes import (
     set_converter,
 )
 from tilewright.language.T.dtypes import dtype as Dtype
-from tilewright.language.T.linear import Linear, of_number
+from tilewright.language.T.linear import Linear, of_constant
 from tilewright.language.T.operators import Operators
 from tilewright.language.T.symbols import Symbolic, set_materialiser
 
@@ -141,12 +141,12 @@ class _Kind:
 # -- numbers -----------------------------------------------------------------------------------
 
 
-def is_number(value: object) -> bool:
+def is_python_scalar(value: object) -> bool:
     """Whether `value` is a number of Python or NumPy."""
     return isinstance(value, (int, float, Integral, Real)) and not isinstance(value, Operators)
 
 
-def number_dtype(value: object) -> Dtype:
+def scalar_dtype(value: object) -> Dtype:
     """The dtype of a Python scalar without another operand."""
     if isinstance(value, bool):
         return boolean
@@ -170,7 +170,7 @@ def constant(value: object, dtype: Dtype, *, as_index: bool = False) -> Expr:
             scalar = float(scalar)
     _check_range(scalar, dtype)
     handle = emit(arith.ConstantOp.of(scalar, type))
-    linear = of_number(scalar) if isinstance(scalar, int) else None
+    linear = of_constant(scalar) if isinstance(scalar, int) else None
     return Expr(handle, dtype, is_natural=bool(scalar >= 0), linear=linear)
 
 
@@ -204,8 +204,8 @@ def as_expr(value: object, dtype: Dtype | None = None) -> Expr:
         return value
     if isinstance(value, Symbolic):
         return symbol_value(value)
-    if is_number(value):
-        return constant(value, dtype or number_dtype(value))
+    if is_python_scalar(value):
+        return constant(value, dtype or scalar_dtype(value))
     scalar = attribute_of(value, "as_scalar")
     if scalar is not None:
         return scalar()
@@ -224,7 +224,7 @@ def describe(value: object) -> str:
 
 def as_type(value: object, dtype: Dtype) -> SSAValue:
     """`value` as an SSA value of exactly the IR type of `dtype`."""
-    if is_number(value):
+    if is_python_scalar(value):
         return constant(value, dtype).handle
     expression = convert(as_expr(value), dtype)
     return _from_index(expression).handle
@@ -242,7 +242,7 @@ def as_index(value: object) -> int | SSAValue:
 
 def index_expr(value: object) -> Expr:
     """`value` as an ``index``."""
-    if is_number(value):
+    if is_python_scalar(value):
         if isinstance(value, bool) or not isinstance(value, Integral):
             raise TypeError(f"an index must be an integer, got {value!r}")
         return constant(value, int32, as_index=True)
@@ -283,7 +283,7 @@ def _from_index(value: Expr) -> Expr:
 
 def convert(value: object, dtype: Dtype) -> Expr:
     """`value` as a `dtype`."""
-    if is_number(value):
+    if is_python_scalar(value):
         return constant(value, dtype)
     found = as_expr(value)
     if found.dtype == dtype:

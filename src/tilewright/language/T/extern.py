@@ -24,7 +24,7 @@ from tilewright.language.T.expressions import (
     describe,
     emit,
     index_expr,
-    is_number,
+    is_python_scalar,
 )
 from tilewright.language.T.kernel import ThreadIndex
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
@@ -54,14 +54,14 @@ def access_ptr(
     base: Any, access_type: Any = "rw", *extents: Any, offset: Any = None, extent: Any = None
 ) -> Pointer:
     """The address of a buffer or of an element, for code from outside."""
-    element = _place("access_ptr", base)
+    element = _element("access_ptr", base)
     if access_type not in _MODES:
         raise FrontendError(
             f'T.access_ptr: the mode is "r", "w" or "rw", got {describe(access_type)}',
             code=BAD_ARGUMENT,
         )
-    indices = element.places()
-    if offset is not None and not (is_number(offset) and int(offset) == 0):
+    indices = element.index_values()
+    if offset is not None and not (is_python_scalar(offset) and int(offset) == 0):
         last = Expr(indices[-1], index_expr(0).dtype)
         indices[-1] = index_expr(last + offset).handle
     length: Any = extent
@@ -77,7 +77,7 @@ def address_of(location: Any) -> Pointer:
     return access_ptr(location, "rw")
 
 
-def _place(op_name: str, value: Any) -> Element:
+def _element(op_name: str, value: Any) -> Element:
     if isinstance(value, Element):
         return value
     if isinstance(value, BufferRegion):

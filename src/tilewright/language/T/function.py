@@ -21,7 +21,7 @@ from tilewright.language.T.control import TileControl
 from tilewright.language.T.session import OUTSIDE
 from tilewright.language.T.vocabulary import TILE
 
-_MOST = 256
+_MAX_CACHED = 256
 _rewritten: dict[int, tuple[CodeType, Rewritten]] = {}
 """The last functions that were rewritten, by the identity of their code, which is cached with them.
 
@@ -52,7 +52,7 @@ class TileFunction(KernelFunction):
         found = _rewritten.get(id(code))
         if found is not None:
             return found[1]
-        if len(_rewritten) >= _MOST:
+        if len(_rewritten) >= _MAX_CACHED:
             _rewritten.pop(next(iter(_rewritten)))
         made = rewrite(
             read_source(self.fn, self.lines), library=self.is_library, statements=self.statements

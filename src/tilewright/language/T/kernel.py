@@ -17,7 +17,14 @@ from tilewright.dialects.tile import KernelOp, RasterAttr, Role, SourceOp, WsOp,
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.dtypes import boolean, int32
-from tilewright.language.T.expressions import INDEX, Expr, as_index, describe, emit, is_number
+from tilewright.language.T.expressions import (
+    INDEX,
+    Expr,
+    as_index,
+    describe,
+    emit,
+    is_python_scalar,
+)
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence, check_integer
 from tilewright.language.T.session import OUTSIDE, OpenKernel, effect, kernel, trace
 
@@ -93,7 +100,7 @@ def _threads(threads: Any) -> tuple[int, ...] | None:
     if threads is None:
         return (DEFAULT_THREADS,)
     sizes = list(as_sequence(threads))
-    is_whole = all(is_number(count) and int(count) == count for count in sizes)
+    is_whole = all(is_python_scalar(count) and int(count) == count for count in sizes)
     if not is_whole or not 1 <= len(sizes) <= 3:
         raise FrontendError(
             f"T.Kernel: threads must be one to three integers, got {describe(threads)}",
@@ -132,7 +139,7 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
         raise FrontendError(
             f"T.use_swizzle: order is 'row' or 'column', got {order!r}", code=BAD_ARGUMENT
         )
-    if not is_number(panel_size) or int(panel_size) < 1:
+    if not is_python_scalar(panel_size) or int(panel_size) < 1:
         raise FrontendError(
             f"T.use_swizzle: panel_size must be a positive integer, got {describe(panel_size)}",
             code=BAD_ARGUMENT,
@@ -141,7 +148,7 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
 
 
 def _axis(op_name: str, dim: Any) -> str:
-    if not is_number(dim) or not 0 <= int(dim) < 3:
+    if not is_python_scalar(dim) or not 0 <= int(dim) < 3:
         raise FrontendError(
             f"T.{op_name}: dim is 0, 1 or 2, got {describe(dim)}", code=BAD_ARGUMENT
         )
@@ -194,7 +201,7 @@ def get_block_extent(dim: int = 0) -> Any:
     return grid[dim] if dim < len(grid) else 1
 
 
-def _thread_number() -> Expr:
+def _thread_index() -> Expr:
     """The number of the thread in its block."""
     index = get_thread_binding(0)
     scale = get_thread_extent(0)
@@ -206,17 +213,17 @@ def _thread_number() -> Expr:
 
 def get_lane_idx(warp_size: int | None = None) -> Expr:
     """The number of the thread in its warp."""
-    return _thread_number() % (warp_size or _WARP)
+    return _thread_index() % (warp_size or _WARP)
 
 
 def get_warp_idx(warp_size: int | None = None) -> Expr:
     """The number of the warp in its block."""
-    return _thread_number() // (warp_size or _WARP)
+    return _thread_index() // (warp_size or _WARP)
 
 
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
     """The number of the warp group in its block."""
-    return _thread_number() // ((warp_size or _WARP) * (warps_per_group or 4))
+    return _thread_index() // ((warp_size or _WARP) * (warps_per_group or 4))
 
 
 def shuffle_elect(thread_extent: int = 0) -> Expr:
@@ -290,7 +297,7 @@ class WarpGroups:
     is_region = True
 
     def __init__(self, groups: Sequence[int]) -> None:
-        if not groups or not all(is_number(group) and int(group) >= 0 for group in groups):
+        if not groups or not all(is_python_scalar(group) and int(group) >= 0 for group in groups):
             raise FrontendError(
                 f"T.ws takes warp-group indices, got {list(groups)!r}", code=BAD_ARGUMENT
             )

@@ -166,11 +166,11 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
                 f"T.annotate_layout takes buffers, got {describe(key)}", code=BAD_ARGUMENT
             )
         found = layout_attribute(layout, buffer)
-        _check_places(buffer, found)
+        _check_offsets(buffer, found)
         pin(buffer, found)
 
 
-def _check_places(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
+def _check_offsets(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
     """No two elements of a shared or local buffer may map to one offset."""
     if not isinstance(layout, LayoutAttr) or not buffer.space.is_on_chip:
         return

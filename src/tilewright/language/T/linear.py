@@ -27,8 +27,8 @@ class Linear:
         return cls(frozenset({(key, 1)}))
 
     @property
-    def number(self) -> int | None:
-        """The number it is, if it has no atoms."""
+    def constant_value(self) -> int | None:
+        """The constant, if there are no atoms."""
         return None if self.terms else self.constant
 
     def scaled(self, factor: int) -> Linear:
@@ -50,7 +50,7 @@ class Linear:
 NOTHING: Final = Linear(frozenset())
 
 
-def of_number(value: int) -> Linear:
+def of_constant(value: int) -> Linear:
     return Linear(frozenset(), value)
 
 
@@ -75,10 +75,10 @@ def combined(operator: str, left: Linear, right: Linear) -> Linear | None:
     if operator == "-":
         return left.plus(right, -1)
     if operator == "*":
-        if right.number is not None:
-            return left.scaled(right.number)
-        if left.number is not None:
-            return right.scaled(left.number)
+        if right.constant_value is not None:
+            return left.scaled(right.constant_value)
+        if left.constant_value is not None:
+            return right.scaled(left.constant_value)
         return Linear.atom(("mul", left, right))
     if operator in _OPAQUE:
         return Linear.atom((_OPAQUE[operator], left, right))

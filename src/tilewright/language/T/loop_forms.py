@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.scf import YieldOp as EndTurn
+from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tile import ParallelOp, PersistentOp, PipelineOp, YieldOp
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
@@ -31,7 +31,7 @@ from tilewright.language.T.expressions import (
     as_index,
     emit,
     index_expr,
-    is_number,
+    is_python_scalar,
 )
 from tilewright.language.T.session import trace
 from tilewright.language.T.symbols import Symbolic
@@ -43,7 +43,7 @@ BAD_ARGUMENT = "TW1026"
 class LoopForm(ABC):
     """A loop, before its body is traced."""
 
-    word: ClassVar[str] = "serial"
+    op_name: ClassVar[str] = "serial"
     """How the language calls it."""
     can_exit: ClassVar[bool] = True
     """Whether ``break`` and ``continue`` may end an iteration."""
@@ -62,9 +62,8 @@ class LoopForm(ABC):
         return False
 
     def __iter__(self) -> Any:
-        raise TypeError(
-            f"T.{self.word} is a loop of the kernel: use it as `for ... in T.{self.word}(...)`"
-        )
+        name = self.op_name
+        raise TypeError(f"T.{name} is a loop of the kernel: use it as `for ... in T.{name}(...)`")
 
 
 def _block(count: int, targets: Sequence[str]) -> Block:
@@ -95,7 +94,7 @@ def _checked(op_name: str, targets: Sequence[str], count: int) -> None:
 
 
 def _is_natural(bound: Any) -> bool:
-    if is_number(bound):
+    if is_python_scalar(bound):
         return int(bound) >= 0
     return isinstance(bound, Symbolic) or (isinstance(bound, Expr) and bound.is_natural)
 
@@ -108,11 +107,11 @@ def _end(block: Block, terminator: Operation) -> Region:
 
 def check_integer(op_name: str, name: str, value: Any) -> Any:
     """`value` as an integer that a loop can run to."""
-    if isinstance(value, bool) or (is_number(value) and not isinstance(value, Integral)):
+    if isinstance(value, bool) or (is_python_scalar(value) and not isinstance(value, Integral)):
         raise FrontendError(
             f"T.{op_name}: {name} must be an integer, got {value!r}", code=BAD_ARGUMENT
         )
-    return int(value) if is_number(value) else value
+    return int(value) if is_python_scalar(value) else value
 
 
 class Serial(LoopForm):
@@ -127,12 +126,12 @@ class Serial(LoopForm):
         op_name: str = "serial",
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
-        self.word = op_name  # pyright: ignore[reportAttributeAccessIssue] # its default is the class's
+        self.op_name = op_name  # pyright: ignore[reportAttributeAccessIssue] # its default is the class's
         start, stop = (0, start) if stop is None else (start, stop)
         self.start = check_integer(op_name, "start", start)
         self.stop = check_integer(op_name, "stop", stop)
         self.step = 1 if step is None else step
-        if not is_number(self.step) or int(self.step) == 0:
+        if not is_python_scalar(self.step) or int(self.step) == 0:
             raise FrontendError(
                 f"T.{op_name}: the step must be a non-zero integer, got {step!r}", code=BAD_ARGUMENT
             )
@@ -142,10 +141,10 @@ class Serial(LoopForm):
     @property
     def has_iterations(self) -> bool:
         bounds = (self.start, self.stop)
-        return all(map(is_number, bounds)) and len(range(*bounds, self.step)) > 0
+        return all(map(is_python_scalar, bounds)) and len(range(*bounds, self.step)) > 0
 
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
-        _checked(self.word, targets, 1)
+        _checked(self.op_name, targets, 1)
         block = _block(1, targets)
         counter = block.args[0]
         if self.step > 0:
@@ -157,7 +156,7 @@ class Serial(LoopForm):
 
     def close(self, block: Block) -> Operation:
         lower, upper, step = self._bounds()
-        op = ForOp(lower, upper, step, [], _end(block, EndTurn()))
+        op = ForOp(lower, upper, step, [], _end(block, ScfYieldOp()))
         op.attributes.update(self._attributes)
         return op
 
@@ -175,21 +174,21 @@ class Serial(LoopForm):
 class Parallel(LoopForm):
     """All points of a box, in any order."""
 
-    word = "Parallel"
+    op_name = "Parallel"
     can_exit = False
 
     def __init__(self, extents: Sequence[Any], options: Mapping[str, Any]) -> None:
         if not extents:
             raise FrontendError("T.Parallel needs at least one extent", code=BAD_ARGUMENT)
-        self._extents = [check_integer(self.word, "an extent", extent) for extent in extents]
+        self._extents = [check_integer(self.op_name, "an extent", extent) for extent in extents]
         self._options = dict(options)
 
     @property
     def has_iterations(self) -> bool:
-        return all(is_number(extent) and extent > 0 for extent in self._extents)
+        return all(is_python_scalar(extent) and extent > 0 for extent in self._extents)
 
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
-        _checked(self.word, targets, len(self._extents))
+        _checked(self.op_name, targets, len(self._extents))
         block = _block(len(self._extents), targets)
         indices = tuple(map(_variable, block.args))
         return block, indices[0] if len(indices) == 1 else indices
@@ -202,22 +201,22 @@ class Parallel(LoopForm):
 class Pipelined(LoopForm):
     """A serial loop whose iterations may overlap (software pipelining)."""
 
-    word = "Pipelined"
+    op_name = "Pipelined"
     can_exit = False
 
     def __init__(self, start: Any, stop: Any, options: Mapping[str, Any]) -> None:
         start, stop = (0, start) if stop is None else (start, stop)
-        self._start = check_integer(self.word, "start", start)
-        self._stop = check_integer(self.word, "stop", stop)
+        self._start = check_integer(self.op_name, "start", start)
+        self._stop = check_integer(self.op_name, "stop", stop)
         self._options = dict(options)
 
     @property
     def has_iterations(self) -> bool:
         bounds = (self._start, self._stop)
-        return all(map(is_number, bounds)) and len(range(*bounds)) > 0
+        return all(map(is_python_scalar, bounds)) and len(range(*bounds)) > 0
 
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
-        _checked(self.word, targets, 1)
+        _checked(self.op_name, targets, 1)
         block = _block(1, targets)
         return block, _variable(block.args[0], is_natural=_is_natural(self._start))
 
@@ -229,15 +228,15 @@ class Pipelined(LoopForm):
 class Persistent(LoopForm):
     """The tiles that fall to one worker."""
 
-    word = "Persistent"
+    op_name = "Persistent"
     can_exit = False
 
     def __init__(self, domain: Sequence[Any], wave_size: Any, index: Any, group_size: int) -> None:
-        self._domain = [check_integer(self.word, "an extent", extent) for extent in domain]
+        self._domain = [check_integer(self.op_name, "an extent", extent) for extent in domain]
         self._wave_size, self._index, self._group_size = wave_size, index, group_size
 
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
-        _checked(self.word, targets, len(self._domain))
+        _checked(self.op_name, targets, len(self._domain))
         block = _block(len(self._domain), targets)
         indices = tuple(map(_variable, block.args))
         return block, indices[0] if len(indices) == 1 else indices
@@ -263,7 +262,7 @@ def mark(name: str) -> dict[str, Attribute]:
     return {name: UNIT}
 
 
-def number_attribute(name: str, value: int) -> dict[str, Attribute]:
+def integer_attribute(name: str, value: int) -> dict[str, Attribute]:
     return {name: IntegerAttr(value, i64)}
 
 

@@ -8,16 +8,16 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.advice import warn
-from tilewright.language.T.expressions import Expr, is_number
+from tilewright.language.T.expressions import Expr, is_python_scalar
 from tilewright.language.T.hints import attributes_of
+from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.layouts import loop_layout_attribute
 from tilewright.language.T.loop_forms import (
     BAD_ARGUMENT,
     Serial,
     as_sequence,
+    integer_attribute,
     mark,
-    number_attribute,
     text_attribute,
 )
 from tilewright.language.T.loop_forms import (
@@ -54,7 +54,7 @@ def unroll(
     if explicit:
         attributes.update(mark("tile.unroll_explicit"))
     if unroll_factor is not None:
-        attributes.update(number_attribute("tile.unroll_factor", unroll_factor))
+        attributes.update(integer_attribute("tile.unroll_factor", unroll_factor))
     return Serial(start, stop, step, op_name="unroll", attributes=attributes)
 
 
@@ -107,7 +107,7 @@ def Pipelined(
     annotations: Mapping[str, Any] | None = None,
 ) -> _Pipelined:
     """A serial loop that may be pipelined; the results are those of the serial loop."""
-    if num_stages is None or isinstance(num_stages, Expr) or not is_number(num_stages):
+    if num_stages is None or isinstance(num_stages, Expr) or not is_python_scalar(num_stages):
         raise FrontendError(
             f"T.Pipelined: num_stages must be an integer, got {num_stages!r}", code=BAD_ARGUMENT
         )

@@ -232,14 +232,14 @@ def trace_into_module(
         if isinstance(error, NameError) and is_eager and " is not defined: " not in str(error):
             error.add_note(
                 "a size that comes with the arguments is declared first, for example "
-                f'{_first_word(error)} = T.const("{_first_word(error)}")'
+                f'{_undefined_name(error)} = T.const("{_undefined_name(error)}")'
             )
         user_errors = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
         known = isinstance(error, user_errors) or raised_in_kernel(error)
         raise compile_error(error) from (None if known else error)
 
 
-def _first_word(error: NameError) -> str:
+def _undefined_name(error: NameError) -> str:
     """The name that an error is about."""
     return str(error).split(" ", 1)[0].strip("'")
 

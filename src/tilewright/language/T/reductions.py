@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.dialects.tile import ReduceOp, ReducerFinalizeOp, ScanOp
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.buffers import Buffer, shape_text
-from tilewright.language.T.expressions import describe, is_number
+from tilewright.language.T.expressions import describe, is_python_scalar
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.tile_ops import SHAPES, may_fit, region
@@ -20,7 +20,7 @@ def _reduce(
     open_kernel(f"T.{op_name}")
     source, target = region(op_name, "the source", src), region(op_name, "the destination", dst)
     rank = len(source.extents)
-    if not is_number(dim) or not -rank <= int(dim) < rank:
+    if not is_python_scalar(dim) or not -rank <= int(dim) < rank:
         raise FrontendError(
             f"T.{op_name}: dim {describe(dim)} is outside of {source.buffer.name}, which has "
             f"{rank} dimension{'s' if rank > 1 else ''}: use {-rank} to {rank - 1}",
@@ -146,7 +146,7 @@ def _scan(op_name: str, kind: str, src: Any, dst: Any, dim: int, reverse: bool) 
     source = region(op_name, "the source", src)
     target = source if dst is None else region(op_name, "the destination", dst)
     rank = len(source.extents)
-    if not is_number(dim) or not -rank <= int(dim) < rank:
+    if not is_python_scalar(dim) or not -rank <= int(dim) < rank:
         raise FrontendError(
             f"T.{op_name}: dim {describe(dim)} is outside of {source.buffer.name}, which has "
             f"{rank} dimension{'s' if rank > 1 else ''}: use {-rank} to {rank - 1}",

@@ -18,10 +18,10 @@ from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.merging import State, end_block, last_location
 from tilewright.frontend.values import Undefined
-from tilewright.language.T.advice import warn
 from tilewright.language.T.buffers import Buffer, BufferRegion, ScalarCell
-from tilewright.language.T.exits import Exits, is_clear, wrap_turn
+from tilewright.language.T.exits import Exits, is_clear, wrap_iteration
 from tilewright.language.T.expressions import Expr, describe, emit
+from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.loop_forms import LoopForm
 from tilewright.language.T.session import effect, trace
 
@@ -124,7 +124,7 @@ class TileFor(BodyScope):
         super().__init__(control, names, state)
         self._form = form
         self._targets = targets
-        self._exits = Exits(form.word, form.can_exit)
+        self._exits = Exits(form.op_name, form.can_exit)
 
     def _is_certain(self) -> bool:
         return self._form.has_iterations and not self._exits.count
@@ -146,7 +146,7 @@ class TileFor(BodyScope):
         with builder.located(location):
             if exits.stop is not None:
                 exits.stop.write(False)
-            wrap_turn(exits, block)
+            wrap_iteration(exits, block)
             op = form.close(block)
         op.location = location
         effect(op)
@@ -192,7 +192,7 @@ class TileWhile(BodyScope):
                     self._condition = emit(arith.AndiOp(clear, self._condition))
             if exits.skip is not None:
                 exits.stop = None  # the condition looks after it
-                wrap_turn(exits, self._body)
+                wrap_iteration(exits, self._body)
         end_block(self._body, YieldOp(), location)
         end = ConditionOp(self._condition, [])
         end_block(self._test_block, end, last_location(self._test_block, location))

@@ -39,7 +39,7 @@ from tilewright.language.T.expressions import (
     describe,
     emit,
     index_expr,
-    is_number,
+    is_python_scalar,
 )
 from tilewright.language.T.lazy import choose
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
@@ -52,7 +52,7 @@ def _sizes(*values: Any) -> bool:
 
 
 def _integers(*values: Any) -> bool:
-    return all(isinstance(value, Integral) and is_number(value) for value in values)
+    return all(isinstance(value, Integral) and is_python_scalar(value) for value in values)
 
 
 # -- integers ----------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def reinterpret(value: Any, dtype: Any) -> Any:
 
 def if_then_else(cond: Any, t: Any, f: Any) -> Any:
     """`t` if `cond` holds, else `f`; the other one is not evaluated."""
-    if is_number(cond):
+    if is_python_scalar(cond):
         return t if cond else f
     dtype = _arms(t, f)
     test = condition(cond)
@@ -241,7 +241,7 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
 
 def _arms(then: Any, otherwise: Any) -> Dtype:
     for arm in (then, otherwise):
-        if not (is_number(arm) or isinstance(arm, (Expr, Symbolic))):
+        if not (is_python_scalar(arm) or isinstance(arm, (Expr, Symbolic))):
             raise FrontendError(
                 f"T.if_then_else selects between scalars, got {describe(arm)}: use an if statement "
                 "instead",
@@ -257,7 +257,7 @@ def _both_bool(*arms: Any) -> bool:
 
 def _is_index(value: Any) -> bool:
     return (
-        is_number(value)
+        is_python_scalar(value)
         or isinstance(value, Symbolic)
         or (isinstance(value, Expr) and value.is_index)
     )
@@ -265,7 +265,7 @@ def _is_index(value: Any) -> bool:
 
 def Select(cond: Any, then: Any, otherwise: Any) -> Any:
     """`then` if `cond` holds, else `otherwise`; both are evaluated."""
-    if is_number(cond):
+    if is_python_scalar(cond):
         return then if cond else otherwise
     dtype = _arms(then, otherwise)
     test = condition(cond)
@@ -319,7 +319,7 @@ def _of_buffer(op_name: str, value: Buffer | BufferRegion) -> Expr:
 
 
 def _float(value: Any) -> Expr:
-    if is_number(value):
+    if is_python_scalar(value):
         return constant(float(value), float32)
     found = as_expr(value)
     if found.dtype.is_float:
@@ -376,7 +376,7 @@ def sigmoid(value: Any) -> Any:
 
 def abs(value: Any) -> Any:
     """The magnitude."""
-    if is_number(value):
+    if is_python_scalar(value):
         return value if value >= 0 else -value
     found = as_expr(value)
     return absolute(Expr(found.handle, found.dtype, is_natural=found.is_natural))
@@ -436,23 +436,23 @@ def dp4a(a: Any, b: Any, c: Any) -> Any:
 
     kernel("T.dp4a")
 
-    def word(value: Any) -> Any:
+    def packed(value: Any) -> Any:
         if isinstance(value, Buffer):
             return view(value, (1,), "int32")[0] if value.dtype == "int8" else value
-        return _word(value) if is_head(value) else value
+        return _packed_bytes(value) if is_head(value) else value
 
     def is_head(value: Any) -> bool:
         return isinstance(value, Element) and value.dtype == "int8"
 
     target = c[0] if isinstance(c, Buffer) else c
-    handles = [as_type(each, int32) for each in (word(a), word(b), target)]
+    handles = [as_type(each, int32) for each in (packed(a), packed(b), target)]
     found = Expr(emit(Dp4aOp(*handles)), int32)
     if isinstance(target, Element) and (isinstance(c, Buffer) or is_head(a) or is_head(b)):
         target.write(found)
     return found
 
 
-def _word(head: Element) -> Any:
+def _packed_bytes(head: Element) -> Any:
     """Four bytes from an element on, as one number: the first in its lowest bits."""
     *rows, column = head.indices
     bytes = [Element(head.buffer, (*rows, column + byte)) for byte in range(4)]

@@ -72,7 +72,7 @@ class PersistentTileScheduler:
         """Begin with the first tile of `worker`."""
         self._cell("iteration").write(0)
         self._cell("linear").write(worker)
-        self._place()
+        self._set_coordinates()
 
     def valid(self) -> Expr:
         """Whether there is a tile left."""
@@ -83,7 +83,7 @@ class PersistentTileScheduler:
         linear, iteration = self._cell("linear"), self._cell("iteration")
         linear.write(linear.value() + (self._workers if step is None else step))
         iteration.write(iteration.value() + 1)
-        self._place()
+        self._set_coordinates()
 
     def coord(self, tile_id: Any) -> tuple[Any, Any]:
         """Row and column of tile number `tile_id`."""
@@ -99,7 +99,7 @@ class PersistentTileScheduler:
             first, second = group * self._swizzle + rest % size, rest // size
         return (first, second) if self._column_major else (second, first)
 
-    def _place(self) -> None:
+    def _set_coordinates(self) -> None:
         row, column = self.coord(self._cell("linear").value())
         self._cell("m").write(row)
         self._cell("n").write(column)

@@ -36,12 +36,12 @@ from tilewright.language.T.expressions import (
     as_index,
     as_type,
     condition,
-    is_number,
+    is_python_scalar,
 )
 from tilewright.language.T.extern import Pointer, access_ptr
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect, kernel, trace
-from tilewright.language.T.tile_ops import barrier_place
+from tilewright.language.T.tile_ops import barrier_operands
 
 
 def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> None:
@@ -59,7 +59,7 @@ def _compile_time(name: str, value: Any) -> int:
     constant = constant_value(value.handle) if isinstance(value, Expr) else None
     if isinstance(constant, IntegerAttr):
         return constant.value.data
-    if is_number(value):
+    if is_python_scalar(value):
         return int(value)
     raise FrontendError(
         f"T.sync_threads: {name} must be known at compile time, got a run-time value; write a "
@@ -104,7 +104,7 @@ def cluster_wait() -> None:
 def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
     """Wait until the phase with this parity has ended."""
     kernel("T.mbarrier_wait_parity")
-    slot = barrier_place("mbarrier_wait_parity", mbarrier)
+    slot = barrier_operands("mbarrier_wait_parity", mbarrier)
     effect(MBarrierWaitOp(*slot, as_type(parity, int32)))
 
 
@@ -117,7 +117,7 @@ def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
     """Arrive at a barrier, of this block or of another one of the cluster."""
     kernel("T.mbarrier_arrive")
     cta = None if cta_id is None else as_type(cta_id, int32)
-    effect(MBarrierArriveOp(*barrier_place("mbarrier_arrive", mbarrier), cta))
+    effect(MBarrierArriveOp(*barrier_operands("mbarrier_arrive", mbarrier), cta))
 
 
 def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
@@ -128,20 +128,20 @@ def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
 def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Expect-tx: bytes that copies will complete on the barrier."""
     kernel("T.mbarrier_expect_tx")
-    effect(MBarrierExpectTxOp(*barrier_place("mbarrier_expect_tx", mbarrier), as_index(tx)))
+    effect(MBarrierExpectTxOp(*barrier_operands("mbarrier_expect_tx", mbarrier), as_index(tx)))
 
 
 def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Expect-tx, and arrive."""
     kernel("T.mbarrier_arrive_expect_tx")
-    slot = barrier_place("mbarrier_arrive_expect_tx", mbarrier)
+    slot = barrier_operands("mbarrier_arrive_expect_tx", mbarrier)
     effect(MBarrierArriveExpectTxOp(*slot, as_index(tx)))
 
 
 def cp_async_barrier_noinc(barrier: Any) -> None:
     """Arrive at a barrier when the copies this thread has started are complete."""
     kernel("T.cp_async_barrier_noinc")
-    slot = barrier_place("cp_async_barrier_noinc", barrier)
+    slot = barrier_operands("cp_async_barrier_noinc", barrier)
     effect(CpAsyncMBarrierArriveOp(*slot, noinc=True))
 
 
@@ -157,7 +157,7 @@ def ptx_cp_async(
         each if isinstance(each, Pointer) else access_ptr(each, mode)
         for each, mode in ((dst_access_ptr, "w"), (src_access_ptr, "r"))
     )
-    if not is_number(num_elems):
+    if not is_python_scalar(num_elems):
         raise FrontendError(
             "T.ptx_cp_async: the number of elements must be known while tracing", code=BAD_ARGUMENT
         )
@@ -203,7 +203,7 @@ def fence_proxy_async() -> None:
 def set_max_nreg(reg_count: int, is_inc: Any) -> None:
     """Change the number of registers of the threads of a warp group."""
     kernel("T.set_max_nreg")
-    if not is_number(reg_count) or not 24 <= int(reg_count) <= 240 or int(reg_count) % 8:
+    if not is_python_scalar(reg_count) or not 24 <= int(reg_count) <= 240 or int(reg_count) % 8:
         raise FrontendError(
             "T.set_max_nreg: register count must be a multiple of 8 from 24 to 240, "
             f"got {reg_count}",
@@ -225,7 +225,7 @@ def dec_max_nreg(reg_count: int) -> None:
 
 def assume(cond: Any, message: str | None = None) -> None:
     """Assert that a condition holds: a GPU relies on it, a checked run on the CPU tests it."""
-    if is_number(cond):
+    if is_python_scalar(cond):
         if not cond:
             raise FrontendError(
                 "T.assume: the condition is false while the kernel is traced", code=BAD_ARGUMENT

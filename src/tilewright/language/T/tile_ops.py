@@ -22,7 +22,6 @@ from tilewright.dialects.tile import (
     TransposeOp,
 )
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.advice import warn
 from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import (
     Buffer,
@@ -38,9 +37,10 @@ from tilewright.language.T.expressions import (
     check_conversion,
     describe,
     index_expr,
-    is_number,
+    is_python_scalar,
 )
 from tilewright.language.T.hints import attributes_of
+from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.layouts import loop_layout_attribute
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect
@@ -209,7 +209,7 @@ def tma_copy(
     open_kernel("T.tma_copy")
     source, target = _sides("tma_copy", src, dst)
     _same_dtype("tma_copy", source, target)
-    slot = None if barrier is None else barrier_place("tma_copy", barrier)
+    slot = None if barrier is None else barrier_operands("tma_copy", barrier)
     attributes = attributes_of(annotations)
     if leader_scope_threads is not None:
         attributes.update(attributes_of({"leader_scope_threads": leader_scope_threads}))
@@ -227,7 +227,7 @@ def tma_copy(
     )
 
 
-def barrier_place(op_name: str, barrier: Any) -> tuple[SSAValue, SSAValue]:
+def barrier_operands(op_name: str, barrier: Any) -> tuple[SSAValue, SSAValue]:
     """The barrier that an argument names: the buffer, and the index in it."""
     buffer = barrier.buffer if isinstance(barrier, Element) else barrier
     if not isinstance(buffer, Buffer) or not buffer.space.is_barrier:
@@ -257,7 +257,7 @@ def _same_dtype(op_name: str, source: BufferRegion, target: BufferRegion) -> Non
 
 def assign_region(target: BufferRegion, value: Any) -> None:
     """``buffer[a:b] = value``: a number for all elements, or the elements of another buffer."""
-    if is_number(value) or isinstance(value, Symbolic):
+    if is_python_scalar(value) or isinstance(value, Symbolic):
         fill(target, value)
         return
     if isinstance(value, Element) or not isinstance(value, (Buffer, BufferRegion)):
@@ -396,8 +396,8 @@ def _gemm(
 ) -> None:
     open_kernel(f"T.{op_name}")
     a, b, c = (region(op_name, name, value) for name, value in (("A", A), ("B", B), ("C", C)))
-    _check_product(op_name, a, b, c, transpose_A, transpose_B)
-    known = is_number(clear_accum)
+    _check_gemm(op_name, a, b, c, transpose_A, transpose_B)
+    known = is_python_scalar(clear_accum)
     op = GemmOp(
         a.operand(),
         b.operand(),
@@ -429,7 +429,7 @@ def _matrix(op_name: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
     return extents[0], extents[1]
 
 
-def _check_product(
+def _check_gemm(
     op_name: str,
     a: BufferRegion,
     b: BufferRegion,

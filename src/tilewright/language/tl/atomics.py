@@ -316,7 +316,7 @@ def _in_type(operand: tensor, expected: dtype) -> str:
 # Only reading, only writing.
 
 
-def _check_number(element: dtype, function: str) -> None:
+def _check_numeric(element: dtype, function: str) -> None:
     if element.is_ptr():
         raise ValueError(f"{function} only supports integer and floating-point elements")
 
@@ -337,7 +337,7 @@ def atomic_load(
         pointer, valid = broadcast_values(pointer, valid)
     pointer = as_bytes(pointer)
     valid = _masked(pointer, valid)
-    _check_number(element, "atomic_load")
+    _check_numeric(element, "atomic_load")
     order = _Order.get(sem, scope, "acquire").check("atomic_load", "acquire", "relaxed")
     op = AtomicLoadOp(pointer.handle, valid.handle, sem=order.sem, scope=order.scope)
     loaded = emit(op, pointer.type.with_element_ty(pointee(pointer, "atomic_load")))
@@ -354,7 +354,7 @@ def atomic_store(
 ) -> None:
     """Store `val` in one step, except where `mask` is false."""
     value = to_tensor(val)
-    _check_number(pointee(pointer, "atomic_store"), "atomic_store")
+    _check_numeric(pointee(pointer, "atomic_store"), "atomic_store")
     check_writable(pointer)
     pointer, value, valid = _fitted(pointer, value, optional(mask))
     pointer = as_bytes(pointer)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects import arith
-from tilewright.language.tl.advice import warn
-from tilewright.language.tl.constants import all_ones_of, is_number, to_tensor
+from tilewright.language.tl.constants import all_ones_of, is_python_scalar, to_tensor
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.conversion import bitcast
 from tilewright.language.tl.dtypes import int1
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.promotion import IncompatibleTypeErrorImpl, promote_binary
 from tilewright.language.tl.tensor import emit, operator, tensor
 
@@ -78,7 +78,7 @@ def rshift(x: object, y: object, owner: tensor) -> tensor:
 
 def _warn_about_width(x: object, y: object) -> None:
     shift = unwrap(y)
-    if not isinstance(x, tensor) or not is_number(shift):
+    if not isinstance(x, tensor) or not is_python_scalar(shift):
         return
     width = x.dtype.primitive_bitwidth
     if shift >= width:

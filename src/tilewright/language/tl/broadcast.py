@@ -23,7 +23,7 @@ class ShapeMismatch(ValueError):
 
     def __init__(self, found: str, shapes: str, lhs: Sequence[int], rhs: Sequence[int]) -> None:
         self.found = found
-        super().__init__(f"{found}; {shapes}. {_advice(lhs, rhs)}")
+        super().__init__(f"{found}; {shapes}. {_suggestion(lhs, rhs)}")
 
 
 def broadcast_values(lhs: tensor, rhs: tensor) -> tuple[tensor, tensor]:
@@ -80,7 +80,7 @@ def _common_shape(lhs: Sequence[int], rhs: Sequence[int]) -> tuple[int, ...]:
     return tuple(right if left == 1 else left for left, right in pairs)
 
 
-def _advice(lhs: Sequence[int], rhs: Sequence[int]) -> str:
+def _suggestion(lhs: Sequence[int], rhs: Sequence[int]) -> str:
     """The smallest change that may have been meant."""
     few, many = sorted((lhs, rhs), key=len)
     if len(few) == len(many) == 1:

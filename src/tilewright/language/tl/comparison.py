@@ -12,12 +12,12 @@ from enum import Enum
 from xdsl.ir import Operation
 
 from tilewright.dialects import arith, tt
-from tilewright.language.tl.advice import warn
 from tilewright.language.tl.broadcast import broadcast_values
 from tilewright.language.tl.constants import to_tensor
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.conversion import convert
 from tilewright.language.tl.dtypes import int1
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.promotion import (
     IncompatibleTypeErrorImpl,
     promote_binary,

@@ -43,12 +43,12 @@ _RANGES = (
 )
 
 
-def is_number(value: object) -> TypeIs[int | float | bool]:
+def is_python_scalar(value: object) -> TypeIs[int | float | bool]:
     """Whether `value` is a Python number, known when the kernel is compiled."""
     return isinstance(value, (int, float))
 
 
-def type_of_number(value: object) -> dtype:
+def type_of_scalar(value: object) -> dtype:
     """The type that a number of Python, or the type of one, has in a kernel."""
     if isinstance(value, dtype):
         return value
@@ -78,7 +78,7 @@ def to_tensor(x: object) -> tensor:
     x = unwrap(x)
     if isinstance(x, tensor):
         return x
-    return scalar_constant(cast("int | float", x), type_of_number(x))
+    return scalar_constant(cast("int | float", x), type_of_scalar(x))
 
 
 def scalar_constant(value: int | float, dtype: dtype) -> tensor:

@@ -54,7 +54,7 @@ def dot(
     """
     precision = _input_precision(input_precision, allow_tf32)
     lhs, rhs = check_block(input), check_block(other)
-    shape = _product_shape(lhs.shape, rhs.shape)
+    shape = _dot_shape(lhs.shape, rhs.shape)
     if acc is not None and acc.shape != shape:
         raise ValueError(
             f"accumulator shape is incompatible: {list(lhs.shape)} times {list(rhs.shape)} is "
@@ -92,7 +92,7 @@ def _input_precision(precision: str | None, allow_tf32: bool | str | None) -> st
     return name
 
 
-def _product_shape(lhs: Sequence[int], rhs: Sequence[int]) -> tuple[int, ...]:
+def _dot_shape(lhs: Sequence[int], rhs: Sequence[int]) -> tuple[int, ...]:
     if len(lhs) != len(rhs) or len(lhs) < 2:
         raise ValueError(
             f"input and other must have equal ranks >= 2, got shapes {list(lhs)} and {list(rhs)}"
@@ -132,7 +132,7 @@ def _dot(
     out_dtype = out_dtype or (float32 if acc is None else acc.dtype)
     _check_extents(lhs, rhs)
     element = _result_element(lhs.dtype, out_dtype)
-    type = block_type(element, _product_shape(lhs.shape, rhs.shape))
+    type = block_type(element, _dot_shape(lhs.shape, rhs.shape))
     accumulator = accumulator_of(acc, type, out_dtype)
     op = DotOp(
         lhs.handle,

@@ -19,8 +19,8 @@ from xdsl.ir import Attribute
 from tilewright.dialects import arith, tt
 from tilewright.ir.text.floats import rounded
 from tilewright.ir.text.literals import SplatElementsAttr
-from tilewright.language.tl.advice import warn
 from tilewright.language.tl.dtypes import block_type, dtype
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.tensor import emit, tensor
 
 
@@ -51,7 +51,7 @@ def _rounded(value: float, type: AnyFloat) -> float:
 
 def splat_to(value: tensor, type: block_type) -> tensor:
     """A block of `type` with the scalar `value` in every element."""
-    scalar = _number_in(value)
+    scalar = _constant_in(value)
     if scalar is not None:
         return emit(arith.ConstantOp(SplatElementsAttr(scalar, type.to_ir())), type)
     return emit(tt.SplatOp(value.handle, type.to_ir()), type)
@@ -59,13 +59,13 @@ def splat_to(value: tensor, type: block_type) -> tensor:
 
 def repeat_to(value: tensor, type: block_type) -> tensor:
     """The block `value` repeated along dimensions of extent 1 until it has `type`."""
-    scalar = _number_in(value)
+    scalar = _constant_in(value)
     if scalar is not None:
         return emit(arith.ConstantOp(SplatElementsAttr(scalar, type.to_ir())), type)
     return emit(tt.BroadcastOp(value.handle, type.to_ir()), type)
 
 
-def _number_in(value: tensor) -> Attribute | None:
+def _constant_in(value: tensor) -> Attribute | None:
     """The number that a constant, or every element of a constant, is."""
     owner = value.handle.owner
     if not isinstance(owner, arith.ConstantOp):

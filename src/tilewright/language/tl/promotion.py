@@ -17,7 +17,12 @@ from collections.abc import Sequence
 from typing import cast as as_type
 
 from tilewright.language.tl.broadcast import broadcast_values
-from tilewright.language.tl.constants import is_number, scalar_constant, to_tensor, type_of_number
+from tilewright.language.tl.constants import (
+    is_python_scalar,
+    scalar_constant,
+    to_tensor,
+    type_of_scalar,
+)
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.conversion import convert
 from tilewright.language.tl.dtypes import dtype, float16, float32, float64
@@ -48,7 +53,11 @@ def promote_binary(
     _check_pointer(right_type, left_type, allow_rhs_ptr)
     if arithmetic_check and not left_type.is_ptr() and not right_type.is_ptr():
         type = computation_type(
-            left_type, is_number(left), right_type, is_number(right), div_or_mod=div_or_mod
+            left_type,
+            is_python_scalar(left),
+            right_type,
+            is_python_scalar(right),
+            div_or_mod=div_or_mod,
         )
         left, right = to_computation_type(left, type), to_computation_type(right, type)
     return broadcast_values(to_tensor(left), to_tensor(right))
@@ -68,7 +77,7 @@ def promote_ternary(a: object, b: object, c: object) -> tuple[tensor, tensor, te
 def operand(value: object) -> Operand:
     """A tensor or a number; anything else is refused."""
     value = unwrap(value)
-    if isinstance(value, tensor) or is_number(value):
+    if isinstance(value, tensor) or is_python_scalar(value):
         return value
     if value is None:
         raise TypeError(
@@ -129,7 +138,9 @@ def _float_type(a: dtype, b: dtype, *, div_or_mod: bool) -> dtype:
 def _common_type(operands: Sequence[Operand]) -> dtype:
     """Tensors among themselves, numbers among themselves, then both."""
     tensors = _joined([x.dtype for x in operands if isinstance(x, tensor)], are_scalars=False)
-    scalars = _joined([type_of_number(x) for x in operands if is_number(x)], are_scalars=True)
+    scalars = _joined(
+        [type_of_scalar(x) for x in operands if is_python_scalar(x)], are_scalars=True
+    )
     if tensors is None or scalars is None:
         return as_type("dtype", scalars if tensors is None else tensors)
     return computation_type(tensors, False, scalars, True)
@@ -161,7 +172,7 @@ def to_computation_type(value: Operand, type: dtype) -> tensor:
 
 
 def _type_of(value: Operand) -> dtype:
-    return value.dtype if isinstance(value, tensor) else type_of_number(value)
+    return value.dtype if isinstance(value, tensor) else type_of_scalar(value)
 
 
 def _check_pointer(a: dtype, b: dtype, is_allowed: bool) -> None:

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias, cast
 
 from tilewright.frontend.values import Value
 from tilewright.language.tl import arithmetic
-from tilewright.language.tl.advice import warn
 from tilewright.language.tl.comparison import PropagateNan, maximum, minimum
 from tilewright.language.tl.constexpr import constexpr, unwrap
 from tilewright.language.tl.debug import device_print
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.ranges import range
 from tilewright.language.tl.tensor import tensor
 
@@ -28,7 +28,7 @@ def _extremum(name: str, known: Callable[..., Any], traced: _Extremum) -> Callab
     def function(*args: object, propagate_nan: PropagateNan | None = None) -> object:
         values: tuple[Any, ...] = unwrap(args)
         if not any(isinstance(value, Value) for value in values):
-            return _of_numbers(name, known, values, propagate_nan)
+            return _of_constants(name, known, values, propagate_nan)
         if propagate_nan is not None:
             warn(
                 f"passing propagate_nan to builtin {name} is deprecated, use tl.{name}imum instead",
@@ -49,7 +49,7 @@ def _extremum(name: str, known: Callable[..., Any], traced: _Extremum) -> Callab
     return function
 
 
-def _of_numbers(
+def _of_constants(
     name: str, known: Callable[..., Any], values: tuple[Any, ...], propagate_nan: object
 ) -> object:
     """What is known now; where Python and devices would differ, nothing is."""

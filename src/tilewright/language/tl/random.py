@@ -22,7 +22,7 @@ from tilewright.language.tl.math import cos, log, sin, sqrt
 from tilewright.language.tl.tensor import Operand, tensor
 
 N_ROUNDS_DEFAULT = 10
-_WORD = 0xFFFFFFFF
+_MASK32 = 0xFFFFFFFF
 _SMALLEST_UNIFORM = 1.0e-7
 _TWO_PI = 6.283185307179586
 
@@ -94,8 +94,8 @@ def philox(
     bits = counter[0].dtype.primitive_bitwidth
     if bits == 32:
         part = uint32
-        high = convert((key >> 32) & _WORD, uint32)
-        low = convert(key & _WORD, uint32)
+        high = convert((key >> 32) & _MASK32, uint32)
+        low = convert(key & _MASK32, uint32)
     elif bits == 64:
         part = uint64
         high = full((1,), 0, uint64)

@@ -21,7 +21,7 @@ from tilewright.dialects import arith, ub
 from tilewright.dialects.llvm import LoopAnnotationAttr, LoopLICMAttr
 from tilewright.frontend.builder import current
 from tilewright.frontend.vocabulary import CountedLoop
-from tilewright.language.tl.constants import is_number, to_tensor
+from tilewright.language.tl.constants import is_python_scalar, to_tensor
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.conversion import integer_cast
 from tilewright.language.tl.dtypes import dtype
@@ -88,7 +88,7 @@ class range:
     def loop(self) -> CountedLoop:
         """The loop of the IR over this range."""
         start, end, step = self.start, self.end, self.step
-        is_downwards = is_number(step) and step < 0
+        is_downwards = is_python_scalar(step) and step < 0
         if is_downwards:
             start, end, step = end, start, -step
         bounds = [to_tensor(start), to_tensor(end), to_tensor(step)]

@@ -12,11 +12,11 @@ from typing import cast
 
 from tilewright.dialects import tt
 from tilewright.frontend.builder import current
-from tilewright.language.tl.advice import warn
 from tilewright.language.tl.broadcast import broadcast_shape, broadcast_values
 from tilewright.language.tl.constants import splat, to_tensor
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.dtypes import block_type, check_shape
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.tensor import emit, operator, tensor, tensor_method
 
 
@@ -178,12 +178,12 @@ def index(x: tensor, key: object) -> tensor:
         else:
             raise ValueError(
                 f"unsupported tensor index: {part}; only None and `:` can be used, as x[:, None]. "
-                + _element_advice(x, part)
+                + _element_suggestion(x, part)
             )
     return value
 
 
-def _element_advice(x: tensor, index: object) -> str:
+def _element_suggestion(x: tensor, index: object) -> str:
     if x.dtype.is_ptr():
         return f"Memory is read with tl.load(pointer + {index})"
     return (

@@ -54,7 +54,7 @@ def _last_dimension(x: tensor, dim: int | None) -> int:
 # Compare and swap of adjacent elements in a hypercube.
 
 
-def _place(rank: int, dimension: int) -> tensor:
+def _position(rank: int, dimension: int) -> tensor:
     """0 or 1: which of two adjacent elements along a dimension, counted from the innermost one."""
     shape = [1] * (rank - dimension - 1) + [2] + [1] * dimension
     return reshape_value(arange(0, 2), shape)
@@ -65,14 +65,14 @@ def _compare_and_swap(x: tensor, flip: Operand, dimension: int) -> tensor:
     rank = _log2(x.numel)
     bits = bitcast(x, get_int_dtype(x.dtype.primitive_bitwidth, True))
     neighbour = bitcast(bits ^ xor_sum(bits, rank - 1 - dimension, True), x.dtype)
-    is_right = _place(rank, dimension)
+    is_right = _position(rank, dimension)
     is_wrong = (x > neighbour) != convert(flip ^ is_right, int1)
     return where(is_wrong, neighbour, x)
 
 
 def _merge_hypercube(x: tensor, stage: int, order: int) -> tensor:
     """Bitonic runs of 2^stage elements sorted, in an `order`."""
-    flip = _place(_log2(x.numel), stage) if order == _ALTERNATING else to_tensor(order)
+    flip = _position(_log2(x.numel), stage) if order == _ALTERNATING else to_tensor(order)
     for step in range(stage):
         x = _compare_and_swap(x, flip, stage - 1 - step)
     return x
@@ -85,17 +85,17 @@ def _sort(x: tensor, k: int | None, dim: int | None, descending: int) -> tensor:
     dim = _last_dimension(x, dim)
     _check_top(k, x.shape[dim])
     steps = _log2(x.shape[dim])
-    steps_kept = steps if k is None else _log2(k)
-    if steps_kept == 0:
+    result_steps = steps if k is None else _log2(k)
+    if result_steps == 0:
         return _best(x, dim, descending, keep_dims=True)
     cube = reshape_value(x, [2] * _log2(x.numel))
-    for stage in range(1, steps_kept + 1):
+    for stage in range(1, result_steps + 1):
         cube = _merge_hypercube(cube, stage, _ALTERNATING if stage < steps else descending)
     # The better of each two sorted runs of k elements is a bitonic run again.
-    for stage in range(steps_kept + 1, steps + 1):
-        cube = _best(cube, _log2(cube.numel) - 1 - steps_kept, descending)
-        cube = _merge_hypercube(cube, steps_kept, _ALTERNATING if stage < steps else descending)
-    return reshape_value(cube, (*x.shape[:-1], 2**steps_kept))
+    for stage in range(result_steps + 1, steps + 1):
+        cube = _best(cube, _log2(cube.numel) - 1 - result_steps, descending)
+        cube = _merge_hypercube(cube, result_steps, _ALTERNATING if stage < steps else descending)
+    return reshape_value(cube, (*x.shape[:-1], 2**result_steps))
 
 
 def _best(x: tensor, axis: int, descending: int, *, keep_dims: bool = False) -> tensor:

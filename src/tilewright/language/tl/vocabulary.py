@@ -16,14 +16,14 @@ from xdsl.ir import Attribute, SSAValue
 from tilewright.frontend.function import LIBRARY, KernelFunction
 from tilewright.frontend.values import Value, is_namedtuple
 from tilewright.frontend.vocabulary import CountedLoop, StaticLoop
-from tilewright.language.tl.advice import warn
 from tilewright.language.tl.bitwise import logical_and, logical_not, logical_or
-from tilewright.language.tl.constants import is_number, to_tensor
+from tilewright.language.tl.constants import is_python_scalar, to_tensor
 from tilewright.language.tl.constexpr import ConstexprFunction, constexpr, constexpr_type, unwrap
 from tilewright.language.tl.conversion import convert
 from tilewright.language.tl.debug import device_assert
 from tilewright.language.tl.dtypes import dtype, int1
 from tilewright.language.tl.extern import ExternFunction
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.promotion import operand
 from tilewright.language.tl.pythonic import BUILTINS
 from tilewright.language.tl.ranges import condition, range, static_range
@@ -51,7 +51,7 @@ class TlVocabulary:
     def bind(self, name: str, value: object) -> object:
         """``name = value``: numbers become tensors, in tuples too."""
         value = unwrap(value)
-        if is_number(value):
+        if is_python_scalar(value):
             return to_tensor(value)
         return _map_tuple(lambda part: self.bind(name, part), value)
 
@@ -143,7 +143,7 @@ def _fix(name: str, value: object) -> str:
             f"decorate {name} with @jit to run it inside the kernel, or with @constexpr_function "
             "to run it when the kernel is compiled"
         )
-    if is_number(value) or isinstance(value, (str, tuple)):
+    if is_python_scalar(value) or isinstance(value, (str, tuple)):
         return (
             "it may change after the kernel is compiled. Define it as "
             f"`{name} = tl.constexpr({value!r})`, or pass it as a parameter"

@@ -17,9 +17,9 @@ from tilewright.dialects.tlx import LocalAliasOp, StorageAliasLocalAllocOp, User
 from tilewright.dialects.ttg import LocalAllocOp, MemDescIndexOp, MemDescType
 from tilewright.dialects.ttng import TMEMAllocOp
 from tilewright.frontend.builder import current
-from tilewright.language.tl.advice import warn
 from tilewright.language.tl.constexpr import constexpr, unwrap
 from tilewright.language.tl.dtypes import dtype
+from tilewright.language.tl.kernel_warnings import warn
 from tilewright.language.tl.options import current_options
 from tilewright.language.tlx.aliasing import storage_alias_spec_value
 from tilewright.language.tlx.layouts import (

@@ -32,7 +32,7 @@ from tilewright.language.tl.dtypes import (
 from tilewright.language.tl.operands import indices
 from tilewright.language.tl.options import current_options
 from tilewright.language.tl.tensor import Operand, tensor
-from tilewright.language.tlx.barriers import known_number, predicate
+from tilewright.language.tlx.barriers import known_integer, predicate
 from tilewright.language.tlx.storage import async_token, buffered_tensor
 
 _TDM = "gfx1250"
@@ -207,7 +207,7 @@ def async_amd_descriptor_wait(
 ) -> async_token:
     """Wait until at most `pendings` copies are unfinished, or for `tokens`."""
     _check_tdm("async_amd_descriptor_wait")
-    count, waited = known_number(pendings, "pendings"), tokens or ()
+    count, waited = known_integer(pendings, "pendings"), tokens or ()
     if waited and count:
         raise AssertionError(
             "async_amd_descriptor_wait: pass either `pendings` or `tokens`, not both"

@@ -31,7 +31,7 @@ from tilewright.language.tl.dtypes import (
     int32,
 )
 from tilewright.language.tl.tensor import emit, tensor
-from tilewright.language.tlx.barriers import known_number
+from tilewright.language.tlx.barriers import known_integer
 from tilewright.language.tlx.demands import require_registers
 from tilewright.language.tlx.layouts import layout_encoding
 from tilewright.language.tlx.register_layouts import register_encoding
@@ -86,7 +86,7 @@ def extract_slice(source: tensor, shape: Sequence[int], offsets: Sequence[int]) 
 def rematerialized_range(start: int, end: int, identity: int) -> tensor:
     """The numbers from `start` to `end`, computed where they are used."""
     first, last, group = (
-        known_number(value, name)
+        known_integer(value, name)
         for name, value in (("start", start), ("end", end), ("identity", identity))
     )
     if last <= first:

@@ -57,7 +57,7 @@ def predicate(pred: Operand | None) -> tensor:
     return given if isinstance(given, tensor) else scalar_constant(bool(given), int1)
 
 
-def known_number(value: object, name: str) -> int:
+def known_integer(value: object, name: str) -> int:
     """An argument that must be known when the kernel is compiled."""
     integer = unwrap(value)
     if not isinstance(integer, int) or isinstance(integer, bool):
@@ -67,7 +67,7 @@ def known_number(value: object, name: str) -> int:
 
 def alloc_barriers(num_barriers: int | constexpr, arrive_count: int | constexpr = 1) -> mbarrier:
     """Allocate barriers whose phases take `arrive_count` arrivals each."""
-    return _allocated(num_barriers, known_number(arrive_count, "arrive_count"), per_thread=False)
+    return _allocated(num_barriers, known_integer(arrive_count, "arrive_count"), per_thread=False)
 
 
 def alloc_warp_barrier(
@@ -79,12 +79,12 @@ def alloc_warp_barrier(
 
     An arrival then needs no synchronisation of the warp before it.
     """
-    count = known_number(num_warps, "num_warps") * known_number(num_arrivals, "num_arrivals")
+    count = known_integer(num_warps, "num_warps") * known_integer(num_arrivals, "num_arrivals")
     return _allocated(num_barriers, count * _WARP, per_thread=True)
 
 
 def _allocated(num_barriers: object, arrivals: int, *, per_thread: bool) -> mbarrier:
-    count = known_number(num_barriers, "num_barriers")
+    count = known_integer(num_barriers, "num_barriers")
     layout = swizzled_shared_layout_encoding.make_default(1)
     array = current().insert(LocalAllocOp(mbarrier_type(count, layout).to_ir())).result
     one = mbarrier_type(0, layout).to_ir()
@@ -98,7 +98,7 @@ def _allocated(num_barriers: object, arrivals: int, *, per_thread: bool) -> mbar
 def barrier_expect_bytes(bar: mbarrier, size: int | constexpr, pred: Operand | None = None) -> None:
     """Arrive at `bar`, and let its phase wait for `size` bytes of copies."""
     allowed = predicate(pred).handle
-    current().insert(BarrierExpectOp(bar.handle, known_number(size, "size"), allowed))
+    current().insert(BarrierExpectOp(bar.handle, known_integer(size, "size"), allowed))
 
 
 def barrier_wait(bar: mbarrier, phase: Operand, pred: Operand | None = None) -> None:
@@ -127,7 +127,7 @@ def barrier_arrive(
             "barrier_arrive does not allow users to pass a remote_view of mbarrier. Remote view is "
             "done inside barrier_arrive"
         )
-    count = known_number(arrive_count, "arrive_count")
+    count = known_integer(arrive_count, "arrive_count")
     if count != 1 and not current_options().target.is_cuda:
         raise AssertionError("AMD backend currently only supports arrive_count == 1")
     target = bar if remote_cta_rank is None else remote_view(bar, remote_cta_rank)

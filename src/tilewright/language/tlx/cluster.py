@@ -33,7 +33,7 @@ from tilewright.language.tlx.barriers import (
     barrier_arrive,
     barrier_expect_bytes,
     barrier_wait,
-    known_number,
+    known_integer,
 )
 from tilewright.language.tlx.layouts import swizzled_shared_layout_encoding
 from tilewright.language.tlx.storage import (
@@ -111,7 +111,7 @@ class CLCPipelineContext:
 
 def alloc_clc_responses(num_responses: int | constexpr) -> clc_response:
     """Allocate slots for responses."""
-    count = known_number(num_responses, "num_responses")
+    count = known_integer(num_responses, "num_responses")
     layout = swizzled_shared_layout_encoding.make_default(1)
     op = current().insert(LocalAllocOp(clc_response_type(count, layout).to_ir()))
     return clc_response(op.result, count, layout)

@@ -44,7 +44,7 @@ from tilewright.language.tl.memory import as_bytes, check_mask, check_scalar, po
 from tilewright.language.tl.operands import indices
 from tilewright.language.tl.options import current_options
 from tilewright.language.tl.tensor import Operand, emit, tensor
-from tilewright.language.tlx.barriers import known_number, predicate
+from tilewright.language.tlx.barriers import known_integer, predicate
 from tilewright.language.tlx.demands import require_nv_mma_shared
 from tilewright.language.tlx.storage import async_token, buffered_tensor, mbarrier
 from tilewright.language.tlx.views import remote_view
@@ -182,7 +182,7 @@ def async_load_wait_group(
     pendings: int | constexpr, tokens: Sequence[async_token] = ()
 ) -> async_token:
     """Wait until at most `pendings` groups are unfinished."""
-    count = known_number(pendings, "pendings")
+    count = known_integer(pendings, "pendings")
     op = AsyncWaitOp([token.handle for token in tokens], count)
     return async_token(current().insert(op).token)
 
@@ -318,7 +318,7 @@ def async_descriptor_store(
 
 def async_descriptor_store_wait(pendings: int | constexpr) -> None:
     """Wait until at most `pendings` stores of this thread are unfinished."""
-    current().insert(TMAStoreWaitOp(known_number(pendings, "pendings")))
+    current().insert(TMAStoreWaitOp(known_integer(pendings, "pendings")))
 
 
 def _check_tma(desc: object, name: str, instead: str) -> None:

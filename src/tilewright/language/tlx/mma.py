@@ -44,7 +44,7 @@ from tilewright.language.tl.dtypes import (
 from tilewright.language.tl.options import current_options
 from tilewright.language.tl.tensor import Operand, emit, tensor
 from tilewright.language.tlx.allocate import BLACKWELL
-from tilewright.language.tlx.barriers import known_number
+from tilewright.language.tlx.barriers import known_integer
 from tilewright.language.tlx.demands import (
     release,
     require_nv_mma_shared,
@@ -275,7 +275,7 @@ def _accumulator_layout(shape: Sequence[int], operand: dtype) -> NvidiaMmaEncodi
 
 def async_dot_wait(pendings: int | constexpr, inp: tensor) -> tensor:
     """`inp`, valid once at most `pendings` MMAs are in flight."""
-    count = known_number(pendings, "pendings")
+    count = known_integer(pendings, "pendings")
     owner = inp.handle.owner
     if not isinstance(owner, ReleaseLayoutOp):
         op = current().insert(WarpGroupDotWaitOp([inp.handle], count))

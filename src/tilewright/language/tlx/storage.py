@@ -222,10 +222,10 @@ class buffered_tensor(_Buffer):
         return self.viewed(handle, inner)
 
 
-class _word_type(buffered_tensor_type):
+class _cell_type(buffered_tensor_type):
     """The type of an array of cells in shared memory, or of one cell."""
 
-    WORD: ClassVar[Attribute] = i64
+    CELL: ClassVar[Attribute] = i64
 
     @property
     @override
@@ -234,10 +234,10 @@ class _word_type(buffered_tensor_type):
 
     @override
     def to_ir(self) -> MemDescType:
-        return memdesc_type(self._ir_shape, self.WORD, self.layout.to_ir(), self.storage)
+        return memdesc_type(self._ir_shape, self.CELL, self.layout.to_ir(), self.storage)
 
 
-class mbarrier_type(_word_type):
+class mbarrier_type(_cell_type):
     """The type of a barrier, or of an array of barriers."""
 
     def __init__(
@@ -311,10 +311,10 @@ class mbarrier(_Buffer):
         )
 
 
-class clc_response_type(_word_type):
+class clc_response_type(_cell_type):
     """The type of a response of cluster launch control, or of an array of them."""
 
-    WORD = IntegerType(128, Signedness.UNSIGNED)
+    CELL = IntegerType(128, Signedness.UNSIGNED)
 
     def __init__(self, num: int, layout: shared_layout_encoding) -> None:
         super().__init__(int64, (1,), num, storage_kind.smem, layout)

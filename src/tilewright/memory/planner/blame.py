@@ -21,8 +21,8 @@ from tilewright.memory.planner.state import (
     FIXED,
     LIMIT,
     MARK,
+    MASK_BITS,
     UNPLACED,
-    WORD,
     WORK,
     State,
     Tables,
@@ -32,18 +32,18 @@ from tilewright.memory.planner.state import (
 
 def clear_blame(s: State) -> None:
     """Start a new explanation."""
-    for word in range(len(s.blame)):
-        s.blame[word] = 0
+    for mask in range(len(s.blame)):
+        s.blame[mask] = 0
     s.at[WORK] = 0
     s.at[MARK] += 1
 
 
 def blame_level(s: State, level: int) -> None:
-    s.blame[level // WORD] |= 1 << (level % WORD)
+    s.blame[level // MASK_BITS] |= 1 << (level % MASK_BITS)
 
 
-def ask(s: State, block: int, need: int) -> None:
-    """Put "why is this block at `need` or higher?" on the list, the strongest question only."""
+def require(s: State, block: int, need: int) -> None:
+    """Queue "why is this block at `need` or higher?", the strongest bound only."""
     if need <= 0 or s.level[block] == FIXED:
         return
     if s.need_mark[block] == s.at[MARK] and s.need[block] >= need:
@@ -73,7 +73,7 @@ def blame_load(t: Tables, s: State, load: int, start: int) -> None:
     for entry in range(first, last):
         block = s.member[entry]
         if s.level[block] < 0 and s.reach[block] >= start:
-            ask(s, block, s.at[LIMIT] + spare - total + 1)
+            require(s, block, s.at[LIMIT] + spare - total + 1)
 
 
 def blame_deadlock(t: Tables, s: State, start: int, stop: int) -> None:
@@ -92,18 +92,18 @@ def explain(t: Tables, s: State) -> None:
         block = s.work[s.at[WORK]]
         s.is_waiting[block] = 0
         need = last_free(t, block, s.need[block] - 1) + 1
-        if need <= s.ground[block]:
+        if need <= s.lowest[block]:
             continue
         support = earliest_support(t, s, block, need)
         if support != ABSENT:
             blame_level(s, s.level[support])
-            ask(s, support, need - t.size[support])
+            require(s, support, need - t.size[support])
             continue
         blame_level(s, s.postponed[block])
         for entry in range(t.near_at[block], t.near_at[block + 1]):
             other = t.near[entry]
             if s.level[other] == UNPLACED:
-                ask(s, other, need - t.size[other])
+                require(s, other, need - t.size[other])
 
 
 def earliest_support(t: Tables, s: State, block: int, need: int) -> int:
@@ -134,39 +134,39 @@ def last_free(t: Tables, block: int, offset: int) -> int:
 
 def back_to_culprit(s: State) -> int:
     """Undo up to the latest decision to blame that can still be decided otherwise."""
-    words = len(s.blame)
+    masks = len(s.blame)
     while True:
         level = latest_blamed(s)
         if level == ABSENT:
             return ABSENT
-        s.blame[level // WORD] &= ~(1 << (level % WORD))
+        s.blame[level // MASK_BITS] &= ~(1 << (level % MASK_BITS))
         undo(s, level)
-        first = level * words
+        first = level * masks
         if not s.frame_is_postponed[level]:
-            for word in range(words):
-                s.frame_blame[first + word] = s.blame[word]
+            for mask in range(masks):
+                s.frame_blame[first + mask] = s.blame[mask]
             return level
-        for word in range(words):
-            s.blame[word] |= s.frame_blame[first + word]
+        for mask in range(masks):
+            s.blame[mask] |= s.frame_blame[first + mask]
 
 
 def latest_blamed(s: State) -> int:
-    word = len(s.blame) - 1
-    while word >= 0 and s.blame[word] == 0:
-        word -= 1
-    if word < 0:
+    mask = len(s.blame) - 1
+    while mask >= 0 and s.blame[mask] == 0:
+        mask -= 1
+    if mask < 0:
         return ABSENT
-    bit = WORD - 1
-    while not (s.blame[word] >> bit) & 1:
+    bit = MASK_BITS - 1
+    while not (s.blame[mask] >> bit) & 1:
         bit -= 1
-    return word * WORD + bit
+    return mask * MASK_BITS + bit
 
 
 HELPERS = (
     undo,
     clear_blame,
     blame_level,
-    ask,
+    require,
     blame_load,
     blame_deadlock,
     explain,

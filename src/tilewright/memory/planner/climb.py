@@ -53,7 +53,7 @@ class Climb:
         top = [n for n in order if self._offsets[n] + part.blocks[n].size == self._height]
         late = self._rng.choice(top or order)
         if self._rng.random() < _SHARE_OF_ADJACENT:
-            movable = [n for n in part.neighbours[late] if part.blocks[n].fixed is None]
+            movable = [n for n in part.adjacent[late] if part.blocks[n].fixed is None]
             late = self._rng.choice(movable or [late])
         position = order.index(late)
         order.insert(self._rng.randrange(position + 1), order.pop(position))

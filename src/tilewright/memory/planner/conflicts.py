@@ -30,7 +30,7 @@ from tilewright.memory.planner.problem import (
 )
 
 Mask = int
-"""A set of block numbers, bit by bit."""
+"""A set of block indices, bit by bit."""
 
 _MAX_LOOKS = 30_000
 """How many blocks to look at, repeats counted, for all cliques; there may be very many of them."""
@@ -44,17 +44,17 @@ class Conflicts:
     """Blocks of one space. `hulls` are intervals that overlap where two blocks are adjacent."""
 
     blocks: tuple[Block, ...]
-    neighbours: tuple[Mask, ...]
+    adjacent: tuple[Mask, ...]
     cliques: tuple[tuple[int, ...], ...]
     hulls: tuple[tuple[int, int], ...]
 
     def between(self, one: int, two: int) -> bool:
         """Whether two blocks must not overlap."""
-        return bool(self.neighbours[one] >> two & 1)
+        return bool(self.adjacent[one] >> two & 1)
 
 
 def members(mask: Mask) -> Iterator[int]:
-    """The numbers in a set, smallest first."""
+    """The indices in a set, smallest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -62,7 +62,7 @@ def members(mask: Mask) -> Iterator[int]:
 
 
 def mask_of(indices: Iterable[int]) -> Mask:
-    """The set of some numbers."""
+    """The set of some indices."""
     mask = 0
     for index in indices:
         mask |= 1 << index
@@ -77,12 +77,12 @@ def conflicts_of(blocks: Sequence[Block], relations: Sequence[Relation] = ()) ->
     for one, two in _waived_pairs(blocks, relations):
         waived[one] |= 1 << two
         waived[two] |= 1 << one
-    neighbours = _neighbours(spans, sections, waived, forced)
+    adjacent = _adjacency(spans, sections, waived, forced)
     weights = [block.size for block in blocks]
     # Of intervals, any number that overlap pairwise have a moment in common.
     is_plain = not forced and not any(waived) and all(len(cuts) <= 1 for cuts in spans)
-    cliques = _cliques(sections, neighbours, weights, forced, is_plain)
-    return Conflicts(tuple(blocks), tuple(neighbours), cliques, _hulls(spans, forced))
+    cliques = _cliques(sections, adjacent, weights, forced, is_plain)
+    return Conflicts(tuple(blocks), tuple(adjacent), cliques, _hulls(spans, forced))
 
 
 def _sections(lives: Sequence[Live]) -> tuple[list[list[tuple[int, int]]], list[Mask]]:
@@ -159,7 +159,7 @@ def _reach(start: str, steps: dict[str, set[str]]) -> list[str]:
     return [*seen][1:]
 
 
-def _neighbours(
+def _adjacency(
     spans: Sequence[Sequence[tuple[int, int]]],
     sections: Sequence[Mask],
     waived: Sequence[Mask],
@@ -191,25 +191,25 @@ def _hulls(
 
 def _cliques(
     sections: Sequence[Mask],
-    neighbours: Sequence[Mask],
+    adjacent: Sequence[Mask],
     weights: Sequence[int],
     forced: Iterable[tuple[int, int]],
     is_plain: bool,
 ) -> tuple[tuple[int, ...], ...]:
     """All largest cliques, or where those are too many the known ones: sections and pairs."""
     placed = mask_of(block for block, weight in enumerate(weights) if weight)
-    largest = None if is_plain else _every_clique(neighbours, placed)
+    largest = None if is_plain else _every_clique(adjacent, placed)
     if largest is None:
         found = [*sections]
         if not is_plain:
             heavy = sorted(members(placed), key=lambda block: -weights[block])
-            found = [clique for s in sections for clique in _split(s, neighbours, heavy)]
-            found += [_grow(1 << one | 1 << two, neighbours, heavy) for one, two in forced]
+            found = [clique for s in sections for clique in _split(s, adjacent, heavy)]
+            found += [_grow(1 << one | 1 << two, adjacent, heavy) for one, two in forced]
         largest = _largest(found, placed)
     return tuple(tuple(members(mask)) for mask in largest)
 
 
-def _every_clique(neighbours: Sequence[Mask], placed: Mask) -> list[Mask] | None:
+def _every_clique(adjacent: Sequence[Mask], placed: Mask) -> list[Mask] | None:
     """All sets of pairwise adjacent blocks that cannot grow; None where they are too many.
 
     Bron and Kerbosch (1973): with a `pivot`, the next member is the pivot or not adjacent to it.
@@ -220,43 +220,41 @@ def _every_clique(neighbours: Sequence[Mask], placed: Mask) -> list[Mask] | None
     while todo:
         clique, candidates, seen = todo.pop()
         looks += (candidates | seen).bit_count()
-        if looks > _MAX_LOOKS or len(found) > _MAX_CLIQUES_PER_BLOCK * len(neighbours):
+        if looks > _MAX_LOOKS or len(found) > _MAX_CLIQUES_PER_BLOCK * len(adjacent):
             return None
         if not candidates and not seen:
             found.append(clique)
             continue
         pivot = max(
-            members(candidates | seen), key=lambda n: ((candidates & neighbours[n]).bit_count(), -n)
+            members(candidates | seen), key=lambda n: ((candidates & adjacent[n]).bit_count(), -n)
         )
-        for block in members(candidates & ~neighbours[pivot]):
-            near = neighbours[block]
+        for block in members(candidates & ~adjacent[pivot]):
+            near = adjacent[block]
             todo.append((clique | 1 << block, candidates & near, seen & near))
             candidates &= ~(1 << block)
             seen |= 1 << block
     return found
 
 
-def _split(section: Mask, neighbours: Sequence[Mask], heavy: Sequence[int]) -> Iterator[Mask]:
+def _split(section: Mask, adjacent: Sequence[Mask], heavy: Sequence[int]) -> Iterator[Mask]:
     """Cliques that together hold every member of a section, heavy blocks first."""
     left = section
     for seed in heavy:
         if left >> seed & 1:
-            clique = _grow(1 << seed, neighbours, heavy, section)
-            yield _grow(clique, neighbours, heavy)
+            clique = _grow(1 << seed, adjacent, heavy, section)
+            yield _grow(clique, adjacent, heavy)
             left &= ~clique
 
 
-def _grow(
-    clique: Mask, neighbours: Sequence[Mask], heavy: Sequence[int], within: Mask = -1
-) -> Mask:
+def _grow(clique: Mask, adjacent: Sequence[Mask], heavy: Sequence[int], within: Mask = -1) -> Mask:
     """A clique made larger by members of `within`, heaviest first."""
     candidates = within
     for block in members(clique):
-        candidates &= neighbours[block]
+        candidates &= adjacent[block]
     for block in heavy:
         if candidates >> block & 1:
             clique |= 1 << block
-            candidates &= neighbours[block]
+            candidates &= adjacent[block]
     return clique
 
 

@@ -97,30 +97,30 @@ class Contradiction(ProblemError):
 
 
 def ties(relations: Sequence[Relation]) -> list[Inside | SameStart]:
-    """The relations that make a block's place depend on another's."""
+    """The relations that make a block's offset depend on another's."""
     return [r for r in relations if isinstance(r, Inside | SameStart)]
 
 
 def _tied(blocks: Sequence[Block], relations: Sequence[Relation]) -> Iterator[tuple[int, ...]]:
     """Blocks that are tied together, directly or not, in the order of their first one."""
-    group = {block.id: [number] for number, block in enumerate(blocks)}
+    group = {block.id: [index] for index, block in enumerate(blocks)}
     for relation in ties(relations):
         one, two = (group[id] for id in relation.pair)
         if one is not two:
             one.extend(two)
-            for number in two:
-                group[blocks[number].id] = one
+            for index in two:
+                group[blocks[index].id] = one
     seen: set[int] = set()
-    for numbers in group.values():
-        if numbers[0] not in seen:
-            seen.update(numbers)
-            yield tuple(sorted(numbers))
+    for indices in group.values():
+        if indices[0] not in seen:
+            seen.update(indices)
+            yield tuple(sorted(indices))
 
 
 def _body(
     tied: tuple[int, ...], conflicts: Conflicts, relations: Sequence[Relation]
 ) -> Body | None:
-    blocks = [conflicts.blocks[number] for number in tied]
+    blocks = [conflicts.blocks[index] for index in tied]
     if len(tied) == 1:
         return Body(blocks[0], tied, (0,))
     ids = {block.id for block in blocks}
@@ -164,13 +164,13 @@ def _is_exact(
 ) -> bool:
     outside = ~mask_of(tied)
     around: Mask = 0
-    for number in tied:
-        around |= conflicts.neighbours[number]
-    for number, distance in zip(tied, distances, strict=True):
-        shell = conflicts.blocks[number]
+    for index in tied:
+        around |= conflicts.adjacent[index]
+    for index, distance in zip(tied, distances, strict=True):
+        shell = conflicts.blocks[index]
         is_whole = distance == 0 and shell.size == body.size
         is_free = shell.fixed is not None or (body.fixed is None and shell.align == body.align)
-        if is_whole and is_free and around & outside == conflicts.neighbours[number] & outside:
+        if is_whole and is_free and around & outside == conflicts.adjacent[index] & outside:
             return True
     return False
 
@@ -186,14 +186,14 @@ def _is_hit(pair: tuple[Body, Body]) -> bool:
 def _pairs(bodies: Sequence[Body], conflicts: Conflicts) -> Iterator[Relation]:
     """Conflicts of bodies are those of their members, not those of their joined lifetimes."""
     live = conflicts_of([body.block for body in bodies])
-    around = [sum_masks(conflicts.neighbours[member] for member in body.members) for body in bodies]
+    around = [sum_masks(conflicts.adjacent[member] for member in body.members) for body in bodies]
     masks = [mask_of(body.members) for body in bodies]
     for one, two in combinations(range(len(bodies)), 2):
-        wanted = bool(around[one] & masks[two])
+        in_conflict = bool(around[one] & masks[two])
         ids = bodies[one].block.id, bodies[two].block.id
-        if wanted and not live.between(one, two):
+        if in_conflict and not live.between(one, two):
             yield Apart(*ids)
-        if live.between(one, two) and not wanted:
+        if live.between(one, two) and not in_conflict:
             yield MayOverlap(*ids)
 
 

@@ -24,14 +24,14 @@ Obstacle = tuple[int, int]
 
 @dataclass(frozen=True)
 class SubProblem:
-    """One connected part. `numbers` are the blocks' numbers in the space, by their number here.
+    """One connected part. `indices` are the blocks' indices in the space, by their index here.
 
     A block's floor is its lowest offset among the obstacles, or the fixed one.
     """
 
-    numbers: tuple[int, ...]
+    indices: tuple[int, ...]
     blocks: tuple[Block, ...]
-    neighbours: tuple[tuple[int, ...], ...]
+    adjacent: tuple[tuple[int, ...], ...]
     cliques: tuple[tuple[int, ...], ...]
     loads: tuple[Load, ...]
     hulls: tuple[tuple[int, int], ...]
@@ -56,52 +56,51 @@ def parts_of(conflicts: Conflicts) -> tuple[SubProblem, ...]:
 
 def _components(conflicts: Conflicts) -> Iterator[Mask]:
     left = 0
-    for number, block in enumerate(conflicts.blocks):
-        left |= (block.size > 0) << number
+    for index, block in enumerate(conflicts.blocks):
+        left |= (block.size > 0) << index
     while left:
         found = 0
         edge = left & -left
         while edge:
             found |= edge
             reached = 0
-            for number in members(edge):
-                reached |= conflicts.neighbours[number]
+            for index in members(edge):
+                reached |= conflicts.adjacent[index]
             edge = reached & ~found
         yield found
         left &= ~found
 
 
 def _part(conflicts: Conflicts, mask: Mask) -> SubProblem:
-    numbers = tuple(members(mask))
-    here = {number: position for position, number in enumerate(numbers)}
-    blocks = tuple(conflicts.blocks[number] for number in numbers)
-    neighbours = tuple(
-        tuple(here[other] for other in members(conflicts.neighbours[number])) for number in numbers
+    indices = tuple(members(mask))
+    here = {index: position for position, index in enumerate(indices)}
+    blocks = tuple(conflicts.blocks[index] for index in indices)
+    adjacent = tuple(
+        tuple(here[other] for other in members(conflicts.adjacent[index])) for index in indices
     )
     cliques = tuple(
         tuple(here[n] for n in clique) for clique in conflicts.cliques if clique[0] in here
     )
-    hulls = tuple(conflicts.hulls[number] for number in numbers)
+    hulls = tuple(conflicts.hulls[index] for index in indices)
     loads = loads_of(blocks, cliques)
     obstacles = tuple(
-        tuple(_obstacles(block, blocks, near))
-        for block, near in zip(blocks, neighbours, strict=True)
+        tuple(_obstacles(block, blocks, near)) for block, near in zip(blocks, adjacent, strict=True)
     )
     floors = tuple(
         next_free(0, block.align, around) if block.fixed is None else block.fixed
         for block, around in zip(blocks, obstacles, strict=True)
     )
     bound = lower_bound(blocks, loads, floors)
-    return SubProblem(numbers, blocks, neighbours, cliques, loads, hulls, obstacles, floors, bound)
+    return SubProblem(indices, blocks, adjacent, cliques, loads, hulls, obstacles, floors, bound)
 
 
 def _obstacles(
-    block: Block, blocks: Sequence[Block], neighbours: Sequence[int]
+    block: Block, blocks: Sequence[Block], adjacent: Sequence[int]
 ) -> Iterator[Obstacle]:
     """The ranges a movable block cannot start in, lowest first, joined where they are adjacent."""
     if block.fixed is not None:
         return
-    fixed = [other for n in neighbours if (other := blocks[n]).fixed is not None]
+    fixed = [other for n in adjacent if (other := blocks[n]).fixed is not None]
     raw = sorted(
         (other.fixed - block.size, other.fixed + other.size)
         for other in fixed

@@ -37,7 +37,7 @@ ORDERS: dict[str, Key] = {
     "size": lambda part, n: part.blocks[n].size,
     "area": lambda part, n: part.blocks[n].size * lifetime(part.blocks[n]),
     "lifetime": lambda part, n: lifetime(part.blocks[n]),
-    "conflicts": lambda part, n: sum(part.blocks[other].size for other in part.neighbours[n]),
+    "conflicts": lambda part, n: sum(part.blocks[other].size for other in part.adjacent[n]),
     "start": lambda part, n: -part.hulls[n][0],
 }
 """What makes a block come early; larger first, ties by size and then by the order given."""
@@ -72,26 +72,26 @@ def best_quick(part: SubProblem, is_late: Callable[[], bool] = lambda: False) ->
 def assign_in_order(part: SubProblem, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
     """Place the movable blocks sequentially; fixed ones stay where they are."""
     offsets = [-1 if block.fixed is None else block.fixed for block in part.blocks]
-    for number in order:
-        offsets[number] = _place(part, number, offsets, is_best_fit)
+    for index in order:
+        offsets[index] = _offset_for(part, index, offsets, is_best_fit)
     return offsets
 
 
-def _place(part: SubProblem, number: int, offsets: Offsets, is_best_fit: bool) -> int:
-    block, obstacles = part.blocks[number], part.obstacles[number]
+def _offset_for(part: SubProblem, index: int, offsets: Offsets, is_best_fit: bool) -> int:
+    block, obstacles = part.blocks[index], part.obstacles[index]
     taken = sorted(
         (offsets[other], offsets[other] + part.blocks[other].size)
-        for other in part.neighbours[number]
+        for other in part.adjacent[index]
         if offsets[other] >= 0
     )
-    floor, best, least_room = 0, -1, -1
+    floor, best, min_space = 0, -1, -1
     for start, end in taken:
         if start > floor:
             offset = next_free(floor, block.align, obstacles)
-            room = start - offset - block.size
-            if room >= 0 and not is_best_fit:
+            space = start - offset - block.size
+            if space >= 0 and not is_best_fit:
                 return offset
-            if room >= 0 and (best < 0 or room < least_room):
-                best, least_room = offset, room
+            if space >= 0 and (best < 0 or space < min_space):
+                best, min_space = offset, space
         floor = max(floor, end)
     return best if best >= 0 else next_free(floor, block.align, obstacles)

@@ -21,29 +21,29 @@ from __future__ import annotations
 
 from tilewright.memory.planner import blame
 from tilewright.memory.planner.blame import (
-    ask,
     back_to_culprit,
     blame_deadlock,
     blame_level,
     blame_load,
     clear_blame,
     explain,
+    require,
 )
 from tilewright.memory.planner.state import (
     ABSENT,
+    AFFECTED,
     LEVELS,
     LIMIT,
     NODES,
     OPEN,
     STAMP,
-    TOUCHED,
     UNPLACED,
     State,
     Tables,
     open_frame,
+    place_block,
     push_group,
     remember,
-    settle,
 )
 
 GOING, FOUND, NONE, DEEP = range(4)
@@ -87,7 +87,7 @@ def step(t: Tables, s: State) -> int:
         holds = False
     else:
         open_frame(s, block, group)
-        holds = place(t, s, block)
+        holds = place_and_propagate(t, s, block)
     while not holds:
         explain(t, s)
         level = back_to_culprit(s)
@@ -110,19 +110,19 @@ def candidate(t: Tables, s: State, start: int, stop: int) -> int:
             continue
         if best != ABSENT and floor[block] == floor[best] and rank[block] > rank[best]:
             continue
-        # Two equal blocks are placed in the order of their numbers.
+        # Two equal blocks are placed in the order of their indices.
         if twin[block] == ABSENT or level[twin[block]] != UNPLACED:
             best = block
     return best
 
 
-def place(t: Tables, s: State, block: int) -> bool:
+def place_and_propagate(t: Tables, s: State, block: int) -> bool:
     """Place a block, lift its adjacent blocks, check the affected loads, split what is left."""
     frame = s.at[LEVELS] - 1
-    settle(s, block, frame)
+    place_block(s, block, frame)
     top = s.offset[block] + t.size[block]
     s.at[STAMP] += 1
-    s.at[TOUCHED] = 0
+    s.at[AFFECTED] = 0
     level, floor, postponed = s.level, s.floor, s.postponed
     for entry in range(t.near_at[block], t.near_at[block + 1]):
         other = t.near[entry]
@@ -130,8 +130,8 @@ def place(t: Tables, s: State, block: int) -> bool:
             continue
         if not lift(t, s, other, top):
             return False
-    for entry in range(s.at[TOUCHED]):
-        if not load_fits(t, s, s.touched[entry]):
+    for entry in range(s.at[AFFECTED]):
+        if not load_fits(t, s, s.affected[entry]):
             return False
     return split(t, s, frame)
 
@@ -143,19 +143,19 @@ def lift(t: Tables, s: State, block: int, top: int) -> bool:
         s.floor[block] = next_free(t, block, top)
     s.postponed[block] = UNPLACED
     s.reach[block] = s.floor[block]
-    touch(t, s, block)
+    mark_loads(t, s, block)
     return reach_fits(t, s, block)
 
 
-def touch(t: Tables, s: State, block: int) -> None:
+def mark_loads(t: Tables, s: State, block: int) -> None:
     """List the loads of a block as worth a check."""
     stamp = s.at[STAMP]
     for entry in range(t.load_at[block], t.load_at[block + 1]):
         load = t.load[entry]
-        if s.touched_mark[load] != stamp:
-            s.touched_mark[load] = stamp
-            s.touched[s.at[TOUCHED]] = load
-            s.at[TOUCHED] += 1
+        if s.affected_mark[load] != stamp:
+            s.affected_mark[load] = stamp
+            s.affected[s.at[AFFECTED]] = load
+            s.at[AFFECTED] += 1
 
 
 def reach_fits(t: Tables, s: State, block: int) -> bool:
@@ -163,7 +163,7 @@ def reach_fits(t: Tables, s: State, block: int) -> bool:
     if s.reach[block] + t.size[block] <= s.at[LIMIT]:
         return True
     clear_blame(s)
-    ask(s, block, s.at[LIMIT] - t.size[block] + 1)
+    require(s, block, s.at[LIMIT] - t.size[block] + 1)
     return False
 
 
@@ -250,7 +250,7 @@ def split(t: Tables, s: State, frame: int) -> bool:
 
 def close_group(s: State, start: int, stop: int, count: int, alone: int, frame: int) -> None:
     if count == 1:
-        settle(s, alone, frame)
+        place_block(s, alone, frame)
     elif count > 1:
         push_group(s, start, stop, s.at[OPEN])
 
@@ -269,14 +269,14 @@ HELPERS = (
     open_frame,
     push_group,
     remember,
-    settle,
+    place_block,
     *blame.HELPERS,
     fits_at_first,
     step,
     candidate,
-    place,
+    place_and_propagate,
     lift,
-    touch,
+    mark_loads,
     reach_fits,
     load_fits,
     postpone,

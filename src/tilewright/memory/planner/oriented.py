@@ -1,4 +1,4 @@
-"""The exact search for blocks that depend on each other's place: `Inside` and `SameStart`.
+"""The exact search for blocks that depend on each other's offset: `Inside` and `SameStart`.
 
 Every demand has the form "b starts at least w after a starts":
 
@@ -56,7 +56,7 @@ class OrientedSearch:
         self._pairs = [
             (one, two)
             for one in range(len(self.blocks))
-            for two in members(conflicts.neighbours[one] >> one << one)
+            for two in members(conflicts.adjacent[one] >> one << one)
         ]
         self._limit = ceiling(self.blocks) if limit is None else limit
         self._offsets = [block.fixed or 0 for block in self.blocks]

@@ -145,7 +145,7 @@ class _Budget:
 
 
 def _requirements(blocks: Sequence[Block], relations: Sequence[Relation]) -> str:
-    """What cannot hold together, in the caller's units: relations, fixed places, alignments."""
+    """What cannot hold together, in the caller's units: relations, fixed offsets, alignments."""
     ids = {id for relation in relations for id in relation.pair}
     parts = [str(relation) for relation in relations]
     for block in blocks:
@@ -159,8 +159,8 @@ def _requirements(blocks: Sequence[Block], relations: Sequence[Relation]) -> str
 def _refuse_fixed_overlaps(conflicts: Conflicts, step: int) -> None:
     fixed = [(n, b, b.fixed) for n, b in enumerate(conflicts.blocks) if b.fixed is not None]
     for (one, a, start), (two, b, other) in combinations(fixed, 2):
-        touches = start < other + b.size and other < start + a.size
-        if touches and conflicts.between(one, two):
+        overlap = start < other + b.size and other < start + a.size
+        if overlap and conflicts.between(one, two):
             raise ProblemError(
                 f"'{a.id}' is fixed at {start * step} and '{b.id}' at {other * step}, "
                 f"but they must not overlap"
@@ -168,23 +168,23 @@ def _refuse_fixed_overlaps(conflicts: Conflicts, step: int) -> None:
 
 
 def _plan_free(conflicts: Conflicts, meter: Meter, capacity: int | None) -> _Outcome:
-    """Blocks whose places do not depend on each other, but for not overlapping."""
+    """Blocks whose offsets do not depend on each other, but for not overlapping."""
     offsets = [block.fixed or 0 for block in conflicts.blocks]
-    least = _top(offsets, conflicts)
+    min_height = _top(offsets, conflicts)
     searches = [PartSearch(part, meter) for part in parts_of(conflicts)]
     if not searches:
-        return _Outcome(tuple(offsets), least, "nothing to place", 0)
+        return _Outcome(tuple(offsets), min_height, "nothing to place", 0)
     while True:
         worst = max(searches, key=lambda search: search.best.height)
         others = [search.lower for search in searches if search is not worst]
-        enough = max([least, *others])
+        enough = max([min_height, *others])
         if worst.is_proved or worst.best.height <= enough or meter.is_empty:
             break
         worst.improve(meter, enough, capacity)
     for search in searches:
-        for number, offset in zip(search.part.numbers, search.best.offsets, strict=True):
-            offsets[number] = offset
-    lower = max([least, *(search.lower for search in searches)])
+        for index, offset in zip(search.part.indices, search.best.offsets, strict=True):
+            offsets[index] = offset
+    lower = max([min_height, *(search.lower for search in searches)])
     return _Outcome(
         tuple(offsets), lower, worst.best.method, meter.spent, max(s.best_at for s in searches)
     )

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import MutableSequence, Sequence
 from typing import NamedTuple
 
-LIMIT, LEVELS, TRAIL, DONE, AGENDA, OPEN, STAMP, WORK, NODES, TOUCHED, MARK = range(11)
-"""Numbers the search keeps about itself: places in `State.at`."""
+LIMIT, LEVELS, TRAIL, DONE, AGENDA, OPEN, STAMP, WORK, NODES, AFFECTED, MARK = range(11)
+"""Counters of the search: indices into `State.at`."""
 
 UNPLACED = -1
 FIXED = -2
 ABSENT = -1
-WORD = 62
+MASK_BITS = 62
 """Bits of one integer of a set of levels."""
 
 Ints = Sequence[int]
@@ -50,7 +50,7 @@ class State(NamedTuple):
     """Where the search stands. Everything it changes is in here."""
 
     at: Cells
-    ground: Cells
+    lowest: Cells
     floor: Cells
     reach: Cells
     postponed: Cells
@@ -80,8 +80,8 @@ class State(NamedTuple):
     need: Cells
     need_mark: Cells
     is_waiting: Cells
-    touched: Cells
-    touched_mark: Cells
+    affected: Cells
+    affected_mark: Cells
 
 
 def open_frame(s: State, block: int, group: int) -> None:
@@ -99,8 +99,8 @@ def open_frame(s: State, block: int, group: int) -> None:
     at[LEVELS] = frame + 1
 
 
-def settle(s: State, block: int, frame: int) -> None:
-    """Put a block where its floor is."""
+def place_block(s: State, block: int, frame: int) -> None:
+    """Place a block at its floor."""
     s.offset[block] = s.floor[block]
     s.level[block] = frame
     s.done[s.at[DONE]] = block

@@ -18,9 +18,9 @@ from tilewright.memory.planner.state import (
     FIXED,
     LIMIT,
     MARK,
+    MASK_BITS,
     OPEN,
     UNPLACED,
-    WORD,
     State,
     Tables,
 )
@@ -34,10 +34,10 @@ _LEVELS_A_BLOCK = 4
 
 
 def tables_of(part: SubProblem) -> Tables:
-    """All that does not change during a search. Every block ranks by its number at first."""
+    """All that does not change during a search. Every block ranks by its index at first."""
     movable = part.movable
     free = set(movable)
-    near = [[o for o in part.neighbours[n] if o in free] if n in free else [] for n in _all(part)]
+    near = [[o for o in part.adjacent[n] if o in free] if n in free else [] for n in _all(part)]
     near_at, near_flat = _flat(near)
     obstacle_at, obstacles = _flat(part.obstacles)
     loads: list[list[int]] = [[] for _ in part.blocks]
@@ -70,8 +70,8 @@ def tables_of(part: SubProblem) -> Tables:
 def fresh_state(part: SubProblem, tables: Tables, limit: int, depth: int = 1) -> State:
     """A search that has not decided anything yet, for plans no higher than `limit`."""
     count = len(part.blocks)
-    levels = depth * _LEVELS_A_BLOCK * count + WORD
-    words = -(-levels // WORD)
+    levels = depth * _LEVELS_A_BLOCK * count + MASK_BITS
+    masks = -(-levels // MASK_BITS)
     trail = len(tables.near) + levels
     agenda = 2 * levels + count
     floor = lowest_offsets(part, limit)
@@ -79,7 +79,7 @@ def fresh_state(part: SubProblem, tables: Tables, limit: int, depth: int = 1) ->
     at[LIMIT], at[OPEN], at[AGENDA] = limit, 0, 1
     state = State(
         at=at,
-        ground=[*floor],
+        lowest=[*floor],
         floor=floor,
         reach=[*floor],
         postponed=[UNPLACED] * count,
@@ -100,17 +100,17 @@ def fresh_state(part: SubProblem, tables: Tables, limit: int, depth: int = 1) ->
         frame_next=[0] * levels,
         frame_start=[0] * levels,
         frame_stop=[0] * levels,
-        frame_blame=[0] * (levels * words),
+        frame_blame=[0] * (levels * masks),
         agenda_start=[0] * agenda,
         agenda_stop=[0] * agenda,
         agenda_next=[UNPLACED] * agenda,
-        blame=[0] * words,
+        blame=[0] * masks,
         work=[0] * count,
         need=[0] * count,
         need_mark=[0] * count,
         is_waiting=[0] * count,
-        touched=[0] * len(part.loads),
-        touched_mark=[0] * len(part.loads),
+        affected=[0] * len(part.loads),
+        affected_mark=[0] * len(part.loads),
     )
     state.agenda_stop[0] = len(tables.by_low)
     return state
@@ -156,7 +156,7 @@ def _twins(part: SubProblem) -> list[int]:
     for index, block in enumerate(part.blocks):
         if block.fixed is not None:
             continue
-        around = tuple(sorted((index, *part.neighbours[index])))
+        around = tuple(sorted((index, *part.adjacent[index])))
         kind = (block.size, block.align, around, part.obstacles[index])
         twins[index] = seen.get(kind, UNPLACED)
         seen[kind] = index

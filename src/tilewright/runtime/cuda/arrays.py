@@ -103,7 +103,7 @@ def is_torch(value: object) -> bool:
     return found
 
 
-def torch_place(tensor: Any) -> tuple[int, int] | None:
+def torch_address(tensor: Any) -> tuple[int, int] | None:
     """Address and element size of a tensor on a GPU; None where that takes longer."""
     if torch_memory.as_it_is is not nullcontext or not tensor.is_cuda:
         return None

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.runtime.cuda.facts import TensorMapSpec
 from tilewright.runtime.cuda.launcher import Launch, Launcher
+from tilewright.runtime.cuda.metadata import TensorMapSpec
 from tilewright.runtime.cuda.tensor_map import encode
 from tilewright.runtime.specialise import CONSTEXPR, Key
 
-_KEPT_MAPS = 1024
+_MAX_CACHED_MAPS = 1024
 
 Maps = dict[tuple[int, tuple[int, ...], tuple[int, ...]], bytes]
 
@@ -32,9 +32,9 @@ def bound_launch(launcher: Launcher, keys: Sequence[Key]) -> Launch | None:
     None where they are tuples, or descriptors for a GPU without tensor maps.
     """
     kinds = [key[0] for key in keys]
-    if "tuple" in kinds or kinds.count("tensordesc") != len(launcher.facts.tensor_maps):
+    if "tuple" in kinds or kinds.count("tensordesc") != len(launcher.metadata.tensor_maps):
         return None
-    descriptions = iter(launcher.facts.tensor_maps)
+    descriptions = iter(launcher.metadata.tensor_maps)
     names = [f"p{index}" for index in range(len(keys))]
     prelude: list[str] = []
     expressions: list[str] = []
@@ -68,7 +68,7 @@ def _encoder(maps: Maps, spec: TensorMapSpec, padding: str) -> Callable[..., byt
     """Makes the maps of one parameter and keeps them in `maps`."""
 
     def encoded(address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bytes:
-        if len(maps) >= _KEPT_MAPS:
+        if len(maps) >= _MAX_CACHED_MAPS:
             maps.clear()
         found = maps[address, shape, strides] = encode(
             address,

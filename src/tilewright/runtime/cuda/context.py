@@ -27,7 +27,7 @@ _NAME_BYTES = 256
 
 
 @dataclass(frozen=True)
-class DeviceFacts:
+class DeviceProperties:
     """One GPU. `shared_optin` is the most shared memory a block can have, in bytes."""
 
     index: int
@@ -83,13 +83,13 @@ def wrong_device(device: int) -> ValueError | None:
     )
 
 
-def device_facts(device: int | None = None) -> DeviceFacts:
+def device_properties(device: int | None = None) -> DeviceProperties:
     """What `device`, or the current one, can do."""
-    return _facts(driver(), current_device() if device is None else device)
+    return _properties(driver(), current_device() if device is None else device)
 
 
 @cache
-def _facts(cuda: Driver, device: int) -> DeviceFacts:
+def _properties(cuda: Driver, device: int) -> DeviceProperties:
     def attribute(which: int) -> int:
         value = ctypes.c_int()
         cuda.call("cuDeviceGetAttribute", ctypes.byref(value), which, device)
@@ -97,7 +97,7 @@ def _facts(cuda: Driver, device: int) -> DeviceFacts:
 
     name = ctypes.create_string_buffer(_NAME_BYTES)
     cuda.call("cuDeviceGetName", name, _NAME_BYTES, device)
-    return DeviceFacts(
+    return DeviceProperties(
         index=device,
         name=name.value.decode(errors="replace"),
         capability=attribute(_MAJOR) * 10 + attribute(_MINOR),

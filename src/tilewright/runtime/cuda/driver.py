@@ -63,10 +63,13 @@ class Driver:
 
     def error(self, call: str, status: int, detail: str = "") -> CudaError:
         """The error for `status`, with the driver's message."""
-        name, text = self._words("cuGetErrorName", status), self._words("cuGetErrorString", status)
+        name, text = (
+            self._error_text("cuGetErrorName", status),
+            self._error_text("cuGetErrorString", status),
+        )
         return driver_error(call, status, name or "unknown", text or "no description", detail)
 
-    def _words(self, call: str, status: int) -> str:
+    def _error_text(self, call: str, status: int) -> str:
         text = ctypes.c_char_p()
         # A status the driver does not know leaves the text empty.
         self.function(call)(status, ctypes.byref(text))

@@ -25,9 +25,9 @@ from tilewright.frontend.callers import PACKAGE
 from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.attributes import attribute_count, launch_attributes
-from tilewright.runtime.cuda.context import device_facts, ensure_context
+from tilewright.runtime.cuda.context import device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver
-from tilewright.runtime.cuda.facts import KernelMetadata, TensorMapSpec
+from tilewright.runtime.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.runtime.cuda.module import Function
 from tilewright.runtime.cuda.packing import (
     HIDDEN,
@@ -61,7 +61,7 @@ class Launcher:
 
     def __init__(self, function: Function, metadata: KernelMetadata) -> None:
         self.function = function
-        self.facts = metadata
+        self.metadata = metadata
         self.kinds = tuple(map(kind_of, metadata.parameters))
         self.visible = tuple(kind for kind in self.kinds if kind not in HIDDEN)
         if self.kinds[: len(self.visible)] != self.visible:
@@ -95,7 +95,7 @@ class Launcher:
             )
         device = self.function.device
         handle = current_stream(device) if stream is None else stream_handle(stream)
-        maps = iter(self.facts.tensor_maps)
+        maps = iter(self.metadata.tensor_maps)
         raw = [
             self._raw(index, kind, value, next(maps) if kind == TENSOR_MAP else None)
             for index, (kind, value) in enumerate(zip(self.visible, values, strict=True))
@@ -184,7 +184,7 @@ class Launcher:
     def _source(
         self, names: Sequence[str], prelude: Sequence[str], expressions: Sequence[str]
     ) -> str:
-        metadata = self.facts
+        metadata = self.metadata
         x = f"x * {metadata.num_ctas}" if metadata.num_ctas != 1 else "x"
         attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
         hidden = {"scratch": "memory_of_kernel" if metadata.scratch_bytes else "0", "profile": "0"}
@@ -248,7 +248,7 @@ class Launcher:
             raise cuda.error("cuLaunchKernelEx", status, what)
 
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
-        metadata, function = self.facts, self.function
+        metadata, function = self.metadata, self.function
         threads = _threads(metadata)
         blocks = (grid[0] * metadata.num_ctas, *grid[1:])
         # Drivers name this differently: an invalid value, an invalid cluster size.
@@ -266,7 +266,7 @@ class Launcher:
                 "of shared memory are more than a multiprocessor has."
             )
         if status == _COOPERATIVE_TOO_LARGE:
-            count = device_facts(function.device).multiprocessors
+            count = device_properties(function.device).multiprocessors
             return (
                 "All blocks of a cooperative launch must be resident concurrently, on "
                 f"{count} multiprocessors."

@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass
 from math import prod
 
-from tilewright.runtime.cuda.context import current_device, device_facts, ensure_context
+from tilewright.runtime.cuda.context import current_device, device_properties, ensure_context
 from tilewright.runtime.cuda.driver import Driver, driver
 from tilewright.runtime.cuda.errors import CudaError, OutOfResources
 
@@ -54,7 +54,7 @@ def load(
     except CudaError as error:
         if error.status != _NO_BINARY_FOR_GPU:
             raise
-        properties = device_facts(device)
+        properties = device_properties(device)
         gpu = f"{properties.name} (sm_{properties.capability})"
         detail = f"{name} was compiled for another GPU than {gpu}"
         raise cuda.error("cuModuleLoadData", error.status, detail) from None
@@ -92,7 +92,7 @@ def _allow_shared(
 ) -> None:
     if shared <= _DEFAULT_SHARED_BYTES:
         return
-    properties = device_facts(device)
+    properties = device_properties(device)
     if shared + static > properties.shared_optin:
         raise OutOfResources(
             f"{name} needs {shared + static} bytes of shared memory, {properties.name} "

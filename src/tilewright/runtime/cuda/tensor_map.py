@@ -35,7 +35,7 @@ _MAX_SHAPE = 2**32
 _MAX_STRIDE_BYTES = 2**40
 _MAX_ELEMENT_STRIDE = 8
 _L2_PROMOTION = 2  # CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-_KEPT = 4096
+_MAX_CACHED = 4096
 
 # CUtensorMapDataType by the names of kernels and of IR; types the engine does not know move as
 # unsigned integers of their width.
@@ -54,7 +54,7 @@ _TYPES = {
     8: ("fp64", "f64"),
     9: ("bf16",),
 }
-_TYPE_OF = {name: number for number, names in _TYPES.items() for name in names}
+_TYPE_OF = {name: code for code, names in _TYPES.items() for name in names}
 _FLOATS = range(6, 13)
 _FP4_PADDED = 14  # CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B
 
@@ -206,7 +206,7 @@ def encode(
     return _encoded(driver(), request)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_MAX_CACHED)
 def _encoded(cuda: Driver, request: Request) -> bytes:
     request.check()
     rank = len(request.shape)

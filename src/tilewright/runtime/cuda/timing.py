@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.runtime.cuda.context import current_device, device_facts
+from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import driver
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 
@@ -199,7 +199,7 @@ def _flusher(device: int, stream: int, *, active: bool) -> Generator[Callable[[]
         yield lambda: None
         return
     cuda = driver()
-    size = 2 * device_facts(device).l2_bytes
+    size = 2 * device_properties(device).l2_bytes
     address = ctypes.c_uint64()
     cuda.call("cuMemAlloc", ctypes.byref(address), ctypes.c_size_t(size))
 

@@ -20,18 +20,18 @@ from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.jit import TileJIT
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
-Tell = Callable[[CompiledTileKernel, Sequence[Any]], None]
+Callback = Callable[[CompiledTileKernel, Sequence[Any]], None]
 
 
 @contextmanager
-def launches_told(notify: Tell, *, run: bool) -> Generator[None]:
-    """Inside the ``with``, `tell` hears of every launch before it runs, or instead.
+def observing_launches(notify: Callback, *, run: bool) -> Generator[None]:
+    """Inside the ``with``, `notify` is called for every launch before it runs, or instead.
 
     Kernels for a GPU run on this machine, too: what they compute is not needed.
     """
     launch, given, build = CompiledTileKernel.launch, GpuKernel.given, CompiledTileKernel.build
 
-    def told(self: CompiledTileKernel, values: Sequence[Any]) -> None:
+    def launched(self: CompiledTileKernel, values: Sequence[Any]) -> None:
         notify(self, values)
         if run:
             launch(self, values)
@@ -42,7 +42,7 @@ def launches_told(notify: Tell, *, run: bool) -> Generator[None]:
     def nothing(self: CompiledTileKernel) -> None:
         """The program's target does not matter here."""
 
-    CompiledTileKernel.launch = told
+    CompiledTileKernel.launch = launched
     GpuKernel.given = never
     if not run:
         CompiledTileKernel.build = nothing
@@ -67,7 +67,7 @@ def called_launches(
     by_name = {**args, **named} if isinstance(args, Mapping) else dict(named)
     if isinstance(kernel, CompiledTileKernel) and not in_order and not by_name:
         return tile_launches(kernel, ())
-    with launches_told(lambda one, values: heard.append((one, values)), run=False):
+    with observing_launches(lambda one, values: heard.append((one, values)), run=False):
         made = kernel(*in_order, **by_name)
     if not heard and isinstance(made, CompiledTileKernel):
         return tile_launches(made, ())  # A factory: only what it makes is called with tensors.
@@ -79,7 +79,7 @@ class TileLaunch:
     """One kernel of one call."""
 
     kernel: TileKernel
-    facts: AccessProperties
+    properties: AccessProperties
     aliases: Aliases
     title: str
 

@@ -54,7 +54,7 @@ def do_bench(
     if first > warmup + rep and not _n_repeat:
         return _summary([first], quantiles, return_mode)
     warm = _n_warmup or int(warmup / max(first, 1e-3))
-    for _number in range(warm - 1):
+    for _iteration in range(warm - 1):
         fn()
     times: list[float] = []
     while len(times) < _n_repeat if _n_repeat else (not times or sum(times) < rep):

@@ -34,7 +34,7 @@ def require_capacity(kernel: CompiledTileKernel) -> str | None:
     if _at_most(module) <= target_named(arch).smem_bytes:
         return None
     engine = DiagnosticEngine()
-    _place(module.clone(), kernel, arch, engine)
+    _place_shared_memory(module.clone(), kernel, arch, engine)
     errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
     if not errors:
         return None
@@ -63,7 +63,7 @@ def _at_most(module: ModuleOp) -> int:
     return total
 
 
-def _place(
+def _place_shared_memory(
     module: ModuleOp, kernel: CompiledTileKernel, arch: str, engine: DiagnosticEngine
 ) -> None:
     """Run the passes up to the shared-memory placement."""

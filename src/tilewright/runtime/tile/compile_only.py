@@ -20,14 +20,14 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.targets import checked_target
 from tilewright.runtime.tile.trace_only import tracing_only
 
-Tell = Callable[[CompiledTileKernel, float], None]
+Callback = Callable[[CompiledTileKernel, float], None]
 
 # By name: the package has a function that is called like the first one.
 _TRACERS = [import_module(f"tilewright.language.T.{name}") for name in ("prim_func", "eager")]
 
 
 @contextmanager
-def compiling_for(target: str, notify: Tell) -> Generator[None]:
+def compiling_for(target: str, notify: Callback) -> Generator[None]:
     """Inside the ``with``, a call of a `T` kernel records it and the seconds it took to trace.
 
     A function that was traced before the ``with`` took none.
@@ -41,7 +41,7 @@ def compiling_for(target: str, notify: Tell) -> Generator[None]:
         seconds[traced.module] = perf_counter() - start
         return traced
 
-    def told(kernel: CompiledTileKernel) -> None:
+    def record(kernel: CompiledTileKernel) -> None:
         notify(kernel, seconds.get(kernel.prim_func.module, 0.0))
 
     def same_target(_: object) -> str:
@@ -51,7 +51,7 @@ def compiling_for(target: str, notify: Tell) -> Generator[None]:
         vars(each)["trace_into_module"] = timed
     jit.checked_target = same_target
     try:
-        with tracing_only(told):
+        with tracing_only(record):
             yield
     finally:
         for each in _TRACERS:

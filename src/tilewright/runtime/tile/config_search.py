@@ -171,7 +171,7 @@ class _Tuning:
         kernel = self.kernels[index]
         try:
             self.bench.check(kernel)
-            self.bench.measure(kernel, self._least())
+            self.bench.measure(kernel, self._best_latency())
         except Exception as error:
             self.faults[index] = error
             return
@@ -180,12 +180,12 @@ class _Tuning:
         self._take(index, times)
         remember(self.keys[index], times)
 
-    def _least(self) -> float | None:
+    def _best_latency(self) -> float | None:
         return min((each.latency for each in self.times.values()), default=None)
 
     def _is_slow(self, latency: float) -> bool:
         """Whether a time is so far from the best that it was not worth measuring for long."""
-        limit = self.bench.limit(self._least())
+        limit = self.bench.limit(self._best_latency())
         return limit is not None and latency > limit
 
     def _best(self) -> int:

@@ -24,7 +24,7 @@ from tilewright.runtime.tile.host_checks import BAD_ARGUMENT
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.steps import Operand, Step
 
-_KEPT_PLANS = 256
+_MAX_CACHED_PLANS = 256
 
 
 def _divided(a: int, b: int) -> int:
@@ -77,8 +77,8 @@ class Address:
 class Map:
     """The tensor map of the array of a parameter."""
 
-    place: Address
-    facts: Mapping[str, Any]
+    address: Address
+    spec: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
                 if zeros is None:
                     zeros, workspace = workspace, workspace + _ALIGNMENT
                 array = _nothing(array, step.constants[1], zeros)
-            values[step.result] = Map(array, _map_facts(step, array))
+            values[step.result] = Map(array, _map_spec(step, array))
         elif step.kind == "alloc":
             shape, size = step.constants
             values[step.result] = Address(WORKSPACE, tuple(shape), _contiguous(shape), workspace)
@@ -176,7 +176,7 @@ def _viewed(step: Step, operands: Sequence[Any]) -> Address:
     return Address(source.parameter, extents, steps, source.offset)
 
 
-def _map_facts(step: Step, array: Address) -> dict[str, Any]:
+def _map_spec(step: Step, array: Address) -> dict[str, Any]:
     element, size, box, swizzle, fill = step.constants
     return {
         "cuda_type": cuda_type_of(element),
@@ -213,7 +213,7 @@ class DeviceProgram:
         )
         found = self._plans.get(key)
         if found is None:
-            if len(self._plans) >= _KEPT_PLANS:
+            if len(self._plans) >= _MAX_CACHED_PLANS:
                 self._plans.clear()
             found = self._plans[key] = self.planned(arguments)
         self.run(found, arguments, stream)
@@ -261,7 +261,7 @@ def _filled(value: Any, arguments: Sequence[Any], base: int) -> Any:
     if isinstance(value, Address):
         return _address(value, arguments, base)
     if isinstance(value, Map):
-        return encode(_address(value.place, arguments, base), **value.facts)
+        return encode(_address(value.address, arguments, base), **value.spec)
     return value
 
 

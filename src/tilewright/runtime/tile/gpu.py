@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.targets.cuda.settings import Settings
 
-_KEPT_CALLS = 256
+_MAX_CACHED_CALLS = 256
 _NARROW = (1 << 31) - 1
 """Elements of a tensor that numbers of 32 bits can address."""
 _WIDE = 64
-_NUMBERS = (int, float, np.generic, type(None))
+_SCALARS = (int, float, np.generic, type(None))
 
 
 @dataclass(frozen=True)
 class _Span:
     """The bytes of an array that a call got."""
 
-    number: int
+    argument_index: int
     """Among the arguments that were passed."""
     position: int
     """Among the parameters."""
@@ -119,7 +119,7 @@ class GpuKernel:
         found: list[Any] = []
         on_gpu = in_memory = False
         for each in arguments:
-            array = None if isinstance(each, _NUMBERS) else device_array(each)
+            array = None if isinstance(each, _SCALARS) else device_array(each)
             on_gpu = on_gpu or array is not None
             in_memory = in_memory or (array is None and _is_host_array(each))
             found.append(each if array is None else array)
@@ -144,7 +144,7 @@ class GpuKernel:
             outputs, values = self._with_outputs(call, arguments, given)
         else:
             call, outputs, values = self._new_call(arguments, given)
-            if len(self._calls) >= _KEPT_CALLS:
+            if len(self._calls) >= _MAX_CACHED_CALLS:
                 self._calls.clear()
             if key is not None:
                 self._calls[key] = call
@@ -225,9 +225,9 @@ def overlapping(spans: Sequence[_Span], given: Sequence[Any]) -> frozenset[int]:
     for one in spans:
         if not one.is_written:
             continue
-        start = given[one.number].address
+        start = given[one.argument_index].address
         for other in spans:
-            begin = given[other.number].address
+            begin = given[other.argument_index].address
             if other is not one and start < begin + other.size and begin < start + one.size:
                 found += one.position, other.position
     return frozenset(found)
@@ -264,7 +264,7 @@ def _reach(array: DeviceArray) -> int:
 
 
 def _is_host_array(value: Any) -> bool:
-    return not isinstance(value, _NUMBERS) and is_array(value)
+    return not isinstance(value, _SCALARS) and is_array(value)
 
 
 def _identity(value: Any) -> Any:

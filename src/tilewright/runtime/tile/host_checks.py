@@ -90,7 +90,7 @@ def _fail(error: Exception) -> NoReturn:
 def _value(call: _Call, param: Param, argument: Any) -> Any:
     where = f"{call.kernel}.{param.name}"
     if param.kind == "scalar":
-        return _number(where, param, argument)
+        return _scalar(where, param, argument)
     if param.kind == "pointer":
         if call.on_gpu:
             return argument
@@ -161,7 +161,7 @@ def check_is_tensor(kernel: str, param: Param, argument: Any) -> None:
         )
 
 
-def _number(where: str, param: Param, argument: Any) -> Any:
+def _scalar(where: str, param: Param, argument: Any) -> Any:
     if is_array(argument) and getattr(argument, "shape", None) != ():
         _fail(TypeError(f"{where} is a number of {param.dtype}, but a tensor was given"))
     expected = param.dtype.as_numpy()

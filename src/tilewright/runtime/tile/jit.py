@@ -31,7 +31,7 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
 from tilewright.runtime.tile.targets import checked_target
 
-_KEPT_QUICK = 1024
+_MAX_CACHED_QUICK = 1024
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # What only kernels use; one that forgets T.Kernel gets the error where it is traced.
 _EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
@@ -131,7 +131,7 @@ class TileJIT:
         names = [param.name for param in kernel.inputs]
         order = list(self.signature.parameters)
         if key is not None and all(name in order[: len(args)] for name in names):
-            if len(self._quick) >= _KEPT_QUICK:
+            if len(self._quick) >= _MAX_CACHED_QUICK:
                 self._quick.clear()
             reads = Reads((self.function,), objects) if objects else None
             self._quick[key] = kernel, tuple(order.index(name) for name in names), reads
@@ -152,7 +152,7 @@ class TileJIT:
         self.forget_outdated()
         eager = self._eager
         if eager is not None:
-            arguments, sizes = self._told(eager, args, kwargs)
+            arguments, sizes = self._arguments_and_sizes(eager, args, kwargs)
             return self._specialised(eager, arguments, sizes)
         key = key_of(self.function, {**dict(enumerate(args)), **dict(sorted(kwargs.items()))})
         kernel = self.cache.get(key)
@@ -161,7 +161,7 @@ class TileJIT:
                 kernel = self._keep(key, self._made(self._build(args, kwargs)))
         return kernel
 
-    def _told(
+    def _arguments_and_sizes(
         self, eager: Eager, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, int]]:
         """Arguments by parameter, and sizes by the names that the kernel has for them."""

@@ -31,7 +31,7 @@ from tilewright.runtime.tile.fresh import FreshArrays, watched
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.input_generators import TensorSupplyType
-from tilewright.runtime.tile.launch_hooks import tell
+from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import gpu_settings
 from tilewright.runtime.tile.profiler import Profiler
 from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu
@@ -222,20 +222,20 @@ class CompiledTileKernel:
         ]
         options = self._options()
         try:
-            unknown = self._unknown_of_chip if options.check_capacity else ()
+            unknown = self._unknown_of_target if options.check_capacity else ()
             self.report = self.program.launch(arguments, options)
             self.report.not_analysed.extend(unknown)
         except NumpyFault as fault:
-            tell(self.name, fault)
+            notify_observers(self.name, fault)
             raise
-        tell(self.name, self.report)
+        notify_observers(self.name, self.report)
         if fresh is not None:
-            self._tell_of(fresh, values, self.report)
+            self._record_reads(fresh, values, self.report)
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
 
-    def _tell_of(self, fresh: FreshArrays, values: Sequence[Any], report: TileReport) -> None:
+    def _record_reads(self, fresh: FreshArrays, values: Sequence[Any], report: TileReport) -> None:
         """What the launch read, and what it left of arrays that hold nothing else."""
         for parameter, value in zip(self.program.parameters, values, strict=True):
             if parameter.is_read and isinstance(value, HostArray):
@@ -244,7 +244,7 @@ class CompiledTileKernel:
             fresh.left(values[index].array, missing, diagnostic)
 
     @cached_property
-    def _unknown_of_chip(self) -> tuple[str, ...]:
+    def _unknown_of_target(self) -> tuple[str, ...]:
         """What is not known of the kernel on its GPU: whether its shared memory fits, whether its
         roles are ordered; raises if they are not."""
         from tilewright.runtime.tile.capacity import require_capacity

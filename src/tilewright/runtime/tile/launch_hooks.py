@@ -25,6 +25,6 @@ def observed_by(observer: Observer) -> Generator[None]:
         _observers.remove(observer)
 
 
-def tell(kernel: str, outcome: TileReport | NumpyFault) -> None:
+def notify_observers(kernel: str, outcome: TileReport | NumpyFault) -> None:
     for observer in _observers:
         observer(kernel, outcome)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, cast
 
-from tilewright.runtime.cuda.context import current_device, device_facts
+from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 
@@ -67,7 +67,7 @@ def arch_of(target: str) -> str:
         return arch
     if not is_available():
         return DEFAULT_ARCH
-    return _complete(f"sm_{device_facts(current_device()).capability}")
+    return _complete(f"sm_{device_properties(current_device()).capability}")
 
 
 def _complete(arch: str) -> str:

@@ -14,18 +14,18 @@ from typing import Any
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
-Tell = Callable[[CompiledTileKernel], None]
+Callback = Callable[[CompiledTileKernel], None]
 
 
 @contextmanager
-def tracing_only(notify: Tell) -> Generator[None]:
+def tracing_only(notify: Callback) -> Generator[None]:
     """Inside the ``with``, a call of a `T` kernel records it instead of launching it."""
     # The two points where a call leaves for a device; a tool may replace both.
     launch = CompiledTileKernel.launch
     given = GpuKernel.given
     build = CompiledTileKernel.build
 
-    def told(self: CompiledTileKernel, values: Sequence[Any]) -> None:
+    def record(self: CompiledTileKernel, values: Sequence[Any]) -> None:
         notify(self)
 
     def never(self: GpuKernel, arguments: Sequence[Any]) -> list[Any] | None:
@@ -34,7 +34,7 @@ def tracing_only(notify: Tell) -> Generator[None]:
     def nothing(self: CompiledTileKernel) -> None:
         """The program's target does not matter here."""
 
-    CompiledTileKernel.launch = told
+    CompiledTileKernel.launch = record
     CompiledTileKernel.build = nothing
     GpuKernel.given = never
     try:

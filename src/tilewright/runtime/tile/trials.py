@@ -75,7 +75,7 @@ class Workbench:
         self.given = given
         """Inputs that the user set."""
         self._made: dict[Any, list[Any]] = {}
-        self._wanted: dict[Any, Any] = {}
+        self._expected: dict[Any, Any] = {}
         self._reference_ms: float | None = None
 
     def check(self, kernel: CompiledTileKernel) -> None:
@@ -144,9 +144,9 @@ class Workbench:
         key = _shapes(kernel)
 
         def remembered(*inputs: Any) -> Any:
-            if key not in self._wanted:
-                self._wanted[key] = reference(*map(copied, inputs))
-            return self._wanted[key]
+            if key not in self._expected:
+                self._expected[key] = reference(*map(copied, inputs))
+            return self._expected[key]
 
         return remembered
 

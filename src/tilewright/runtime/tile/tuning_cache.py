@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import tilewright
-from tilewright.runtime.cuda.context import current_device, device_facts
+from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets import store
 from tilewright.targets.cuda.nvrtc import release
@@ -53,7 +53,7 @@ def key_of(
         repr([(getattr(each, "shape", each), getattr(each, "dtype", "")) for each in inputs or ()]),
     ]
     if kernel.gpu is not None:
-        gpu_name = device_facts(current_device()).name if is_available() else ""
+        gpu_name = device_properties(current_device()).name if is_available() else ""
         parts += [gpu_name, repr(kernel.gpu.settings), store.our_version(), release()]
     return store.digest(*parts)
 

@@ -106,7 +106,7 @@ class Sharing:
         return self.as_written < self.by_lives
 
     def __str__(self) -> str:
-        unit = self.memory.unit_word
+        unit = self.memory.unit_name
         sizes = f"{self.as_written} {unit} as written, {self.by_lives} by live ranges alone"
         if self.was_needed:
             return f"{sizes}: the specs save {self.by_lives - self.as_written}"
@@ -210,7 +210,7 @@ def _spaces(regions: Sequence[StoragePlan], target: Target | None) -> tuple[plan
         planner.Space(
             str(memory),
             None if target is None else target.capacity(memory),
-            unit=memory.unit_word,
+            unit=memory.unit_name,
         )
         for memory in _memories(regions)
     )

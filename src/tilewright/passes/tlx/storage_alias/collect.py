@@ -220,7 +220,7 @@ class _Collector:
             return
         if buffer.memory is not Memory(spec.storage_kind):
             # The op and its type name different memories, and the allocation believed the type.
-            text = _OTHER_MEMORY.format(kind=spec.storage_kind, memory=buffer.memory.words)
+            text = _OTHER_MEMORY.format(kind=spec.storage_kind, memory=buffer.memory.full_name)
             problem = SpecError(spec, text, 0)
             if problem not in self.problems:
                 self.problems.append(problem)

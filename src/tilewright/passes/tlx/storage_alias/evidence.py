@@ -29,7 +29,7 @@ from tilewright.dialects.ttg.views import MemDescIndexOp
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.traversal import walk
 from tilewright.memory import Buffer, IndexMap, Level, Memory, ReuseKind
-from tilewright.memory.checker import Backing, Case, Claim, Pair, Promise, Span, Window, check
+from tilewright.memory.checker import Backing, Case, Claim, Guarantee, Pair, Span, Window, check
 from tilewright.memory.targets import (
     TMEM_ALLOCATION_GRANULE,
     TMEM_COLUMN_BITS,
@@ -49,7 +49,7 @@ from tilewright.passes.tlx.storage_alias.record import (
 ViewOp = LocalAliasOp | PlacedAliasOp
 
 _BYTE = 8
-_GUARANTEES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
+_GUARANTEES = {ReuseKind.DISTINCT: Guarantee.DISTINCT, ReuseKind.SHARED: Guarantee.SHARED}
 
 
 @dataclass(frozen=True)
@@ -233,11 +233,11 @@ def _storage(backing: SSAValue, views: list[_View], target: Target | None) -> Ba
     capacity = None if target is None else target.capacity(memory)
     if isinstance(op, TMEMAllocOp):
         granule = TMEM_ALLOCATION_GRANULE
-        return Backing("tensor memory", extent, memory.unit_word, granule, 0, capacity)
+        return Backing("tensor memory", extent, memory.unit_name, granule, 0, capacity)
     if not isinstance(op, LocalAllocOp):
         return None
     alignment, residue = op.alignment_bytes, residue_of(op)
-    return Backing("shared memory", extent, memory.unit_word, alignment, residue, capacity)
+    return Backing("shared memory", extent, memory.unit_name, alignment, residue, capacity)
 
 
 def _claim(view: _View) -> Claim:
@@ -259,7 +259,7 @@ def _pairs(views: list[_View]) -> Iterator[Pair]:
             yield Pair(one.buffer, two.buffer, guarantee, each.first_per, each.second_per)
         if not common:
             # Outside of trees the user is responsible; phases are disjoint in time.
-            yield Pair(one.buffer, two.buffer, Promise.FREE)
+            yield Pair(one.buffer, two.buffer, Guarantee.FREE)
 
 
 def _missing_rows(backing: SSAValue, views: list[_View]) -> Iterator[LoweringFinding]:

@@ -80,7 +80,7 @@ def require_capacity(
 
 def _text(memory: Memory, needed: int, capacity: int, target: Target) -> str:
     there = f"{capacity} available on {target.name}" if capacity else f"{target.name} has none"
-    return f"{memory.words}: {needed} {memory.unit_word} needed, {there}"
+    return f"{memory.full_name}: {needed} {memory.unit_name} needed, {there}"
 
 
 # How much is needed.
@@ -143,7 +143,7 @@ def _explanation(written: ModuleOp, memory: Memory, capacity: int) -> Iterator[s
     }
     plain = plain_allocations(written, names_in(plans.values()), plans).plans
     plans |= plain
-    unit = memory.unit_word
+    unit = memory.unit_name
     for plan in plans.values():
         if plan.region.memory is not memory:
             continue
