@@ -55,7 +55,6 @@ ALLOWED: tuple[Allowed, ...] = (
     ),
     Allowed("ask", "src/tilewright/language/tl/promotion.py", "Triton's error on mixed signedness"),
     Allowed("chip", "*/tenstorrent/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
-    Allowed("chip", "*/tensix/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
     Allowed("word", "*/tenstorrent/*", "kernel arguments and accessors are 32-bit words"),
     Allowed("word", "*/tensix/*", "the words that the network on chip transfers"),
     Allowed("number", "src/tilewright/ir/structure.py", "MLIR's error on an operand of a call"),
