@@ -35,6 +35,7 @@ class Check(Enum):
     UNPOPPED_PAGES = "unpopped-pages"
     UNPUSHED_READ = "unpushed-read"
     POISONED_READ = "poisoned-read"
+    UNWRITTEN_PAGE = "unwritten-page"
     PUSH_BEFORE_BARRIER = "push-before-barrier"
     POP_BEFORE_WRITE = "pop-before-write"
     DST_SECTION = "dst-section"
@@ -62,6 +63,8 @@ class RunOptions:
     """Sanitizers that do not report."""
     max_findings: int = 20
     timeout_seconds: float = 120.0
+    keep_l1: bool = False
+    """Whether the result holds the L1 of every active core."""
 
 
 @dataclass(frozen=True)

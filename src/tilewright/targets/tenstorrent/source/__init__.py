@@ -1,0 +1,12 @@
+"""The source executor: C++ kernels compiled against the shim headers and run on the host.
+
+    run(program, {"a": pages, "b": pages}, RunOptions(seed=1)) -> RunResult
+
+`toolchain` finds the compiler, `builds` compiles and caches, `job` describes a run to the machine,
+`report` reads its findings, `executor` puts them together.
+"""
+
+from tilewright.targets.tenstorrent.source.executor import run
+from tilewright.targets.tenstorrent.source.toolchain import SourceExecutorUnavailable
+
+__all__ = ["SourceExecutorUnavailable", "run"]

@@ -1,0 +1,51 @@
+"""The vendor's own kernels, unmodified, on the source executor, under three seeds.
+
+They are read from the checkout of tenstorrent/tt-metal that TILEWRIGHT_TT_METAL names. Sanitizers
+are strict except for those that a program is known to violate, and those have to report.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.targets.tenstorrent.vendor_programs import EXAMPLES, FURTHER, REQUIRED
+from tilewright.targets.tenstorrent.execution import RunOptions
+from tilewright.targets.tenstorrent.source import run
+
+VARIABLE = "TILEWRIGHT_TT_METAL"
+CASES = {**REQUIRED, **FURTHER}
+
+
+@pytest.fixture(scope="module")
+def checkout() -> Path:
+    root = os.environ.get(VARIABLE)
+    if not root:
+        pytest.skip(f"{VARIABLE} is not set: the vendor's programs were NOT run")
+    path = Path(root)
+    if not (path / EXAMPLES).is_dir():
+        pytest.fail(f"{VARIABLE}={root} has no {EXAMPLES}")
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_vendor_program(name: str, checkout: Path):
+    case = CASES[name](checkout)
+    for seed in (1, 2, 3):
+        options = RunOptions(seed=seed, off=case.off, keep_l1=case.keep_l1)
+        outcome = run(case.program, case.inputs, options).raise_for_findings()
+        case.check(outcome)
+    if case.expected:
+        strict = run(
+            case.program, case.inputs, replace(options, off=frozenset(), max_findings=1000)
+        )
+        assert case.expected <= {finding.check for finding in strict.findings}
+
+
+def test_the_kernel_that_writes_past_its_circular_buffer_is_reported(checkout: Path):
+    case = REQUIRED["shard_data_rm"](checkout)
+    findings = run(case.program, case.inputs, RunOptions(seed=1)).findings
+    assert any("outside every circular buffer" in finding.message for finding in findings)
