@@ -325,7 +325,7 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
         (["two.ttir", "--batch=0"], "--batch: '0' is not an integer >= 1"),
         (["two.ttir", "--arg=p"], "'--arg p': expected NAME=SPEC, for example x_ptr=f32[1024]"),
         (["two.ttir", "--compat"], "--compat applies to Python files only"),
-        (["--grid=1", "x.py"], "--grid applies to IR text only: a script has its own arguments"),
+        (["--grid=1", "x.py"], "--grid applies to IR text only, not to a Python script: remove it"),
         (["two.ttir"], "there are several kernels, fill, copy; add --kernel NAME"),
         (["two.ttir", "--kernel=fil"], "no kernel 'fil'; did you mean 'fill'?"),
         (["two.ttir", "--kernel=fill", "--arg=x=1"], "@fill has no argument 'x'; it has p, v"),

@@ -149,8 +149,8 @@ def test_kernels_that_are_only_defined_say_how_they_get_their_sizes(command):
     assert code == 1
     assert err == (
         "tilewright compile: script.py called no T kernel, so nothing was compiled: it defines "
-        "made(n), eager(A, block=64); a kernel is compiled for the sizes of "
-        "its tensor arguments or those passed to compile(): add such a call\n"
+        "made(n), eager(A, block=64) and calls none of them: add a call, made(...) or "
+        "made.compile(...), which sets the sizes\n"
     )
 
 

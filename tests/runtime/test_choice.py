@@ -76,6 +76,6 @@ def test_no_gpu_to_ask(monkeypatch):
 
     monkeypatch.setattr(context, "device_properties", missing)
     with pytest.raises(
-        ValueError, match=r"none is usable .*no driver.*: pass an architecture, for example"
+        ValueError, match=r"none is usable .*no driver.*: name the architecture, for example"
     ):
         choose.__wrapped__(spec_named("triton"), None)

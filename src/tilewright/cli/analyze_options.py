@@ -174,7 +174,10 @@ def _check(options: Options) -> None:
     given = {"grid": "grid" in options.values, "arg": options.args, "buffer": options.buffers}
     for name in _FOR_TEXT:
         if options.is_script and given[name]:
-            raise UsageError(f"--{name} applies to IR text only: a script has its own launches")
+            raise UsageError(
+                f"--{name} applies to IR text only, not to a Python script: remove it; the script "
+                "launches its kernels with its own grid and arguments"
+            )
     if not options.is_script and "compat" in options.switches:
         raise UsageError("--compat applies to Python files only")
 

@@ -79,10 +79,15 @@ _FLAGS = Flags(
     switches=("remarks", "no-fp-fusion"),
 )
 _TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
+_KEYWORDS = {**_COUNTS, "cluster": "ctas_per_cga"}
+"""Launch arguments of the same meaning."""
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
 _COLUMNS = ("kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
 _TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?")
+_ARCHITECTURE = re.compile(r"sm_(\d+)([af]?)")
+_ARCHITECTURE_SPECIFIC = 90
+"""The lowest architecture whose MMA and TMA instructions need the suffix a."""
 _TARGETS = "triton:sm_90 (tl, tlx) or cuda:sm_90a (T)"
 _STATED_TARGET = re.compile(r'ttg\.target = "cuda:(\d+)"')
 
@@ -98,18 +103,44 @@ def _check(line: CommandLine) -> None:
     is_tile = _is_for_tiles(line.values.get("target"))
     stages = _TILE_STAGES if is_tile else _STAGES
     if stage is not None and stage not in stages:
-        extra = ": not text; -o DIR writes it, sass disassembles it" if stage == "cubin" else ""
-        raise UsageError(f"--stage: '{stage}' is not one of {', '.join(stages)}{extra}")
+        if stage == "cubin":
+            raise UsageError(
+                "--stage: a cubin is binary and cannot be printed: use --stage sass for its "
+                "instructions, or -o DIR to write the cubin file"
+            )
+        raise UsageError(f"--stage: '{stage}' is not one of {', '.join(stages)}")
     for_text = [name for name in _TEXT_ONLY if name in line.values or name in line.switches]
     if line.is_script and for_text:
+        where = (_set_in_tile_kernel if is_tile else _set_in_launch)(line, for_text[0])
         raise UsageError(
-            f"--{for_text[0]} applies to IR text only: in a script, the launches set it"
+            f"--{for_text[0]} applies to IR text only, not to a Python script: remove it{where}"
         )
     if is_tile and for_text:
         raise UsageError(
             f"--{for_text[0]} applies to the target triton only: a tile kernel sets it itself"
         )
     positive(line, tuple(_COUNTS))
+
+
+def _set_in_launch(line: CommandLine, name: str) -> str:
+    """Where a `tl` or `tlx` script sets what an option sets for IR text."""
+    if name == "no-fp-fusion":
+        keyword = "enable_fp_fusion=False"
+    else:
+        value = line.values[name]
+        keyword = f"{_KEYWORDS[name]}={f'({value})' if name == 'cluster' else value}"
+    return f" and set it in the launch: kernel[grid](..., {keyword})"
+
+
+def _set_in_tile_kernel(line: CommandLine, name: str) -> str:
+    """Where a `T` script sets what an option sets for IR text; empty if nowhere."""
+    value = line.values.get(name, "")
+    if name == "num-warps":
+        threads = str(32 * int(value)) if value.isdigit() else "..."
+        return f" and set the threads in the kernel: T.Kernel(..., threads={threads})"
+    if name == "num-stages":
+        return f" and set the stages in the kernel: T.Pipelined(..., num_stages={value})"
+    return ""
 
 
 def _is_for_tiles(target: str | None) -> bool:
@@ -205,7 +236,18 @@ def _spec(line: CommandLine, stated: str | None = None) -> Spec:
     try:
         spec = spec_named(text)
     except ValueError:
-        raise UsageError(f"--target: '{text}' is not a target; pass one like {_TARGETS}") from None
+        found = _ARCHITECTURE.fullmatch(text)
+        if found is not None:
+            number, suffix = found.groups()
+            suffix = suffix or ("a" if int(number) >= _ARCHITECTURE_SPECIFIC else "")
+            raise UsageError(
+                f"--target: '{text}' names no backend: pass triton:sm_{number} for tl and tlx "
+                f"kernels, cuda:sm_{number}{suffix} for T kernels"
+            ) from None
+        raise UsageError(
+            f"--target: '{text}' is not a target: pass a backend and an architecture, for example "
+            f"{_TARGETS}"
+        ) from None
     if spec.backend != "triton":
         raise UsageError(f"--target: '{text}' has no machine code; pass one like {_TARGETS}")
     return spec

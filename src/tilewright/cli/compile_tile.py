@@ -161,12 +161,16 @@ def _made() -> list[CompiledTileKernel]:
 
 def _suggestion() -> str:
     """How kernels that the script only defines get their sizes."""
-    shown = [f"{name}{each.signature}" for name, each in _functions().items()]
+    functions = _functions()
+    shown = [f"{name}{each.signature}" for name, each in functions.items()]
     if not shown:
-        return ""
+        others = _pointer_kernels()
+        return f"; for its tl kernel {others} pass --target triton:sm_90" if others else ""
+    first = next(iter(functions))
+    rest = "calls none of them" if len(shown) > 1 else "never calls it"
     return (
-        f": it defines {', '.join(shown)}; a kernel is compiled for the sizes of "
-        "its tensor arguments or those passed to compile(): add such a call"
+        f": it defines {', '.join(shown)} and {rest}: add a call, {first}(...) or "
+        f"{first}.compile(...), which sets the sizes"
     )
 
 
@@ -174,6 +178,13 @@ def _functions() -> dict[str, TileJIT]:
     from tilewright.runtime.tile.jit import TileJIT
 
     return {name: each for name, each in _names().items() if isinstance(each, TileJIT)}
+
+
+def _pointer_kernels() -> str:
+    """The first `tl` or `tlx` kernel of the script; empty if there is none."""
+    from tilewright.runtime.jit import JITFunction
+
+    return next((name for name, each in _names().items() if isinstance(each, JITFunction)), "")
 
 
 def _names() -> dict[str, object]:

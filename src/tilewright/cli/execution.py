@@ -108,7 +108,10 @@ def _check_kind(line: _CommandLine) -> None:
         name for name in _FOR_TEXT if name in line.values or (name == "arg" and line.arguments)
     ]
     if line.is_script and for_text:
-        raise UsageError(f"--{for_text[0]} applies to IR text only: a script has its own arguments")
+        raise UsageError(
+            f"--{for_text[0]} applies to IR text only, not to a Python script: remove it; the "
+            "script launches its kernels with its own grid and arguments"
+        )
 
 
 def _integer(line: _CommandLine, name: str, minimum: int) -> int | None:

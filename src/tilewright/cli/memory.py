@@ -106,8 +106,9 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
         raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
     if files and files[0].endswith(".py"):
         raise UsageError(
-            f"'{files[0]}' is not IR text: 'tilewright compile -o DIR' writes that of its kernels, "
-            "'tilewright layout' draws kernels of T"
+            f"'{files[0]}' is a Python script, expected IR text: run 'tilewright compile "
+            f"{files[0]} --target triton:sm_90 -o DIR', then 'tilewright memory' on DIR/*.ttgir "
+            "(for T kernels --target cuda:sm_90a and DIR/*.thread.mlir)"
         )
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
         raise UsageError(f"the output would overwrite its input '{files[0]}'")

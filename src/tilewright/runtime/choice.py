@@ -108,6 +108,6 @@ def _capability(device: int | None) -> int:
         return device_properties(device).capability
     except CudaUnavailable as error:
         raise ValueError(
-            f"target 'triton' needs a GPU on this machine, and none is usable ({error}): "
-            "pass an architecture, for example triton:sm_90"
+            "target 'triton' without an architecture means the GPU of this machine, and none is "
+            f"usable ({error.reason}): name the architecture, for example triton:sm_90"
         ) from None

@@ -92,8 +92,8 @@ def _load() -> Driver:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
         raise CudaUnavailable(
-            f"no CUDA driver ({_LIBRARY}) on this machine: kernels run on target numpy, or compile "
-            "without running with kernel.warmup(...)"
+            f"no CUDA driver ({_LIBRARY}) on this machine",
+            "kernels run on target numpy, or compile without running with kernel.warmup(...)",
         ) from None
     found = Driver(library)
     count = ctypes.c_int(0)

@@ -35,6 +35,10 @@ recent: deque[Launch] = deque(maxlen=_REMEMBERED)
 class CudaUnavailable(RuntimeError):
     """There is no driver or no device."""
 
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(f"{reason}: {advice}" if advice else reason)
+        self.reason = reason
+
 
 class OutOfResources(ValueError):
     """A kernel that needs more of something than the GPU has."""
