@@ -31,7 +31,10 @@ UNARY = (
 """SFPU functions of one DST tile."""
 
 UNARY_SCALAR = ("add", "sub", "mul", "div", "rsub")
-"""SFPU functions of a DST tile and a scalar; ``rsub`` is scalar minus tile."""
+"""SFPU functions of a DST tile and a scalar.
+
+``rsub`` is scalar minus tile; ``div`` multiplies by the reciprocal of the scalar.
+"""
 
 BINARY_DST = (
     "add",

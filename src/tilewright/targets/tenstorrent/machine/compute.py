@@ -8,6 +8,7 @@ read by the SFPU is reported.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from tilewright.targets.tenstorrent.machine.functions import (
     broadcast,
     masked,
     reduced,
+    with_scalar,
 )
 from tilewright.targets.tenstorrent.machine.thread import Thread
 from tilewright.targets.tenstorrent.machine.tiles import (
@@ -254,7 +256,7 @@ class ComputeThread(Thread):
     def unary_scalar(self, key: InitKey, function: str, dst: int, bits: int, site: int) -> None:
         self._math(key, site)
         scalar = np.full((1, 1), float_of(bits))
-        found = self._sfpu(BINARY[function], self._defined(dst, site), scalar)
+        found = self._sfpu(partial(with_scalar, function), self._defined(dst, site), scalar)
         self._set(dst, found, site)
 
     def binary_dst(self, key: InitKey, lhs: int, rhs: int, dst: int, site: int) -> None:

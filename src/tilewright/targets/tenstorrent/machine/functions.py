@@ -53,6 +53,13 @@ BINARY: Mapping[str, Callable[[Tile, Tile], Tile]] = {
 }
 
 
+def with_scalar(function: str, tile: Tile, scalar: Tile) -> Tile:
+    """A function of a tile and a scalar; a division multiplies by the reciprocal."""
+    if function == "div":
+        return tile * (np.float32(1) / scalar)
+    return BINARY[function](tile, scalar)
+
+
 def broadcast(tile: Tile, dim: str) -> Tile:
     """Row 0, column 0 or element [0, 0] of a tile, to be repeated."""
     if dim == "row":

@@ -1,0 +1,82 @@
+"""Writes the C++ of one kernel, op by op, from a table.
+
+The statements, names and comments are those of the CUDA emitter; here ``index`` is ``uint32_t``,
+circular buffers are constants and accessors are objects. An op without a rule is an internal error:
+compute kernels contain only calls of the compute API, loops and integer arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from typing_extensions import override
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.tensix.program import EndOp
+from tilewright.targets.cuda.cxx_syntax import CType, c_type
+from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
+
+UINT32 = CType("uint32_t", 32)
+
+
+class Api(Enum):
+    """The level of the vendor's API that the text is written in."""
+
+    CURRENT = "2026"
+    OLDER = "2025"
+    """The spelling before the renaming of inits; no longer compiles on the vendor's HEAD."""
+
+
+class TensixEmitter(Emitter):
+    """Writes the body of ``kernel_main``."""
+
+    def __init__(
+        self, rules: Mapping[str, Rule], *, api: Api = Api.CURRENT, comments: bool = True
+    ) -> None:
+        super().__init__(rules, comments=comments)
+        self.api = api
+        self.headers: dict[str, None] = {}
+        """Headers below ``api/compute``, in the order of their first use."""
+        self.tables: list[str] = []
+        """Constants that are declared before the kernel."""
+
+    @override
+    def scalar(self, type: Attribute) -> CType:
+        found = UINT32 if isinstance(type, IndexType) else c_type(type)
+        if found is None:
+            raise self.refusal(f"type '{type}' has no equivalent in a Tensix kernel")
+        return found
+
+    @override
+    def op(self, op: Operation) -> None:
+        if op.name not in self.rules:
+            self._current = op
+            raise self.refusal(f"'{op.name}' cannot be emitted as a Tensix kernel")
+        super().op(op)
+
+    @override
+    def _comment(self, op: Operation) -> None:
+        if not isinstance(op, EndOp):
+            super()._comment(op)
+
+    def include(self, *headers: str) -> None:
+        for header in headers:
+            self.headers.setdefault(header)
+
+    def invoke(self, function: str, arguments: Sequence[SSAValue | str | int]) -> None:
+        """A statement that calls a function of the API."""
+        self.statement(f"{self.invocation(function, arguments)};")
+
+    def invocation(self, function: str, arguments: Sequence[SSAValue | str | int]) -> str:
+        texts = [
+            self.operand(each) if isinstance(each, SSAValue) else str(each) for each in arguments
+        ]
+        return f"{function}({', '.join(texts)})"
+
+    def named(self, value: SSAValue, hint: str, text: str) -> None:
+        """A result that always gets a variable, named after `hint`."""
+        name = self.names.take(hint)
+        self.define(value, Text(name))
+        self.statement(f"const uint32_t {name} = {text};")
