@@ -20,7 +20,7 @@ class Twice(TracedRegion):
     before: Mapping[str, Any] = {}
 
     @override
-    def turns(self, control: Any, before: Mapping[str, Any]) -> Iterator[object]:
+    def traces(self, control: Any, before: Mapping[str, Any]) -> Iterator[object]:
         outer, control.reads = control.reads, {}
         yield from (10, 20)
         Twice.reads, Twice.before = control.reads, before
@@ -35,7 +35,7 @@ class Never(TracedRegion):
     """Does not trace its body."""
 
     @override
-    def turns(self, control: Any, before: Mapping[str, Any]) -> Iterator[object]:
+    def traces(self, control: Any, before: Mapping[str, Any]) -> Iterator[object]:
         return iter(())
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tilewright.frontend.variables import (
     MAX_SHOWN,
-    advice_on_attribute,
-    advice_on_call,
+    hint_for_attribute,
+    hint_for_call,
     nearest,
     source_text,
     variables_in,
@@ -61,7 +61,7 @@ def test_text_of_a_span(tmp_path):
 def failing(text: str, caller: FrameType) -> str | None:
     with pytest.raises(TypeError) as caught:
         eval(text, caller.f_globals, caller.f_locals)
-    return advice_on_call(caught.value, text, caller)
+    return hint_for_call(caught.value, text, caller)
 
 
 def clamped(x: int, low: int = 0, *, high: int) -> int:
@@ -90,14 +90,14 @@ def test_functions_of_the_host():
 
 @pytest.mark.parametrize("text", ["1 + 'a'", "(lambda: 1)(2)", "not a call"])
 def test_no_advice_without_a_plain_call(text: str):
-    assert advice_on_call(TypeError("f() takes 0 arguments"), text, frame()) is None
+    assert hint_for_call(TypeError("f() takes 0 arguments"), text, frame()) is None
 
 
 def test_attributes():
     with pytest.raises(AttributeError) as caught:
         tl.summ  # noqa: B018
-    assert advice_on_attribute(caught.value) == "did you mean sum?"
-    assert advice_on_attribute(AttributeError("no owner")) is None
+    assert hint_for_attribute(caught.value) == "did you mean sum?"
+    assert hint_for_attribute(AttributeError("no owner")) is None
 
 
 def test_nearest_ignores_case_and_underscores():

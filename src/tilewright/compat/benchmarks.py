@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from tilewright.compat.notices import say_once
+from tilewright.compat.notices import print_once
 
 _SECONDS = 20.0
 
@@ -42,10 +42,10 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class _Point:
-    """One measured value, with the least and the greatest where they were measured."""
+    """One measured value, with the lowest and the greatest where they were measured."""
 
     mean: float
-    least: float | None = None
+    lowest: float | None = None
     greatest: float | None = None
 
 
@@ -128,7 +128,7 @@ def _measure(fn: Callable[..., Any], benchmark: Benchmark, kwargs: Mapping[str, 
         now = time.perf_counter()
         # Sizes grow: the next row takes at least as long as this one did.
         if row and now - start + (now - last) > budget:
-            _say_stopped(benchmark, row, budget)
+            _note_stopped(benchmark, row, budget)
             break
         last = now
         values = _row_values(benchmark, x)
@@ -165,8 +165,8 @@ def _point(measured: Any) -> _Point:
     return _Point(float(mean), float(lowest), float(greatest))
 
 
-def _say_stopped(benchmark: Benchmark, rows: int, budget: float) -> None:
-    say_once(
+def _note_stopped(benchmark: Benchmark, rows: int, budget: float) -> None:
+    print_once(
         f"{benchmark.plot_name or 'benchmark'}: stopped after {rows} of {len(benchmark.x_vals)} "
         f"rows, {budget:g} seconds are up; TILEWRIGHT_BENCH_SECONDS=N allows more"
     )
@@ -204,7 +204,7 @@ def _plot(benchmark: Benchmark, table: _Table, save_path: str, *, show: bool) ->
     try:
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
     except ModuleNotFoundError:
-        say_once("no plots: matplotlib is not installed; print_data=True prints the data")
+        print_once("no plots: matplotlib is not installed; print_data=True prints the data")
         return
     pyplot.figure()
     axes = pyplot.subplot()
@@ -213,8 +213,8 @@ def _plot(benchmark: Benchmark, table: _Table, save_path: str, *, show: bool) ->
         points = [row[line] for row in table.points]
         colour, style = benchmark.styles[line] if benchmark.styles else (None, None)
         axes.plot(xs, [point.mean for point in points], label=name, color=colour, ls=style)
-        if points and all(point.least is not None for point in points):
-            low = [point.least for point in points]
+        if points and all(point.lowest is not None for point in points):
+            low = [point.lowest for point in points]
             high = [point.greatest for point in points]
             axes.fill_between(xs, low, high, alpha=0.15, color=colour)
     axes.legend()

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar, cast
 from typing_extensions import override
 
 from tilewright.compat.arguments import MockTensor
-from tilewright.compat.notices import say_once
+from tilewright.compat.notices import print_once
 from tilewright.compat.torch_devices import addressed_tensors, host_memory
 from tilewright.frontend.function import Parameter
 from tilewright.runtime import autotune as tuning
@@ -88,12 +88,12 @@ class CompiledKernel:
     @property
     def metadata(self) -> SimpleNamespace:
         """How it was compiled, and how much shared memory it takes."""
-        _say_made_up()
+        _note_made_up()
         return SimpleNamespace(**self.inner.metadata, name=self.name, shared=_SHARED_BYTES)
 
     @property
     def n_regs(self) -> int:
-        _say_made_up()
+        _note_made_up()
         return _REGISTERS
 
     @property
@@ -119,8 +119,8 @@ class CompiledKernel:
         return self.kernel.run(grid=grid, **given)
 
 
-def _say_made_up() -> None:
-    say_once(
+def _note_made_up() -> None:
+    print_once(
         "registers and shared memory of a kernel are unknown on the CPU: reporting "
         f"{_REGISTERS} registers and {_SHARED_BYTES} bytes"
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-_said: set[str] = set()
+_printed: set[str] = set()
 
 
-def say_once(text: str) -> None:
+def print_once(text: str) -> None:
     """Print `text`, unless that has been done."""
-    if text in _said:
+    if text in _printed:
         return
-    _said.add(text)
+    _printed.add(text)
     sys.stderr.write(f"tilewright: {text}\n")

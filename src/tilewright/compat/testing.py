@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tilewright.compat.notices import say_once
+from tilewright.compat.notices import print_once
 from tilewright.compat.torch_devices import host_memory
 from tilewright.runtime.arrays import NumpyArray, host_array, is_array
 
@@ -39,7 +39,7 @@ def do_bench(
     """Milliseconds that `fn` takes: once to warm up, then for about `rep` ms, at least once."""
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode is one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
-    say_once("times are measured on the CPU and do not predict GPU times")
+    print_once("times are measured on the CPU and do not predict GPU times")
     fn()
     times: list[float] = []
     while not times or sum(times) < rep:

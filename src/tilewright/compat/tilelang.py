@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.compat.driver import MULTIPROCESSORS
-from tilewright.compat.notices import say_once
+from tilewright.compat.notices import print_once
 from tilewright.language import T
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.cuda.driver import is_available
@@ -24,7 +24,7 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 def do_bench(fn: Callable[[], object], *args: Any, **kwargs: Any) -> Any:
     """Milliseconds that `fn` takes on this machine."""
     if not is_available():
-        say_once("times are measured on the CPU and do not predict GPU times")
+        print_once("times are measured on the CPU and do not predict GPU times")
     return bench.do_bench(fn, *args, **kwargs)
 
 
@@ -112,7 +112,7 @@ def set_log_level(level: object) -> None:
 
 def register_cuda_postproc(func: Callable[..., Any], override: bool = True) -> Callable[..., Any]:
     """`func` would change the source of a CUDA kernel; none is made here."""
-    say_once("register_*_postproc has no effect: no GPU source is generated here")
+    print_once("register_*_postproc has no effect: no GPU source is generated here")
     return func
 
 

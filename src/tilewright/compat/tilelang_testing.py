@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tilewright.compat.driver import CAPABILITY
-from tilewright.compat.notices import say_once
+from tilewright.compat.notices import print_once
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -108,4 +108,4 @@ def process_func(func: Callable[..., Any], *_: Any, **kwargs: Any) -> None:
 
 
 def regression(*_: Any, **__: Any) -> None:
-    say_once("tilelang.testing.regression compares times of a GPU: there are none here")
+    print_once("tilelang.testing.regression compares times of a GPU: there are none here")

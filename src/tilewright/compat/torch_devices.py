@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
-from tilewright.compat.notices import say_once
+from tilewright.compat.notices import print_once
 from tilewright.compat.torch_callbacks import Callbacks
 from tilewright.runtime.arrays import torch_memory
 
@@ -152,7 +152,7 @@ class _Mapping:
     def _notice(self) -> None:
         if not self._used:
             self._used = True
-            say_once('the device "cuda" is the CPU here: tensors stay in host memory')
+            print_once('the device "cuda" is the CPU here: tensors stay in host memory')
 
     def tensors(self, values: Sequence[Any]) -> Iterator[Any]:
         """The tensors among `values`, and in lists and tuples among them."""

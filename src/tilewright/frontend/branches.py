@@ -217,7 +217,7 @@ class BlockIf(_DynamicIf):
             builder.block = self._last_block(open_ends[0].block, location)
             self._take(open_ends[0].state, [], [])
         elif open_ends:
-            self._meet(location)
+            self._merge(location)
 
     def _last_block(self, open_end: Block, location: LocationAttr) -> Block:
         """Where to go on after a path that has not returned: blocks keep the order of the source,
@@ -228,7 +228,7 @@ class BlockIf(_DynamicIf):
         end_block(open_end, BranchOp(after), last_location(open_end, location))
         return after
 
-    def _meet(self, location: LocationAttr) -> None:
+    def _merge(self, location: LocationAttr) -> None:
         """Both sides lead to a block after the ``if``."""
         state, names = self._join()
         after = self._control.blocks().new_block([each.type for each in flat(names, state)])

@@ -84,7 +84,7 @@ def captures_of(function: FunctionType, name: str, value: object) -> Iterator[Ca
 
 
 def _inside(key: str, value: object, names: frozenset[str], seen: set[int]) -> Iterator[Capture]:
-    if id(value) in seen or not is_authors(value):
+    if id(value) in seen or not is_user_defined(value):
         return
     seen.add(id(value))
     if isinstance(value, (ModuleType, type)):
@@ -115,7 +115,7 @@ def _members(key: str, value: ModuleType | type, names: frozenset[str]) -> Itera
             yield Capture(f"{key}.{name}", found, query, around, name)
 
 
-def is_authors(value: object) -> bool:
+def is_user_defined(value: object) -> bool:
     """Whether `value` is a module, a class or a function for the host, and not Python's or ours."""
     if isinstance(value, ModuleType):
         home = value.__name__

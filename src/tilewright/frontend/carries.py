@@ -67,7 +67,7 @@ class Carries:
         self._definitions = dict(control.definitions)
         self._assignments = dict(control.assignments)
         self._candidates = list(self._find_candidates())
-        self._kept = self._candidates
+        self._carried = self._candidates
         self._replaced: dict[SSAValue, SSAValue] = {}
 
     def _find_candidates(self) -> Iterator[_Carry]:
@@ -111,7 +111,7 @@ class Carries:
 
     # -- which are carried -------------------------------------------------------------------
 
-    def settle(self, arguments: Sequence[SSAValue]) -> None:
+    def resolve(self, arguments: Sequence[SSAValue]) -> None:
         """Compare what the body left with what it started from."""
         self._check(arguments)
         undecided = [carry for carry in self._candidates if is_defined(self._left[carry.name])]
@@ -125,7 +125,7 @@ class Carries:
             for carry in unchanged:
                 undecided.remove(carry)
                 self._drop(carry, arguments)
-        self._kept = undecided
+        self._carried = undecided
 
     def _is_unchanged(self, carry: _Carry, arguments: Sequence[SSAValue]) -> bool:
         left = [self._replaced.get(each, each) for each in handles(self._left[carry.name])]
@@ -139,23 +139,23 @@ class Carries:
 
     @property
     def inits(self) -> list[SSAValue]:
-        return [init for carry in self._kept for init in carry.inits]
+        return [init for carry in self._carried for init in carry.inits]
 
     @property
     def yielded(self) -> list[SSAValue]:
         """Loop-carried values."""
-        left = [each for carry in self._kept for each in handles(self._left[carry.name])]
+        left = [each for carry in self._carried for each in handles(self._left[carry.name])]
         return [self._replaced.get(each, each) for each in left]
 
     @property
     def labels(self) -> list[str]:
         """Names of the results."""
-        return [label for carry in self._kept for label in labels_of(carry.name, carry.value)]
+        return [label for carry in self._carried for label in labels_of(carry.name, carry.value)]
 
     def reduce(self, block: Block, arguments: Sequence[BlockArgument]) -> None:
         """Take the arguments out of `block` that turned out not to be needed."""
         for carry in self._candidates:
-            if carry in self._kept:
+            if carry in self._carried:
                 continue
             own = arguments[carry.first : carry.first + len(carry.inits)]
             for argument, init in zip(own, carry.inits, strict=True):
@@ -171,7 +171,7 @@ class Carries:
             for name, value in self._before.items()
         }
         source = iter(results)
-        for carry in self._kept:
+        for carry in self._carried:
             state[carry.name] = rebuild(carry.value, source)
         self._control.definitions = self._definitions
         return self._in_names(state)

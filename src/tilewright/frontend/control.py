@@ -22,7 +22,7 @@ from tilewright.frontend.errors import (
     FrontendError,
 )
 from tilewright.frontend.locations import Instruction
-from tilewright.frontend.logic import Logic, Word
+from tilewright.frontend.logic import Logic, LogicalOperator
 from tilewright.frontend.loops import RegionFor, RegionWhile, UnrolledFor
 from tilewright.frontend.regions import PlainWith, RegionWith, TracedRegion, With
 from tilewright.frontend.rewriter import Rewritten
@@ -141,7 +141,7 @@ class Control:
         if instruction is None:
             return None
         source_map = self.rewritten.source_map
-        return source_map.position(source_map.place(*instruction).caret)
+        return source_map.position(source_map.source_range(*instruction).caret)
 
     def blocks(self) -> Body:
         """Where the function's blocks are."""
@@ -151,7 +151,7 @@ class Control:
     def current_line(self) -> int:
         """The line being executed."""
         source_map = self.rewritten.source_map
-        return source_map.place(*source_map.executing()).at[0]
+        return source_map.source_range(*source_map.executing()).at[0]
 
     # -- control flow ------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class Control:
 
     # -- expressions -------------------------------------------------------------------------
 
-    def logic(self, operator: Word) -> Logic:
+    def logic(self, operator: LogicalOperator) -> Logic:
         return Logic(self.vocabulary, operator)
 
     def choice(self, test: object) -> Choice:

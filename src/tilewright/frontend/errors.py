@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from tilewright.frontend.locations import SourceMap, source_map_of
 from tilewright.frontend.variables import (
-    advice_on_attribute,
-    advice_on_call,
+    hint_for_attribute,
+    hint_for_call,
     source_text,
     variables_in,
 )
@@ -87,7 +87,7 @@ def kernel_frames(traceback: TracebackType | None) -> Iterator[KernelFrame]:
         code = traceback.tb_frame.f_code
         source_map = source_map_of(code)
         if source_map is not None:
-            source_range = source_map.place(code, traceback.tb_lasti)
+            source_range = source_map.source_range(code, traceback.tb_lasti)
             frame = KernelFrame(
                 source_map.position(source_range.caret),
                 source_map.code.co_name,
@@ -139,9 +139,9 @@ def _findings(exception: Exception, stopped: KernelFrame) -> list[str]:
     """The values in the frame in which the kernel stopped."""
     hint: str | None = None
     if isinstance(exception, AttributeError):
-        hint = advice_on_attribute(exception)
+        hint = hint_for_attribute(exception)
     elif raised_in_kernel(exception):
-        hint = advice_on_call(exception, stopped.text, stopped.frame)
+        hint = hint_for_call(exception, stopped.text, stopped.frame)
     if hint is not None:
         return [hint]
     variables = variables_in(stopped.text, stopped.frame)
@@ -156,7 +156,7 @@ def _supply_text(engine: DiagnosticEngine, location: object) -> None:
             engine.sources.add(location.file, "".join(lines))
 
 
-_SAYS_ENOUGH = (
+_SELF_EXPLANATORY = (
     AssertionError,
     AttributeError,
     NameError,
@@ -175,7 +175,7 @@ def message_of(exception: Exception) -> str:
     name = type(exception).__name__
     if not text:
         return name
-    return text if isinstance(exception, _SAYS_ENOUGH) else f"{name}: {text}"
+    return text if isinstance(exception, _SELF_EXPLANATORY) else f"{name}: {text}"
 
 
 def code_of(exception: Exception) -> str:

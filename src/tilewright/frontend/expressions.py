@@ -31,7 +31,7 @@ from tilewright.frontend.syntax import (
     call_of,
     constant,
     control,
-    in_turn,
+    in_sequence,
     load,
     walrus,
 )
@@ -216,7 +216,7 @@ class Expressions:
         with self._maybe():
             otherwise = self.expr(node.orelse)
         first = attribute_of(node, start, "side")
-        return in_turn(
+        return in_sequence(
             node,
             [
                 _and(
@@ -275,7 +275,7 @@ class Expressions:
             keyword.value = load(source, name)
         node.func = function
         node.args = [self.expr(argument) for argument in node.args]
-        return in_turn(node, [*steps, node])
+        return in_sequence(node, [*steps, node])
 
     def _comprehension(self, node: ast.ListComp) -> ast.expr:
         if len(node.generators) != 1:
@@ -296,7 +296,7 @@ class Expressions:
         finally:
             self.local = local
             self.definite &= definite
-        return in_turn(node, [items, control(node, "gathered", node)])
+        return in_sequence(node, [items, control(node, "gathered", node)])
 
 
 def _same(node: ast.expr) -> ast.expr:

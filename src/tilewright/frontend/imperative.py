@@ -101,7 +101,7 @@ class ImperativeStatements(Statements):
         if isinstance(target, ast.Name):
             return [assign(node, target.id, self.bound(node, target.id, value))]
         if isinstance(target, ast.Subscript):
-            return [at(node, ast.Assign([self._place(target)], value))]
+            return [at(node, ast.Assign([self._element_target(target)], value))]
         if not isinstance(target, (ast.Tuple, ast.List)):
             return [evaluate(node, self._refuse_target(target))]
         names = [self.fresh("t") for _ in target.elts]
@@ -111,7 +111,7 @@ class ImperativeStatements(Statements):
             result += self._store(node, part, load(node, name))
         return result
 
-    def _place(self, target: ast.Subscript) -> ast.Subscript:
+    def _element_target(self, target: ast.Subscript) -> ast.Subscript:
         target.value = self._changed(target.value)
         target.slice = self.expr(target.slice)
         return target
@@ -129,8 +129,8 @@ class ImperativeStatements(Statements):
     def _augmented(self, node: ast.AugAssign) -> list[ast.stmt]:
         if isinstance(node.target, ast.Subscript):
             if isinstance(node.op, ast.MatMult):
-                return [evaluate(node, self._refuse_product(node))]
-            node.target = self._place(node.target)
+                return [evaluate(node, self._refuse_matmul(node))]
+            node.target = self._element_target(node.target)
             node.value = self.expr(node.value)
             return [node]
         return super()._augmented(node)
@@ -236,10 +236,10 @@ class ImperativeStatements(Statements):
 
     def _binary(self, node: ast.BinOp) -> ast.expr:
         if isinstance(node.op, ast.MatMult):
-            return self._refuse_product(node)
+            return self._refuse_matmul(node)
         return super()._binary(node)
 
-    def _refuse_product(self, node: ast.BinOp | ast.AugAssign) -> ast.expr:
+    def _refuse_matmul(self, node: ast.BinOp | ast.AugAssign) -> ast.expr:
         return self.refuse(node, "@ is not supported in a kernel: use T.gemm(A, B, C)")
 
     def _call(self, node: ast.Call) -> ast.expr:

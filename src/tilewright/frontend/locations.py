@@ -64,7 +64,7 @@ class SourceMap:
         self.file = file
         self.code = code
         self.library = library
-        self._places = ranges
+        self._ranges = ranges
         self.spans: dict[int, list[Span]] = {}
         """By the id of a code object, the position of every instruction."""
         self._locations: dict[tuple[int, int], LocationAttr] = {}
@@ -90,17 +90,17 @@ class SourceMap:
         assert frame is not None  # called only by functions that it calls
         return frame.f_code, frame.f_lasti
 
-    def place(self, code: CodeType, instruction: int) -> SourceRange:
+    def source_range(self, code: CodeType, instruction: int) -> SourceRange:
         """The location of the instruction at byte offset `instruction` of `code`."""
         span = self.spans[id(code)][instruction >> 1 if instruction >= 0 else 0]
-        return self._places.get(span) or SourceRange(span, span)
+        return self._ranges.get(span) or SourceRange(span, span)
 
     def location(self, code: CodeType, instruction: int) -> LocationAttr:
         """The location of the instruction, without the calls that led to it."""
         key = (id(code), instruction)
         found = self._locations.get(key)
         if found is None:
-            source_range = self.place(code, instruction)
+            source_range = self.source_range(code, instruction)
             found = file_location(self.file, source_range.at[0], source_range.at[2] + 1)
             if source_range.name is not None:
                 found = name_location(source_range.name, found)

@@ -11,17 +11,17 @@ from typing import Literal
 from tilewright.frontend.values import Value
 from tilewright.frontend.vocabulary import Vocabulary
 
-Word = Literal["and", "or"]
+LogicalOperator = Literal["and", "or"]
 
 
 class Logic:
     """One ``and`` or ``or`` while its operands are evaluated."""
 
-    __slots__ = ("_known", "_values", "_vocabulary", "_word")
+    __slots__ = ("_known", "_operator", "_values", "_vocabulary")
 
-    def __init__(self, vocabulary: Vocabulary, operator: Word) -> None:
+    def __init__(self, vocabulary: Vocabulary, operator: LogicalOperator) -> None:
         self._vocabulary = vocabulary
-        self._word: Word = operator
+        self._operator: LogicalOperator = operator
         self._values: list[object] = []
         self._known: object = None
 
@@ -31,7 +31,7 @@ class Logic:
             self._values.append(value)
             return True
         self._known = value
-        if bool(value) is (self._word == "and"):
+        if bool(value) is (self._operator == "and"):
             return True
         self._values.clear()
         return False
@@ -41,5 +41,5 @@ class Logic:
             return self._known
         result = self._values.pop()
         while self._values:
-            result = self._vocabulary.logical(self._word, self._values.pop(), result)
+            result = self._vocabulary.logical(self._operator, self._values.pop(), result)
         return result

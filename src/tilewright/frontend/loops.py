@@ -75,7 +75,7 @@ class RegionFor:
         yield loop.index(body.args[0])
         self._control.loops -= 1
         builder.block = outer
-        carries.settle(arguments)
+        carries.resolve(arguments)
         end_block(body, YieldOp(carries.yielded), location)
         carries.reduce(body, arguments)
         op = ForOp(loop.lower, loop.upper, loop.step, carries.inits, Region(body))
@@ -121,7 +121,7 @@ class RegionWhile:
             discard_ops(self._before)
             self.state = state
             return
-        carries.settle(arguments)
+        carries.resolve(arguments)
         end_block(self._after, YieldOp(carries.yielded), location)
         carries.reduce(self._before, tested)
         carries.reduce(self._after, arguments)

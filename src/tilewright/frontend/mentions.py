@@ -45,7 +45,7 @@ class Mentions:
     globals: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     """Names after a dot."""
-    asked: frozenset[str] = frozenset()
+    by_getattr: frozenset[str] = frozenset()
     """Attributes that it reads by ``getattr``, which may not exist."""
     imports: frozenset[str] = frozenset()
     everything: bool = False
@@ -55,7 +55,7 @@ class Mentions:
         return Mentions(
             self.globals | other.globals,
             self.attributes | other.attributes,
-            self.asked | other.asked,
+            self.by_getattr | other.by_getattr,
             self.imports | other.imports,
             self.everything or other.everything,
         )
@@ -70,7 +70,7 @@ def mentions_of(function: FunctionType) -> Mentions:
     """What `function` mentions."""
     found = _of_code(function.__code__)
     if not _BY_TEXT.isdisjoint(found.globals):
-        found |= _asked_by(function)
+        found |= _read_by_getattr(function)
     if any(_is_language(function.__globals__.get(name)) for name in found.globals):
         found |= _of_text(function)
     return found
@@ -110,7 +110,7 @@ def _of_code(code: CodeType) -> Mentions:
     )
 
 
-def _asked_by(function: FunctionType) -> Mentions:
+def _read_by_getattr(function: FunctionType) -> Mentions:
     """What a function that calls ``getattr`` may read: everything, unless the name is constant."""
     tree = _tree(function)
     if tree is None:
@@ -126,7 +126,7 @@ def _asked_by(function: FunctionType) -> Mentions:
                 return Mentions(everything=True)
             case _:
                 pass
-    return Mentions(attributes=frozenset(named), asked=frozenset(named))
+    return Mentions(attributes=frozenset(named), by_getattr=frozenset(named))
 
 
 _trees: dict[CodeType, ast.FunctionDef | None] = {}

@@ -7,14 +7,14 @@ the functions that are executed, by what their code mentions:
     a function        defaults, closure, attributes, the globals it mentions, modules it imports
     a list, a dict    all elements; so of views of a dict, and of arrays
     an object         the attributes that any of the functions mentions; those of its class, too
-   a user's module, a class    the same
+    a user's module   the same; a class, too
 
 and keeps two things: references for a quick look (`is_current`: one comparison for each), and
-`facts`, a description that is equal for equal values. Where the quick look finds another object the
-contents decide: a list that was replaced by an equal one changes nothing.
+`contents`, a description that is equal for equal values. Where the quick look finds another object
+the contents decide: a list that was replaced by an equal one changes nothing.
 
 What is not followed: modules and objects of Python's library (but for the environment), of
-Tilewright, and of `_SETTLED` packages; files, clocks, random numbers. A function that reads them is
+Tilewright, and of `_FIXED` packages; files, clocks, random numbers. A function that reads them is
 evaluated when the kernel is traced.
 """
 
@@ -50,7 +50,7 @@ from tilewright.frontend.mentions import Mentions, mentions_of
 _ABSENT: Any = object()
 _VERSION = "_version"
 _OWN = "tilewright"
-_SETTLED = frozenset(
+_FIXED = frozenset(
     {
         _OWN,
         "_pytest",
@@ -72,7 +72,7 @@ _SETTLED = frozenset(
     }
 )
 """Packages that are taken for unchanging."""
-_MOST = 4_000
+_MAX_VALUES = 4_000
 """Values that are followed. A kernel that may have read more is traced again at every call."""
 
 _PLAIN = frozenset({bool, int, str, bytes, type(None), type(Ellipsis), range})
@@ -128,7 +128,7 @@ class Reads:
         self._take(_walked(self._roots))
 
     def _take(self, walk: _Walk | None) -> None:
-        self.facts: tuple[Any, ...] | None = None if walk is None else tuple(walk.facts)
+        self.contents: tuple[Any, ...] | None = None if walk is None else tuple(walk.contents)
         """None if there is too much to follow."""
         self._walk = walk
 
@@ -142,7 +142,7 @@ class Reads:
         except RuntimeError:  # a dict that another thread changes meanwhile
             pass
         new = _walked(self._roots)
-        if new is None or tuple(new.facts) != self.facts:
+        if new is None or tuple(new.contents) != self.contents:
             return False
         self._take(new)
         return True
@@ -166,10 +166,10 @@ class _Walk:
     """One way through everything that can be reached."""
 
     def __init__(self, mentions: Mentions) -> None:
-        self.facts: list[Any] = []
+        self.contents: list[Any] = []
         self.mentions = mentions
         self._known = mentions
-        self._numbers: dict[int, int] = {}
+        self._indices: dict[int, int] = {}
         self._work: deque[object] = deque()
         self._keep: list[object] = []
         """What has a number: its id stays taken."""
@@ -209,24 +209,24 @@ class _Walk:
     # -- the way -----------------------------------------------------------------------------
 
     def run(self, roots: Sequence[object]) -> None:
-        self._fact("roots", *map(self._ref, roots))
+        self._record("roots", *map(self._ref, roots))
         while self._work:
-            if len(self._keep) > _MOST:
+            if len(self._keep) > _MAX_VALUES:
                 raise _TooMany
             value = self._work.popleft()
-            self._fact(self._numbers[id(value)], *self._described(value))
+            self._record(self._indices[id(value)], *self._described(value))
 
-    def _fact(self, *parts: object) -> None:
-        self.facts.append(parts)
+    def _record(self, *parts: object) -> None:
+        self.contents.append(parts)
 
     def _ref(self, value: object) -> tuple[Any, ...]:
         """`value` itself if it cannot change; otherwise its number, under which it is described."""
         found = atom(value)
         if found is not None:
             return found
-        index = self._numbers.get(id(value))
+        index = self._indices.get(id(value))
         if index is None:
-            index = self._numbers[id(value)] = len(self._numbers)
+            index = self._indices[id(value)] = len(self._indices)
             self._keep.append(value)
             self._work.append(value)
         return ("see", index)
@@ -260,7 +260,7 @@ class _Walk:
     # -- code --------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType) -> tuple[Any, ...]:
-        if _is_settled(str(function.__module__)):
+        if _is_fixed(str(function.__module__)):
             # Of a decorator of a library, what it decorates.
             cells = function.__closure__ or ()
             return ("function", _Same(function.__code__), *map(self._cell, cells))
@@ -290,18 +290,18 @@ class _Walk:
         return (_Same(value),) if value is _ABSENT else self._ref(value)
 
     def _module(self, module: ModuleType) -> tuple[Any, ...]:
-        if _is_settled(module.__name__):
+        if _is_fixed(module.__name__):
             return ("module", module.__name__)
         # Not by `getattr`, by which some modules load others.
         return ("module", module.__name__, *self._attributes(vars(module)))
 
     def _class(self, kind: type[Any]) -> tuple[Any, ...]:
         found: list[Any] = ["class", kind.__module__, kind.__qualname__]
-        if not _is_settled(type(kind).__module__):
+        if not _is_fixed(type(kind).__module__):
             found.append(self._ref(type(kind)))
         hidden = {name for each in (kind, type(kind)) for name in _names_of(each)}
         for base in kind.__mro__[:-1]:
-            if _is_settled(base.__module__):
+            if _is_fixed(base.__module__):
                 found.append(_Same(base))
                 continue
             found += self._attributes(vars(base), hidden)
@@ -374,7 +374,7 @@ class _Walk:
         found_dict = attribute_of(value, "__dict__")
         has_attributes = isinstance(found_dict, dict)
         attributes = cast("dict[str, object]", found_dict if has_attributes else {})
-        is_ours = kind.__module__.partition(".")[0] in _SETTLED
+        is_ours = kind.__module__.partition(".")[0] in _FIXED
         slots = [] if is_ours else list(self._slots(value))
         if isinstance(value, enum.Enum) and not is_ours:
             own = self._attributes(attributes, _names_of(kind), everything=True)
@@ -385,10 +385,8 @@ class _Walk:
         found: list[Any] = [self._ref(kind), *slots]
         if has_attributes:
             found += self._attributes(attributes, _names_of(kind), everything=_has_other_code(kind))
-        if any(
-            _is_settled(base.__module__) and "__getattr__" in vars(base) for base in kind.__mro__
-        ):
-            found += self._answers(value, attributes)
+        if any(_is_fixed(base.__module__) and "__getattr__" in vars(base) for base in kind.__mro__):
+            found += self._getattr_results(value, attributes)
         return tuple(found)
 
     def _attributes(
@@ -404,7 +402,7 @@ class _Walk:
         if everything or known.everything:
             names |= {name for name in attributes if not _is_dunder(name)}
         found: list[tuple[str, Any]] = []
-        for name in sorted(names | known.asked):
+        for name in sorted(names | known.by_getattr):
             value = attributes.get(name, _ABSENT)
             self._names.append((attributes, name, value))
             found.append((name, _Same(value) if value is _ABSENT else self._ref(value)))
@@ -414,14 +412,16 @@ class _Walk:
         for base in type(value).__mro__:
             for name, descriptor in sorted(vars(base).items()):
                 if isinstance(descriptor, _DESCRIPTORS) and self._is_mentioned(name):
-                    yield name, self._asked(value, name)
+                    yield name, self._looked_up(value, name)
 
-    def _answers(self, value: object, attributes: Mapping[str, object]) -> list[tuple[str, Any]]:
+    def _getattr_results(
+        self, value: object, attributes: Mapping[str, object]
+    ) -> list[tuple[str, Any]]:
         """Results of a ``__getattr__``: parameters of a torch module."""
         names = sorted(self._known.attributes - attributes.keys() - set(dir(type(value))))
-        return [(name, self._asked(value, name)) for name in names]
+        return [(name, self._looked_up(value, name)) for name in names]
 
-    def _asked(self, value: object, name: str) -> Any:
+    def _looked_up(self, value: object, name: str) -> Any:
         now = attribute_of(value, name, _ABSENT)
         self._checks.append(lambda: attribute_of(value, name, _ABSENT) is now)
         return _Same(now) if now is _ABSENT else self._ref(now)
@@ -466,9 +466,9 @@ def _wrapped(value: Any) -> object | None:
     return found if callable(found) else None
 
 
-def _is_settled(module: str) -> bool:
+def _is_fixed(module: str) -> bool:
     top = module.partition(".")[0]
-    return top in _SETTLED or (top in sys.stdlib_module_names and top != "__main__")
+    return top in _FIXED or (top in sys.stdlib_module_names and top != "__main__")
 
 
 def _has_other_code(kind: type[Any]) -> bool:

@@ -21,7 +21,7 @@ class Refusal:
     message: str
 
 
-_ADVICE: Mapping[type[ast.AST], tuple[str, str]] = {
+_SUGGESTIONS: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Break: (
         "break",
         "loop with while and put the condition there, or mask what must not happen",
@@ -65,7 +65,7 @@ def span_of(node: ast.stmt | ast.expr) -> Span:
 
 def refusal(node: ast.stmt | ast.expr) -> Refusal:
     """Why `node` cannot be part of a kernel."""
-    known = _ADVICE.get(type(node))
+    known = _SUGGESTIONS.get(type(node))
     if known is None:
         return Refusal(span_of(node), f"{type(node).__name__} is not supported in a kernel")
     what, instead = known

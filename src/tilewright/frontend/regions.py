@@ -26,11 +26,11 @@ class TracedRegion(ABC):
     """What a ``with`` of a kernel may stand for besides Python's contexts."""
 
     @abstractmethod
-    def turns(self, control: Control, before: Mapping[str, Any]) -> Iterator[object]:
+    def traces(self, control: Control, before: Mapping[str, Any]) -> Iterator[object]:
         """Yield what ``as`` names once for every time that the body is to be traced.
 
         `before` is what the variables that the body assigns hold before the statement. Between two
-        turns the builder may be moved; when the iterator ends it is after the region.
+        traces the builder may be moved; when the iterator ends it is after the region.
         """
 
 
@@ -80,7 +80,7 @@ class RegionWith:
     def __iter__(self) -> Iterator[None]:
         control = self._control
         definitions, assignments = control.definitions, control.assignments
-        for entered in self._region.turns(control, self._before):
+        for entered in self._region.traces(control, self._before):
             self._entered = entered
             control.definitions, control.assignments = dict(definitions), dict(assignments)
             yield None

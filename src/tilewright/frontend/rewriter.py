@@ -69,7 +69,7 @@ from tilewright.frontend.scopes import (
     target_names,
 )
 from tilewright.frontend.source import FunctionSource
-from tilewright.frontend.source_ranges import places_of
+from tilewright.frontend.source_ranges import source_ranges_of
 from tilewright.frontend.syntax import (
     CONTROL,
     Positioned,
@@ -110,7 +110,7 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite and compile a function; `statements` handles the statements of its language."""
     tree = source.tree
-    ranges = places_of(tree)
+    ranges = source_ranges_of(tree)
     line, column = tree.lineno, tree.col_offset + 1
     rewriter = (statements or Statements)(tree)
     body = rewriter.function(tree)
@@ -163,7 +163,7 @@ class Statements(Expressions):
             ast.Expr: self._expression,
             ast.For: self._for,
             ast.If: self._if,
-            ast.Pass: _kept,
+            ast.Pass: _unchanged,
             ast.Return: self._return,
             ast.While: self._while,
             ast.With: self._with,
@@ -275,10 +275,10 @@ class Statements(Expressions):
         )
         begin = assign(node, name, start)
         if not returns:
-            return [begin, *self._sides_in_turn(node, name, names, then, otherwise)]
+            return [begin, *self._sides_in_sequence(node, name, names, then, otherwise)]
         return [begin, *self._loop_over_sides(node, name, names, then, otherwise)]
 
-    def _sides_in_turn(
+    def _sides_in_sequence(
         self,
         node: ast.If,
         name: str,
@@ -495,7 +495,7 @@ class Statements(Expressions):
         return [evaluate(node, control(node, "assert_", self.expr(node.test), message))]
 
 
-def _kept(node: ast.stmt) -> list[ast.stmt]:
+def _unchanged(node: ast.stmt) -> list[ast.stmt]:
     return [node]
 
 

@@ -19,7 +19,7 @@ from tilewright.frontend.locations import SourceRange, Span
 from tilewright.frontend.refusals import span_of
 
 
-def places_of(tree: ast.FunctionDef) -> dict[Span, SourceRange]:
+def source_ranges_of(tree: ast.FunctionDef) -> dict[Span, SourceRange]:
     """The source ranges of nodes in `tree` that differ from their extents."""
     ranges: dict[Span, SourceRange] = {}
     _visit_all(tree.body, None, ranges)

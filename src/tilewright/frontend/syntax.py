@@ -97,7 +97,7 @@ def store_all(where: Positioned, names: Sequence[str], value: ast.expr) -> list[
     return [at(where, ast.Assign([at(where, ast.Tuple(targets, ast.Store()))], value))]
 
 
-def in_turn(where: Positioned, steps: Sequence[ast.expr]) -> ast.expr:
+def in_sequence(where: Positioned, steps: Sequence[ast.expr]) -> ast.expr:
     """An expression that evaluates `steps` and has the value of the last."""
     steps = list(steps)
     last = at(where, ast.Constant(-1))

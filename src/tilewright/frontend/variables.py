@@ -93,7 +93,7 @@ def _holding(value: object) -> str | None:
 # -- calls -----------------------------------------------------------------------------------
 
 
-def advice_on_call(error: Exception, text: str, frame: FrameType) -> str | None:
+def hint_for_call(error: Exception, text: str, frame: FrameType) -> str | None:
     """How to call the function of the call `text` in `frame`, which raised `error` at once."""
     called = _called(text, frame)
     if called is None or not isinstance(error, TypeError):
@@ -156,7 +156,7 @@ def _foreign_function(spelling: str, frame: FrameType) -> str:
 # -- attributes ------------------------------------------------------------------------------
 
 
-def advice_on_attribute(error: AttributeError) -> str | None:
+def hint_for_attribute(error: AttributeError) -> str | None:
     """What the user of a missing attribute may have meant."""
     owner, name = error.obj, error.name
     if owner is None or name is None:

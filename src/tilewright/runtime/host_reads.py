@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tilewright.frontend.attributes import has_attribute
-from tilewright.frontend.captures import RUNS_WHEN_COMPILED, Capture, is_authors
+from tilewright.frontend.captures import RUNS_WHEN_COMPILED, Capture, is_user_defined
 from tilewright.frontend.reads import Reads, atom
 from tilewright.language.tl.constexpr import constexpr
 from tilewright.runtime.specialise import CONSTEXPR, Key
@@ -38,7 +38,7 @@ def host_reads(
 def _roots(keys: Sequence[Key], captured: Iterable[Capture]) -> Iterator[object]:
     for capture in captured:
         value = capture.value
-        is_class = isinstance(value, type) and is_authors(value)
+        is_class = isinstance(value, type) and is_user_defined(value)
         if is_class or has_attribute(value, RUNS_WHEN_COMPILED):
             yield value
         elif isinstance(value, constexpr) and atom(value.value) is None:

@@ -488,7 +488,7 @@ def test_a_tuned_kernel_uses_the_new_value_of_a_global():
 
 
 def test_objects_without_end_are_traced_every_time(monkeypatch):
-    monkeypatch.setattr("tilewright.frontend.reads._MOST", 100)
+    monkeypatch.setattr("tilewright.frontend.reads._MAX_VALUES", 100)
     chain = types.SimpleNamespace(scale=1.0, next=None)
     for _ in range(200):
         chain = types.SimpleNamespace(scale=1.0, next=chain)

@@ -22,7 +22,7 @@ def key_of(function: Callable[..., Any], arguments: Mapping[Any, Any]) -> tuple[
     key = tuple((name, frozen(value, objects)) for name, value in arguments.items())
     if not objects:
         return key
-    contents = Reads((function,), objects).facts
+    contents = Reads((function,), objects).contents
     return (
         *key,
         object() if contents is None else contents,

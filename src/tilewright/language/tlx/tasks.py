@@ -127,7 +127,7 @@ class async_tasks(TracedRegion):
         self._suspend_ns = unwrap(mbarrier_try_wait_suspend_ns)
 
     @override
-    def turns(self, control: Control, before: Mapping[str, Any]) -> Iterator[object]:
+    def traces(self, control: Control, before: Mapping[str, Any]) -> Iterator[object]:
         builder, trace = current(), _trace()
         location = builder.location()
         tasks = _Tasks(builder.block)
@@ -344,7 +344,7 @@ class async_task(TracedRegion):
             raise AssertionError(f"num_regs must be divisible by {_REGISTERS}, got {self.num_regs}")
 
     @override
-    def turns(self, control: Control, before: Mapping[str, Any]) -> Iterator[object]:
+    def traces(self, control: Control, before: Mapping[str, Any]) -> Iterator[object]:
         builder, trace = current(), _trace()
         if not trace.tasks:
             raise ValueError(
