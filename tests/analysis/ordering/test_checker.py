@@ -289,8 +289,7 @@ def test_a_second_arrival_without_a_wait_comes_too_soon() -> None:
     (finding,) = checker.findings()
     assert (finding.kind, finding.site) == ("wait", AGAIN)
     assert finding.cause.missing == (
-        "nothing orders partition0 after the completion of phase 0 of full[0], whose arrive "
-        "count is 1"
+        "nothing orders partition0 after the completion of phase 0 of full[0] (arrive count 1)"
     )
 
 
@@ -385,7 +384,7 @@ def test_the_parity_of_a_later_phase_is_not_constant() -> None:
     fix = finding.cause.fix.text
     assert (finding.kind, fix) == (
         "phase",
-        "wait for parity 1 here in phase 1: the parity is phase & 1",
+        "the parity alternates: wait here for parity n & 1 in use n of the slot (n = 0, 1, ...)",
     )
 
 

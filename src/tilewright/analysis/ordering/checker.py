@@ -359,18 +359,27 @@ class Checker:
             return [self._too_small(crowded, agent, site)]
         response = self._response_to(agent, barrier)
         fix = f"wait before this for a task that waits for {barrier.owner}"
+        released = ""
         if response:
-            fix = f"call tlx.barrier_wait on {response} before this"
+            slots = sum(each.owner == response for each in self._barriers.values())
+            example = f", for example ((i // {slots}) & 1) ^ 1" if slots > 1 else ""
+            fix = (
+                f"before this, call tlx.barrier_wait on {response} for the same slot, with parity "
+                f"(n & 1) ^ 1 in use n of the slot (n = 0, 1, ...){example}"
+            )
+            released = f": {agent.name} does not wait for {response}, by which the slot is released"
         cause = Cause(
             "wait",
             f"nothing orders {agent.name} after the completion of phase {before.phase} of "
-            f"{barrier.name}, "
-            f"whose arrive count is {barrier.count}",
+            f"{barrier.name} (arrive count {barrier.count}){released}",
             Remark(fix, site),
             response or barrier.owner,
-            (Remark(f"{agent.name} signals the phase before here", before.site),),
+            (Remark(f"{agent.name} signals phase {before.phase} here", before.site),),
         )
-        message = f"{TITLES['wait']}: {agent.name} may overrun a phase of {barrier.name}"
+        message = (
+            f"{TITLES['wait']}: {agent.name} may signal phase {before.phase + 1} of {barrier.name} "
+            f"while phase {before.phase} is still pending"
+        )
         return [Finding(message, site, cause)]
 
     def _crowded(self, agent: Agent) -> Generations | None:

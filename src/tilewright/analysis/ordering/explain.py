@@ -334,7 +334,7 @@ class _Search:
             f"once after {counted(wait.observed, 'complete phase')}; the phase that orders "
             f"the accesses has parity {phase & 1}"
         )
-        fix = parity_fix(phase, wait.site)
+        fix = parity_fix(phase, wait.site, len(self._array(barrier)))
         return Cause("phase", missing, fix, barrier.owner)
 
     def _too_far_ahead(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:

@@ -44,14 +44,20 @@ class Remark:
     site: int | None = None
 
 
-def parity_fix(phase: int, site: int) -> Remark:
-    """A fix for a wait with the wrong parity.
+def parity_fix(phase: int, site: int, slots: int = 0) -> Remark:
+    """A fix for a wait with the wrong parity, on a barrier of an array of `slots`.
 
     Only phase 0 has a parity that can be written as a constant: a wait for a later phase is reached
     once per phase, and the other parity would be wrong in the phase before.
     """
-    alternates = f" in phase {phase}: the parity is phase & 1" if phase else ""
-    return Remark(f"wait for parity {phase & 1} here{alternates}", site)
+    if not phase and slots <= 1:
+        return Remark("wait for parity 0 here", site)
+    example = f", for example (i // {slots}) & 1 in iteration i" if slots > 1 else ""
+    return Remark(
+        "the parity alternates: wait here for parity n & 1 in use n of the slot (n = 0, 1, "
+        f"...){example}",
+        site,
+    )
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ ENTRIES = (
             "Memory of an asynchronous operation is accessed without a wait for its completion."
         ),
         example=(
-            "missing wait: the TMA load into tile[0] and read of tile[0] by partition0 share 2048 "
-            "bytes"
+            "missing wait: the TMA load into tile[0] and read of tile[0] by partition0 access the "
+            "same 2048 bytes"
         ),
         fix="Add `tlx.barrier_wait` or the wait that the note names.",
     ),

@@ -331,6 +331,7 @@ shared memory, and nothing orders them
   note: missing: default arrives on empty[0] before the read of tile[0], so the phase that \
 partition0 waits for does not cover it
   kernels.py:{arrive}:17: note: smallest fix: arrive on empty[0] after the read
+  note: partition0 is the tlx.async_task whose body begins at kernels.py:26
   note: witness: program (0, 0, 0), schedule with seed 0
 """
 

@@ -12,6 +12,7 @@ from the program.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
@@ -24,9 +25,35 @@ from tilewright.targets.numpy.machine import BlockedTask, Deadlock, NamedBarrier
 from tilewright.targets.numpy.source import GeneratedSource, short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
-from tilewright.targets.numpy.tasks.support.cluster import Cluster, Signal
+from tilewright.targets.numpy.tasks.support.cluster import Cluster, Signal, Tables
 from tilewright.targets.numpy.tile.api import CODES, FaultKind
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
+
+UNKNOWN_CAUSE = (
+    "an arrival is missing, an arrive count is too high, or a wait uses the wrong parity"
+)
+"""The advice on a deadlock whose cause is not determined."""
+_CALLS = {
+    "ttng.barrier_expect": "tlx.barrier_expect_bytes",
+    "ttng.arrive_barrier": "tlx.barrier_arrive",
+    "ttng.async_tma_copy_global_to_local": "tlx.async_descriptor_load",
+    "ttng.tc_gen5_commit": "tlx.tcgen05_commit",
+    "ttng.tc_gen5_mma": "tlx.async_dot",
+    "ttng.tc_gen5_mma_scaled": "tlx.async_dot_scaled",
+}
+"""The calls of the language that ops come from."""
+
+
+def task_notes(diagnostic: Diagnostic, bodies: Mapping[str, str]) -> list[Diagnostic]:
+    """Which code the partitions are that a diagnostic names."""
+    text = "\n".join([diagnostic.message, *(each.message for each in diagnostic.notes)])
+    named = [each for each in bodies if re.search(rf"\b{each}\b", text)]
+    kind = "tlx.async_task" if any(".py:" in bodies[each] for each in named) else "partition"
+    if not named:
+        return []
+    parts = [f"{named[0]} is the {kind} whose body begins at {bodies[named[0]]}"]
+    parts += [f"{each} the one at {bodies[each]}" for each in named[1:]]
+    return [Diagnostic(Severity.NOTE, ", ".join(parts))]
 
 
 class TaskFault(NumpyFault):
@@ -55,13 +82,13 @@ class TaskFaultReporter:
         source_sites: Sequence[SourceSite],
         generated: GeneratedSource,
         filename: str,
-        signals: Mapping[str, Sequence[Signal]],
+        tables: Tables,
     ) -> None:
         self._name = name
         self._source_sites = source_sites
         self._generated = generated
         self._filename = filename
-        self._signals = signals
+        self._tables = tables
 
     def fault(
         self, error: Exception, cluster: Cluster, seed: int, sources: SourceManager | None
@@ -85,6 +112,7 @@ class TaskFaultReporter:
             task = f"{cluster.machine.current.name}, "
         text = f"{where}{task}schedule with seed {seed}"
         diagnostic.notes.insert(0, Diagnostic(Severity.NOTE, text))
+        diagnostic.notes[1:1] = task_notes(diagnostic, cluster.tables.bodies)
         return TaskFault(kind, diagnostic, program, sources, seed)
 
     def _program(self, error: Exception, cluster: Cluster) -> Grid | None:
@@ -144,15 +172,14 @@ class TaskFaultReporter:
         if error.over:
             ended = ", ".join(error.over)
             diagnostic.notes.append(Diagnostic(Severity.NOTE, f"already finished: {ended}"))
-        text = "an arrival is missing, an arrive count is too high, or a wait uses the wrong parity"
-        diagnostic.notes.append(Diagnostic(Severity.NOTE, text))
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, UNKNOWN_CAUSE))
         return diagnostic
 
     def _signals_for(self, waiting: BlockedTask) -> Sequence[Signal]:
         subject = waiting.wait.subject
         if not isinstance(subject, Barrier) or subject.root is None:
             return ()
-        return self._signals.get(subject.root.name, ())
+        return self._tables.signals.get(subject.root.name, ())
 
     def _helpers(self, waiting: BlockedTask, error: Deadlock) -> list[str]:
         """The tasks that could end a wait, as far as they are left."""
@@ -180,7 +207,8 @@ class TaskFaultReporter:
         for signal in signals:
             location = self._location_of(signal.source_id)
             where = "" if location is None else short_location(location)
-            text = f"{signal.task} signals {subject.root.name} with {signal.op}"
+            call = _CALLS.get(signal.op, signal.op) if ".py:" in where else signal.op
+            text = f"{signal.task} signals {subject.root.name} with {call}"
             found.append(Diagnostic(Severity.NOTE, f"{text} at {where}" if where else text))
         return found
 

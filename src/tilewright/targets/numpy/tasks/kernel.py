@@ -64,7 +64,7 @@ from tilewright.targets.numpy.tasks.ops.views import name_of
 from tilewright.targets.numpy.tasks.placement import Placement
 from tilewright.targets.numpy.tasks.prepare import inlined, prepare
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
-from tilewright.targets.numpy.tasks.signals import signals_of, waiters_of
+from tilewright.targets.numpy.tasks.signals import bodies_of, signals_of, waiters_of
 from tilewright.targets.numpy.tasks.support.cluster import Cluster, Tables
 from tilewright.targets.numpy.tasks.support.layouts import Layouts
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
@@ -115,7 +115,7 @@ class TaskKernel(NumpyKernel):
     def fault_reporter(self) -> TaskFaultReporter:
         """Reports faults as diagnostics."""
         return TaskFaultReporter(
-            self.name, self.source_sites, self.generated, self.filename, self.tables.signals
+            self.name, self.source_sites, self.generated, self.filename, self.tables
         )
 
 
@@ -372,6 +372,7 @@ def compile_tasks(
         _attribute(module, _NUM_WARPS) or num_warps,
         signals,
         waiters_of(module, _namer(unit)),
+        bodies_of(module),
     )
     return TaskKernel(
         kernel.sym_name.data,

@@ -12,7 +12,7 @@ was not analysed is gathered in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -37,7 +37,7 @@ from tilewright.targets.numpy.fault_codes import MISSING_FENCE
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
 from tilewright.targets.numpy.source import short_location
 from tilewright.targets.numpy.support.batch import SourceSite
-from tilewright.targets.numpy.tasks.faults import TaskFault
+from tilewright.targets.numpy.tasks.faults import UNKNOWN_CAUSE, TaskFault, task_notes
 from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.arena import TaskArena, View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
@@ -181,6 +181,7 @@ class OrderingRecorder(Recorder):
         """By source id, the first id with the same location."""
         self._seed = 0
         self._program: Grid | None = None
+        self._bodies: Mapping[str, str] = {}
         self._many = False
         self._deadlock: Finding | None = None
         self._timeline: TimelineBuilder | None = None
@@ -196,6 +197,7 @@ class OrderingRecorder(Recorder):
     def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
         cluster = ctas[0].cluster
         signals = cluster.tables.signals
+        self._bodies = cluster.tables.bodies
 
         def possible(name: str) -> list[PossibleSignal]:
             return [
@@ -265,6 +267,8 @@ class OrderingRecorder(Recorder):
         findings = self._checker.findings(is_certain=fault.kind == "barrier")
         if fault.kind == "deadlock" and not findings:
             if self._deadlock is not None:
+                notes = fault.diagnostic.notes
+                notes[:] = [each for each in notes if each.message != UNKNOWN_CAUSE]
                 _hint(fault.diagnostic, self._deadlock, self._location)
                 findings.append(self._deadlock)
             made = self._fault_of(findings, [fault.diagnostic], sources)
@@ -318,6 +322,7 @@ class OrderingRecorder(Recorder):
             made.notes.append(self._note(text, finding.first.site))
         made.notes.extend(self._note(each.text, each.site) for each in finding.notes)
         _explain(made, finding, self._location)
+        made.notes.extend(task_notes(made, self._bodies))
         program = f"program {self._program}, " if self._program is not None else ""
         made.notes.append(self._note(f"witness: {program}schedule with seed {self._seed}"))
         if finding.others:
@@ -536,5 +541,6 @@ def _explain(made: Diagnostic, finding: Finding, locate: Locate) -> None:
 def _hint(made: Diagnostic, finding: Finding, locate: Locate) -> None:
     """Add the most likely cause to the report on a deadlock."""
     text = f"most likely: {finding.message}"
-    made.notes.append(Diagnostic(Severity.NOTE, text, locate(finding.site)))
+    where = locate(finding.site)
+    made.notes.append(Diagnostic(Severity.NOTE, text, None if where == made.location else where))
     _explain(made, finding, locate)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.ttg.copies import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.ttg.warps import WarpSpecializeOp
 from tilewright.dialects.ttng.barriers import ArriveBarrierOp, BarrierExpectOp, WaitBarrierOp
 from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
 from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp, AsyncTMAGatherOp
+from tilewright.ir.diagnostics.position import resolve
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.tasks.support.cluster import Signal
 from tilewright.targets.numpy.tasks.unit import source_of
@@ -61,6 +64,28 @@ def waiters_of(module: ModuleOp, names: Callable[[SSAValue], str | None]) -> dic
         name = names(source_of(op.alloc)) if isinstance(op, WaitBarrierOp) else None
         if name is not None and _task_of(op) not in found.setdefault(name, []):
             found[name].append(_task_of(op))
+    return found
+
+
+def bodies_of(module: ModuleOp) -> dict[str, str]:
+    """By the name of a partition, the source line where its body begins, if that is unique."""
+    specialised = [op for op in walk(module) if isinstance(op, WarpSpecializeOp)]
+    if len(specialised) != 1:
+        return {}
+    found: dict[str, str] = {}
+    around = resolve(specialised[0].location).primary
+    for index, region in enumerate(specialised[0].partitions):
+        positions = (resolve(op.location).primary for op in region.walk())
+        lines = [
+            each.line
+            for each in positions
+            if each is not None
+            and around is not None
+            and each.file == around.file
+            and each.line > around.line
+        ]
+        if around is not None and lines:
+            found[f"partition{index}"] = f"{PurePath(around.file).name}:{min(lines)}"
     return found
 
 

@@ -39,6 +39,8 @@ class Tables:
     """By the name of the allocation that holds the barriers."""
     waiters: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     """By the same name, tasks with a wait for one of them."""
+    bodies: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By the name of a partition, where its body begins: `gemm.py:41`."""
 
 
 @dataclass(eq=False)
