@@ -8,6 +8,7 @@ from tests.targets.tenstorrent.machine.gemm_ir import TEXT, TYPES, kernels_of
 from tilewright.dialects.tensix import Tensix
 from tilewright.targets.cuda.errors import CannotEmit
 from tilewright.targets.tenstorrent.emit import compute, dataflow, integers
+from tilewright.targets.tenstorrent.emit.emitter import Api
 from tilewright.targets.tenstorrent.emit.kernels import emit_kernel
 from tilewright.targets.tenstorrent.machine import translate
 
@@ -161,3 +162,27 @@ def test_emitters_and_executor_handle_the_same_ops():
     of_kernels = {op.name for op in Tensix.operations} - before_the_split | {"tensix.end"}
     assert of_kernels <= set(emitted)
     assert of_kernels <= set(executed)
+
+
+def test_the_older_level_of_the_api():
+    kernels = kernels_of(TEXT)
+    compute = emit_kernel(kernels["compute"], api=Api.OLDER, comments=False)
+    assert '#include "compute_kernel_api/matmul.h"\n' in compute
+    assert "namespace NAMESPACE {\nvoid MAIN {\n" in compute
+    assert "  mm_init(cb_A, cb_B, cb_C);\n  mm_init_short(cb_A, cb_B);\n" in compute
+    assert "      matmul_tiles(cb_A, cb_B, 0, 0, 0, 0);\n" in compute
+    reader = emit_kernel(kernels["reader"], api=Api.OLDER, comments=False)
+    assert (
+        "  const InterleavedAddrGenFast<true> A = {.bank_base_address = a_addr, "
+        ".page_size = 2048, .data_format = DataFormat::Float16_b};\n" in reader
+    )
+    assert "      noc_async_read_tile(by * kt + k, A, write_ptr);\n" in reader
+    every = emit_kernel(kernels_of(OPS.read_text())["compute"], api=Api.OLDER, comments=False)
+    for statement in (
+        "mm_block_init_short(cb_0, cb_1, 0, 2, 2, 1);",
+        "add_tiles_init(cb_0, cb_1, true);",
+        "mul_bcast_cols_init_short(cb_0, cb_1);",
+        "transpose_wh_init_short(cb_24);",
+        "transpose_wh_tile(cb_24, 0, 1);",
+    ):
+        assert f"  {statement}\n" in every

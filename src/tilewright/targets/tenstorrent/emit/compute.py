@@ -1,7 +1,7 @@
 """Configuration, math and packing as calls of the compute API.
 
 Each function of the API needs the header that declares it, below ``api/compute``. The older level
-differs in the names of inits: `_OLDER` lists them.
+differs in the start-up, in the names of some inits and in two calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.config import HwStartupOp, InitOp, PackL1AccOp, ReconfigOp
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.functions import InitKey
-from tilewright.dialects.tensix.math import BcastOp, BinaryOp, MatmulBlockOp, ReduceOp
+from tilewright.dialects.tensix.math import BcastOp, BinaryOp, MatmulBlockOp, MatmulTileOp, ReduceOp
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
@@ -49,6 +49,11 @@ _INIT_DIMS: Mapping[str, str] = {"row": "rows", "col": "cols", "scalar": "scalar
 
 def _startup(emitter: Emitter, op: Operation) -> None:
     assert isinstance(emitter, TensixEmitter) and isinstance(op, HwStartupOp)
+    if emitter.api is Api.OLDER:
+        emitter.include("matmul.h" if op.matmul is not None else "eltwise_binary.h")
+        name = "mm_init" if op.matmul is not None else "binary_op_init_common"
+        emitter.invoke(name, [op.in0, op.in1, op.out])
+        return
     emitter.include("compute_kernel_hw_startup.h")
     order = "<SrcOrder::Reverse>" if op.matmul is not None else ""
     emitter.invoke(f"compute_kernel_hw_startup{order}", [op.in0, op.in1, op.out])
@@ -88,14 +93,17 @@ def _init_call(key: InitKey, api: Api) -> tuple[str, list[int | str]]:
     """The function of an init, and its arguments after the circular buffers."""
     older = api is Api.OLDER
     if key.kind == "matmul":
-        return "matmul_init", [1] if key.transpose else []
+        return "mm_init_short" if older else "matmul_init", [1] if key.transpose else []
     if key.kind == "matmul_block":
-        return "matmul_block_init", [int(key.transpose), *key.block]
+        name = "mm_block_init_short" if older else "matmul_block_init"
+        return name, [int(key.transpose), *key.block]
     if key.kind == "binary":
         name = f"{key.function}_tiles_init" if older else f"{key.function}_init"
         return name, ["true"] if key.accumulate and key.function != "mul" else []
     if key.kind == "bcast":
-        name = f"{key.function}_bcast_{_INIT_DIMS[key.dim]}_init"
+        # The older names of two of the nine have the word tiles in them.
+        tiles = "_tiles" if older and key.dim == "scalar" and key.function != "add" else ""
+        name = f"{key.function}{tiles}_bcast_{_INIT_DIMS[key.dim]}_init"
         return name + ("_short" if older else ""), []
     if key.kind == "reduce":
         return f"reduce_init{_reduction(key)}", []
@@ -105,6 +113,8 @@ def _init_call(key: InitKey, api: Api) -> tuple[str, list[int | str]]:
         return f"{_binary_dst_name(key.function)}_tile_init", []
     if key.kind == "typecast":
         return f"typecast_tile_init{_formats(key.function, key.dim)}", []
+    if key.kind == "transpose" and older:
+        return "transpose_wh_init_short", []
     return _PLAIN_INITS[key.kind], []
 
 
@@ -174,6 +184,19 @@ def _one_tile(function: str) -> Rule:
         emitter.invoke(function, op.operands)
 
     return rule
+
+
+def _transpose(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(emitter, TensixEmitter)
+    name = "transpose_wh_tile" if emitter.api is Api.OLDER else "transpose_tile"
+    emitter.invoke(name, op.operands)
+
+
+def _matmul_tile(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(emitter, TensixEmitter) and isinstance(op, MatmulTileOp)
+    # The older call repeats what its init says of in1.
+    more = [int(op.transpose is not None)] if emitter.api is Api.OLDER else []
+    emitter.invoke("matmul_tiles", [op.in0, op.in1, op.index0, op.index1, op.dst, *more])
 
 
 def _matmul_block(emitter: Emitter, op: Operation) -> None:
@@ -282,8 +305,8 @@ RULES: Mapping[str, Rule] = {
     "tensix.dst_wait": _section("tile_regs_wait"),
     "tensix.dst_release": _section("tile_regs_release"),
     "tensix.copy_tile": _one_tile("copy_tile"),
-    "tensix.transpose": _one_tile("transpose_tile"),
-    "tensix.matmul_tile": _two_tiles("matmul_tiles"),
+    "tensix.transpose": _transpose,
+    "tensix.matmul_tile": _matmul_tile,
     "tensix.matmul_block": _matmul_block,
     "tensix.binary": _binary,
     "tensix.bcast": _bcast,

@@ -21,15 +21,22 @@ def emit_kernel(kernel: KernelOp, *, api: Api = Api.CURRENT, comments: bool = Tr
     rules = _DATA_MOVEMENT if moves_data else _COMPUTE
     emitter = TensixEmitter(rules, api=api, comments=comments)
     emitter.body(kernel.body.block)
-    headers = ["api/dataflow/dataflow_api.h"] if moves_data else _compute_headers(emitter)
+    older = api is Api.OLDER
+    if moves_data:
+        headers = ["dataflow_api.h" if older else "api/dataflow/dataflow_api.h"]
+    else:
+        headers = _older_headers(emitter) if older else _compute_headers(emitter)
+    opening, closing = ("void kernel_main() {", "}")
+    if older and not moves_data:
+        opening, closing = ("namespace NAMESPACE {\nvoid MAIN {", "}\n}  // namespace NAMESPACE")
     parts = [
         "#include <cstdint>\n",
         *(f'#include "{header}"' for header in headers),
         "",
         *(f"{table}\n" for table in emitter.tables),
-        "void kernel_main() {",
+        opening,
         *emitter.lines,
-        "}",
+        closing,
     ]
     return "\n".join(parts) + "\n"
 
@@ -37,3 +44,18 @@ def emit_kernel(kernel: KernelOp, *, api: Api = Api.CURRENT, comments: bool = Tr
 def _compute_headers(emitter: TensixEmitter) -> list[str]:
     found = emitter.headers or {"common.h": None}
     return [f"api/compute/{header}" for header in sorted(found)]
+
+
+_IN_COMMON = ("pack.h", "reg_api.h", "reconfig_data_format.h", "compute_kernel_hw_startup.h")
+"""Headers that are part of ``common.h`` at the older level."""
+
+
+def _older_headers(emitter: TensixEmitter) -> list[str]:
+    found = {"compute_kernel_api/common.h"}
+    for header in emitter.headers:
+        if header == "compute_kernel_api.h":
+            found.add(header)
+        elif header not in _IN_COMMON:
+            name = "transpose_wh.h" if header == "transpose.h" else header
+            found.add(f"compute_kernel_api/{name}")
+    return sorted(found)

@@ -18,6 +18,10 @@ ALWI void mm_block_init(uint32_t in0, uint32_t in1, uint32_t out, uint32_t trans
     compute_kernel_hw_startup<SrcOrder::Reverse>(in0, in1, out, tw_line);
     matmul_block_init(in0, in1, transpose, ct, rt, kt, tw_line);
 }
+ALWI void mm_block_init_short(uint32_t in0, uint32_t in1, uint32_t transpose = 0, uint32_t ct = 1, uint32_t rt = 1,
+                              uint32_t kt = 1, TW_LINE) {
+    matmul_block_init(in0, in1, transpose, ct, rt, kt, tw_line);
+}
 ALWI void matmul_tiles(uint32_t in0, uint32_t in1, uint32_t i0, uint32_t i1, uint32_t idst, uint32_t transpose,
                        TW_LINE) {
     tw::at(tw_line);
@@ -51,6 +55,9 @@ TW_SHORT_INITS(add)
 TW_SHORT_INITS(sub)
 TW_SHORT_INITS(mul)
 #undef TW_SHORT_INITS
+ALWI void add_bcast_scalar_init_short(uint32_t icb0, uint32_t icb1, TW_LINE) {
+    add_bcast_scalar_init(icb0, icb1, tw_line);
+}
 
 ALWI void transpose_wh_init(uint32_t icb, uint32_t ocb, TW_LINE) {
     tw::at(tw_line);
