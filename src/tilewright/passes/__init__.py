@@ -114,6 +114,21 @@ PASSES: PassRegistry = {
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),
     "tlx-check-alias-sync": _lazy("tlx.check_alias_sync", "CheckAliasSync"),
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
+    "apply-tt-defaults": _lazy("tenstorrent.apply_tt_defaults", "ApplyTtDefaults"),
+    "infer-tt-shards": _lazy("tenstorrent.infer_tt_shards", "InferTtShards"),
+    "infer-tt-schedule": _lazy("tenstorrent.infer_tt_schedule", "InferTtSchedule"),
+    "pad-to-tiles": _lazy("tenstorrent.pad_to_tiles", "PadToTiles"),
+    "tensorize-tt": _lazy("tenstorrent.tensorize_tt", "TensorizeTt"),
+    "separate-buffers": _lazy("tenstorrent.separate_buffers", "SeparateBuffers"),
+    "form-k-loops": _lazy("tenstorrent.form_k_loops", "FormKLoops"),
+    "fuse-elementwise": _lazy("tenstorrent.fuse_elementwise", "FuseElementwise"),
+    "make-persistent": _lazy("tenstorrent.make_persistent", "MakePersistent"),
+    "rasterize-tiles": _lazy("tenstorrent.rasterize_tiles", "RasterizeTiles"),
+    "map-cores": _lazy("tenstorrent.map_cores", "MapCores"),
+    "lower-circular-buffers": _lazy("tenstorrent.lower_circular_buffers", "LowerCircularBuffers"),
+    "split-tt-kernels": _lazy("tenstorrent.split_tt_kernels", "SplitTtKernels"),
+    "lower-tt-intrinsics": _lazy("tenstorrent.lower_tt_intrinsics", "LowerTtIntrinsics"),
+    "tenstorrent-pipeline": _lazy("tenstorrent.pipeline", "TenstorrentPipeline"),
 }
 
 

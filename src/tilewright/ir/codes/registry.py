@@ -18,6 +18,7 @@ from tilewright.ir.codes import (
     storage_alias,
     synchronisation,
     targets,
+    tenstorrent,
 )
 from tilewright.ir.codes.entry import CodeEntry
 
@@ -33,6 +34,7 @@ SECTIONS: Mapping[str, tuple[CodeEntry, ...]] = MappingProxyType(
         "Targets, launches and host code": launch.ENTRIES,
         "Runs on the host": (*run.ENTRIES, *run_ordering.ENTRIES),
         "Compilation for GPUs": targets.ENTRIES,
+        "Tenstorrent": tenstorrent.ENTRIES,
         "Internal compiler errors": internal.ENTRIES,
     }
 )

@@ -72,6 +72,10 @@ class TilePipeline(Pass):
         """The passes, in order."""
         return [*self._normalise(), *self._check(), *self._schedule()]
 
+    def common_passes(self) -> list[Pass]:
+        """The passes before scheduling: what targets that schedule otherwise share."""
+        return [*self._normalise(), *self._check(), SplitGuards(), ExpandExplicitUnroll()]
+
     def _normalise(self) -> Iterator[Pass]:
         yield BindTarget(self.target)
         yield Canonicalize()

@@ -1,0 +1,441 @@
+"""The plan of a Tenstorrent program: the content of ``tt.plan.json``, as a value.
+
+Everything the host has to know of one launch: the grid in blocks, which core processes which
+blocks, tensors in DRAM, circular buffers, kernels with the names of their arguments, and the
+predicted traffic. The emitters print it, the executors run it, `verify_tt` re-derives it.
+
+    plan.to_json()              the text of tt.plan.json; equal plans give equal bytes
+    plan.to_attr()              the same content as an attribute of ``tensix.host_plan``
+    Plan.from_attr(attribute)   back
+
+The name of a run-time argument is what its word holds: an address, a count, a coordinate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from xdsl.dialects.builtin import DictionaryAttr
+
+from tilewright.dialects.tensix.json_attr import Json, dictionary_of, json_of
+
+VERSION = "2.0"
+ADDRESS_SUFFIX = "_addr"
+ACCESSOR_SUFFIX = "_accessor"
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The launch grid, in blocks."""
+
+    x: int
+    y: int
+    z: int
+
+    @property
+    def total_tiles(self) -> int:
+        return self.x * self.y * self.z
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Output blocks along the rows and columns, and tiles along K (1 without a GEMM)."""
+
+    mt: int
+    nt: int
+    kt: int
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The blocks of one core: `count` blocks from `start_tile` on, or a rectangle of blocks."""
+
+    core_id: int
+    x: int
+    y: int
+    start_tile: int
+    count: int
+    rect: tuple[int, int, int, int] | None = None
+    """First row, first column, rows and columns, for the policy `rect`."""
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The cores of the program."""
+
+    grid: tuple[int, int]
+    """Columns and rows of the logical core grid."""
+    assignments: tuple[Assignment, ...]
+
+    @property
+    def num_cores(self) -> int:
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def active(self) -> tuple[Assignment, ...]:
+        """The cores that have at least one block."""
+        return tuple(each for each in self.assignments if each.count)
+
+    @property
+    def topology(self) -> str:
+        return f"{self.grid[0]}x{self.grid[1]}_grid"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How blocks are assigned to cores and in which order ids walk over the grid."""
+
+    policy: str
+    order: str
+    rect: tuple[int, int] | None = None
+    """Rows and columns of a block of the order ``block_linear``."""
+
+
+@dataclass(frozen=True)
+class TensorPlan:
+    """One tensor in DRAM: an interleaved buffer whose pages are tiles.
+
+    The host arranges the elements in four steps: `dims` puts the leading dimensions first and the
+    dimensions of tile rows and columns last, `granules` splits these two into blocks that are
+    padded to whole tiles, the result is padded to `padded` with `pad_value` and tilized.
+    """
+
+    name: str
+    arg: int
+    """Position among the arguments of the kernel."""
+    role: str
+    """``input``, ``output`` or ``inout``."""
+    shape: tuple[int, ...]
+    padded: tuple[int, ...]
+    """Leading dimensions, padded rows, padded columns."""
+    format: str
+    tiles: tuple[int, ...]
+    """Leading dimensions, tile rows, tile columns."""
+    page_bytes: int
+    layout: str = "dram_interleaved"
+    pad_value: int = 0
+    dims: tuple[int, ...] = ()
+    """Dimensions of the tensor: leading ones, then rows, then columns; -1 where there is none."""
+    granules: tuple[int, int] = (32, 32)
+    """Elements of a row (column) block; blocks that are not whole tiles are padded individually."""
+
+    @property
+    def pages(self) -> int:
+        found = 1
+        for extent in self.tiles:
+            found *= extent
+        return found
+
+    @property
+    def total_bytes(self) -> int:
+        return self.pages * self.page_bytes
+
+
+@dataclass(frozen=True)
+class CircularBufferPlan:
+    """One circular buffer on every active core."""
+
+    index: int
+    name: str
+    format: str
+    pages: int
+    page_bytes: int
+    producer: str
+    consumer: str
+
+    @property
+    def total_bytes(self) -> int:
+        return self.pages * self.page_bytes
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """One kernel: its file, processor and the names of its arguments."""
+
+    role: str
+    file: str
+    processor: str
+    noc: int | None
+    compile_args: tuple[str, ...]
+    runtime_args: tuple[str, ...]
+    cores: str = "active"
+
+
+@dataclass(frozen=True)
+class ComputePlan:
+    """How the compute kernel accumulates."""
+
+    strategy: str
+    """``whole``, ``resident``, ``spill``, or ``blocks`` for kernels without a K loop."""
+    subblock: tuple[int, int]
+    dst_tiles: int
+    fp32_dest_acc: bool
+    math_fidelity: str = "HiFi4"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of L1 on a core and of DRAM."""
+
+    l1_budget: int
+    l1_used: int
+    dram_bytes: int
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Pages that all cores together read and write; the executors count exactly these."""
+
+    dram_page_reads: int
+    dram_page_writes: int
+    multicast_pages: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One launch."""
+
+    arch: str
+    kernel: str
+    grid: Grid
+    block_tiles: tuple[int, int, int]
+    problem: Problem
+    cores: Cores
+    schedule: Schedule
+    core_ranges: tuple[tuple[int, int, int, int, int, int], ...]
+    """Rows ``[start_x, start_y, end_x, end_y, start, count]``."""
+    tensors: tuple[TensorPlan, ...]
+    cbs: tuple[CircularBufferPlan, ...]
+    kernels: tuple[KernelPlan, ...]
+    compute: ComputePlan
+    memory: Memory
+    traffic: Traffic
+    api: str = "2026"
+    target: str = "tenstorrent"
+    warnings: tuple[str, ...] = field(default=())
+
+    def kernel_of(self, role: str) -> KernelPlan:
+        """The kernel of a role."""
+        return next(each for each in self.kernels if each.role == role)
+
+    def tensor(self, name: str) -> TensorPlan:
+        """The tensor of a name."""
+        return next(each for each in self.tensors if each.name == name)
+
+    def runtime_words(self, kernel: KernelPlan, core: Assignment) -> tuple[int | str, ...]:
+        """The run-time words of a core; a string is the name of the tensor whose address it is."""
+        return tuple(_word(name, core) for name in kernel.runtime_args)
+
+    def accessor_tensors(self, kernel: KernelPlan) -> tuple[str, ...]:
+        """The tensors whose accessors are compile-time arguments of a kernel, in order."""
+        return tuple(
+            name.removesuffix(ACCESSOR_SUFFIX)
+            for name in kernel.compile_args
+            if name.endswith(ACCESSOR_SUFFIX)
+        )
+
+    def to_data(self) -> dict[str, Json]:
+        """The content of the plan file, in its order."""
+        return {
+            "version": VERSION,
+            "target": self.target,
+            "arch": self.arch,
+            "api": self.api,
+            "kernel": self.kernel,
+            "grid": {
+                "x": self.grid.x,
+                "y": self.grid.y,
+                "z": self.grid.z,
+                "total_tiles": self.grid.total_tiles,
+            },
+            "block": {"tiles": list(self.block_tiles)},
+            "problem": {"Mt": self.problem.mt, "Nt": self.problem.nt, "Kt": self.problem.kt},
+            "cores": {
+                "num_cores": self.cores.num_cores,
+                "active": len(self.cores.active),
+                "grid": list(self.cores.grid),
+                "topology": self.cores.topology,
+                "assignments": [_assignment_data(each) for each in self.cores.assignments],
+            },
+            "schedule": {
+                "policy": self.schedule.policy,
+                "order": self.schedule.order,
+                "rect": None if self.schedule.rect is None else list(self.schedule.rect),
+            },
+            "core_ranges": [list(each) for each in self.core_ranges],
+            "tensors": [_tensor_data(each) for each in self.tensors],
+            "cbs": [_cb_data(each) for each in self.cbs],
+            "kernels": [_kernel_data(each) for each in self.kernels],
+            "compute": {
+                "strategy": self.compute.strategy,
+                "subblock": list(self.compute.subblock),
+                "dst_tiles": self.compute.dst_tiles,
+                "fp32_dest_acc": self.compute.fp32_dest_acc,
+                "math_fidelity": self.compute.math_fidelity,
+            },
+            "multicast": None,
+            "memory": {
+                "l1_budget": self.memory.l1_budget,
+                "l1_used": self.memory.l1_used,
+                "dram_bytes": self.memory.dram_bytes,
+            },
+            "traffic": {
+                "dram_page_reads": self.traffic.dram_page_reads,
+                "dram_page_writes": self.traffic.dram_page_writes,
+                "multicast_pages": self.traffic.multicast_pages,
+            },
+            "warnings": list(self.warnings),
+        }
+
+    def to_json(self) -> str:
+        """The text of ``tt.plan.json``."""
+        return json.dumps(self.to_data(), indent=2, ensure_ascii=False) + "\n"
+
+    def to_attr(self) -> DictionaryAttr:
+        """The plan as an attribute."""
+        return dictionary_of(self.to_data())
+
+    @classmethod
+    def from_attr(cls, attribute: DictionaryAttr) -> Plan:
+        """The plan that `to_attr` stored."""
+        return cls.from_data(cast("dict[str, Any]", json_of(attribute)))
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Plan:
+        """The plan of a parsed plan file."""
+        grid, problem, schedule = data["grid"], data["problem"], data["schedule"]
+        compute, rect = data["compute"], data["schedule"]["rect"]
+        return cls(
+            arch=data["arch"],
+            kernel=data["kernel"],
+            grid=Grid(grid["x"], grid["y"], grid["z"]),
+            block_tiles=_triple(data["block"]["tiles"]),
+            problem=Problem(problem["Mt"], problem["Nt"], problem["Kt"]),
+            cores=Cores(
+                _pair(data["cores"]["grid"]),
+                tuple(_assignment(each) for each in data["cores"]["assignments"]),
+            ),
+            schedule=Schedule(
+                schedule["policy"], schedule["order"], None if rect is None else _pair(rect)
+            ),
+            core_ranges=tuple(_six(each) for each in data["core_ranges"]),
+            tensors=tuple(_tensor(each) for each in data["tensors"]),
+            cbs=tuple(_circular_buffer(each) for each in data["cbs"]),
+            kernels=tuple(_kernel(each) for each in data["kernels"]),
+            compute=_replaced(ComputePlan, compute, subblock=_pair(compute["subblock"])),
+            memory=Memory(**data["memory"]),
+            traffic=Traffic(**data["traffic"]),
+            api=data["api"],
+            target=data["target"],
+            warnings=tuple(data["warnings"]),
+        )
+
+
+def _word(name: str, core: Assignment) -> int | str:
+    if name.endswith(ADDRESS_SUFFIX):
+        return name.removesuffix(ADDRESS_SUFFIX)
+    words = {"start_id": core.start_tile, "count": core.count}
+    if core.rect is not None:
+        words.update(zip(("row0", "col0", "rows", "cols"), core.rect, strict=True))
+    return words[name]
+
+
+# -- conversions -----------------------------------------------------------------------------------
+
+
+def _assignment_data(each: Assignment) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "core_id": each.core_id,
+        "x": each.x,
+        "y": each.y,
+        "start_tile": each.start_tile,
+        "count": each.count,
+    }
+    return found if each.rect is None else {**found, "rect": list(each.rect)}
+
+
+def _assignment(data: Mapping[str, Any]) -> Assignment:
+    rect = tuple(data["rect"]) if "rect" in data else None
+    return _replaced(Assignment, data, rect=rect)
+
+
+def _tensor_data(each: TensorPlan) -> dict[str, Json]:
+    return {
+        "name": each.name,
+        "arg": each.arg,
+        "role": each.role,
+        "shape": list(each.shape),
+        "padded": list(each.padded),
+        "format": each.format,
+        "tiles": list(each.tiles),
+        "page_bytes": each.page_bytes,
+        "pages": each.pages,
+        "layout": each.layout,
+        "pad_value": each.pad_value,
+        "dims": list(each.dims),
+        "granules": list(each.granules),
+    }
+
+
+def _tensor(data: Mapping[str, Any]) -> TensorPlan:
+    lists = {name: tuple(data[name]) for name in ("shape", "padded", "tiles", "dims", "granules")}
+    return _replaced(TensorPlan, {name: data[name] for name in data if name != "pages"}, **lists)
+
+
+def _cb_data(each: CircularBufferPlan) -> dict[str, Json]:
+    return {
+        "index": each.index,
+        "name": each.name,
+        "format": each.format,
+        "pages": each.pages,
+        "page_bytes": each.page_bytes,
+        "total_bytes": each.total_bytes,
+        "producer": each.producer,
+        "consumer": each.consumer,
+    }
+
+
+def _circular_buffer(data: Mapping[str, Any]) -> CircularBufferPlan:
+    return CircularBufferPlan(**{name: data[name] for name in data if name != "total_bytes"})
+
+
+def _kernel_data(each: KernelPlan) -> dict[str, Json]:
+    return {
+        "role": each.role,
+        "file": each.file,
+        "processor": each.processor,
+        "noc": each.noc,
+        "cores": each.cores,
+        "compile_args": list(each.compile_args),
+        "runtime_args": list(each.runtime_args),
+    }
+
+
+def _kernel(data: Mapping[str, Any]) -> KernelPlan:
+    lists = {name: tuple(data[name]) for name in ("compile_args", "runtime_args")}
+    return _replaced(KernelPlan, data, **lists)
+
+
+def _replaced(make: Callable[..., _T], data: Mapping[str, Any], **changed: Any) -> _T:
+    """A value from its fields, some of them converted."""
+    return make(**{**data, **changed})
+
+
+def _pair(values: Sequence[int]) -> tuple[int, int]:
+    first, second = values
+    return first, second
+
+
+def _triple(values: Sequence[int]) -> tuple[int, int, int]:
+    first, second, third = values
+    return first, second, third
+
+
+def _six(values: Sequence[int]) -> tuple[int, int, int, int, int, int]:
+    a, b, c, d, e, f = values
+    return a, b, c, d, e, f

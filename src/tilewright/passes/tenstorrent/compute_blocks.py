@@ -1,0 +1,359 @@
+"""The calls of the compute kernel for one op on blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.tensix.blocks import ElementwiseOp, released
+from tilewright.dialects.tensix.buffers import CBPopOp, CBPushOp, CBReserveOp, CBWaitOp
+from tilewright.dialects.tensix.config import (
+    DstAcquireOp,
+    DstCommitOp,
+    DstReleaseOp,
+    DstWaitOp,
+    InitOp,
+)
+from tilewright.dialects.tensix.functions import InitKey
+from tilewright.dialects.tensix.json_attr import attribute_of
+from tilewright.dialects.tensix.math import (
+    BcastOp,
+    BinaryOp,
+    CopyTileOp,
+    MatmulTileOp,
+    TransposeTileOp,
+)
+from tilewright.dialects.tensix.math import ReduceOp as ReduceTileOp
+from tilewright.dialects.tensix.program import KernelOp
+from tilewright.dialects.tensix.sfpu import (
+    BinaryDstOp,
+    FillOp,
+    PackOp,
+    UnaryOp,
+    UnaryScalarOp,
+    WhereOp,
+)
+from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, TransposeOp
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.rewrite import inherit_location
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.circular_buffers import (
+    CONSTANT,
+    BufferPlan,
+    needed_plan,
+    plan_of,
+)
+from tilewright.passes.tenstorrent.dst_programs import (
+    ZERO,
+    Binary,
+    Copy,
+    DstProgram,
+    Fill,
+    Fpu,
+    Instruction,
+    Scalar,
+    Unary,
+    Where,
+    dst_program,
+)
+from tilewright.passes.tenstorrent.kernel_code import KernelCode
+from tilewright.passes.tenstorrent.reports import NotSupported
+from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, extents_of
+
+OUTPUT = "tt.output"
+
+
+class ComputeCode(KernelCode):
+    """Appends the calls of compute kernels."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        super().__init__(kernel)
+        self.anchor: Operation | None = None
+        self.constant_tiles: dict[tuple[str, Attribute], SSAValue] = {}
+        self.allocs = [op for op in walk(kernel) if isinstance(op, AllocOp)]
+
+    # -- where code goes -------------------------------------------------------------------------
+
+    def at(self, op: Operation) -> None:
+        """Put what follows before `op`."""
+        assert op.parent is not None
+        self.anchor, self.block, self.location = op, op.parent, op.location
+
+    def add(self, op: Operation) -> Operation:
+        if self.anchor is None or self.block is not self.anchor.parent:
+            return super().add(op)
+        inherit_location(op, self.location)
+        self.block.insert_op_before(op, self.anchor)
+        return op
+
+    def begin(self) -> None:
+        """Wait for tiles of known contents, which stay until the end."""
+        for op in self.allocs:
+            what = op.attributes.get(CONSTANT)
+            if isinstance(what, StringAttr):
+                self.constant_tiles[what.data, element_type_of(op.result.type)] = op.result
+        last = next((op for op in reversed(self.allocs)), None)
+        following = None if last is None else last.next_op
+        if following is not None and self.constant_tiles:
+            self.at(following)
+            for buffer in self.constant_tiles.values():
+                self.add(CBWaitOp(self.cb(buffer), self.constant(1)))
+
+    def finish(self) -> None:
+        """Nothing: tiles of known contents are released by ops of their own."""
+        self.anchor = None
+
+    # -- circular buffers ------------------------------------------------------------------------
+
+    def wait(self, buffers: Sequence[SSAValue]) -> None:
+        for buffer in dict.fromkeys(buffers):
+            plan = needed_plan(buffer)
+            self.add(CBWaitOp(self.cb(buffer), self.constant(plan.tiles)))
+
+    def pop(self, op: Operation, popped: SSAValue | None = None) -> None:
+        """Release what `op` reads last, but for a buffer that is `popped` already."""
+        for buffer in dict.fromkeys(released(op)):
+            if buffer is not popped and plan_of(buffer) is not None:
+                plan = needed_plan(buffer)
+                self.add(CBPopOp(self.cb(buffer), self.constant(plan.tiles)))
+
+    def release(self, buffer: SSAValue) -> None:
+        plan = plan_of(buffer)
+        if plan is not None:
+            self.add(CBWaitOp(self.cb(buffer), self.constant(plan.tiles)))
+            self.add(CBPopOp(self.cb(buffer), self.constant(plan.tiles)))
+
+    def constant_tile(self, what: str, like: SSAValue) -> SSAValue:
+        """The circular buffer of a tile of zeros, or of the scaler of reductions."""
+        return self.cb(self.constant_tiles[what, element_type_of(like.type)])
+
+    # -- sections of DST -------------------------------------------------------------------------
+
+    def acquire(self) -> None:
+        self.add(DstAcquireOp())
+
+    def hand_over(self) -> None:
+        """From math to the packer."""
+        self.add(DstCommitOp())
+        self.add(DstWaitOp())
+
+    def pack_tiles(self, slots: Sequence[int], buffer: SSAValue) -> None:
+        """One push of tiles in order."""
+        cb, count = self.cb(buffer), self.constant(len(slots))
+        self.add(CBReserveOp(cb, count))
+        for slot in slots:
+            self.add(PackOp(self.constant(slot), cb))
+        self.add(CBPushOp(cb, count))
+
+    # -- element-wise ----------------------------------------------------------------------------
+
+    def elementwise(self, op: ElementwiseOp) -> None:
+        rows, columns = op.block_tiles
+        program = dst_program(op)
+        self.check_slots(op, program)
+        self.wait(op.inputs)
+        reserved = [each for each in op.outputs if _is_reserved(needed_plan(each))]
+        for buffer in reserved:
+            self.add(CBReserveOp(self.cb(buffer), self.constant(rows * columns)))
+        with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
+            self.acquire()
+            self.instructions(program.instructions, op, row, column)
+            self.hand_over()
+            for slot, buffer in zip(program.results, op.outputs, strict=True):
+                if buffer in reserved:
+                    tile = self.plus(self.times(row, columns), column)
+                    self.add(PackOp(self.constant(slot), self.cb(buffer), tile))
+                else:
+                    self.pack_tiles([slot], buffer)
+            self.add(DstReleaseOp())
+        for buffer in reserved:
+            self.add(CBPushOp(self.cb(buffer), self.constant(rows * columns)))
+        self.pop(op)
+
+    def check_slots(self, op: ElementwiseOp, program: DstProgram) -> None:
+        limit = self.kernel.dst_tiles
+        if program.slots > limit:
+            raise NotSupported(
+                op,
+                f"the expression needs {program.slots} tiles of DST at once, and a section has "
+                f"{limit}: store an intermediate result in a buffer",
+            )
+
+    def instructions(
+        self,
+        program: Sequence[Instruction],
+        op: ElementwiseOp,
+        row: SSAValue,
+        column: SSAValue,
+    ) -> None:
+        """The math for the tile at (row, column) of the block."""
+        tiles = [self._tile(op, position, row, column) for position in range(len(op.inputs))]
+        for each in program:
+            self.add(self._instruction(each, op, tiles))
+
+    def _tile(
+        self, op: ElementwiseOp, position: int, row: SSAValue, column: SSAValue
+    ) -> tuple[SSAValue, SSAValue] | None:
+        """The circular buffer of an input and the index of its tile."""
+        buffer = op.inputs[position]
+        if plan_of(buffer) is None:
+            return None  # in DST already
+        _, columns = buffer_tiles(buffer)
+        kind = op.kinds[position]
+        if kind == "tile":
+            tile = self.plus(self.times(row, columns), column)
+        elif kind == "col":
+            tile = self.times(row, columns)
+        else:
+            tile = column if kind == "row" else self.constant(0)
+        return self.cb(buffer), tile
+
+    def _instruction(
+        self,
+        each: Instruction,
+        op: ElementwiseOp,
+        tiles: Sequence[tuple[SSAValue, SSAValue] | None],
+    ) -> Operation:
+        slot = self.constant(each.slot)
+        if isinstance(each, Copy):
+            tile = tiles[each.input]
+            assert tile is not None
+            return CopyTileOp(tile, slot)
+        if isinstance(each, Fpu):
+            right = tiles[each.right]
+            assert right is not None
+            if each.left == ZERO:
+                zero = self.constant_tile("zero", op.inputs[each.right])
+                return BcastOp("add", each.dim or "scalar", (zero, self.constant(0)), right, slot)
+            left = tiles[each.left]
+            assert left is not None
+            if each.dim is None:
+                return BinaryOp(each.function, left, right, slot)
+            return BcastOp(each.function, each.dim, left, right, slot)
+        if isinstance(each, Unary):
+            return UnaryOp(each.function, slot)
+        if isinstance(each, Scalar):
+            return UnaryScalarOp(each.function, slot, self.constant(each.bits))
+        if isinstance(each, Fill):
+            return FillOp(slot, each.bits)
+        if isinstance(each, Where):
+            slots = [self.constant(n) for n in (each.condition, each.left, each.right)]
+            return WhereOp(slots[0], slots[1], slots[2], slot)
+        assert isinstance(each, Binary)
+        return BinaryDstOp(each.function, self.constant(each.left), self.constant(each.right), slot)
+
+    # -- GEMM into a buffer ----------------------------------------------------------------------
+
+    def gemm(self, op: GemmOp) -> None:
+        """``C (+)= A B`` tile by tile; the old contents of C are copied to DST first."""
+        rows, columns = buffer_tiles(op.c)
+        a_rows, a_columns = buffer_tiles(op.a)
+        depth = a_rows if op.transpose_a is not None else a_columns
+        transposed = op.transpose_b is not None
+        clears = op.clear is not None
+        self.wait([op.a, op.b] if clears else [op.a, op.b, op.c])
+        count = self.constant(rows * columns)
+        cb = self.cb(op.c)
+        self.add(CBReserveOp(cb, count))
+        with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
+            tile = self.plus(self.times(row, columns), column)
+            slot = self.constant(0)
+            self.acquire()
+            if not clears:
+                self.add(CopyTileOp((cb, tile), slot))
+            with self.loop(depth, "k") as k:
+                left = self.plus(self.times(row, depth), k)
+                right = (
+                    self.plus(self.times(column, depth), k)
+                    if transposed
+                    else self.plus(self.times(k, columns), column)
+                )
+                self.add(
+                    MatmulTileOp(
+                        (self.cb(op.a), left), (self.cb(op.b), right), slot, transpose=transposed
+                    )
+                )
+            self.hand_over()
+            self.add(PackOp(slot, cb, tile))
+            self.add(DstReleaseOp())
+        self.add(CBPushOp(cb, count))
+        self.pop(op)
+
+    # -- reductions, transposition ---------------------------------------------------------------
+
+    def reduction(self, op: ReduceOp) -> None:
+        kind = op.kind.data
+        if kind not in ("sum", "max"):
+            raise NotSupported(
+                op, f"reduction '{kind}' has no tile intrinsic: use T.reduce_sum or T.reduce_max"
+            )
+        rows, columns = buffer_tiles(op.src)
+        across = _reduces_columns(op)
+        dim = "row" if across else "col"
+        scaler = self.constant_tile("scaler", op.src)
+        results, steps = (rows, columns) if across else (columns, rows)
+        cb, count = self.cb(op.dst), self.constant(results)
+        self.wait([op.src] if op.clear else [op.src, op.dst])
+        self.add(CBReserveOp(cb, count))
+        with self.loop(results, "r") as result:
+            self.acquire()
+            with self.loop(steps, "s") as step:
+                tile = (
+                    self.plus(self.times(result, columns), step)
+                    if across
+                    else self.plus(self.times(step, columns), result)
+                )
+                reduce = ReduceTileOp(
+                    kind,
+                    dim,
+                    (self.cb(op.src), tile),
+                    (scaler, self.constant(0)),
+                    self.constant(0),
+                )
+                reduce.attributes[OUTPUT] = attribute_of(needed_plan(op.dst).index)
+                self.add(reduce)
+            if not op.clear:
+                self.add(CopyTileOp((cb, result), self.constant(1)))
+                function = "add" if kind == "sum" else "max"
+                slots = self.constant(0), self.constant(1)
+                self.add(BinaryDstOp(function, slots[0], slots[1], slots[0]))
+            self.hand_over()
+            self.add(PackOp(self.constant(0), cb, result))
+            self.add(DstReleaseOp())
+        self.add(InitOp(InitKey("reduce_end"), [self.cb(op.src)]))
+        self.add(CBPushOp(cb, count))
+        self.pop(op)
+
+    def transposition(self, op: TransposeOp) -> None:
+        rows, columns = buffer_tiles(op.dst)
+        cb, count = self.cb(op.dst), self.constant(rows * columns)
+        self.wait([op.src])
+        self.add(CBReserveOp(cb, count))
+        with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
+            self.acquire()
+            source = self.plus(self.times(column, rows), row)
+            self.add(TransposeTileOp((self.cb(op.src), source), self.constant(0)))
+            self.hand_over()
+            tile = self.plus(self.times(row, columns), column)
+            self.add(PackOp(self.constant(0), cb, tile))
+            self.add(DstReleaseOp())
+        self.add(CBPushOp(cb, count))
+        self.pop(op)
+
+
+def _is_reserved(plan: BufferPlan) -> bool:
+    """Whether a buffer is pushed as a whole: its reader is compute, which indexes its tiles."""
+    return plan.chunk == plan.tiles
+
+
+def _reduces_columns(op: ReduceOp) -> bool:
+    """Whether the reduction runs along the columns of tiles, so that rows remain."""
+    rows, columns = extents_of(op.src)
+    left, right = extents_of(op.dst)
+    if (left, right) == (rows, 1) and rows > 1:
+        return True
+    if (left, right) == (1, columns) and columns > 1:
+        return False
+    return columns > 1

@@ -1,0 +1,165 @@
+"""The plan of the host: collected from the annotations of a function and its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.plan import (
+    CircularBufferPlan,
+    ComputePlan,
+    Cores,
+    Grid,
+    KernelPlan,
+    Memory,
+    Plan,
+    Problem,
+    Schedule,
+    TensorPlan,
+)
+from tilewright.dialects.tensix.program import CoreProgramOp, KernelOp
+from tilewright.dialects.tensix.types import Role
+from tilewright.dialects.tile import AllocOp, CopyOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.annotations import CORE_RANGES, SCHEDULE, chip_of, get
+from tilewright.passes.tenstorrent.block_shapes import name_of
+from tilewright.passes.tenstorrent.buffer_uses import role_of
+from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, plan_of
+from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
+from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
+from tilewright.passes.tenstorrent.k_loops import steps_of
+from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
+from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles
+from tilewright.passes.tenstorrent.traffic import predicted_traffic
+
+_PROCESSORS = {
+    Role.READER: ("RISCV_1", 1),
+    Role.COMPUTE: ("TRISC", None),
+    Role.WRITER: ("RISCV_0", 0),
+}
+
+
+def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[KernelOp]) -> Plan:
+    """The plan of one launch."""
+    schedule: dict[str, Any] = get(function, SCHEDULE)
+    x, y, z = schedule["grid"]
+    chip = chip_of(function)
+    tensors = _tensors(function, program)
+    cbs = _circular_buffers(program)
+    compute: dict[str, Any] = get(function, COMPUTE)
+    rect = schedule.get("rect")
+    assignments = assignments_of(function)
+    return Plan(
+        arch=chip.arch,
+        kernel=function.sym_name.data,
+        grid=Grid(x, y, z),
+        block_tiles=_block_tiles(program),
+        problem=Problem(y, x, _depth(program)),
+        cores=Cores((schedule["cores"][0], schedule["cores"][1]), assignments),
+        schedule=Schedule(
+            schedule["policy"], schedule["order"], None if rect is None else (rect[0], rect[1])
+        ),
+        core_ranges=tuple(tuple(each) for each in get(function, CORE_RANGES)),
+        tensors=tensors,
+        cbs=cbs,
+        kernels=tuple(_kernel(each) for each in kernels),
+        compute=ComputePlan(
+            compute["strategy"],
+            (compute["subblock"][0], compute["subblock"][1]),
+            compute["dst_tiles"],
+            compute["fp32_dest_acc"],
+        ),
+        memory=Memory(
+            chip.cb_budget_bytes,
+            sum(each.total_bytes for each in cbs),
+            sum(each.total_bytes for each in tensors),
+        ),
+        traffic=predicted_traffic(program, assignments, program.argument_names),
+    )
+
+
+def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]:
+    layouts = layouts_of(function)
+    read: set[SSAValue] = set()
+    written: set[SSAValue] = set()
+    for op in walk(program):
+        if isinstance(op, CopyOp) and role_of(op) is Role.READER:
+            read.add(base_of(op.src))
+        elif isinstance(op, CopyOp) and role_of(op) is Role.WRITER:
+            written.add(base_of(op.dst))
+    found: list[TensorPlan] = []
+    for position, argument in enumerate(function.body.block.args):
+        layout = layouts.get(argument)
+        if layout is None:
+            continue
+        role = "input" if argument not in written else "inout" if argument in read else "output"
+        found.append(
+            TensorPlan(
+                name=name_of(argument),
+                arg=position,
+                role=role,
+                shape=layout.shape,
+                padded=layout.padded,
+                format=layout.format.value,
+                tiles=layout.tiles,
+                page_bytes=layout.format.tile_bytes,
+                dims=layout.dims,
+                granules=layout.granules,
+            )
+        )
+    return tuple(found)
+
+
+def _circular_buffers(program: CoreProgramOp) -> tuple[CircularBufferPlan, ...]:
+    found: list[CircularBufferPlan] = []
+    for op in walk(program):
+        plan = plan_of(op.result) if isinstance(op, AllocOp) else None
+        if plan is not None and isinstance(op, AllocOp):
+            format = format_of_buffer(op.result)
+            found.append(
+                CircularBufferPlan(
+                    plan.index,
+                    op.buffer_name,
+                    format.value,
+                    plan.pages,
+                    format.tile_bytes,
+                    plan.producer,
+                    plan.consumer,
+                )
+            )
+    return tuple(sorted(found, key=lambda each: each.index))
+
+
+def _kernel(kernel: KernelOp) -> KernelPlan:
+    processor, noc = _PROCESSORS[kernel.role]
+    return KernelPlan(
+        role=kernel.role.value,
+        file=f"{kernel.role.value}.cpp",
+        processor=processor,
+        noc=noc,
+        compile_args=kernel.compile_arg_names,
+        runtime_args=kernel.runtime_arg_names,
+    )
+
+
+def _block_tiles(program: CoreProgramOp) -> tuple[int, int, int]:
+    """The tiles of a block: of the K loop, or of what is stored."""
+    for op in walk(program):
+        if isinstance(op, MatmulKLoopOp):
+            return op.block_tiles
+    for op in walk(program):
+        if isinstance(op, CopyOp) and role_of(op) is Role.WRITER:
+            rows, columns = buffer_tiles(op.src)
+            return rows, columns, 1
+    return 1, 1, 1
+
+
+def _depth(program: CoreProgramOp) -> int:
+    """K in tiles; 1 without a K loop."""
+    loops = [op for op in walk(program) if isinstance(op, MatmulKLoopOp)]
+    return loops[0].block_tiles[2] * steps_of(loops[0]) if loops else 1

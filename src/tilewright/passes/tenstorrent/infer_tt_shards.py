@@ -1,0 +1,117 @@
+"""Describe how each tensor of a kernel is arranged in DRAM.
+
+    %A: memref<250x250xbf16>   ->   tt.shard = [{layout = "tiled", tiles = [8, 8],
+                                      padded = [256, 256], page_bytes = 2048, pages = 64, ...}, ...]
+
+One entry per argument, by position; an argument that is not a tensor has an empty one. Pages are
+tiles, interleaved over the DRAM banks. Which dimensions form the tiles follows from the copies of
+the kernel, see `tensor_layouts`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.index_range import IndexRanges
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tensix.formats import Format, format_of
+from tilewright.dialects.tensix.json_attr import Json
+from tilewright.dialects.tile import CopyOp
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.annotations import SHARD, functions, get, put
+from tilewright.passes.tenstorrent.block_shapes import Axes, axes_of, conflicts_of, name_of
+from tilewright.passes.tenstorrent.tensor_layouts import (
+    MIXED_AXES,
+    LayoutError,
+    TensorLayout,
+    accesses_of,
+    layout_from_data,
+    layout_of,
+)
+
+NO_FORMAT = "TW7020"
+
+UNKNOWN_SHAPE = "TW7023"
+
+
+@dataclass(frozen=True)
+class InferTtShards(Pass):
+    """Arrange every tensor argument in tiles."""
+
+    name = "infer-tt-shards"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in functions(module):
+            axes = axes_of(function)
+            for conflict in conflicts_of(axes):
+                engine.error(
+                    conflict.op,
+                    f"'{conflict.what}' is used along the rows and along the columns of tiles: "
+                    "use two buffers, one of them transposed with T.transpose",
+                    MIXED_AXES,
+                )
+            before = engine.error_count
+            found = _shards(function, axes, engine)
+            if engine.error_count == before:
+                put(function, SHARD, found)
+
+
+def _shards(function: FuncOp, axes: Axes, engine: DiagnosticEngine) -> list[Json]:
+    copies = [op for op in walk(function) if isinstance(op, CopyOp)]
+    ranges = IndexRanges(function)
+    found: list[Json] = []
+    for argument in function.body.block.args:
+        entry: Json = {}
+        if isinstance(argument.type, MemRefType) and argument.uses:
+            try:
+                entry = _layout(argument, copies, axes, ranges).to_data()
+            except LayoutError as error:
+                engine.error(error.op, f"'{name_of(argument)}': {error}", error.code)
+        found.append(entry)
+    return found
+
+
+def _layout(
+    tensor: SSAValue, copies: list[CopyOp], axes: Axes, ranges: IndexRanges
+) -> TensorLayout:
+    shape = shape_of(tensor.type)
+    element = element_type_of(tensor.type)
+    format = format_of(element)
+    anchor = next(iter(copies), None)
+    use = next((use.operation for use in tensor.uses), anchor)
+    assert use is not None or anchor is None
+    if format is None:
+        function = tensor.owner.parent_op() if use is None else use
+        assert function is not None
+        known = ", ".join(each.value for each in Format if each is not Format.BFP8_B)
+        raise LayoutError(
+            function,
+            f"element type '{element}' has no tile format: use one of {known}",
+            NO_FORMAT,
+        )
+    if any(extent < 0 for extent in shape):
+        assert use is not None
+        raise LayoutError(
+            use,
+            "the tensor has a run-time extent: compile the kernel for fixed sizes",
+            UNKNOWN_SHAPE,
+        )
+    return layout_of(tensor, format, accesses_of(tensor, copies), axes, ranges)
+
+
+def layouts_of(function: FuncOp) -> dict[SSAValue, TensorLayout]:
+    """The arrangements that the pass has found, by argument."""
+    data: list[dict[str, Any]] = get(function, SHARD)
+    arguments = function.body.block.args
+    return {
+        argument: layout_from_data(each)
+        for argument, each in zip(arguments, data, strict=True)
+        if each
+    }

@@ -1,0 +1,205 @@
+"""The calls of the compute kernel for a K loop and its epilogue, by strategy.
+
+whole      acquire ; for k { wait ; matmul ; pop } ; epilogue ; commit ; pack ; release
+resident   wait for all panels ; per sub-block: acquire ; for all k: matmul ; epilogue ; pack
+           pop all panels
+spill      per step and sub-block: acquire ; reload ; matmul ; pack to the partial sums,
+           in the last step epilogue and pack to the output
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.tensix.blocks import ElementwiseOp
+from tilewright.dialects.tensix.buffers import CBPopOp, CBPushOp, CBReserveOp, CBWaitOp
+from tilewright.dialects.tensix.config import DstReleaseOp
+from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.math import CopyTileOp, MatmulBlockOp, MatmulTileOp
+from tilewright.dialects.tensix.sfpu import PackOp
+from tilewright.passes.tenstorrent.annotations import get
+from tilewright.passes.tenstorrent.circular_buffers import K_LOOP, needed_plan
+from tilewright.passes.tenstorrent.compute_blocks import ComputeCode
+from tilewright.passes.tenstorrent.dst_programs import dst_program
+from tilewright.passes.tenstorrent.strategies import RESIDENT, WHOLE
+
+
+def lower_k_loop(code: ComputeCode, loop: MatmulKLoopOp, epilogue: ElementwiseOp) -> None:
+    """The loop and its epilogue, at the position of the epilogue."""
+    _KLoop(code, loop, epilogue).run()
+
+
+class _KLoop:
+    def __init__(self, code: ComputeCode, loop: MatmulKLoopOp, epilogue: ElementwiseOp) -> None:
+        self.code, self.loop, self.epilogue = code, loop, epilogue
+        plan: dict[str, Any] = get(loop, K_LOOP)
+        self.strategy: str = plan["strategy"]
+        self.steps: int = plan["steps"]
+        self.high, self.wide = plan["subblock"]
+        self.rows, self.columns, self.depth = loop.block_tiles
+        self.a, self.b = code.cb(loop.a), code.cb(loop.b)
+        self.a_tiles, self.b_tiles = self.rows * self.depth, self.columns * self.depth
+
+    def run(self) -> None:
+        code = self.code
+        others = [each for each in self.epilogue.inputs if each is not self.loop.acc]
+        self._around_outputs(CBReserveOp)
+        if self.strategy == WHOLE:
+            code.acquire()
+            with code.loop_over(*self._bounds(), name="k"):
+                self._wait(1)
+                self._multiply(code.constant(0), code.constant(0), code.constant(0), self.depth)
+                self._pop(1)
+            code.wait(others)
+            self._finish(code.constant(0), code.constant(0))
+        elif self.strategy == RESIDENT:
+            code.wait(others)
+            self._wait(self.steps)
+            with self._subblocks() as (row, column):
+                code.acquire()
+                with code.loop(self.steps, "k") as step:
+                    self._multiply(row, column, step, self.depth)
+                self._finish(row, column)
+            self._pop(self.steps)
+        else:
+            self._spill(others)
+        self._around_outputs(CBPushOp)
+        code.pop(self.epilogue, self.loop.acc)
+
+    def _bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        return self.loop.lower_bound, self.loop.upper_bound, self.loop.step
+
+    @contextmanager
+    def _subblocks(self) -> Generator[tuple[SSAValue, SSAValue]]:
+        """Loops over the sub-blocks: the first tile row and column of each."""
+        code = self.code
+        with (
+            code.loop(self.rows // self.high, "sr") as row,
+            code.loop(self.columns // self.wide, "sc") as column,
+        ):
+            yield code.times(row, self.high), code.times(column, self.wide)
+
+    def _wait(self, steps: int) -> None:
+        code = self.code
+        code.add(CBWaitOp(self.a, code.constant(self.a_tiles * steps)))
+        code.add(CBWaitOp(self.b, code.constant(self.b_tiles * steps)))
+
+    def _pop(self, steps: int) -> None:
+        code = self.code
+        code.add(CBPopOp(self.a, code.constant(self.a_tiles * steps)))
+        code.add(CBPopOp(self.b, code.constant(self.b_tiles * steps)))
+
+    def _multiply(self, row: SSAValue, column: SSAValue, step: SSAValue, depth: int) -> None:
+        """Add one K step of the sub-block at (row, column) to the slots of DST."""
+        code = self.code
+        transposed = self.loop.transpose_b is not None
+        with code.loop(depth, "kk") as k:
+            left = code.plus(
+                code.times(step, self.a_tiles), code.plus(code.times(row, self.depth), k)
+            )
+            right = code.plus(
+                code.times(step, self.b_tiles), code.plus(code.times(k, self.columns), column)
+            )
+            first = code.constant(0)
+            if self.high * self.wide == 1:
+                code.add(MatmulTileOp((self.a, left), (self.b, right), first, transpose=transposed))
+            else:
+                block = (self.wide, self.high, self.depth)
+                code.add(
+                    MatmulBlockOp(
+                        (self.a, left), (self.b, right), first, block, transpose=transposed
+                    )
+                )
+
+    def _finish(self, row: SSAValue, column: SSAValue) -> None:
+        """The epilogue on every tile of the sub-block, and the packs."""
+        code, op = self.code, self.epilogue
+        position = list(op.inputs).index(self.loop.acc)
+        count = self.high * self.wide
+        busy = {*range(count)}
+        packed: list[tuple[int, ...]] = []
+        for tile in range(count):
+            program = dst_program(op, {position: tile}, busy - {tile})
+            tile_index = code.plus(row, code.constant(tile // self.wide))
+            beside = code.plus(column, code.constant(tile % self.wide))
+            code.instructions(program.instructions, op, tile_index, beside)
+            busy.discard(tile)
+            busy |= {*program.results}
+            packed.append(program.results)
+        code.hand_over()
+        for position, buffer in enumerate(op.outputs):
+            slots = [each[position] for each in packed]
+            if self._is_chunked(buffer):
+                code.pack_tiles(slots, buffer)
+            else:
+                self._pack_in_place(slots, buffer, row, column)
+        code.add(DstReleaseOp())
+
+    def _pack_in_place(
+        self, slots: list[int], buffer: SSAValue, row: SSAValue, column: SSAValue
+    ) -> None:
+        """Pack to the tiles' pages of a buffer that is pushed as a whole."""
+        code = self.code
+        for position, slot in enumerate(slots):
+            down = code.plus(row, code.constant(position // self.wide))
+            tile_index = code.plus(
+                code.times(down, self.columns),
+                code.plus(column, code.constant(position % self.wide)),
+            )
+            code.add(PackOp(code.constant(slot), code.cb(buffer), tile_index))
+
+    def _is_chunked(self, buffer: SSAValue) -> bool:
+        """Whether an output is pushed sub-block by sub-block."""
+        plan = needed_plan(buffer)
+        size = (self.high, self.wide)
+        return plan.subblock == size and plan.chunk == self.high * self.wide
+
+    def _around_outputs(self, call: type[CBReserveOp] | type[CBPushOp]) -> None:
+        """Reserve or push the outputs that are pushed as a whole."""
+        code = self.code
+        for buffer in self.epilogue.outputs:
+            if not self._is_chunked(buffer):
+                total = code.constant(self.rows * self.columns)
+                code.add(call(code.cb(buffer), total))
+
+    # -- spill -----------------------------------------------------------------------------------
+
+    def _spill(self, others: list[SSAValue]) -> None:
+        code = self.code
+        steps = self.steps
+        code.wait(others)
+        if steps != 1:
+            self._step(first=True, last=False)
+            with code.loop_over(*self._middle(), name="k"):
+                self._step(first=False, last=False)
+        self._step(first=steps == 1, last=True)
+
+    def _middle(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        code = self.code
+        return code.constant(1), code.constant(max(1, self.steps - 1)), code.constant(1)
+
+    def _step(self, *, first: bool, last: bool) -> None:
+        """One K step: every sub-block, with the partial sums of the steps before."""
+        code = self.code
+        self._wait(1)
+        partial = code.cb(self.loop.acc)
+        count = self.high * self.wide
+        with self._subblocks() as (row, column):
+            code.acquire()
+            if not first:
+                code.add(CBWaitOp(partial, code.constant(count)))
+                for tile in range(count):
+                    code.add(CopyTileOp((partial, code.constant(tile)), code.constant(tile)))
+                code.add(CBPopOp(partial, code.constant(count)))
+            self._multiply(row, column, code.constant(0), self.depth)
+            if last:
+                self._finish(row, column)
+            else:
+                code.hand_over()
+                code.pack_tiles(list(range(count)), self.loop.acc)
+                code.add(DstReleaseOp())
+        self._pop(1)

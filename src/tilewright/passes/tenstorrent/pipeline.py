@@ -1,0 +1,82 @@
+"""The pass pipeline of `T` kernels for Tenstorrent chips, in its order, as a value.
+
+    tilewright opt --tenstorrent-pipeline="target=tenstorrent:wormhole" kernel.mlir
+
+The first passes are those of all targets (`passes.tile.pipeline`), without warp specialisation and
+software pipelining: reader, compute and writer are the pipeline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.canonicalize import Canonicalize
+from tilewright.passes.cse import Cse
+from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
+from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
+from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
+from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
+from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
+from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
+from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
+from tilewright.passes.tenstorrent.make_persistent import MakePersistent
+from tilewright.passes.tenstorrent.map_cores import MapCores
+from tilewright.passes.tenstorrent.pad_to_tiles import PadToTiles
+from tilewright.passes.tenstorrent.rasterize_tiles import RasterizeTiles
+from tilewright.passes.tenstorrent.separate_buffers import SeparateBuffers
+from tilewright.passes.tenstorrent.split_tt_kernels import SplitTtKernels
+from tilewright.passes.tenstorrent.tensorize_tt import TensorizeTt
+from tilewright.passes.tile.fold_clears import FoldClears
+from tilewright.passes.tile.pipeline import TilePipeline
+
+
+@dataclass(frozen=True)
+class TenstorrentPipeline(Pass):
+    """All passes from a traced kernel to reader, compute, writer and the plan of the host."""
+
+    name = "tenstorrent-pipeline"
+
+    target: str = "tenstorrent:wormhole"
+    """The chip: ``tenstorrent:wormhole``, ``tenstorrent:blackhole``, ``tenstorrent:sim``."""
+    cores: str = ""
+    """The core grid, columns by rows, as ``8x8``; by default the portable grid of the chip."""
+    policy: str = "contiguous"
+    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``."""
+    order: str = "row_major"
+    """The raster order of blocks: ``row_major``, ``column_major``, ``block_linear:4x4``, ..."""
+    l1_budget: int = 0
+    """Bytes that circular buffers may take; 0 for what the chip has."""
+
+    def passes(self) -> list[Pass]:
+        """The passes, in order."""
+        return [
+            *TilePipeline(target=self.target).common_passes(),
+            FoldClears(),
+            ApplyTtDefaults(self.policy, self.order, self.cores),
+            InferTtShards(),
+            InferTtSchedule(),
+            PadToTiles(),
+            TensorizeTt(),
+            SeparateBuffers(),
+            FormKLoops(),
+            FuseElementwise(),
+            MakePersistent(),
+            RasterizeTiles(),
+            MapCores(),
+            LowerCircularBuffers(self.l1_budget),
+            SplitTtKernels(),
+            LowerTtIntrinsics(),
+            Canonicalize(),
+            Cse(),
+        ]
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for each in self.passes():
+            before = engine.error_count
+            each.run(module, engine)
+            if engine.error_count > before:
+                return

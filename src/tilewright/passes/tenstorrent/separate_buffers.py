@@ -1,0 +1,215 @@
+"""Give every value of a buffer that lives on its own a buffer of its own.
+
+    T.copy(A[..], a)          a_0 <- A          A circular buffer has one producer and one consumer.
+    a[i, j] *= s[i]     ->    a_1 <- a_0 * s    Writes that reach a common read stay together, all
+    T.copy(a, B[..])          B   <- a_1        others are separated.
+
+Where a buffer still has two producers (loaded, then accumulated) or two consumers (stored, and
+read again), a copy on the chip is inserted, so that loads, computation and stores each have their
+own. Ops whose results are never read disappear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tensix.blocks import ElementwiseOp
+from tilewright.dialects.tensix.types import Role
+from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.annotations import functions
+from tilewright.passes.tenstorrent.buffer_uses import (
+    alloc_of,
+    is_block_op,
+    read_positions,
+    role_of,
+    write_positions,
+)
+from tilewright.passes.tenstorrent.tensorize_tt import identity, staging_buffer
+from tilewright.passes.tile.clone_ops import copy_op
+
+Access = tuple[Operation, int]
+"""An op and the position of an operand."""
+State = Mapping[SSAValue, frozenset[Access]]
+"""The writes of each buffer that may have given it its contents."""
+
+
+@dataclass(frozen=True)
+class SeparateBuffers(Pass):
+    """Split buffers into independent ones with one producer and one consumer."""
+
+    name = "separate-buffers"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in functions(module):
+            for kernel in [op for op in walk(function) if isinstance(op, KernelOp)]:
+                _separate(kernel)
+                _insert_copies(kernel)
+                _drop_unread(kernel)
+
+
+# -- reaching writes -------------------------------------------------------------------------------
+
+
+@dataclass
+class _Webs:
+    """Classes of writes that reach a common read."""
+
+    parents: dict[Access, Access] = field(default_factory=dict[Access, Access])
+    reads: dict[Access, Access] = field(default_factory=dict[Access, Access])
+    """A read and one of the writes that reach it."""
+
+    def find(self, access: Access) -> Access:
+        while (parent := self.parents.get(access, access)) != access:
+            access = parent
+        return access
+
+    def union(self, one: Access, other: Access) -> None:
+        first, second = self.find(one), self.find(other)
+        if first != second:
+            self.parents[second] = first
+
+    def read(self, access: Access, reaching: Sequence[Access]) -> None:
+        for each in reaching:
+            self.union(reaching[0], each)
+        if reaching:
+            self.reads[access] = reaching[0]
+
+
+def _flow(block: Block, state: State, webs: _Webs) -> State:
+    for op in block.ops:
+        if isinstance(op, (ForOp, IfOp)):
+            state = _nested(op, state, webs)
+        elif is_block_op(op):
+            state = _step(op, state, webs)
+    return state
+
+
+def _nested(op: ForOp | IfOp, state: State, webs: _Webs) -> State:
+    if isinstance(op, IfOp):
+        ends = [_flow(region.block, state, webs) for region in op.regions if region.blocks]
+        return _joined([state, *ends] if len(ends) < 2 else ends)
+    while True:
+        entry = _joined([state, _flow(op.body.block, state, webs)])
+        if entry == state:
+            return entry
+        state = entry
+
+
+def _joined(states: Sequence[State]) -> State:
+    found: dict[SSAValue, frozenset[Access]] = {}
+    for state in states:
+        for buffer, writes in state.items():
+            found[buffer] = found.get(buffer, frozenset()) | writes
+    return found
+
+
+def _step(op: Operation, state: State, webs: _Webs) -> State:
+    reads, writes = read_positions(op), write_positions(op)
+    order = {access: n for n, access in enumerate(webs.parents)}
+    for position in reads:
+        reaching = sorted(
+            state.get(op.operands[position], frozenset()), key=lambda each: order.get(each, 0)
+        )
+        webs.read((op, position), reaching)
+        if position in writes and reaching:  # one operand for the old and the new contents
+            webs.union(reaching[0], (op, position))
+    after = dict(state)
+    for position in writes:
+        webs.parents.setdefault((op, position), (op, position))
+        after[op.operands[position]] = frozenset({(op, position)})
+    return after
+
+
+def _separate(kernel: KernelOp) -> None:
+    webs = _Webs()
+    for op in walk(kernel):
+        for position in write_positions(op) if is_block_op(op) else ():
+            webs.parents.setdefault((op, position), (op, position))
+    _flow(kernel.body_block, {}, webs)
+    members: dict[SSAValue, dict[Access, list[Access]]] = {}
+    for access in [*webs.parents, *webs.reads]:
+        op, position = access
+        web = webs.find(webs.reads.get(access, access))
+        members.setdefault(op.operands[position], {}).setdefault(web, []).append(access)
+    for buffer, groups in members.items():
+        for version, accesses in enumerate(groups.values()):
+            if version:
+                _move(accesses, _twin(buffer, version))
+
+
+def _twin(buffer: SSAValue, version: int) -> SSAValue:
+    alloc = alloc_of(buffer)
+    made = copy_op(alloc, {})
+    assert isinstance(made, AllocOp)
+    made.name_hint = StringAttr(f"{alloc.buffer_name}_{version}")
+    made.result.name_hint = made.name_hint.data
+    Rewriter().insert_after(alloc, made)
+    return made.result
+
+
+def _move(accesses: Sequence[Access], buffer: SSAValue) -> None:
+    for op, position in accesses:
+        op.operands[position] = buffer
+
+
+# -- one producer, one consumer --------------------------------------------------------------------
+
+
+def _insert_copies(kernel: KernelOp) -> None:
+    rewriter = Rewriter()
+    for alloc in [op for op in walk(kernel) if isinstance(op, AllocOp)]:
+        buffer = alloc.result
+        users = [use.operation for use in buffer.uses if is_block_op(use.operation)]
+        writers = [op for op in users if any(op.operands[n] is buffer for n in write_positions(op))]
+        readers = [op for op in users if any(op.operands[n] is buffer for n in read_positions(op))]
+        loads = [op for op in writers if isinstance(op, CopyOp) and role_of(op) is Role.READER]
+        stores = [op for op in readers if isinstance(op, CopyOp) and role_of(op) is Role.WRITER]
+        if loads and len(loads) < len({*writers}):
+            for load in loads:
+                staged = staging_buffer(
+                    load, buffer, element_type_of(buffer.type), alloc.buffer_name
+                )
+                rewriter.insert_after(load, identity(load, staged, buffer))
+                load.operands[1] = staged
+        if stores and len({*readers}) > 1:
+            for store in stores:
+                staged = staging_buffer(
+                    store, buffer, element_type_of(buffer.type), alloc.buffer_name
+                )
+                rewriter.insert_before(store, identity(store, buffer, staged))
+                store.operands[0] = staged
+
+
+def _drop_unread(kernel: KernelOp) -> None:
+    """Erase element-wise ops whose outputs are not read, and buffers without uses."""
+    changed = True
+    while changed:
+        changed = False
+        for op in list(walk(kernel)):
+            if op.parent is None:
+                continue
+            is_dead = (isinstance(op, ElementwiseOp) and not any(map(_is_read, op.outputs))) or (
+                isinstance(op, AllocOp) and not op.result.uses
+            )
+            if is_dead:
+                Rewriter().erase(op)
+                changed = True
+
+
+def _is_read(buffer: SSAValue) -> bool:
+    return any(
+        use.operation.operands[position] is buffer
+        for use in buffer.uses
+        if is_block_op(use.operation)
+        for position in read_positions(use.operation)
+    )

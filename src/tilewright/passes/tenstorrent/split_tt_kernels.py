@@ -1,0 +1,307 @@
+"""Split the program of a core into reader, compute and writer.
+
+    tensix.core_program { for i { copy A -> a ; elementwise a -> c ; copy c -> C } }
+      -> tensix.kernel @reader { for i { reserve a ; read pages ; push a } }
+         tensix.kernel @compute { for i { elementwise a -> c } }
+         tensix.kernel @writer { for i { wait c ; write pages ; pop c } }
+
+Each kernel gets the control flow and the index arithmetic that it needs, and its own ops; what
+remains unused disappears. All three iterate alike because their loops are copies of the same loop:
+bounds and conditions depend on arguments and loop indices only, never on data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.scf import YieldOp as ScfYieldOp
+from tilewright.dialects.tensix.arguments import ArgOp
+from tilewright.dialects.tensix.blocks import ConstantTileOp, ReleaseOp
+from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
+from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.noc import AccessorOp
+from tilewright.dialects.tensix.program import (
+    CoreProgramOp,
+    EndOp,
+    HostPlanOp,
+    KernelOp,
+    names_attr,
+)
+from tilewright.dialects.tensix.types import AccessorType, Role
+from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.base import integer_attr
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.effects import is_removable
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.annotations import functions, get
+from tilewright.passes.tenstorrent.block_shapes import name_of
+from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
+from tilewright.passes.tenstorrent.circular_buffers import needed_plan
+from tilewright.passes.tenstorrent.host_plans import host_plan
+from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
+from tilewright.passes.tenstorrent.kernel_code import KernelCode
+from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
+from tilewright.passes.tenstorrent.move_pages import fill_pages, load_pages, store_pages
+from tilewright.passes.tenstorrent.reports import NotSupported, reporting
+from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
+from tilewright.passes.tile.clone_ops import copy_op
+
+DATA_DEPENDENT = "TW7110"
+
+
+@dataclass(frozen=True)
+class SplitTtKernels(Pass):
+    """Make one kernel per role, and the plan of the host."""
+
+    name = "split-tt-kernels"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in list(functions(module)):
+            for program in [op for op in walk(function) if isinstance(op, CoreProgramOp)]:
+                with reporting(engine):
+                    _split(module, function, program)
+
+
+def _split(module: ModuleOp, function: FuncOp, program: CoreProgramOp) -> None:
+    rewriter = Rewriter()
+    kernels = [_Slice(function, program, role).run() for role in Role]
+    plan = host_plan(function, program, kernels)
+    made = [HostPlanOp(function.sym_name.data, plan.to_attr()), *kernels]
+    rewriter.insert_after(function, made)
+    rewriter.erase(function)
+
+
+@dataclass
+class _Slice:
+    """The kernel of one role, under construction."""
+
+    function: FuncOp
+    program: CoreProgramOp
+    role: Role
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    accessors: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def run(self) -> KernelOp:
+        compute = get(self.function, COMPUTE)
+        is_compute = self.role is Role.COMPUTE
+        kernel = KernelOp(
+            self.role.value, self.role, fp32_dest_acc=is_compute and compute["fp32_dest_acc"]
+        )
+        kernel.location = self.function.location
+        self.code = KernelCode(kernel)
+        self.layouts: dict[SSAValue, TensorLayout] = layouts_of(self.function)
+        arguments = zip(self.program.argument_names, self.program.body_block.args, strict=True)
+        for position, (name, argument) in enumerate(arguments):
+            self.values[argument] = self.code.head(ArgOp(position, name))
+        self._block(self.program.body_block)
+        _drop_unused(kernel)
+        self._assign_positions(kernel)
+        return kernel
+
+    # -- ops -------------------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self.code.location = op.location
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        if isinstance(op, ReleaseOp):
+            self._release(op)
+        elif isinstance(op, MatmulKLoopOp):
+            self._k_loop(op)
+        elif is_block_op(op):
+            if role_of(op) is self.role:
+                self._block_op(op)
+        elif isinstance(op, AllocOp):
+            if self.role is Role.COMPUTE:
+                self.code.head(copy_op(op, self.values))
+        elif isinstance(op, ForOp):
+            bounds = [self._value(each) for each in (op.lower_bound, op.upper_bound, op.step)]
+            self._loop(op, bounds, op.body.block)
+        elif isinstance(op, IfOp):
+            self._branch(op)
+        elif isinstance(op, LoadOp):
+            raise NotSupported(
+                op,
+                f"a value of '{name_of(op.memref)}' decides about control flow or addresses: "
+                "loop bounds, conditions and offsets may depend on arguments and indices only",
+                DATA_DEPENDENT,
+            )
+        elif not isinstance(op, (RegionOp, EndOp, ScfYieldOp)):
+            self.code.add(copy_op(op, self._operands(op)))
+
+    def _operands(self, op: Operation) -> dict[SSAValue, SSAValue]:
+        """The map of values, completed by constants from outside the program."""
+        for operand in op.operands:
+            self._value(operand)
+        return self.values
+
+    def _value(self, value: Mixed) -> SSAValue:
+        """A value of the program in the kernel."""
+        if isinstance(value, int):
+            return self.code.constant(value)
+        found = self.values.get(value)
+        if found is not None:
+            return found
+        owner = value.owner
+        if isinstance(owner, ConstantOp):
+            self.values[value] = self.code.head(copy_op(owner, {}))
+            return self.values[value]
+        if isinstance(owner, Operation) and is_removable(owner) and not owner.regions:
+            # Defined in the function, outside the program.
+            self.code.add(copy_op(owner, self._operands(owner)))
+            return self.values[value]
+        raise NotSupported(
+            self.program,
+            f"'{name_of(value)}' is a scalar argument, and run-time words of the user are not "
+            "supported yet: compile the kernel for a constant",
+            DATA_DEPENDENT,
+        )
+
+    def _loop(self, op: Operation, bounds: list[SSAValue], body: Block) -> None:
+        name = body.args[0].name_hint or "i"
+        with self.code.loop_over(bounds[0], bounds[1], bounds[2], name) as index:
+            self.values[body.args[0]] = index
+            self._block(body)
+
+    def _branch(self, op: IfOp) -> None:
+        if op.results:
+            raise NotSupported(op, "a condition that gives a value: use T.if_then_else on indices")
+        otherwise = Region(Block([ScfYieldOp()])) if op.regions[1].blocks else None
+        made = IfOp(self._value(op.operands[0]), [], None, otherwise)
+        self.code.add(made)
+        outer = self.code.block
+        for region, target in zip(op.regions, made.regions, strict=True):
+            if region.blocks:
+                self.code.block = target.block
+                self._block(region.block)
+        self.code.block = outer
+
+    def _k_loop(self, op: MatmulKLoopOp) -> None:
+        bounds = [self._value(each) for each in (op.lower_bound, op.upper_bound, op.step)]
+        if self.role is Role.READER:
+            self._loop(op, bounds, op.body_block)
+        elif self.role is Role.COMPUTE:
+            made = MatmulKLoopOp(
+                (bounds[0], bounds[1], bounds[2]),
+                self.values[op.a],
+                self.values[op.b],
+                self.values[op.acc],
+                op.block_tiles,
+                transpose_a=op.transpose_a is not None,
+                transpose_b=op.transpose_b is not None,
+                clear=op.clear is not None,
+                attributes=op.attributes,
+            )
+            self.code.add(made)
+
+    def _block_op(self, op: Operation) -> None:
+        if self.role is Role.COMPUTE:
+            self.code.add(copy_op(op, self._outside(op)))
+        elif isinstance(op, ConstantTileOp):
+            fill_pages(self.code, op)
+        else:
+            assert isinstance(op, CopyOp)
+            move = load_pages if self.role is Role.READER else store_pages
+            tensor = base_of(op.src if self.role is Role.READER else op.dst)
+            move(self.code, op, self._accessor(tensor), self.layouts[tensor], self._value)
+
+    def _outside(self, op: Operation) -> dict[SSAValue, SSAValue]:
+        """Values that the body of an element-wise op takes from outside."""
+        for inner in walk(op):
+            for operand in inner.operands:
+                if not op.is_ancestor(operand.owner) and operand not in self.values:
+                    self._value(operand)
+        return self.values
+
+    def _release(self, op: ReleaseOp) -> None:
+        plan = needed_plan(op.buffer)
+        if plan.role is not self.role:
+            return
+        count = self.code.constant(plan.tiles)
+        cb = self.code.cb(op.buffer)
+        self.code.add(CBWaitOp(cb, count))
+        self.code.add(CBPopOp(cb, count))
+
+    # -- arguments -------------------------------------------------------------------------------
+
+    def _accessor(self, tensor: SSAValue) -> SSAValue:
+        if tensor not in self.accessors:
+            name = name_of(tensor)
+            layout = self.layouts[tensor]
+            address = self.code.head(ArgOp(0, f"{name}_addr"))
+            made = AccessorOp(
+                address, 0, AccessorType(len(layout.shape), layout.format), label=name
+            )
+            owner = address.owner
+            assert isinstance(owner, Operation)
+            self.code.kernel.body_block.insert_op_after(made, owner)
+            self.accessors[tensor] = made.result
+        return self.accessors[tensor]
+
+    def _assign_positions(self, kernel: KernelOp) -> None:
+        """Addresses in the order of the function's arguments, then the words of the core."""
+        order = [f"{name_of(each)}_addr" for each in self.function.body.block.args]
+        order += self.program.argument_names
+        words = [op for op in kernel.body_block.ops if isinstance(op, ArgOp)]
+        words.sort(key=lambda op: order.index(_label(op)))
+        for position, op in enumerate(words):
+            op.position = _integer(position)
+        if words:
+            kernel.properties["runtime_args"] = names_attr([_label(op) for op in words])
+        accessors = [op for op in kernel.body_block.ops if isinstance(op, AccessorOp)]
+        accessors.sort(key=lambda op: order.index(f"{_tensor(op)}_addr"))
+        for position, op in enumerate(accessors):
+            op.ct_offset = _integer(2 * position)
+        if accessors:
+            words_of = ("accessor", "page_bytes")
+            names = [f"{_tensor(op)}_{word}" for op in accessors for word in words_of]
+            kernel.properties["compile_args"] = names_attr(names)
+
+
+def _integer(value: int) -> IntegerAttr:
+    found = integer_attr(value)
+    assert found is not None
+    return found
+
+
+def _label(op: ArgOp) -> str:
+    assert op.label is not None
+    return op.label.data
+
+
+def _tensor(op: AccessorOp) -> str:
+    assert op.label is not None
+    return op.label.data
+
+
+def _drop_unused(kernel: KernelOp) -> None:
+    """Erase ops without effects whose results are not used, loops and branches included."""
+    changed = True
+    while changed:
+        changed = False
+        for op in reversed(list(walk(kernel))):
+            if op is kernel or op.parent is None or _stays(op):
+                continue
+            if any(result.uses for result in op.results):
+                continue
+            if is_removable(op) or isinstance(op, AllocOp):
+                Rewriter().erase(op)
+                changed = True
+
+
+def _stays(op: Operation) -> bool:
+    """Whether an op has effects that its regions do not show."""
+    return isinstance(op, (EndOp, ScfYieldOp, MatmulKLoopOp))
