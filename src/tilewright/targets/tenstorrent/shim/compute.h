@@ -1,4 +1,4 @@
-// Compute kernels: DST sections, the matrix unit, the vector unit, the packer.
+// Compute kernels: DST sections, the FPU, the SFPU, the packer.
 //
 // The three compute processors run one source file. Under the DST protocol they behave like one
 // sequential thread, so the file is compiled once and UNPACK, MATH and PACK are all active.
@@ -92,7 +92,7 @@ ALWI void pack_reconfig_l1_acc(uint32_t enable, TW_LINE) {
     tw_pack_l1_acc(enable);
 }
 
-// -- matrix unit -----------------------------------------------------------------------------------
+// -- FPU -----------------------------------------------------------------------------------
 
 ALWI void matmul_init(uint32_t in0, uint32_t in1, uint32_t transpose = 0, TW_LINE) {
     tw::at(tw_line);
@@ -207,7 +207,7 @@ ALWI void pack_tile(uint32_t idst, uint32_t ocb, uint32_t index = 0, TW_LINE) {
     tw_pack(idst, ocb, index, out_of_order);
 }
 
-// -- vector unit -------------------------------------------------------------------------------------
+// -- SFPU -------------------------------------------------------------------------------------
 
 #define TW_UNARY_CALLS(name, expression)                \
     template <auto...>                                  \

@@ -1,4 +1,4 @@
-// Functions of the vector unit: name and value, one line each.
+// Functions of the SFPU: name and value, one line each.
 //
 // The kernel side declares `<name>_tile_init` and `<name>_tile` from the names; the machine
 // evaluates the expressions, with x (and y) the elements in DST and s the scalar argument. The

@@ -46,8 +46,9 @@ def work_directory() -> Path:
 
 
 @cache
-def _shim_digest() -> str:
-    files = sorted(path for path in SHIM.rglob("*") if path.is_file())
+def _digest(pattern: str) -> str:
+    """A digest of all shim files that match."""
+    files = sorted(SHIM.glob(pattern))
     return digest(*(part for path in files for part in (path.name, path.read_bytes())))
 
 
@@ -82,7 +83,10 @@ def _built(key: str, name: str, flags: tuple[str, ...], source: Path) -> Path:
 @cache
 def machine_binary() -> Path:
     """The executable that runs programs."""
-    key = digest("machine", compiler().version, _shim_digest(), *_MACHINE_FLAGS)
+    key = digest(
+        *("machine", compiler().version, _digest("machine/*"), _digest("abi.h")),
+        *(_digest("sfpu_table.h"), *_MACHINE_FLAGS),
+    )
     return _built(key, "machine", _MACHINE_FLAGS, SHIM / "machine" / "machine.cpp")
 
 
@@ -110,7 +114,7 @@ def kernel_library(kernel: KernelSource, chip: ChipSpec, words: tuple[int, ...])
     """
     text = kernel.source
     defines = _defines(kernel, chip, words)
-    key = digest("kernel", text, compiler().version, _shim_digest(), *_KERNEL_FLAGS, *defines)
+    key = digest("kernel", text, compiler().version, _digest("*.h"), *_KERNEL_FLAGS, *defines)
     source = kernel.path
     if source is None or kernel.text is not None:
         source = work_directory() / f"{kernel.name}-{key[:16]}.cpp"

@@ -1,7 +1,7 @@
 // Compute: DST slots that know they are undefined, unpack, math, pack.
 //
-// An undefined slot reads as the identity of the reading matrix-unit instruction and as 0 in the
-// packer; a vector-unit read of it is reported. With device-like numerics, operands are truncated
+// An undefined slot reads as the identity of the reading FPU instruction and as 0 in the
+// packer; a SFPU read of it is reported. With device-like numerics, operands are truncated
 // as the unpacker does and DST is rounded to 16 bits after every operation unless it has 32.
 #pragma once
 
@@ -39,7 +39,7 @@ inline void require_fpu(Compute& compute, int kind, int arithmetic, int broadcas
     bool same = compute.fpu == kind &&
                 (!binary || (compute.arithmetic == arithmetic && compute.broadcast == broadcast));
     if (!same) {
-        report("missing-init", format("%s: the last init of the matrix unit is for another operation", call));
+        report("missing-init", format("%s: the last init of the FPU is for another operation", call));
     }
 }
 
@@ -62,8 +62,9 @@ inline Slot& vector_operand(Compute& compute, uint32_t d, const char* call) {
     return slot;
 }
 
-inline void define(Compute& compute, Slot& slot, bool vector_unit) {
+inline void define(Compute& compute, Slot& slot, bool vector_unit, bool reduced = false) {
     slot.undefined = false;
+    slot.reduced = vector_unit ? slot.reduced : reduced;
     if (machine.device_numerics && !compute.fp32 && !slot.integer) {
         for (float& value : slot.value) {
             value = vector_unit ? truncate_bf16(value) : round_bf16(value);
@@ -140,7 +141,7 @@ inline const char* arithmetic_name(int op) {
 
 inline void require_init(Compute& compute, int id, const char* call) {
     if (compute.sfpu != id) {
-        report("missing-init", format("%s: the last init of the vector unit is for another operation", call));
+        report("missing-init", format("%s: the last init of the SFPU is for another operation", call));
     }
 }
 
@@ -282,7 +283,7 @@ void tw_binary(int arithmetic, int broadcast, uint32_t cb0, uint32_t cb1, uint32
     bool integer = unpack(cb0, i0, call, a);
     integer |= unpack(cb1, i1, call, b);
     if (integer) {
-        fatal("missing-init", format("%s: integer formats are not modelled for the matrix unit", call));
+        fatal("missing-init", format("%s: integer formats are not modelled for the FPU", call));
     }
     bool accumulate = arithmetic == TW_MUL || compute.flag;
     begin_accumulation(slot, 0.0f);
@@ -375,7 +376,7 @@ void tw_reduce(int pool, int dim, uint32_t cb, uint32_t scaler, uint32_t i, uint
             }
         }
     }
-    define(compute, slot, false);
+    define(compute, slot, false, true);
 }
 
 void tw_pack_l1_acc(uint32_t enable) { tw::compute_of("pack_reconfig_l1_acc").accumulate_l1 = enable != 0; }
@@ -394,6 +395,10 @@ void tw_pack(uint32_t d, uint32_t cb_index, uint32_t index, int out_of_order) {
     if (slot.undefined) {
         report("undefined-dst", format("pack_tile: DST slot %u, which no operation has written since tile_regs_acquire",
                                        d));
+    }
+    if (compute.mask >= 0 && !slot.reduced && !slot.undefined) {
+        report("missing-init", format("pack_tile: DST slot %u is no result of reduce_tile and would be masked like one; "
+                                      "reduce_uninit is required", d));
     }
     uint32_t page = out_of_order ? index : view.packed++;
     if (page >= view.reserved && !cb.on_buffer) {

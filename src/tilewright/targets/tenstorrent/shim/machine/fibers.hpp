@@ -102,7 +102,7 @@ inline void yield_fiber() {
 
 // Let other kernels run here, sometimes: orders that only a busy machine shows.
 inline void maybe_yield() {
-    if (draw(8) == 0) {
+    if (draw(machine.yield_every) == 0) {
         yield_fiber();
     }
 }
@@ -113,7 +113,7 @@ inline void block(WaitKind kind, uint32_t cb, uint32_t address, uint32_t amount)
     fiber->wait_cb = cb;
     fiber->wait_address = address;
     fiber->wait_amount = amount;
-    if (!is_ready(*fiber) || draw(8) == 0) {
+    if (!is_ready(*fiber) || draw(machine.yield_every) == 0) {
         yield_fiber();
     }
     fiber->wait = WaitKind::None;

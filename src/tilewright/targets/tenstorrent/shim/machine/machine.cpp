@@ -95,6 +95,7 @@ inline void read_line(const std::string& text, Job& job) {
         unsigned seed;
         line >> seed;
         machine.random.seed(seed);
+        machine.yield_every = 2 + draw(15);
     } else if (key == "options") {
         line >> machine.device_numerics >> machine.max_findings >> job.timeout;
     } else if (key == "off") {

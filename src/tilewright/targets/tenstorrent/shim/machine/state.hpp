@@ -76,6 +76,7 @@ struct Slot {
     float value[1024];
     bool undefined = true;
     bool integer = false;
+    bool reduced = false;  // the result of reduce_tile, perhaps changed by the SFPU
 };
 
 enum class Section { Idle, Math, Committed, Pack, Both };
@@ -118,6 +119,7 @@ struct Machine {
     uint32_t dram_read_alignment = 32, dram_write_alignment = 16, l1_alignment = 16;
     bool ordered_flags = true, device_numerics = false;
     int columns = 1, rows = 1, max_findings = 20, l1_file = -1;
+    uint32_t yield_every = 8;  // drawn from the seed
     std::vector<Buffer> buffers;
     std::vector<std::unique_ptr<Core>> cores;
     std::vector<std::unique_ptr<Fiber>> fibers;
