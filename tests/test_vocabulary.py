@@ -8,14 +8,30 @@ from pathlib import Path
 import pytest
 
 from scripts.vocabulary.allowed import ALLOWED, MOST
-from scripts.vocabulary.check import ROOT, files_below, findings
+from scripts.vocabulary.check import CLEAN, ROOT, files_below, findings
 from scripts.vocabulary.checked import CHECKED
+from scripts.vocabulary.clean_files import CleanFiles
 from scripts.vocabulary.collect import parts_of, texts_of
 from scripts.vocabulary.rules import RULES, Kind
 
 
 def test_what_is_checked_uses_the_words_of_the_field() -> None:
-    assert [str(each) for each in findings(CHECKED)] == []
+    with CleanFiles(CLEAN) as clean:
+        assert [str(each) for each in findings(CHECKED, clean=clean)] == []
+
+
+def test_a_file_is_clean_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scripts.vocabulary.check.ROOT", tmp_path)
+    file, store = tmp_path / "module.py", tmp_path / "store"
+    file.write_text("address = 1\n")
+    with CleanFiles(store) as clean:
+        assert list(findings(["module.py"], (), clean)) == []
+    with CleanFiles(store) as clean:
+        assert file in clean
+        file.write_text("place = 1\n")
+        assert file not in clean
+        assert len(list(findings(["module.py"], (), clean))) == 1
+        assert file not in clean
 
 
 def test_the_list_of_allowed_places_is_short_and_used() -> None:

@@ -6,8 +6,9 @@ import argparse
 from collections import Counter
 
 from scripts.vocabulary.allowed import ALLOWED
-from scripts.vocabulary.check import findings
+from scripts.vocabulary.check import CLEAN, findings
 from scripts.vocabulary.checked import CHECKED
+from scripts.vocabulary.clean_files import CleanFiles
 from scripts.vocabulary.rules import Kind
 
 
@@ -22,9 +23,14 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="a table of counts instead of places")
     parser.add_argument("--all", action="store_true", help="ignore the list of allowed places")
     options = parser.parse_args()
+    if options.all:
+        every = list(findings(options.paths or CHECKED, ()))
+    else:
+        with CleanFiles(CLEAN) as clean:
+            every = list(findings(options.paths or CHECKED, ALLOWED, clean))
     found = [
         each
-        for each in findings(options.paths or CHECKED, () if options.all else ALLOWED)
+        for each in every
         if options.kind in (None, each.text.kind.value) and options.word in (None, each.rule.key)
     ]
     if options.count:

@@ -56,6 +56,7 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("ask", "src/tilewright/language/tl/promotion.py", "Triton's error on mixed signedness"),
     Allowed("chip", "*/tenstorrent/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
     Allowed("word", "*/tenstorrent/*", "kernel arguments and accessors are 32-bit words"),
+    Allowed("chip", "*/tensix/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
     Allowed("word", "*/tensix/*", "the words that the network on chip transfers"),
     Allowed("number", "src/tilewright/ir/structure.py", "MLIR's error on an operand of a call"),
     Allowed("touch", "src/tilewright/dialects/ttg/views.py", "Triton's error on a subslice"),

@@ -9,10 +9,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from scripts.vocabulary.allowed import ALLOWED, Allowed
+from scripts.vocabulary.clean_files import CleanFiles
 from scripts.vocabulary.collect import Text, parts_of, texts_of
 from scripts.vocabulary.rules import RULES, Kind, Rule
 
 ROOT = Path(__file__).resolve().parents[2]
+CLEAN = ROOT / "build" / "vocabulary"
+"""Where digests of clean files are stored."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,25 @@ def files_below(paths: Iterable[str]) -> Iterator[str]:
                 yield each.relative_to(ROOT).as_posix()
 
 
-def findings(paths: Iterable[str], allowed: Iterable[Allowed] = ALLOWED) -> Iterator[Finding]:
-    """All findings in files and directories."""
+def findings(
+    paths: Iterable[str], allowed: Iterable[Allowed] = ALLOWED, clean: CleanFiles | None = None
+) -> Iterator[Finding]:
+    """All findings in files and directories; `clean` remembers those that have none."""
     entries = tuple(allowed)
     for name in files_below(paths):
-        exempt = {each.key for each in entries if fnmatch(name, each.files)}
-        for text in texts_of(ROOT / name, name):
-            yield from _in_text(name, text, exempt)
+        if clean is None:
+            yield from _in_file(name, entries)
+        elif (ROOT / name) not in clean:
+            found = list(_in_file(name, entries))
+            yield from found
+            if not found:
+                clean.add(ROOT / name)
+
+
+def _in_file(name: str, entries: tuple[Allowed, ...]) -> Iterator[Finding]:
+    exempt = {each.key for each in entries if fnmatch(name, each.files)}
+    for text in texts_of(ROOT / name, name):
+        yield from _in_text(name, text, exempt)
 
 
 _ANY = re.compile("|".join(each.pattern.pattern for each in RULES if each.pattern), re.IGNORECASE)

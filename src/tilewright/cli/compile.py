@@ -238,11 +238,11 @@ def _spec(line: CommandLine, stated: str | None = None) -> Spec:
     except ValueError:
         found = _ARCHITECTURE.fullmatch(text)
         if found is not None:
-            number, suffix = found.groups()
-            suffix = suffix or ("a" if int(number) >= _ARCHITECTURE_SPECIFIC else "")
+            version, suffix = found.groups()
+            suffix = suffix or ("a" if int(version) >= _ARCHITECTURE_SPECIFIC else "")
             raise UsageError(
-                f"--target: '{text}' names no backend: pass triton:sm_{number} for tl and tlx "
-                f"kernels, cuda:sm_{number}{suffix} for T kernels"
+                f"--target: '{text}' names no backend: pass triton:sm_{version} for tl and tlx "
+                f"kernels, cuda:sm_{version}{suffix} for T kernels"
             ) from None
         raise UsageError(
             f"--target: '{text}' is not a target: pass a backend and an architecture, for example "

@@ -137,14 +137,14 @@ def _backwards(
     second: tuple[int, int],
     buffer: SSAValue | None,
 ) -> Refusal:
-    least = f"stage {first[0]}" if second[0] < first[0] else f"order {first[1] + 1}"
+    minimum = f"stage {first[0]}" if second[0] < first[0] else f"order {first[1] + 1}"
     return Refusal(
         "TW4042",
         f"schedule runs this statement before one that it depends on{_through(buffer)}: stage "
         f"{second[0]}, order {second[1]}, but the other one has stage {first[0]}, order {first[1]}",
         ops,
         (f"the other statement: stage {first[0]}, order {first[1]}", "this statement"),
-        f"give this statement at least {least}, or the other one less",
+        f"give this statement at least {minimum}, or the other one less",
     )
 
 

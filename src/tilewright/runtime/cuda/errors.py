@@ -35,8 +35,8 @@ recent: deque[Launch] = deque(maxlen=_REMEMBERED)
 class CudaUnavailable(RuntimeError):
     """There is no driver or no device."""
 
-    def __init__(self, reason: str, advice: str = "") -> None:
-        super().__init__(f"{reason}: {advice}" if advice else reason)
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(f"{reason}: {fix}" if fix else reason)
         self.reason = reason
 
 

@@ -32,7 +32,7 @@ from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 UNKNOWN_CAUSE = (
     "an arrival is missing, an arrive count is too high, or a wait uses the wrong parity"
 )
-"""The advice on a deadlock whose cause is not determined."""
+"""The note of a deadlock whose cause is not determined."""
 _CALLS = {
     "ttng.barrier_expect": "tlx.barrier_expect_bytes",
     "ttng.arrive_barrier": "tlx.barrier_arrive",
