@@ -1,5 +1,6 @@
 // A row of tiles at a time, twice the depth; the scaler tile is filled once.
 #include "api/dataflow/dataflow_api.h"
+#include "api/numeric/bfloat16.h"
 
 void kernel_main() {
     uint32_t addr = get_arg_val<uint32_t>(0);
