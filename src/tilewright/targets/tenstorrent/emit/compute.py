@@ -194,7 +194,7 @@ def _transpose(emitter: Emitter, op: Operation) -> None:
 
 def _matmul_tile(emitter: Emitter, op: Operation) -> None:
     assert isinstance(emitter, TensixEmitter) and isinstance(op, MatmulTileOp)
-    # The older call repeats what its init says of in1.
+    # The older call repeats the transposition of its init.
     more = [int(op.transpose is not None)] if emitter.api is Api.OLDER else []
     emitter.invoke("matmul_tiles", [op.in0, op.in1, op.index0, op.index1, op.dst, *more])
 

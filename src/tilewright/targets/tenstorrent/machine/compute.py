@@ -2,7 +2,7 @@
 
 DST slots are arrays, or None while undefined: after an acquire every slot is. An undefined slot
 reads as the identity of an FPU op (0, or minus infinity for a maximum) and as 0 for the packer; a
-read by the SFPU is reported.
+read by the SFPU or the packer is reported.
 """
 
 from __future__ import annotations
@@ -313,6 +313,12 @@ class ComputeThread(Thread):
         address = cb.window_address(window, page)
         tile = self.dst[self._slot(dst, site)]
         if tile is None:
+            # The hardware packs zeros; no kernel of this compiler relies on it.
+            self.report(
+                Check.UNDEFINED_DST,
+                f"packs DST slot {dst}, which no op has written in this section",
+                site,
+            )
             tile = np.zeros((32, 32), np.float32)
         if self.mask:
             tile = masked(tile, self.mask)

@@ -1,0 +1,144 @@
+"""A compiled program: kernels, plan and sources, to be written to a directory or executed.
+
+artefact = artefact_of(module)             after `tenstorrent-pipeline`
+artefact.write(DIR)                        reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json
+artefact.run({"A": a, "B": b, "C": c})     arrays in, arrays out
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.tensix.chips import ChipSpec, chip_named
+from tilewright.dialects.tensix.plan import Plan
+from tilewright.dialects.tensix.program import HostPlanOp, KernelOp
+from tilewright.targets.tenstorrent.arrays import array_of, pages_of
+from tilewright.targets.tenstorrent.emit.emitter import Api
+from tilewright.targets.tenstorrent.emit.host import emit_host
+from tilewright.targets.tenstorrent.emit.kernels import emit_kernel
+from tilewright.targets.tenstorrent.execution import RunOptions, RunResult
+from tilewright.targets.tenstorrent.formats import Array
+from tilewright.targets.tenstorrent.launch import program_of
+from tilewright.targets.tenstorrent.machine import run_kernels
+from tilewright.targets.tenstorrent.program import Program
+from tilewright.targets.tenstorrent.source.executor import run as run_sources
+
+PLAN_FILE = "tt.plan.json"
+HOST_FILE = "main.cpp"
+
+
+class Executor(Enum):
+    """What a program is executed from."""
+
+    IR = "ir"
+    """The kernels of the Tensix level, in Python."""
+    SOURCE = "source"
+    """The emitted sources, compiled with the host's compiler."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of one run, in the caller's arrays."""
+
+    arrays: Mapping[str, Array]
+    """The outputs by name."""
+    result: RunResult
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """One program."""
+
+    plan: Plan
+    kernels: Mapping[str, KernelOp]
+    """By role."""
+    chip: ChipSpec
+    api: Api = Api.CURRENT
+
+    def sources(self, *, comments: bool = True) -> dict[str, str]:
+        """The emitted files by name, without the plan."""
+        texts = {
+            kernel.file: emit_kernel(self.kernels[kernel.role], api=self.api, comments=comments)
+            for kernel in self.plan.kernels
+        }
+        return {**texts, HOST_FILE: emit_host(self.plan)}
+
+    def files(self) -> dict[str, str]:
+        """All files by name."""
+        return {**self.sources(), PLAN_FILE: self.plan.to_json()}
+
+    def write(self, directory: Path) -> tuple[Path, ...]:
+        """Write all files, each as a whole or not at all."""
+        files = self.files()
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{name}.")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(temporary).replace(directory / name)
+        return tuple(directory / name for name in files)
+
+    def program(self, *, with_sources: bool = False) -> Program:
+        """The host program as the executors take it."""
+        found = program_of(self.plan, self.chip)
+        if not with_sources:
+            return found
+        sources = self.sources()
+        files = {kernel.role: kernel.file for kernel in self.plan.kernels}
+        defines = {"TW_API_2025": "1"} if self.api is Api.OLDER else {}
+        kernels = tuple(
+            replace(each, text=sources[files[each.name]], defines=defines) for each in found.kernels
+        )
+        return replace(found, kernels=kernels)
+
+    def run(
+        self,
+        arrays: Mapping[str, Array],
+        options: RunOptions | None = None,
+        executor: Executor = Executor.IR,
+    ) -> Run:
+        """Execute the program on the caller's arrays.
+
+        Raises:
+            KeyError: if the array of a tensor is missing.
+            ExecutionError: if a sanitizer reports.
+        """
+        inputs = {
+            each.name: pages_of(arrays[each.name], each).tobytes()
+            for each in self.plan.tensors
+            if each.role != "output"
+        }
+        if executor is Executor.SOURCE:
+            result = run_sources(self.program(with_sources=True), inputs, options)
+        else:
+            result = run_kernels(self.program(), self.kernels, inputs, options)
+        result.raise_for_findings()
+        outputs = {
+            each.name: array_of(result.buffers[each.name], each)
+            for each in self.plan.tensors
+            if each.role != "input"
+        }
+        return Run(MappingProxyType(outputs), result)
+
+
+def artefact_of(module: ModuleOp, chip: ChipSpec | None = None, api: Api = Api.CURRENT) -> Artefact:
+    """The program of a module that `tenstorrent-pipeline` has lowered."""
+    kernels = {op.role.value: op for op in module.body.ops if isinstance(op, KernelOp)}
+    plans = [op for op in module.body.ops if isinstance(op, HostPlanOp)]
+    if len(plans) != 1 or not kernels:
+        raise ValueError(
+            f"expected a module with one host plan and its kernels, got {len(plans)} plans and "
+            f"{len(kernels)} kernels"
+        )
+    plan = Plan.from_attr(plans[0].plan)
+    if chip is None:
+        chip = chip_named(plan.arch.removesuffix("_b0"))
+    return Artefact(plan, MappingProxyType(kernels), chip, api)

@@ -1,0 +1,232 @@
+"""``main.cpp``: the host program of a plan.
+
+It takes a directory with one file a tensor (``A.bin``: the elements in row-major order), arranges
+and tilizes them, runs the program on one device and writes the files of the outputs:
+
+    ./main DIR
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from tilewright.dialects.tensix.formats import Format
+from tilewright.dialects.tensix.plan import Assignment, KernelPlan, Plan, TensorPlan
+from tilewright.targets.cuda.cxx_syntax import Names
+from tilewright.targets.tenstorrent.core_ranges import rectangles
+from tilewright.targets.tenstorrent.emit.host_text import HEADER
+
+_TYPES = {
+    Format.BF16: "bfloat16",
+    Format.F32: "float",
+    Format.F16: "uint16_t",
+    Format.U32: "uint32_t",
+    Format.I32: "int32_t",
+    Format.U16: "uint16_t",
+}
+
+
+def emit_host(plan: Plan) -> str:
+    """The text of ``main.cpp``."""
+    header = HEADER.format(
+        kernel=plan.kernel,
+        arch=plan.arch,
+        active=len(plan.cores.active),
+        num_cores=plan.cores.num_cores,
+    )
+    body = [f"    {line}" if line else "" for line in _main(plan)]
+    return "\n".join([header, "int main(int argc, char** argv) {", *body, "}"]) + "\n"
+
+
+def _main(plan: Plan) -> Iterator[str]:
+    names = {each.name: name for each, name in zip(plan.tensors, _names(plan), strict=True)}
+    columns, rows = plan.cores.grid
+    yield from (
+        "if (argc != 2) {",
+        '    std::fprintf(stderr, "usage: %s DIR\\n", argv[0]);',
+        "    return 1;",
+        "}",
+        "const std::string directory = std::string(argv[1]) + '/';",
+        "",
+        "std::shared_ptr<distributed::MeshDevice> device = "
+        "distributed::MeshDevice::create_unit_mesh(0);",
+        "distributed::MeshCommandQueue& queue = device->mesh_command_queue();",
+        "distributed::MeshWorkload workload;",
+        "Program program{};",
+        "",
+        "const CoreCoord grid = device->compute_with_storage_grid_size();",
+        f"if (grid.x < {columns} || grid.y < {rows}) {{",
+        "    std::fprintf(",
+        f'        stderr, "{columns} x {rows} cores needed, the device offers %zu x %zu\\n",',
+        "        size_t(grid.x), size_t(grid.y));",
+        "    return 1;",
+        "}",
+        "",
+    )
+    for each in plan.tensors:
+        yield from _tensor(each, names[each.name])
+    yield from _cores(plan)
+    yield from _circular_buffers(plan)
+    for kernel in plan.kernels:
+        yield from _kernel(plan, kernel, names)
+    yield from _runtime_args(plan, names)
+    yield from _launch(plan, names)
+
+
+def _names(plan: Plan) -> list[str]:
+    names = Names()
+    return [names.take(each.name, "tensor") for each in plan.tensors]
+
+
+def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
+    type = _TYPES[Format(plan.format)]
+    size = plan.pages * plan.page_bytes
+    yield f"// {plan.name}: {'x'.join(map(str, plan.shape))} {plan.format}, {plan.pages} pages."
+    yield f"const Layout {name}_layout = {_layout(plan)};"
+    yield f"auto {name}_buffer = distributed::MeshBuffer::create("
+    yield f"    distributed::ReplicatedBufferConfig{{.size = {size}}},"
+    yield (
+        f"    distributed::DeviceLocalBufferConfig{{.page_size = {plan.page_bytes}, "
+        ".buffer_type = BufferType::DRAM},"
+    )
+    yield "    device.get());"
+    count = prod(plan.shape)
+    if plan.role == "output":
+        yield f"std::vector<{type}> {name}({count});"
+    else:
+        yield f'std::vector<{type}> {name} = load<{type}>(directory + "{plan.name}.bin", {count});'
+    yield ""
+
+
+def _layout(plan: TensorPlan) -> str:
+    """The aggregate of a ``Layout``."""
+    strides = [prod(plan.shape[dim + 1 :]) for dim in range(len(plan.shape))]
+    *leading, row, column = plan.dims
+    extents = ", ".join(str(plan.shape[dim]) for dim in leading)
+    steps = ", ".join(str(strides[dim]) for dim in leading)
+    axes = ", ".join(
+        _axis(plan, dim, granule, padded, strides)
+        for dim, granule, padded in zip((row, column), plan.granules, plan.padded[-2:], strict=True)
+    )
+    return f"{{{{{extents}}}, {{{steps}}}, {axes}}}"
+
+
+def _axis(plan: TensorPlan, dim: int, granule: int, padded: int, strides: Sequence[int]) -> str:
+    extent, stride = (1, 0) if dim < 0 else (plan.shape[dim], strides[dim])
+    return f"{{{extent}, {stride}, {granule}, {-(-granule // 32) * 32}, {padded}}}"
+
+
+def _cores(plan: Plan) -> Iterator[str]:
+    yield "const CoreRangeSet cores(std::vector<CoreRange>{"
+    for r in rectangles([(each.x, each.y) for each in plan.cores.active]).ranges:
+        yield f"    CoreRange(CoreCoord({r.x0}, {r.y0}), CoreCoord({r.x1}, {r.y1})),"
+    yield "});"
+    yield ""
+
+
+def _circular_buffers(plan: Plan) -> Iterator[str]:
+    for cb in plan.cbs:
+        host = Format(cb.format).host_name
+        index = f"CBIndex::c_{cb.index}"
+        yield f"// {cb.name}: {cb.producer} to {cb.consumer}."
+        yield "CreateCircularBuffer("
+        yield "    program,"
+        yield "    cores,"
+        yield (
+            f"    CircularBufferConfig({cb.pages} * {cb.page_bytes}, "
+            f"{{{{{index}, DataFormat::{host}}}}})"
+        )
+        yield f"        .set_page_size({index}, {cb.page_bytes}));"
+    yield ""
+
+
+def _kernel(plan: Plan, kernel: KernelPlan, names: dict[str, str]) -> Iterator[str]:
+    role = kernel.role
+    yield f"std::vector<uint32_t> {role}_compile_args;"
+    for tensor in plan.accessor_tensors(kernel):
+        yield f"TensorAccessorArgs(*{names[tensor]}_buffer).append_to({role}_compile_args);"
+    yield f"const KernelHandle {role} = CreateKernel("
+    yield "    program,"
+    yield f'    "{kernel.file}",'
+    yield "    cores,"
+    if role == "compute":
+        wide = str(plan.compute.fp32_dest_acc).lower()
+        yield "    ComputeConfig{"
+        yield f"        .math_fidelity = MathFidelity::{plan.compute.math_fidelity},"
+        yield f"        .fp32_dest_acc_en = {wide},"
+        yield "        .math_approx_mode = false,"
+    else:
+        yield "    DataMovementConfig{"
+        yield f"        .processor = DataMovementProcessor::{kernel.processor},"
+        yield f"        .noc = NOC::NOC_{kernel.noc},"
+    yield f"        .compile_args = {role}_compile_args}});"
+    yield ""
+
+
+def _runtime_args(plan: Plan, names: dict[str, str]) -> Iterator[str]:
+    """One table of the integers, a row for each core, and the calls."""
+    columns = _integer_arguments(plan)
+    yield "struct Work {"
+    yield "    CoreCoord core;"
+    for name in columns:
+        yield f"    uint32_t {name};"
+    yield "};"
+    yield "const std::vector<Work> work = {"
+    for core in plan.cores.active:
+        words: dict[str, int | str] = {}
+        for kernel in plan.kernels:
+            words |= _arguments(plan, kernel, core)
+        values = "".join(f", {words[name]}" for name in columns)
+        yield f"    {{CoreCoord({core.x}, {core.y}){values}}},"
+    yield "};"
+    yield "for (const Work& each : work) {"
+    for kernel in plan.kernels:
+        texts = [
+            f"each.{name}"
+            if isinstance(argument, int)
+            else f"uint32_t({names[argument]}_buffer->address())"
+            for name, argument in _arguments(plan, kernel, plan.cores.active[0]).items()
+        ]
+        yield "    SetRuntimeArgs("
+        yield f"        program, {kernel.role}, each.core,"
+        yield f"        std::vector<uint32_t>{{{', '.join(texts)}}});"
+    yield "}"
+    yield ""
+
+
+def _arguments(plan: Plan, kernel: KernelPlan, core: Assignment) -> dict[str, int | str]:
+    """The run-time arguments of a core by name; a string is a tensor, for its address."""
+    return dict(zip(kernel.runtime_args, plan.runtime_words(kernel, core), strict=True))
+
+
+def _integer_arguments(plan: Plan) -> list[str]:
+    """The names of all run-time arguments that are no addresses, in order."""
+    found: dict[str, None] = {}
+    for kernel in plan.kernels:
+        for name, argument in _arguments(plan, kernel, plan.cores.active[0]).items():
+            if isinstance(argument, int):
+                found.setdefault(name)
+    return list(found)
+
+
+def _launch(plan: Plan, names: dict[str, str]) -> Iterator[str]:
+    for each in plan.tensors:
+        name, type = names[each.name], _TYPES[Format(each.format)]
+        yield (
+            f"std::vector<{type}> {name}_pages = pages_of({name}, {name}_layout, "
+            f"{type}({each.pad_value}));"
+        )
+        if each.role != "output":
+            yield f"distributed::EnqueueWriteMeshBuffer(queue, {name}_buffer, {name}_pages, false);"
+    yield (
+        "workload.add_program(distributed::MeshCoordinateRange(device->shape()), "
+        "std::move(program));"
+    )
+    yield "distributed::EnqueueMeshWorkload(queue, workload, false);"
+    for each in plan.tensors:
+        if each.role != "input":
+            name = names[each.name]
+            yield f"distributed::EnqueueReadMeshBuffer(queue, {name}_pages, {name}_buffer, true);"
+            yield f'store(directory + "{each.name}.bin", {name}, {name}_pages, {name}_layout);'
+    yield "return device->close() ? 0 : 1;"
