@@ -158,8 +158,13 @@ def test_roles_that_nothing_orders_are_reported_though_their_values_agree(check)
     code, err = check(ROLES.replace("WAIT", "pass"))
     assert code == 1
     assert (
-        "error[TW4052]: data race: nothing orders a read by group0 (s[0:64]) after a write" in err
+        "error[TW4052]: data race: nothing orders the read of s[0:64] by T.ws(0) after the write of "
+        "s[0:64] by T.ws(1)\n" in err
     )
-    assert "the other access is here" in err
+    assert "the write is here" in err
+    assert (
+        "help: call T.mbarrier_wait_parity(full[0], 0) in T.ws(0) before this: T.ws(1) arrives on "
+        "full[0] after its write" in err
+    )
     code, err = check(ROLES.replace("WAIT", "T.barrier_wait(full, 0)"))
     assert (code, "no fault" in err) == (0, True)

@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation
 from tilewright.dialects.nv import MBarrierType
 from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, WsOp
 from tilewright.dialects.tile.interfaces import is_async
+from tilewright.dialects.tile.warps import role_text
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.effects import always_removable
 from tilewright.ir.traversal import walk
@@ -62,7 +63,7 @@ class TripCounts:
 
     def __str__(self) -> str:
         if self.inner is None:
-            return f"with {self.argument} for run-time values"
+            return f"with run-time arguments and sizes of {self.argument}"
         again = "" if self.outer in (None, 1) else f", entered {self.outer} times"
         return f"with trip count {self.inner}{again}"
 
@@ -134,7 +135,7 @@ def _concurrent(kernel: KernelOp, roles: list[WsOp]) -> ConcurrentRoles:
     for op in roles:
         for role, region in zip(op.roles, op.regions, strict=True):
             threads = tuple(each for start, stop in role.ranges for each in range(start, stop))
-            names.setdefault(threads, role.name)
+            names.setdefault(threads, role_text(role.name) if op.is_custom else role.name)
             blocks.setdefault(threads, []).append(region.block)
     members = [Member(names[each], tuple(found), each) for each, found in blocks.items()]
     return ConcurrentRoles(kernel, tuple(members), any(op.is_custom for op in roles))

@@ -121,3 +121,5 @@ class SyncFinding:
     op: Operation
     message: str
     notes: tuple[tuple[Operation, str], ...] = ()
+    help: str = ""
+    """The change that orders the events, for the user of `T.ws`."""

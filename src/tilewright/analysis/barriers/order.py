@@ -111,6 +111,21 @@ class _Done:
     op: Operation
     name: str
     is_async: bool
+    member: int
+    at: int
+    """Its position in the events of the member."""
+
+    @property
+    def what(self) -> str:
+        return "write" if self.access.is_write else "read"
+
+    def __str__(self) -> str:
+        owner = self.access.base.owner
+        name = owner.buffer_name if isinstance(owner, AllocOp) else self.access.base.name_hint
+        box = ", ".join(f"{a}:{b}" for a, b in self.access.box or ())
+        if self.is_async:
+            return f"the asynchronous {self.what} of {name}[{box}] issued by {self.name}"
+        return f"the {self.what} of {name}[{box}] by {self.name}"
 
 
 @dataclass
@@ -305,13 +320,23 @@ class _Run:
         for access in event.accesses:
             if access.base not in self.written:
                 continue
-            own = _Done(self.accesses, key, time, access, event.op, member.trace.name, is_async)
+            own = _Done(
+                self.accesses,
+                key,
+                time,
+                access,
+                event.op,
+                member.trace.name,
+                is_async,
+                member.index,
+                member.at,
+            )
             earlier = self.done.get(access.base, [])
             for other in earlier:
                 if other.index == self.accesses or clock.get(other.key, 0) >= other.time:
                     continue
                 if access.conflicts_with(other.access):
-                    raise _Wrong(_unordered(other, own))
+                    raise _Wrong(self._unordered(other, own))
             # An access after a write is ordered after all that it overwrites, or conflicts with the
             # write itself.
             retained = [other for other in earlier if not access.hides(other.access)]
@@ -344,6 +369,49 @@ class _Run:
         title = "transaction count mismatch" if kind is FaultKind.BYTES else "deadlock"
         return SyncFinding(kind, where, f"{title}: {first}", tuple(notes[1:]))
 
+    def _unordered(self, one: _Done, other: _Done) -> SyncFinding:
+        is_same = one.op is other.op and one.member == other.member and one.what == other.what
+        earlier = f"the same {one.what} in an earlier iteration" if is_same else str(one)
+        text = f"data race: nothing orders {other} after {earlier}"
+        notes = () if is_same else ((one.op, f"the {one.what} is here"),)
+        return SyncFinding(FaultKind.UNORDERED, other.op, text, notes, self._suggest(one, other))
+
+    def _suggest(self, one: _Done, other: _Done) -> str:
+        """What orders `other` after `one`, by the barriers that the kernel has."""
+        signalled = next((each for key, each in self.barriers.items() if key == one.key), None)
+        if signalled is not None:
+            return (
+                f"call T.mbarrier_wait_parity({signalled.name}, {(one.time - 1) & 1}) before this: "
+                f"the asynchronous {one.what} signals {signalled.name} when it completes"
+            )
+        if one.member == other.member:
+            return f"wait for the asynchronous {one.what} to complete before this"
+        waited = {
+            each.barrier_id
+            for each in self.members[other.member].trace.events
+            if isinstance(each, WaitEvent)
+        }
+        arrivals = [
+            (at, each)
+            for at, each in enumerate(self.members[one.member].trace.events)
+            if isinstance(each, Arrive) and each.barrier_id not in waited
+        ]
+        for at, each in arrivals:
+            if at > one.at and not one.is_async:
+                own = [place for place, arrive in arrivals if arrive.barrier_id == each.barrier_id]
+                barrier = self._barrier(each.barrier_id, each.op)
+                parity = str(own.index(at) & 1)
+                if len(own) > 1:
+                    parity = "parity"
+                return (
+                    f"call T.mbarrier_wait_parity({barrier.name}, {parity}) in {other.name} before "
+                    f"this: {one.name} arrives on {barrier.name} after its {one.what}"
+                )
+        return (
+            f"make {one.name} arrive on a barrier after its {one.what} (T.mbarrier_arrive), and "
+            f"make {other.name} wait for it before this (T.mbarrier_wait_parity)"
+        )
+
     def _unbalanced(self) -> None:
         for barrier in self.barriers.values():
             if barrier.tx_count:
@@ -352,20 +420,3 @@ class _Run:
                     f"in its last phase, {barrier.delivered} B completed by copies"
                 )
                 raise _Wrong(SyncFinding(FaultKind.BYTES, barrier.op, text))
-
-
-def _unordered(one: _Done, other: _Done) -> SyncFinding:
-    first, second = (_does(each) for each in (one, other))
-    text = f"data race: nothing orders {second} after {first} of the same bytes"
-    return SyncFinding(FaultKind.UNORDERED, other.op, text, ((one.op, "the other access is here"),))
-
-
-def _does(done: _Done) -> str:
-    owner = done.access.base.owner
-    name = owner.buffer_name if isinstance(owner, AllocOp) else done.access.base.name_hint
-    what = "write" if done.access.is_write else "read"
-    box = ", ".join(f"{a}:{b}" for a, b in done.access.box or ())
-    how = f"an asynchronous {what} that {done.name} issued" if done.is_async else (
-        f"a {what} by {done.name}"
-    )  # fmt: skip
-    return f"{how} ({name}[{box}])"

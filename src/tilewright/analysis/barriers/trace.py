@@ -82,6 +82,8 @@ class Trace:
     name: str
     threads: int
     events: tuple[Event, ...]
+    is_assumed: bool = False
+    """Whether the events depend on the value assumed for run-time arguments."""
 
 
 def traces(
@@ -94,10 +96,7 @@ def traces(
         if any(_agree(trip_counts, before, used) for before, used in done):
             continue  # they differ in nothing that the events depend on
         writers = [Writer(member, trip_counts, properties) for member in roles.members]
-        yield (
-            trip_counts,
-            [Trace(each.member.name, len(each.member.threads), each.write()) for each in writers],
-        )
+        yield trip_counts, [each.trace() for each in writers]
         done.append((trip_counts, {name for each in writers for name in each.used}))
 
 
@@ -123,6 +122,11 @@ class Writer:
     """The active threads of the member."""
     used: set[str] = field(default_factory=set[str])
     """The fields of `trip_counts` that the events depend on."""
+
+    def trace(self) -> Trace:
+        events = self.write()
+        is_assumed = "argument" in self.used
+        return Trace(self.member.name, len(self.member.threads), events, is_assumed)
 
     def write(self) -> tuple[Event, ...]:
         roles = self.properties.roles

@@ -88,6 +88,13 @@ class Role:
         return sum(stop - start for start, stop in self.ranges)
 
 
+def role_text(name: str) -> str:
+    """The name of a role as the user wrote it: `T.ws(0)` for `group0`."""
+    groups = name.removeprefix("group").split("_")
+    is_user_written = name.startswith("group") and all(each.isdecimal() for each in groups)
+    return f"T.ws({', '.join(groups)})" if is_user_written else name
+
+
 @irdl_op_definition
 class WsOp(IRDLOperation):
     """Runs each of its regions on threads of its own."""

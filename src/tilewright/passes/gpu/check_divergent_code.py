@@ -127,7 +127,9 @@ def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:
     diagnostic = engine.error(found, why, INCOMPLETE)
     diagnostic.note(choice, "only some threads take this branch")
     diagnostic.note(
-        None, "help: move it out of the if, or specialise the warps (with T.ws(0): ...)"
+        None,
+        "help: move it out of the if, so that all threads reach it; if only one warp group must "
+        "do it, replace the if by `with T.ws(0):` (threads 0 to 127)",
     )
     return True
 

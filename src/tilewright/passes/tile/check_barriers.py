@@ -48,10 +48,6 @@ _HELP = {
         "check for a missing arrival, an arrive count that is too high, or a wrong parity: "
         "the first wait for an unused slot has parity 1"
     ),
-    FaultKind.UNORDERED: (
-        "order the two accesses: one role arrives on a barrier (a TMA copy does so by "
-        "completing its bytes), the other waits for it with T.mbarrier_wait_parity"
-    ),
 }
 """What the user of `T.ws` can do about it."""
 
@@ -73,19 +69,25 @@ def _check(roles: ConcurrentRoles, engine: DiagnosticEngine) -> None:
         for trip_counts, members in traces(roles, roles.trip_counts()):
             fault = check(members)
             if fault is not None:
-                _report(fault, roles, trip_counts, engine)
+                is_assumed = not roles.is_custom or any(each.is_assumed for each in members)
+                _report(fault, roles, trip_counts if is_assumed else None, engine)
                 return
     except NotAnalysed as reason:
         engine.remark(reason.op, f"barriers not analysed: {reason.reason}", NOT_ANALYSED)
 
 
 def _report(
-    fault: SyncFinding, roles: ConcurrentRoles, trip_counts: TripCounts, engine: DiagnosticEngine
+    fault: SyncFinding,
+    roles: ConcurrentRoles,
+    trip_counts: TripCounts | None,
+    engine: DiagnosticEngine,
 ) -> None:
     first = 4050 if roles.is_custom else 9010
     code = f"TW{first + _CODE_OFFSETS[fault.kind]}"
-    diagnostic = engine.error(fault.op, f"{fault.message} ({trip_counts})", code)
+    assumed = "" if trip_counts is None else f" ({trip_counts})"
+    diagnostic = engine.error(fault.op, f"{fault.message}{assumed}", code)
     for op, text in fault.notes:
         diagnostic.note(op, text)
-    if roles.is_custom and fault.kind in _HELP:
-        diagnostic.note(None, f"help: {_HELP[fault.kind]}")
+    text = fault.help or _HELP.get(fault.kind, "")
+    if roles.is_custom and text:
+        diagnostic.note(None, f"help: {text}")

@@ -57,9 +57,8 @@ func.func @overwritten(%A: memref<?x64xf16, #global>, %n: index) {
         nv.mbarrier.arrive_expect_tx %full[%k], 8192 : memref<2x!nv.mbarrier, #barrier>
         %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
         %slot = tile.slot %s[%c0] : memref<2x64x64xf16, #shared> to memref<64x64xf16, #shared>
-        // expected-error @below {{data race: nothing orders an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) after an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) of the same bytes}}
-        // expected-note @below {{the other access is here}}
-        // expected-note @below {{help: order the two accesses: one role arrives on a barrier}}
+        // expected-error @below {{data race: nothing orders the asynchronous write of s[0:1, 0:64, 0:64] issued by loader after the same write in an earlier iteration}}
+        // expected-note @below {{help: call T.mbarrier_wait_parity(full[0], 0) before this: the asynchronous write signals full[0] when it completes}}
         tile.async_copy %r -> %slot barrier %full[%k] {instruction = "tma"} : !tile.region<64x64xf16, #global> -> memref<64x64xf16, #shared>, memref<2x!nv.mbarrier, #barrier>
       }
     }

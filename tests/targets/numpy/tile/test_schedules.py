@@ -205,7 +205,7 @@ def test_too_few_bytes_expected() -> None:
     shown = str(fault)
     assert "read of Bs while an asynchronous operation still writes it" in shown
     assert "the copy B[0:16, 0:32] -> Bs[0:1, 0:16, 0:32] was issued here" in shown
-    assert "T.mbarrier_wait_parity for a barrier" in shown
+    assert "phase 0 of full[0] completed before the copy did: make the expect-tx byte" in shown
 
 
 def test_too_many_bytes_expected() -> None:

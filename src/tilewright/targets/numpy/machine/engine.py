@@ -23,6 +23,8 @@ class Operation:
     """The site of its issue."""
     task: str = ""
     """The task that issued it."""
+    fix: Callable[[], str] = lambda: "wait for the operation before this"
+    """What to do about an access that does not wait for it, evaluated at that access."""
     is_done: bool = False
 
     def complete(self) -> None:

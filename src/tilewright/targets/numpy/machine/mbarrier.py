@@ -36,6 +36,8 @@ class MBarrier:
     """Arrivals in the current phase."""
     tx_count: int = 0
     """The transaction count: bytes expected and not completed; negative if completed first."""
+    site: object = None
+    """Where it is allocated; its meaning is up to the creator."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MAX_COUNT:

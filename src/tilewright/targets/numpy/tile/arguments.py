@@ -115,6 +115,7 @@ def check_results(
     parameters: Sequence[Parameter],
     values: Sequence[Any],
     arguments: Sequence[Argument],
+    grid: Sequence[int],
     sources: SourceManager | None,
 ) -> None:
     """Report an element of a result that no block has written."""
@@ -126,14 +127,17 @@ def check_results(
             if missing.any():
                 raise TileFault(
                     "unwritten",
-                    _unwritten(parameter, value, missing, "which the call returns"),
+                    _unwritten(parameter, value, missing, grid, "which the call returns"),
                     None,
                     sources,
                 )
 
 
 def left_over(
-    parameters: Sequence[Parameter], values: Sequence[Any], arguments: Sequence[Argument]
+    parameters: Sequence[Parameter],
+    values: Sequence[Any],
+    arguments: Sequence[Argument],
+    grid: Sequence[int],
 ) -> dict[int, tuple[Any, Diagnostic]]:
     """Unwritten elements of arrays that the caller left uninitialised and the kernel does not read.
 
@@ -148,7 +152,7 @@ def left_over(
             missing = ~_defined(value, value.shadow)
             if missing.any() and not missing.all():
                 why = "and the caller left the array uninitialised (np.empty)"
-                found[index] = missing, _unwritten(parameter, value, missing, why)
+                found[index] = missing, _unwritten(parameter, value, missing, grid, why)
     return found
 
 
@@ -156,7 +160,9 @@ def _defined(buffer: TileBuffer, shadow: Shadow) -> Any:
     return shadow.defined(tuple(slice(None) for _ in buffer.shape))
 
 
-def _unwritten(parameter: Parameter, buffer: TileBuffer, missing: Any, why: str) -> Diagnostic:
+def _unwritten(
+    parameter: Parameter, buffer: TileBuffer, missing: Any, grid: Sequence[int], why: str
+) -> Diagnostic:
     first = [int(i) for i in np.argwhere(missing)[0]]
     message = f"no block writes {index_text(buffer.name, first)}, {why}"
     diagnostic = _error("unwritten", message, parameter.location)
@@ -172,14 +178,40 @@ def _unwritten(parameter: Parameter, buffer: TileBuffer, missing: Any, why: str)
     shown = list(dict.fromkeys(parameter.written_at))[:3]
     notes += [(f"{buffer.name} is written here", location) for location in shown]
     if not shown:
-        notes.append((f"no statement of the kernel writes {buffer.name}", None))
-    notes.append(
-        (
-            "make the grid and the tiles cover the tensor, or pass an initialised array",
-            None,
-        )
-    )
+        text = f"no statement of the kernel writes {buffer.name}: write it, or do not return it"
+        notes.append((text, None))
+    else:
+        notes.append((_coverage(buffer.name, missing, grid), None))
     return _noted(diagnostic, notes)
+
+
+def _coverage(name: str, missing: Any, grid: Sequence[int]) -> str:
+    """How the grid covers a tensor, and what would."""
+    blocks = " x ".join(map(str, grid)).removesuffix(" x 1").removesuffix(" x 1")
+    ran = f"the grid has {blocks} block{'' if blocks == '1' else 's'}"
+    tail = _tail(missing)
+    if tail is not None:
+        axis, covered = tail
+        extent = missing.shape[axis]
+        tiles = {covered // each for each in grid if each > 1 and covered % each == 0}
+        if len(tiles) == 1:
+            (tile,) = tiles
+            return (
+                f"{ran}, which cover {covered} of {extent} elements of dimension {axis} of {name}: "
+                f"use T.ceildiv({extent}, {tile}) = {-(-extent // tile)} blocks (or cover more in "
+                "each), and guard accesses past the end"
+            )
+    return f"{ran}: make the grid and the tiles cover all of {name}"
+
+
+def _tail(missing: Any) -> tuple[int, int] | None:
+    """The dimension, and how much of it is covered, if all after that is missing and no more."""
+    for axis, extent in enumerate(missing.shape):
+        lines = np.moveaxis(missing, axis, 0).reshape(extent, -1)
+        covered = int((~lines.any(axis=1)).sum())
+        if 0 < covered < extent and lines[covered:].all() and not lines[:covered].any():
+            return axis, covered
+    return None
 
 
 def _error(kind: FaultKind, message: str, location: Attribute | None) -> Diagnostic:

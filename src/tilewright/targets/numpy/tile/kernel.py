@@ -211,8 +211,9 @@ class TileKernel:
         except Exception as error:
             raise fault_of(error, self, launch, options.sources or self.sources, seed) from error
         else:
-            check_results(self.parameters, values, arguments, options.sources or self.sources)
-            report.left = left_over(self.parameters, values, arguments)
+            grid, sources = launch.runtime.grid, options.sources or self.sources
+            check_results(self.parameters, values, arguments, grid, sources)
+            report.left = left_over(self.parameters, values, arguments, grid)
         finally:
             report.programs += launch.blocks
             if log is not None:

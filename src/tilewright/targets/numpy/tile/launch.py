@@ -14,7 +14,7 @@ from tilewright.dialects.tile.attributes import Raster
 from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, Progress
-from tilewright.targets.numpy.machine import Deadlock
+from tilewright.targets.numpy.machine import BlockedTask, Deadlock, MBarrier
 from tilewright.targets.numpy.source import GeneratedSource
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault
@@ -22,7 +22,7 @@ from tilewright.targets.numpy.tile.support.block import Runtime
 from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.concurrent import ConcurrentRuntime
-from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 
 
 class Launch:
@@ -223,20 +223,35 @@ def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
     if error.over:
         ended = ", ".join(error.over)
         diagnostic.notes.append(Diagnostic(Severity.NOTE, f"already terminated: {ended}"))
-    diagnostic.notes.append(
-        Diagnostic(
-            Severity.NOTE,
-            _remedy([each.missing for each in waiting]),
-        )
-    )
+    text, site = _remedy(waiting)
+    diagnostic.notes.append(Diagnostic(Severity.NOTE, text, _site_location(site, kernel)))
     return diagnostic
 
 
-def _remedy(missing: Sequence[str]) -> str:
-    """What to look at, from what the barriers lack."""
-    if any("bytes were not" in each for each in missing):
-        return "make the expect-tx byte count equal to the bytes that the copies complete"
-    return "an arrival is missing, an arrive count is too high, or a parity is wrong"
+def _remedy(waiting: Sequence[BlockedTask]) -> tuple[str, object]:
+    """What to change, from what the barriers lack, and where."""
+    barriers = {
+        each.wait.subject: None for each in waiting if isinstance(each.wait.subject, MBarrier)
+    }
+    if any(each.tx_count for each in barriers):
+        return "make the expect-tx byte count equal to the bytes that the copies complete", None
+    is_complete = all(isinstance(each.wait.subject, MBarrier) for each in waiting)
+    if is_complete and len(barriers) == 1:
+        (barrier,) = barriers
+        missing = barrier.count - barrier.arrived
+        if barrier.arrived > 0:
+            return (
+                f"no role is left that could arrive on {barrier.name}: set its arrive count to "
+                f"{barrier.arrived} here, or make {count_text(missing, 'more thread')} arrive",
+                barrier.site,
+            )
+    if is_complete and len(barriers) > 1 and not any(b.phase or b.arrived for b in barriers):
+        return (
+            "every role waits before the first arrival: the role that fills a buffer first has to "
+            "wait for parity 1, which passes at once on a newly initialised barrier",
+            None,
+        )
+    return "an arrival is missing, an arrive count is too high, or a parity is wrong", None
 
 
 def _site_location(site: object, kernel: Compiled) -> Attribute | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from tilewright.dialects.tile.warps import role_text
 from tilewright.targets.numpy.machine import (
     BarrierMisuse,
     Groups,
@@ -75,6 +76,27 @@ class _Issued:
     gemms: Groups = field(default_factory=Groups)
 
 
+def _calls(wait: str) -> Callable[[], str]:
+    return lambda: f"call {wait} before this"
+
+
+def _fix(barrier: MBarrier | None, target: TileSlice) -> Callable[[], str]:
+    """What to do about an access that does not wait for a copy."""
+    if barrier is None:
+        return _calls("T.tma_store_wait(0)" if target.buffer.is_global else "T.ptx_wait_group(0)")
+    phase = barrier.phase
+
+    def fix() -> str:
+        if barrier.phase == phase:
+            return f"call T.mbarrier_wait_parity({barrier.name}, {phase & 1}) before this"
+        return (
+            f"phase {phase} of {barrier.name} completed before the copy did: make the expect-tx "
+            "byte count equal to the bytes that the copies complete"
+        )
+
+    return fix
+
+
 class ConcurrentRuntime(Runtime):
     """The blocks of a launch on a machine."""
 
@@ -124,7 +146,7 @@ class ConcurrentRuntime(Runtime):
         owner = self.machine.current
         prefix = "" if owner is None or owner.name == "block" else f"{owner.name} "
         tasks = [
-            self.machine.spawn(f"{prefix}{name}", steps(), threads)
+            self.machine.spawn(f"{prefix}{role_text(name)}", steps(), threads)
             for name, steps, threads in roles
             if threads > 0
         ]
@@ -137,7 +159,9 @@ class ConcurrentRuntime(Runtime):
         self, name: str, counts: Sequence[int], site: int | None, *, is_explicit: bool
     ) -> Barriers:
         names = [name] if len(counts) == 1 else [f"{name}[{i}]" for i in range(len(counts))]
-        items = [MBarrier(each, count) for each, count in zip(names, counts, strict=True)]
+        items = [
+            MBarrier(each, count, site=site) for each, count in zip(names, counts, strict=True)
+        ]
         return Barriers(name, items, site, is_explicit)
 
     def arrive(self, barriers: Barriers, index: Any, count: Any = None) -> None:
@@ -153,7 +177,7 @@ class ConcurrentRuntime(Runtime):
         """Start over with another number of arrivals."""
         old = barriers.at(index)
         with _Misuse(barriers, self._threads):
-            barriers.items[int(index)] = MBarrier(old.name, count)
+            barriers.items[int(index)] = MBarrier(old.name, count, site=old.site)
 
     def expect_tx(self, barriers: Barriers, index: Any, size_bytes: Any) -> None:
         with _Misuse(barriers, self._threads):
@@ -203,7 +227,7 @@ class ConcurrentRuntime(Runtime):
             if barrier is not None:
                 barrier.complete_tx(other.bytes)
 
-        operation = Operation(what, finish, site)
+        operation = Operation(what, finish, site, fix=_fix(barrier, other))
         self._hold(operation, [(one, False), (other, True)], site)
         if barrier is None:
             own = self._own
@@ -230,7 +254,8 @@ class ConcurrentRuntime(Runtime):
             with issue:
                 copies.finish()
 
-        operation = Operation(f"the copy {one.name} -> {other.name}", finish, site)
+        what = f"the copy {one.name} -> {other.name}"
+        operation = Operation(what, finish, site, fix=_calls("T.ptx_wait_group(0)"))
         parts = [(one, copies.source_index, False), (other, copies.target_index, True)]
         self._hold_parts(operation, parts, site)
         self._own.copies.issue(operation)
@@ -296,7 +321,7 @@ class ConcurrentRuntime(Runtime):
                 multiply(left, right, result, transpose_a, transpose_b, clears, GEMMS)
 
         what = f"the GEMM {left.text()} @ {right.text()} -> {result.text()}"
-        operation = Operation(what, finish, site)
+        operation = Operation(what, finish, site, fix=_calls("T.wait_wgmma(0)"))
         parts = [(left, False), (right, False), (result, True)]
         self._hold(operation, parts, site, GEMMS)
         self._own.gemms.issue(operation)
@@ -347,7 +372,14 @@ class ConcurrentRuntime(Runtime):
             buffer.pending.check(buffer.name, buffer.data, index, writes=writes, engine=engine)
             what = operation.what
             part = PendingWrite(
-                buffer.data, index, buffer.name, writes, what, site, engine or COPIES
+                buffer.data,
+                index,
+                buffer.name,
+                writes,
+                what,
+                site,
+                engine or COPIES,
+                operation.fix,
             )
             held.append((buffer, part))
         for buffer, part in held:

@@ -11,6 +11,7 @@ by the bytes they cover.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ class PendingWrite:
     site: int | None
     engine: str = ""
     """Operations of one engine that works in order do not disturb each other."""
+    fix: Callable[[], str] = lambda: "wait for the operation before this"
+    """What to do about an access that does not wait for the operation."""
 
 
 class PendingSet:
@@ -129,16 +132,11 @@ def _problem(part: PendingWrite, name: str, shared: int, writes: bool) -> Runtim
     verb = "write to" if writes else "read of"
     if part.writes:
         message = f"{verb} {name} while an asynchronous operation still writes it"
-        fix = (
-            "wait for the operation first: T.ptx_wait_group / T.wait_wgmma for groups, "
-            "T.mbarrier_wait_parity for a barrier"
-        )
     else:
         message = f"{verb} {name} while an asynchronous operation still reads it"
-        fix = "wait for the operation before its source is overwritten"
     notes = [
         Note(f"{part.what} was issued here and may still be in flight", part.site),
         f"{count_text(shared, 'element')} of the access {'are' if shared > 1 else 'is'} affected",
-        fix,
+        part.fix(),
     ]
     return RuntimeFault("not arrived", message, notes)
