@@ -10,6 +10,7 @@ import pytest
 
 from tests.targets.tenstorrent.own_programs import (
     COMPUTE,
+    KERNELS,
     PROGRAMS,
     READER,
     WRITER,
@@ -22,6 +23,8 @@ from tests.targets.tenstorrent.own_programs import (
     values,
 )
 from tilewright.dialects.tensix.chips import BLACKHOLE, simulated
+from tilewright.ir.codes.tenstorrent_run import ENTRIES
+from tilewright.targets.tenstorrent.diagnostics import diagnostics_of
 from tilewright.targets.tenstorrent.execution import Check, ExecutionError, Numerics, RunOptions
 from tilewright.targets.tenstorrent.formats import TileFormat
 from tilewright.targets.tenstorrent.program import (
@@ -354,3 +357,19 @@ def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch):
     case = add_relu(rows=32)
     with pytest.raises(SourceExecutorUnavailable, match="no-such-compiler not found"):
         run(case.program, case.inputs)
+
+
+def test_findings_become_diagnostics_at_the_lines_of_the_source():
+    case = add_relu(replaced("add_compute", "cb_pop_front(in1, 1);", ""), rows=160)
+    findings = run(case.program, case.inputs, RunOptions(seed=3))
+    (diagnostic,) = diagnostics_of(findings, case.program)
+    assert diagnostic.code == "TW7201"
+    assert diagnostic.message.endswith("deadlock: every unfinished kernel is blocked")
+    assert len(diagnostic.notes) == 6
+    assert str(diagnostic.location).startswith(str(KERNELS / "add_reader.cpp:"))
+
+
+def test_every_check_has_a_code_with_an_entry():
+    codes = [check.code for check in Check]
+    assert len({*codes}) == len(codes)
+    assert {*codes} == {entry.code for entry in ENTRIES}

@@ -19,6 +19,7 @@ from tilewright.ir.codes import (
     synchronisation,
     targets,
     tenstorrent,
+    tenstorrent_run,
 )
 from tilewright.ir.codes.entry import CodeEntry
 
@@ -34,7 +35,7 @@ SECTIONS: Mapping[str, tuple[CodeEntry, ...]] = MappingProxyType(
         "Targets, launches and host code": launch.ENTRIES,
         "Runs on the host": (*run.ENTRIES, *run_ordering.ENTRIES),
         "Compilation for GPUs": targets.ENTRIES,
-        "Tenstorrent": tenstorrent.ENTRIES,
+        "Tenstorrent": (*tenstorrent.ENTRIES, *tenstorrent_run.ENTRIES),
         "Internal compiler errors": internal.ENTRIES,
     }
 )

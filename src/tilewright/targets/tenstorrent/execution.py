@@ -52,6 +52,40 @@ class Check(Enum):
     DEADLOCK = "deadlock"
     BAD_ADDRESS = "bad-address"
 
+    @property
+    def code(self) -> str:
+        """The code of its reports."""
+        return _CODES[self]
+
+
+_CODES = {
+    Check.DEADLOCK: "TW7201",
+    Check.OVER_RESERVE: "TW7202",
+    Check.OVER_WAIT: "TW7203",
+    Check.PUSH_WITHOUT_RESERVE: "TW7204",
+    Check.POP_WITHOUT_WAIT: "TW7205",
+    Check.STRADDLING_WRAP: "TW7206",
+    Check.UNPOPPED_PAGES: "TW7207",
+    Check.UNPUSHED_READ: "TW7208",
+    Check.POISONED_READ: "TW7209",
+    Check.UNWRITTEN_PAGE: "TW7210",
+    Check.PUSH_BEFORE_BARRIER: "TW7211",
+    Check.POP_BEFORE_WRITE: "TW7212",
+    Check.DST_SECTION: "TW7213",
+    Check.DST_RANGE: "TW7214",
+    Check.UNDEFINED_DST: "TW7215",
+    Check.MISSING_INIT: "TW7216",
+    Check.MISALIGNED: "TW7217",
+    Check.PAGE_RANGE: "TW7218",
+    Check.OUTSIDE_WINDOW: "TW7219",
+    Check.TWO_WRITERS: "TW7220",
+    Check.UNWRITTEN_OUTPUT: "TW7221",
+    Check.SEMAPHORE_OWNER: "TW7222",
+    Check.MULTICAST_COUNT: "TW7223",
+    Check.ARGUMENT_RANGE: "TW7224",
+    Check.BAD_ADDRESS: "TW7225",
+}
+
 
 @dataclass(frozen=True)
 class RunOptions:
