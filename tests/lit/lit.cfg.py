@@ -1,14 +1,18 @@
 """How lit runs the text tests: IR files that carry their own RUN and CHECK lines.
 
-The programs named in RUN lines are those of the Python that runs lit, whatever PATH says.
+The programs named in RUN lines are those of the Python that runs lit, whatever PATH says. They
+are forks of one process that has loaded them (programs/loaded.py); those of folder opt are not.
 `triton-opt` and `FileCheck` mean our tools too, so that files of Triton and TLX run unmodified.
 """
 
 # ruff: noqa: F821
 # lit defines `config` before it runs this file.
 
+import atexit
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import lit.formats
@@ -21,13 +25,30 @@ def program(pattern: str) -> str:
     return rf"(?<![\w./-]){pattern}(?![\w./-])"
 
 
-OPT = f'"{sys.executable}" -m tilewright.cli.opt'
-FILECHECK = f'"{sys.executable}" -m filecheck'
+def loaded_programs(environment: dict[str, str]) -> str:
+    """The socket of a process that has loaded the programs; it ends when lit does."""
+    path = Path(tempfile.mkdtemp(prefix="tilewright-lit-")) / "programs"
+    process = subprocess.Popen(
+        [sys.executable, PROGRAMS / "loaded.py", path],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    atexit.register(process.communicate)
+    if process.stdout.readline() != b"ready\n":
+        raise SystemExit("tests/lit/programs/loaded.py does not start")
+    return str(path)
+
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+START = f'"{sys.executable}" -IS "{PROGRAMS / "start.py"}"'
+OPT = f"{START} tilewright.cli.opt"
+FILECHECK = f"{START} filecheck"
 
 config.name = "tilewright"
 config.test_format = lit.formats.ShTest(False)
 config.suffixes = [".mlir", ".ttir", ".ttgir"]
-config.excludes = ["Inputs"]
+config.excludes = ["Inputs", "programs"]
 config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(ROOT / "build" / "lit")
 
@@ -43,3 +64,4 @@ config.substitutions += [
 # The checkout wins over an installed copy, and packages put on the path by hand stay visible.
 search_path = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
 config.environment["PYTHONPATH"] = os.pathsep.join(filter(None, search_path))
+config.environment["TILEWRIGHT_LOADED_PROGRAMS"] = loaded_programs(os.environ | config.environment)
