@@ -32,6 +32,7 @@ class Check(Enum):
     POP_WITHOUT_WAIT = "pop-without-wait"
     STRADDLING_WRAP = "straddling-wrap"
     UNDEFINED_DST = "undefined-dst"
+    UNUSED_DST = "unused-dst"
     UNPOPPED_PAGES = "unpopped-pages"
     UNPUSHED_READ = "unpushed-read"
     POISONED_READ = "poisoned-read"

@@ -49,6 +49,8 @@ class ComputeThread(Thread):
     def start(self, dst_tiles: int, fp32_dest_acc: bool) -> None:
         """Nothing is configured, DST is undefined."""
         self.dst: list[Tile | None] = [None] * dst_tiles
+        self.unused: set[int] = set()
+        """Slots whose value neither the SFPU nor the packer has read."""
         self.section = Section.IDLE
         self.configured: dict[Engine, InitKey | None] = {Engine.FPU: None, Engine.SFPU: None}
         self.sources: tuple[Format | None, Format | None] = (None, None)
@@ -105,7 +107,17 @@ class ComputeThread(Thread):
             )
         self.section = after
         if step == "release":
+            self._check_unused(site)
             self.dst = [None] * len(self.dst)
+
+    def _check_unused(self, site: int) -> None:
+        for slot in sorted(self.unused):
+            self.report(
+                Check.UNUSED_DST,
+                f"DST slot {slot} is released with a result that was not packed",
+                site,
+            )
+        self.unused.clear()
 
     # -- math --------------------------------------------------------------------------------
 
@@ -143,6 +155,7 @@ class ComputeThread(Thread):
 
     def _defined(self, slot: int, site: int) -> Tile:
         """A slot that the SFPU reads."""
+        self.unused.discard(slot)
         found = self.dst[self._slot(slot, site)]
         if found is None:
             self.report(
@@ -155,6 +168,7 @@ class ComputeThread(Thread):
 
     def _set(self, slot: int, tile: Tile, site: int) -> None:
         slot = self._slot(slot, site)
+        self.unused.add(slot)
         self.dst[slot] = rounded_to_16_bits(tile) if self.rounds_dst else tile
 
     def _accumulate(self, slot: int, tile: Tile, site: int) -> None:
@@ -312,6 +326,7 @@ class ComputeThread(Thread):
             window.packed += 1
         address = cb.window_address(window, page)
         tile = self.dst[self._slot(dst, site)]
+        self.unused.discard(dst)
         if tile is None:
             # The hardware packs zeros; no kernel of this compiler relies on it.
             self.report(
