@@ -115,6 +115,7 @@ PASSES: PassRegistry = {
     "tlx-check-alias-sync": _lazy("tlx.check_alias_sync", "CheckAliasSync"),
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
     "apply-tt-defaults": _lazy("tenstorrent.apply_tt_defaults", "ApplyTtDefaults"),
+    "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "infer-tt-shards": _lazy("tenstorrent.infer_tt_shards", "InferTtShards"),
     "infer-tt-schedule": _lazy("tenstorrent.infer_tt_schedule", "InferTtSchedule"),
     "pad-to-tiles": _lazy("tenstorrent.pad_to_tiles", "PadToTiles"),

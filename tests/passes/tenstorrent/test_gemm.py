@@ -130,28 +130,36 @@ def test_strategies(block: tuple[int, int, int], strategy: str) -> None:
     assert check(200, 200, 160, gemm(200, 200, 160, block)).compute.strategy == strategy
 
 
-@pytest.mark.parametrize("block", [(128, 96, 32), (64, 160, 32), (96, 96, 32)])
+@pytest.mark.parametrize("block", [(128, 96, 32), (96, 96, 32)])
 @pytest.mark.parametrize("accumulator", ["float32", "bfloat16"])
 def test_partial_sums_in_l1(block: tuple[int, int, int], accumulator: str) -> None:
     rows, columns, depth = (extent // 32 for extent in block)
     tile = 4096 if accumulator == "float32" else 2048
     budget = 2048 * (2 * (rows + columns) * depth + 16) + tile * rows * columns
-    module = gemm(130, 200, 640, block, accumulator=accumulator)
-    assert check(130, 200, 640, module, l1_budget=budget).compute.strategy == "spill"
+    module = gemm(100, 130, 640, block, accumulator=accumulator)
+    assert check(100, 130, 640, module, l1_budget=budget).compute.strategy == "spill"
 
 
 def test_transposed_operand() -> None:
     check(96, 64, 80, gemm(96, 64, 80, (32, 64, 32), transpose=True), transpose=True)
 
 
-@pytest.mark.parametrize("stages", [0, 1, 3, 4])
+@pytest.mark.parametrize("stages", [0, 3])
 def test_depth_follows_the_stages(stages: int) -> None:
     plan = check(64, 64, 128, gemm(64, 64, 128, stages=stages))
     assert plan.cbs[0].pages == max(2, stages)
 
 
-@pytest.mark.parametrize("cores", ["1x1", "4x1", "2x2"])
-@pytest.mark.parametrize("policy", ["contiguous", "strided", "rect"])
+@pytest.mark.parametrize(
+    ("cores", "policy"),
+    [
+        ("1x1", "contiguous"),
+        ("4x1", "strided"),
+        ("2x2", "strided"),
+        ("2x2", "rect"),
+        ("4x1", "rect"),
+    ],
+)
 def test_policies_and_core_grids(cores: str, policy: str) -> None:
     check(96, 160, 64, gemm(96, 160, 64), cores=cores, policy=policy)
 

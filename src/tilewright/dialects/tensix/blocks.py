@@ -5,7 +5,7 @@
       ...
       tensix.yield %r : f32
     }
-    tensix.constant_tile %mask columns_below bits(1065353216) limit 10 : T
+    tensix.constant_tile %mask columns_below bits(1065353216) limit %n : T
     tensix.release %x : T
 
 `tensix.elementwise` computes every element of its outputs from the elements of its inputs at the
@@ -29,6 +29,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_operand_def,
     prop_def,
     region_def,
     traits_def,
@@ -37,6 +38,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from tilewright.dialects.tensix.buffers import PATTERNS
 from tilewright.dialects.tile.access import (
     AccessedRegion,
     RegionAccess,
@@ -46,7 +48,6 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.base import (
     INTEGER,
-    KeywordSyntax,
     Operand,
     given,
     integer_attr,
@@ -65,7 +66,6 @@ from tilewright.ir.text.syntax import AttributeSyntax
 
 RELEASE = "tt.release"
 KINDS = ("tile", "col", "row", "scalar")
-PATTERNS = KeywordSyntax(("constant", "scaler", "columns_below", "rows_below"))
 
 
 @irdl_op_definition
@@ -252,33 +252,30 @@ def _print(printer: IRPrinter, op: ElementwiseOp) -> None:
 
 @irdl_op_definition
 class ConstantTileOp(TileOp):
-    """Fills a buffer of one tile with known contents, see ``tensix.fill_page``."""
+    """Fills a buffer with known contents, see ``tensix.fill_page``.
+
+    Rows, columns and `limit` count from the first element of the buffer, over all of its tiles.
+    """
 
     name = "tensix.constant_tile"
 
     dst = operand_def(BUFFER)
+    limit = opt_operand_def(INDEX)
     pattern = keyword_prop(PATTERNS)
     bits = integer_prop()
     """The fp32 bit pattern of the value."""
-    limit = integer_prop(0)
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
         "$dst $pattern `bits` `(` $bits `)` (`limit` $limit^)? attr-dict `:` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "pattern": PATTERNS,
-        "bits": INTEGER,
-        "limit": INTEGER,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pattern": PATTERNS, "bits": INTEGER}
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
 
-    def __init__(self, dst: Operand, pattern: str, bits: int, limit: int = 0) -> None:
+    def __init__(self, dst: Operand, pattern: str, bits: int, limit: Operand | None = None) -> None:
         super().__init__(
-            operands=[dst],
-            properties=given(
-                pattern=string(pattern), bits=integer_attr(bits), limit=integer_attr(limit)
-            ),
+            operands=[dst, limit],
+            properties=given(pattern=string(pattern), bits=integer_attr(bits)),
         )
 
 

@@ -162,7 +162,7 @@ class CBReadPtrOp(CBPointerOp):
     name = "tensix.cb_read_ptr"
 
 
-PATTERNS = KeywordSyntax(("constant", "scaler", "columns_below", "rows_below"))
+PATTERNS = KeywordSyntax(("constant", "scaler", "columns_below", "rows_below", "triangle_below"))
 
 
 @irdl_op_definition
@@ -171,7 +171,8 @@ class FillPageOp(TensixOp):
 
     ``constant``: the value everywhere. ``scaler``: in the first row of each face, 0 elsewhere, as
     `tensix.reduce` expects. ``columns_below`` and ``rows_below``: in columns (rows) smaller than
-    `limit`, 0 elsewhere.
+    `limit`, 0 elsewhere. ``triangle_below``: in columns smaller than the row plus `limit`, which
+    may be negative.
     """
 
     name = "tensix.fill_page"
@@ -196,7 +197,7 @@ class FillPageOp(TensixOp):
     def __init__(
         self, pattern: str, l1: Operand, limit: Operand, format: Format | str, bits: int
     ) -> None:
-        """`limit` is read by ``columns_below`` and ``rows_below`` only."""
+        """`limit` is read by ``columns_below``, ``rows_below`` and ``triangle_below`` only."""
         super().__init__(
             operands=[l1, limit],
             properties=given(

@@ -60,7 +60,7 @@ from tilewright.passes.tenstorrent.dst_programs import (
 )
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.reports import NotSupported
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, extents_of
+from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, reduces_columns
 
 OUTPUT = "tt.output"
 
@@ -290,7 +290,7 @@ class ComputeCode(KernelCode):
                 op, f"reduction '{kind}' has no tile intrinsic: use T.reduce_sum or T.reduce_max"
             )
         rows, columns = buffer_tiles(op.src)
-        across = _reduces_columns(op)
+        across = reduces_columns(op.src, op.dst)
         dim = "row" if across else "col"
         scaler = self.constant_tile("scaler", op.src)
         results, steps = (rows, columns) if across else (columns, rows)
@@ -346,14 +346,3 @@ class ComputeCode(KernelCode):
 def _is_reserved(plan: BufferPlan) -> bool:
     """Whether a buffer is pushed as a whole: its reader is compute, which indexes its tiles."""
     return plan.chunk == plan.tiles
-
-
-def _reduces_columns(op: ReduceOp) -> bool:
-    """Whether the reduction runs along the columns of tiles, so that rows remain."""
-    rows, columns = extents_of(op.src)
-    left, right = extents_of(op.dst)
-    if (left, right) == (rows, 1) and rows > 1:
-        return True
-    if (left, right) == (1, columns) and columns > 1:
-        return False
-    return columns > 1

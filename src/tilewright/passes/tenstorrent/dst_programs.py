@@ -25,6 +25,8 @@ from tilewright.dialects.tensix.blocks import ElementwiseOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.passes.tenstorrent.reports import NotSupported
 
+MASK = "tt.mask"
+"""A test of a mask against 0, whose result is the mask itself."""
 ZERO = -1
 """The input that is a tile of zeros."""
 
@@ -193,9 +195,8 @@ class _Planner:
         for position, slot in self.given.items():
             if not self.uses.get(elements[position]):
                 self.busy.discard(slot)
-        return DstProgram(
-            tuple(self.made), tuple([self._owned(each) for each in results]), self.max_slots
-        )
+        slots = [self._owned(each) for each in results]
+        return DstProgram(tuple(self.made), tuple(slots), self.max_slots)
 
     def _count(self, value: SSAValue) -> None:
         self.uses[value] = self.uses.get(value, 0) + 1
@@ -273,7 +274,7 @@ class _Planner:
         op = value.owner
         assert isinstance(op, Operation)
         name = op.name
-        if name in _SAME:
+        if name in _SAME or MASK in op.attributes:
             return self._owned(op.operands[0])
         if name in _UNARY:
             slot = self._owned(op.operands[0])

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp, TileYieldOp
+from tilewright.dialects.tile import AllocOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -97,6 +98,9 @@ def _merge(op: ElementwiseOp, reader: ElementwiseOp, buffer: SSAValue) -> None:
     rewriter = Rewriter()
     rewriter.replace_op(reader, made, ())
     rewriter.erase(op)
+    alloc = buffer.owner
+    if isinstance(alloc, AllocOp) and not buffer.uses:
+        rewriter.erase(alloc)
 
 
 def _copy_body(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.dialects.arith import AddiOp, ConstantOp, DivuiOp, MuliOp
+from tilewright.dialects.arith import AddiOp, ConstantOp, DivuiOp, MaxsiOp, MinsiOp, MuliOp, SubiOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tensix.buffers import CBOp
 from tilewright.dialects.tensix.program import KernelOp
@@ -88,6 +88,24 @@ class KernelCode:
         if factor == 1:
             return left
         return self.add(MuliOp(left, self.constant(factor))).results[0]
+
+    def minus(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        one, other = known(left), known(right)
+        if one is not None and other is not None:
+            return self.constant(one - other)
+        return left if other == 0 else self.add(SubiOp(left, right)).results[0]
+
+    def at_least(self, value: SSAValue, bound: int) -> SSAValue:
+        constant = known(value)
+        if constant is not None:
+            return self.constant(max(constant, bound))
+        return self.add(MaxsiOp(value, self.constant(bound))).results[0]
+
+    def at_most(self, value: SSAValue, bound: int) -> SSAValue:
+        constant = known(value)
+        if constant is not None:
+            return self.constant(min(constant, bound))
+        return self.add(MinsiOp(value, self.constant(bound))).results[0]
 
     def quotient(self, value: SSAValue, divisor: int) -> SSAValue:
         """`value` / `divisor`, where the division is known to be exact."""

@@ -52,6 +52,7 @@ from tilewright.passes.tenstorrent.dst_programs import bits_of, dst_program
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.k_loops import ensure_epilogue, epilogue_of, steps_of
 from tilewright.passes.tenstorrent.liveness import live_at_start, release_buffers
+from tilewright.passes.tenstorrent.masks import EXTENTS
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
 from tilewright.passes.tenstorrent.strategies import (
     RESIDENT,
@@ -59,7 +60,7 @@ from tilewright.passes.tenstorrent.strategies import (
     KLoopPlan,
     k_loop_plan,
 )
-from tilewright.passes.tenstorrent.tensorize_tt import EXTENTS, buffer_tiles, zero_fill
+from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, zero_fill
 
 OVER_BUDGET = "TW7050"
 TOO_MANY = "TW7051"

@@ -32,7 +32,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.tenstorrent.block_shapes import region_shape
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, needed_plan
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
-from tilewright.passes.tenstorrent.tensor_layouts import NONE, TensorLayout
+from tilewright.passes.tenstorrent.tensor_layouts import NONE, TILE, TensorLayout
 from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles
 
 Translate = Callable[[Mixed], SSAValue]
@@ -106,19 +106,31 @@ def store_pages(
         code.add(CBPopOp(cb, count))
 
 
-def fill_pages(code: KernelCode, op: ConstantTileOp) -> None:
-    """What the reader does for a tile of known contents."""
+def fill_pages(code: KernelCode, op: ConstantTileOp, translate: Translate) -> None:
+    """What the reader does for tiles of known contents."""
     cb = code.cb(op.dst)
-    count = code.constant(1)
+    rows, columns = buffer_tiles(op.dst)
+    count = code.constant(rows * columns)
+    format = format_of_buffer(op.dst)
+    limit = code.constant(0) if op.limit is None else translate(op.limit)
     code.add(CBReserveOp(cb, count))
     target = code.add(CBWritePtrOp(cb)).results[0]
-    code.add(
-        FillPageOp(
-            op.pattern.data,
-            target,
-            code.constant(op.limit.value.data),
-            format_of_buffer(op.dst),
-            op.bits.value.data,
-        )
-    )
+    with code.loop(rows, "r") as row, code.loop(columns, "c") as column:
+        slot = code.plus(code.times(row, columns), column)
+        l1 = code.plus(target, code.times(slot, format.tile_bytes))
+        own = _limit_of_tile(code, op.pattern.data, limit, row, column)
+        code.add(FillPageOp(op.pattern.data, l1, own, format, op.bits.value.data))
     code.add(CBPushOp(cb, count))
+
+
+def _limit_of_tile(
+    code: KernelCode, pattern: str, limit: SSAValue, row: SSAValue, column: SSAValue
+) -> SSAValue:
+    """The limit of a pattern, counted from the first element of a tile."""
+    if pattern == "triangle_below":
+        return code.minus(code.plus(limit, code.times(row, TILE)), code.times(column, TILE))
+    if pattern not in ("columns_below", "rows_below"):
+        return code.constant(0)
+    before = code.times(column if pattern == "columns_below" else row, TILE)
+    rest = code.minus(limit, before)
+    return code.at_most(code.at_least(rest, 0), TILE)

@@ -17,6 +17,7 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
+from tilewright.passes.tenstorrent.fold_grid_reductions import FoldGridReductions
 from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
 from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
 from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
@@ -56,6 +57,7 @@ class TenstorrentPipeline(Pass):
         return [
             *TilePipeline(target=self.target).common_passes(),
             FoldClears(),
+            FoldGridReductions(),
             ApplyTtDefaults(self.policy, self.order, self.cores),
             InferTtShards(),
             InferTtSchedule(),

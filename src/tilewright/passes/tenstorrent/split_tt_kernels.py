@@ -211,7 +211,7 @@ class _Slice:
         if self.role is Role.COMPUTE:
             self.code.add(copy_op(op, self._outside(op)))
         elif isinstance(op, ConstantTileOp):
-            fill_pages(self.code, op)
+            fill_pages(self.code, op, self._value)
         else:
             assert isinstance(op, CopyOp)
             move = load_pages if self.role is Role.READER else store_pages
@@ -229,6 +229,9 @@ class _Slice:
     def _release(self, op: ReleaseOp) -> None:
         plan = needed_plan(op.buffer)
         if plan.role is not self.role:
+            return
+        if self.role is Role.COMPUTE:
+            self.code.add(copy_op(op, self.values))
             return
         count = self.code.constant(plan.tiles)
         cb = self.code.cb(op.buffer)

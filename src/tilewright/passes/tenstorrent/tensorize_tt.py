@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.arith import CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
@@ -52,11 +52,14 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import DEPTH, functions
 from tilewright.passes.tenstorrent.block_shapes import Axes, axes_of, name_of
+from tilewright.passes.tenstorrent.buffer_uses import alloc_of
+from tilewright.passes.tenstorrent.choices import select_instead_of_branches
 from tilewright.passes.tenstorrent.element_bodies import elementwise_op, tiles_of
+from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
 from tilewright.passes.tenstorrent.reports import PARTIAL_BLOCK, NotSupported, reporting
 
-EXTENTS = "tt.extents"
-"""Rows and columns of an on-chip buffer, in elements."""
+LOWEST = -3.0e38
+"""The neutral element of a maximum, finite in every format."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,10 @@ def buffer_tiles(buffer: SSAValue) -> tuple[int, int]:
 
 def _lower(op: Operation, axes: Axes) -> None:
     if isinstance(op, ParallelOp):
-        Rewriter().replace_op(op, elementwise_op(op, axes))
+        select_instead_of_branches(op)
+        made = elementwise_op(op, axes)
+        Rewriter().replace_op(op, made)
+        insert_masks(made)
     elif isinstance(op, FillOp):
         _lower_fill(op)
     elif isinstance(op, CopyOp):
@@ -141,16 +147,71 @@ def _lower(op: Operation, axes: Axes) -> None:
         for operand in op.operands:
             if operand.type != IndexType() and isinstance(operand.owner, RegionOp):
                 _whole(operand, op)
-        if isinstance(op, GemmOp) and op.clear_if is not None:
-            raise NotSupported(
-                op, "clear_accum as a run-time value is not supported: clear with T.clear"
-            )
+        if isinstance(op, GemmOp):
+            _prepare_gemm(op)
+        elif isinstance(op, ReduceOp):
+            _mask_reduction(op)
     elif not (op.regions or is_removable(op) or isinstance(op, (YieldOp, ScfYieldOp))):
         raise NotSupported(
             op,
             f"'{op.name}' has no counterpart on the Tenstorrent target: use T.copy, T.gemm, "
             "T.reduce and element-wise T.Parallel",
         )
+
+
+def _prepare_gemm(op: GemmOp) -> None:
+    """Transpose A in a buffer of its own: the unpacker transposes tiles of B only."""
+    if op.clear_if is not None:
+        raise NotSupported(
+            op, "clear_accum as a run-time value is not supported: clear with T.clear"
+        )
+    if op.transpose_a is None:
+        return
+    rows, columns = extents_of(op.a)
+    source = alloc_of(op.a)
+    element = element_type_of(op.a.type)
+    made = AllocOp(
+        buffer_type(element, (columns, rows), Space.SHARED), name=f"{source.buffer_name}_t"
+    )
+    made.attributes[EXTENTS] = integers_attr((columns, rows))
+    rewriter = Rewriter()
+    rewriter.insert_after(source, made, op)
+    rewriter.insert_before(op, TransposeOp(op.a, made.result))
+    op.operands[0] = made.result
+    op.transpose_a = None
+
+
+def _mask_reduction(op: ReduceOp) -> None:
+    """Replace what follows the last element of a partly filled tile by the neutral element."""
+    rows, columns = extents_of(op.src)
+    across = reduces_columns(op.src, op.dst)
+    extent = columns if across else rows
+    if extent % 32 == 0 or op.kind.data not in ("sum", "max"):
+        return
+    source = op.src
+    masked = staging_buffer(op, source, element_type_of(source.type), alloc_of(source).buffer_name)
+    made = ElementwiseOp(buffer_tiles(source), [source], ["tile"], [masked])
+    index = made.indices[1 if across else 0]
+    element = element_type_of(source.type)
+    bound = ConstantOp.of(extent, IndexType())
+    inside = CmpiOp("slt", index, bound)
+    neutral = ConstantOp.of(0.0 if op.kind.data == "sum" else LOWEST, element)
+    chosen = SelectOp(inside, made.elements[0], neutral)
+    made.body.block.add_ops([bound, inside, neutral, chosen, TileYieldOp([chosen.results[0]])])
+    Rewriter().insert_before(op, made)
+    insert_masks(made)
+    op.operands[0] = masked
+
+
+def reduces_columns(source: SSAValue, target: SSAValue) -> bool:
+    """Whether a reduction runs along the columns of tiles, so that rows remain."""
+    rows, columns = extents_of(source)
+    remaining = extents_of(target)
+    if remaining == (rows, 1) and rows > 1:
+        return True
+    if remaining == (1, columns) and columns > 1:
+        return False
+    return columns > 1
 
 
 def _whole(value: SSAValue, op: Operation) -> SSAValue:

@@ -115,6 +115,7 @@ def _fill_page(emitter: Emitter, op: Operation) -> None:
         "scaler": "(i & 240) == 0",
         "columns_below": f"{_COLUMN} < {limit}",
         "rows_below": f"{_ROW} < {limit}",
+        "triangle_below": f"int32_t({_COLUMN}) < int32_t({_ROW}) + int32_t({limit})",
     }
     test = tests[op.pattern.data]
     value = f"{test} ? {bits} : 0" if test else bits

@@ -243,6 +243,10 @@ class DataThread(Thread):
             tile[::16, :] = value
         elif pattern == "columns_below":
             tile[:, :limit] = value
+        elif pattern == "triangle_below":
+            signed = limit - (1 << 32) if limit >> 31 else limit
+            rows, columns = np.indices(tile.shape)
+            tile[columns < rows + signed] = value
         else:
             tile[:limit, :] = value
         self.core.l1.write(l1, encode(tile, format))

@@ -1,0 +1,252 @@
+"""Comparisons of positions as tiles of ones and zeros.
+
+    k * 32 + j < 100      a tile with 1 in the columns below 100 - 32 k, 0 elsewhere
+    q + i >= k + j        1 where the column is below the row plus q - k + 1
+
+The difference of the two sides is affine in the row i and the column j of the element, with
+coefficients -1, 0 and 1; the rest is an integer that the reader computes. The reader writes
+the tile, and compute selects by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import AnyFloat, IndexType, UnitAttr, i1
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from tilewright.dialects.arith import (
+    AddiOp,
+    CmpfOp,
+    CmpiOp,
+    ConstantOp,
+    MuliOp,
+    SelectOp,
+    SubiOp,
+    XoriOp,
+)
+from tilewright.dialects.tensix.blocks import ConstantTileOp, ElementwiseOp, TileYieldOp
+from tilewright.dialects.tile import AllocOp, buffer_type
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.mixed import Mixed, integers_attr
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.effects import is_removable
+from tilewright.ir.rewrite import Rewriter
+from tilewright.passes.tenstorrent.dst_programs import MASK, bits_of
+from tilewright.passes.tenstorrent.kernel_code import known
+from tilewright.passes.tenstorrent.reports import NotSupported
+from tilewright.passes.tile.clone_ops import copy_op
+
+EXTENTS = "tt.extents"
+_EVERYWHERE = 1 << 20
+"""A limit that no buffer reaches."""
+_PREDICATES = ("lt", "le", "gt", "ge")
+
+
+@dataclass(frozen=True)
+class _Affine:
+    """``row * i + column * j + base``."""
+
+    row: int
+    column: int
+    base: Mixed
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.row == self.column == 0
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A tile pattern, and whether it is 0 where the comparison holds."""
+
+    name: str
+    limit: Mixed
+    is_negated: bool = False
+
+
+def insert_masks(op: ElementwiseOp) -> ElementwiseOp:
+    """Replace the comparisons of positions in an element-wise op by inputs."""
+    comparisons = [each for each in op.body.block.ops if isinstance(each, CmpiOp)]
+    if not comparisons:
+        return op
+    return _Masking(op).run(comparisons)
+
+
+class _Masking:
+    def __init__(self, op: ElementwiseOp) -> None:
+        self.op = op
+        self.rewriter = Rewriter()
+
+    def run(self, comparisons: Sequence[CmpiOp]) -> ElementwiseOp:
+        op = self.op
+        patterns = [self._pattern(each) for each in comparisons]
+        element = next(
+            (
+                element_type_of(each.type)
+                for each in (*op.outputs, *op.inputs)
+                if isinstance(element_type_of(each.type), AnyFloat)
+            ),
+            None,
+        )
+        if element is None:
+            raise NotSupported(op, "a comparison of positions selects integers: use floats")
+        masks = [self._mask(each, element) for each in patterns]
+        made = ElementwiseOp(
+            op.block_tiles,
+            [*op.inputs, *masks],
+            [*op.kinds, *("tile" for _ in masks)],
+            list(op.outputs),
+            attributes=op.attributes,
+        )
+        values: dict[SSAValue, SSAValue] = dict(
+            zip(op.body.block.args, made.body.block.args, strict=False)
+        )
+        block = made.body.block
+        elements = made.elements[len(op.inputs) :]
+        for comparison, pattern, mask in zip(comparisons, patterns, elements, strict=True):
+            values[comparison.results[0]] = _truth(block, mask, element, pattern.is_negated)
+        for each in op.body.block.ops:
+            if not isinstance(each, (CmpiOp, TileYieldOp)) and not _is_index(each):
+                block.add_op(copy_op(each, values))
+        block.add_op(TileYieldOp([values.get(each, each) for each in op.results_of_body]))
+        self.rewriter.replace_op(op, made, ())
+        return made
+
+    def _mask(self, pattern: _Pattern, element: Attribute) -> SSAValue:
+        """A buffer with the pattern, written before the op."""
+        rows, columns = self.op.block_tiles
+        alloc = AllocOp(buffer_type(element, (32 * rows, 32 * columns), Space.SHARED), name="mask")
+        alloc.attributes[EXTENTS] = integers_attr((32 * rows, 32 * columns))
+        fill = ConstantTileOp(alloc.result, pattern.name, bits_of(1.0), self._value(pattern.limit))
+        self.rewriter.insert_before(self.op, [alloc, fill])
+        return alloc.result
+
+    # -- comparisons -----------------------------------------------------------------------------
+
+    def _pattern(self, op: CmpiOp) -> _Pattern:
+        predicate = op.predicate_name.removeprefix("s").removeprefix("u")
+        if predicate not in _PREDICATES:
+            raise NotSupported(
+                op, f"comparison '{op.predicate_name}' of positions: use <, <=, > or >="
+            )
+        left, right = (self._affine(each, op) for each in op.operands)
+        sign = 1 if predicate in ("lt", "le") else -1
+        row, column = sign * (left.row - right.row), sign * (left.column - right.column)
+        return self._of_form(op, row, column, self._base(predicate, left, right))
+
+    def _base(self, predicate: str, left: _Affine, right: _Affine) -> Mixed:
+        """The integer b in ``row * i + column * j + b < 0``."""
+        if predicate in ("lt", "le"):
+            base = self._minus(left.base, right.base)
+        else:
+            base = self._minus(right.base, left.base)
+        return self._plus(base, -1) if predicate in ("le", "ge") else base
+
+    def _of_form(self, op: CmpiOp, row: int, column: int, base: Mixed) -> _Pattern:
+        """The pattern of ``row * i + column * j + base < 0``."""
+        if (row, column) == (0, 0):
+            test = CmpiOp("slt", self._value(base), self._value(0))
+            limits = self._value(_EVERYWHERE), self._value(0)
+            chosen = SelectOp(test, *limits)
+            self.rewriter.insert_before(self.op, [test, chosen])
+            return _Pattern("rows_below", chosen.results[0])
+        below, above = self._minus(0, base), self._plus(base, 1)
+        forms = {
+            (0, 1): _Pattern("columns_below", below),
+            (0, -1): _Pattern("columns_below", above, is_negated=True),
+            (1, 0): _Pattern("rows_below", below),
+            (-1, 0): _Pattern("rows_below", above, is_negated=True),
+            (-1, 1): _Pattern("triangle_below", below),
+            (1, -1): _Pattern("triangle_below", above, is_negated=True),
+        }
+        if (row, column) not in forms:
+            raise NotSupported(
+                op,
+                "a comparison of positions has coefficients other than -1, 0 and 1: compare the "
+                "row or the column of an element, or their difference",
+            )
+        return forms[row, column]
+
+    def _affine(self, value: SSAValue, at: Operation) -> _Affine:
+        row, column = self.op.indices
+        if value is row:
+            return _Affine(1, 0, 0)
+        if value is column:
+            return _Affine(0, 1, 0)
+        constant = known(value)
+        if constant is not None:
+            return _Affine(0, 0, constant)
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not self.op.body.block:
+            return _Affine(0, 0, value)
+        parts = [self._affine(each, at) for each in owner.operands]
+        if isinstance(owner, (AddiOp, SubiOp)):
+            sign = 1 if isinstance(owner, AddiOp) else -1
+            one, other = parts
+            join = self._plus if sign > 0 else self._minus
+            return _Affine(
+                one.row + sign * other.row,
+                one.column + sign * other.column,
+                join(one.base, other.base),
+            )
+        if isinstance(owner, MuliOp):
+            for one, other in (parts, parts[::-1]):
+                if one.is_uniform and isinstance(one.base, int) and isinstance(other.base, int):
+                    factor = one.base
+                    return _Affine(factor * other.row, factor * other.column, factor * other.base)
+        if all(each.is_uniform for each in parts) and is_removable(owner):
+            bases = [self._value(each.base) for each in parts]
+            made = copy_op(owner, dict(zip(owner.operands, bases, strict=True)))
+            self.rewriter.insert_before(self.op, made)
+            return _Affine(0, 0, made.results[0])
+        raise NotSupported(
+            at, f"'{owner.name}' of a position has no tile intrinsic: compare positions directly"
+        )
+
+    # -- integers outside the op -------------------------------------------------------------------
+
+    def _value(self, value: Mixed) -> SSAValue:
+        if isinstance(value, SSAValue):
+            return value
+        made = ConstantOp.of(value, IndexType())
+        self.rewriter.insert_before(self.op, made)
+        return made.results[0]
+
+    def _plus(self, left: Mixed, right: Mixed) -> Mixed:
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if left == 0 or right == 0:
+            return right if left == 0 else left
+        made = AddiOp(self._value(left), self._value(right))
+        self.rewriter.insert_before(self.op, made)
+        return made.results[0]
+
+    def _minus(self, left: Mixed, right: Mixed) -> Mixed:
+        if isinstance(left, int) and isinstance(right, int):
+            return left - right
+        if right == 0:
+            return left
+        made = SubiOp(self._value(left), self._value(right))
+        self.rewriter.insert_before(self.op, made)
+        return made.results[0]
+
+
+def _truth(block: Block, mask: SSAValue, element: Attribute, is_negated: bool) -> SSAValue:
+    """The condition that a mask stands for."""
+    zero = ConstantOp.of(0.0, element)
+    test = CmpfOp("une", mask, zero)
+    test.attributes[MASK] = UnitAttr()
+    block.add_ops([zero, test])
+    if not is_negated:
+        return test.results[0]
+    true = ConstantOp.of(1, i1)
+    inverse = XoriOp(test, true)
+    block.add_ops([true, inverse])
+    return inverse.results[0]
+
+
+def _is_index(op: Operation) -> bool:
+    """Whether an op computes a position, which only comparisons use."""
+    return any(isinstance(each.type, IndexType) for each in op.results)
