@@ -44,9 +44,10 @@ class Case:
     inputs: Mapping[str, Any]
     expected: np.ndarray
     tolerance: float
+    output: str = "out"
 
     def actual(self, run: RunResult) -> np.ndarray:
-        pages = np.frombuffer(run.buffers["out"], dtype=BF16).reshape(-1, 1024)
+        pages = np.frombuffer(run.buffers[self.output], dtype=BF16).reshape(-1, 1024)
         return untilize(pages, self.expected.shape).astype(np.float32)
 
     def is_right(self, run: RunResult) -> bool:

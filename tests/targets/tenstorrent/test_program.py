@@ -136,3 +136,13 @@ def test_a_processor_runs_one_kernel():
 def test_noc_words_are_not_logical_coordinates():
     allocation = allocate(program())
     assert allocation.runtime_word(NocX((1, 0))) == 19
+
+
+def test_data_movement_kernels_of_a_core_use_different_nocs():
+    cores = one_core()
+    kernels = (
+        KernelSource("reader", Processor.RISCV_1, cores, text="", noc=0),
+        KernelSource("writer", Processor.RISCV_0, cores, text=""),
+    )
+    with pytest.raises(ProgramError, match="kernels 'reader' and 'writer' both use NoC 0"):
+        Program("p", simulated(1, 1), (), kernels).verify()

@@ -361,6 +361,7 @@ class Program:
         _verify_circular_buffers(self)
         _verify_semaphores(self)
         _verify_kernels(self)
+        _verify_nocs(self)
 
     def __str__(self) -> str:
         columns, rows = self.chip.grid
@@ -423,6 +424,21 @@ def _verify_semaphores(program: Program) -> None:
             raise ProgramError(
                 f"semaphore {semaphore.id}: {program.chip.name} has {program.chip.semaphores}"
             )
+
+
+def _verify_nocs(program: Program) -> None:
+    """The data-movement kernels of a core use different NoCs."""
+    used: dict[tuple[Core, int], str] = {}
+    for kernel in program.kernels:
+        if kernel.processor is Processor.COMPUTE:
+            continue
+        for core in kernel.cores:
+            other = used.setdefault((core, kernel.noc_index), kernel.name)
+            if other != kernel.name:
+                raise ProgramError(
+                    f"core {core}: kernels '{other}' and '{kernel.name}' both use NoC "
+                    f"{kernel.noc_index}"
+                )
 
 
 def _verify_kernels(program: Program) -> None:
