@@ -58,6 +58,10 @@ class LayoutConflict:
     fragment: SSAValue
     reason: str
     """Why, as the end of a sentence."""
+    result: SSAValue | None = None
+    """The fragment that a reduction writes."""
+    origin: Operation | None = None
+    """The op that its layout follows from."""
 
 
 class Failed(Exception):
@@ -92,7 +96,10 @@ class Agreement:
 
     def _no_reduction(self, op: ReduceOp, error: NotALayout) -> Failed:
         if not self.is_trial:
-            self.clash = LayoutConflict(op, base_of(op.src), str(error))
+            target = base_of(op.dst)
+            self.clash = LayoutConflict(
+                op, base_of(op.src), str(error), target, self.origins.get(target)
+            )
         return self._failure(
             op,
             UNREPRESENTABLE,

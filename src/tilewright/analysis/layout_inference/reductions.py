@@ -15,6 +15,9 @@ from tilewright.analysis.layout_inference.fit import Digit, IntArray, digits
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.tile.expressions import LayoutExpr
 
+_SHOWN = 4
+"""How many threads a message lists."""
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -35,10 +38,33 @@ def plan(source: Table, target: Table, axis: int) -> Reduction:
         if digits(column) is None:
             raise NotALayout("no formula gives the registers of a partial result")
     if not _comes_out(found, source, target, axis):
-        raise NotALayout(
-            "the threads that own a row do not differ in the same digits of their index"
-        )
+        raise NotALayout(_mismatch(source, target, axis))
     return found
+
+
+def _mismatch(source: Table, target: Table, axis: int) -> str:
+    """Why threads that own a line cannot pass its result to the threads that own that."""
+    rank = len(source.shape)
+    noun = {(2, 0): "column", (2, 1): "row"}.get((rank, axis), "line")
+    lines = np.moveaxis(source.owners, axis, -2)
+    lines = lines.reshape(-1, lines.shape[-2] * lines.shape[-1])
+    results = target.owners.reshape(len(lines), -1)
+    for index, (line, result) in enumerate(zip(lines, results, strict=True)):
+        others = sorted(set(result.tolist()) - set(line.tolist()))
+        if others:
+            return (
+                f"{_threads(line)} own {noun} {index}, but its result is needed in thread "
+                f"{others[0]} too"
+            )
+    return f"the threads that own a {noun} are not spaced alike in every {noun}"
+
+
+def _threads(owners: IntArray) -> str:
+    found = sorted(set(owners.tolist()))
+    if len(found) > 1 and found[-1] - found[0] + 1 == len(found):
+        return f"threads {found[0]} to {found[-1]}"
+    shown = ", ".join(map(str, found[:_SHOWN])) + (", ..." if len(found) > _SHOWN else "")
+    return f"threads {shown}"
 
 
 def _limits(source: Table) -> tuple[tuple[LayoutExpr, int], ...]:

@@ -216,7 +216,8 @@ ENTRIES = (
             "and costs a barrier."
         ),
         example=(
-            "layout conversion in every iteration: 64 x 64 tensor, 8192 B through shared memory"
+            "layout conversion in every iteration: 64 x 64 tensor, 8192 B through shared memory, "
+            "from an MMA accumulator layout to a blocked layout (1 x 8 elements per thread)"
         ),
         fix="Move the conversion out of the loop, or use the value in one layout.",
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import SSAValue
@@ -30,6 +31,8 @@ from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of,
 
 REUSED_WITHIN_ITERATION = "TW5016"
 """Buffers overlap within a loop iteration, as they would not fit otherwise."""
+_MAX_SHOWN = 4
+"""Pairs of buffers that a remark lists."""
 MISALIGNED = "TW5014"
 """A buffer whose place in shared storage its layout cannot have."""
 
@@ -92,15 +95,33 @@ def _reused_within_iteration(function: FuncOp, plan: _Plan, engine: DiagnosticEn
     closer = _planned(plan.parts, lifetimes(function, reuse_within_iteration=True))
     if closer.bytes >= plan.bytes:
         return plan
-    if closer.bytes <= limit_of(function):
-        engine.remark(
+    limit = limit_of(function)
+    if closer.bytes <= limit:
+        remark = engine.remark(
             function,
             "shared memory is reused within a loop iteration, at the cost of barriers: "
-            f"{closer.bytes} B instead of {plan.bytes} B ({limit_of(function)} B "
-            f"available on sm_{arch_of(function)})",
+            f"{closer.bytes} B instead of {plan.bytes} B ({limit} B available on "
+            f"sm_{arch_of(function)})",
             REUSED_WITHIN_ITERATION,
         )
+        for first, second in _new_overlaps(plan, closer)[:_MAX_SHOWN]:
+            remark.note(first, f"'{first.buffer_name}' overlaps '{second.buffer_name}'")
+        remark.note(
+            None,
+            "help: no change is required; to avoid the barriers, use smaller tiles or fewer "
+            f"stages, so that all buffers together need at most {limit} B",
+        )
     return closer
+
+
+def _new_overlaps(plan: _Plan, closer: _Plan) -> list[tuple[AllocOp, AllocOp]]:
+    """Buffers that overlap in `closer` and do not in `plan`."""
+    pairs = combinations(range(len(plan.parts)), 2)
+    return [
+        (plan.parts[one].allocs[0], plan.parts[other].allocs[0])
+        for one, other in pairs
+        if closer.overlap(one, other) and not plan.overlap(one, other)
+    ]
 
 
 # -- the plan ----------------------------------------------------------------------------------
@@ -124,6 +145,11 @@ class _Plan:
 
     def start(self, index: int) -> int:
         return self.offsets[str(index)]
+
+    def overlap(self, one: int, other: int) -> bool:
+        """Whether two parts have bytes in common."""
+        first, second = self.start(one), self.start(other)
+        return first < second + self.parts[other].bytes and second < first + self.parts[one].bytes
 
     def faults(self) -> Sequence[object]:
         return list(check_offsets(self.problem, self.offsets))

@@ -38,7 +38,19 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     owner = fragment.owner
     if isinstance(op, ReduceOp):
         name = owner.buffer_name if isinstance(owner, AllocOp) else "the source"
-        engine.remark(op, f"'{name}' is reduced through shared memory: {clash.reason}", STAGED)
+        remark = engine.remark(
+            op,
+            f"'{name}' is reduced through shared memory, not by warp shuffles (slower, same "
+            f"result): {clash.reason}",
+            STAGED,
+        )
+        result = None if clash.result is None else clash.result.owner
+        if isinstance(result, AllocOp) and clash.origin not in (None, op):
+            remark.note(
+                clash.origin,
+                f"the layout of '{result.buffer_name}' follows from this use: shuffles are used if "
+                f"each thread reads here only results of elements of '{name}' that it owns",
+            )
         reduce_through_memory(op)
         return True
     if isinstance(op, GemmOp):

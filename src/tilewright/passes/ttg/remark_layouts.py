@@ -18,9 +18,14 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from tilewright.dialects.tt.memory import StoreOp
 from tilewright.dialects.ttg import ConvertLayoutOp, LocalLoadOp, LocalStoreOp
 from tilewright.dialects.ttg.context import PARTITIONS_OP
-from tilewright.dialects.ttg.distributed import DotOperandEncoding
+from tilewright.dialects.ttg.distributed import (
+    BlockedEncoding,
+    DotOperandEncoding,
+    SliceEncoding,
+)
 from tilewright.dialects.ttg.mma import NvidiaMmaEncoding
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
@@ -50,7 +55,7 @@ class RemarkLayouts(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in walk(module):
             match op:
-                case ConvertLayoutOp() if is_in_loop(op):
+                case ConvertLayoutOp():
                     _conversion(op, engine)
                 case WarpGroupDotOp():
                     _operand(op, engine)
@@ -62,19 +67,17 @@ class RemarkLayouts(Pass):
                     pass
 
 
-def is_in_loop(op: Operation) -> bool:
-    """Whether `op` runs once an iteration of some loop."""
+def _loop_of(op: Operation) -> Operation | None:
+    """The innermost loop around an op."""
     parent = op.parent_op()
-    while parent is not None:
-        if parent.name in _LOOPS:
-            return True
+    while parent is not None and parent.name not in _LOOPS:
         parent = parent.parent_op()
-    return False
+    return parent
 
 
 def _conversion(op: ConvertLayoutOp, engine: DiagnosticEngine) -> None:
-    before, after = encoding_of(op.src.type), encoding_of(op.result.type)
-    if before is None or after is None:
+    before, after, loop = encoding_of(op.src.type), encoding_of(op.result.type), _loop_of(op)
+    if before is None or after is None or loop is None:
         return
     shape = shape_of(op.src.type)
     if is_free(before, after, shape):
@@ -83,11 +86,34 @@ def _conversion(op: ConvertLayoutOp, engine: DiagnosticEngine) -> None:
     extents = " x ".join(map(str, shape))
     diagnostic = engine.remark(
         op,
-        f"layout conversion in every iteration: {extents} tensor, {size} B through shared memory",
+        f"layout conversion in every iteration: {extents} tensor, {size} B through shared memory, "
+        f"from {_kind(before)} to {_kind(after)}",
         CONVERSION,
     )
-    diagnostic.note(None, f"from {before}")
-    diagnostic.note(None, f"to {after}")
+    diagnostic.note(loop, "in each iteration of this loop")
+    is_stored = any(use.operation.name == StoreOp.name for use in op.result.uses)
+    fix = (
+        "store after the loop, or store the tile with a tensor descriptor (TMA)"
+        if is_stored
+        else "move the use of the tensor out of the loop"
+    )
+    diagnostic.note(None, f"help: this costs time only; to avoid it, {fix}")
+
+
+def _kind(encoding: object) -> str:
+    """The kind of a layout, and what distinguishes it from others of the kind."""
+    match encoding:
+        case NvidiaMmaEncoding():
+            return "an MMA accumulator layout"
+        case DotOperandEncoding():
+            return "an MMA operand layout"
+        case BlockedEncoding():
+            elements = " x ".join(map(str, encoding.size_per_thread))
+            return f"a blocked layout ({elements} elements per thread)"
+        case SliceEncoding():
+            return f"a slice of {_kind(encoding.parent)}"
+        case _:
+            return "another layout"
 
 
 def _operand(op: WarpGroupDotOp, engine: DiagnosticEngine) -> None:

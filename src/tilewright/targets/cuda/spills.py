@@ -54,11 +54,14 @@ def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: Diagnosti
         f"about {need} registers needed, {limit} available",
         SPILLED,
     )
-    for op, size in _arrays(function):
+    arrays = list(_arrays(function))
+    for op, size in arrays:
         warning.note(
             op, f"'{op.buffer_name}' needs {size} registers per thread ({threads} threads)"
         )
-    warning.note(None, f"help: {_suggest_fix(need, threads, others, blocks)}")
+    largest = max(arrays, key=lambda each: each[1], default=None)
+    name = "" if largest is None else largest[0].buffer_name
+    warning.note(None, f"help: {_suggest_fix(need, threads, others, blocks, name)}")
 
 
 def _computing(function: FuncOp, threads: int) -> int:
@@ -96,8 +99,9 @@ def _is_in_loop(op: Operation) -> bool:
     return False
 
 
-def _suggest_fix(need: int, threads: int, others: int, blocks: int) -> str:
-    """Fewer blocks at a time, or the smallest number of threads among which the tiles fit."""
+def _suggest_fix(need: int, threads: int, others: int, blocks: int, largest: str) -> str:
+    """Fewer blocks at a time, the smallest number of threads among which the tiles fit, or the
+    largest tile that fits; `largest` is the name of the largest array."""
     for fewer in range(blocks - 1, 0, -1):
         if need <= _registers(threads, others, fewer):
             return f"use T.annotate_min_blocks_per_sm({fewer})"
@@ -107,4 +111,24 @@ def _suggest_fix(need: int, threads: int, others: int, blocks: int) -> str:
         if each <= _registers(count, others, blocks):
             return f"use threads={count} (about {each} registers per thread) or a smaller tile"
         count *= 2
-    return "use a smaller tile"
+    tiles = f"the tiles, '{largest}' first," if largest else "the tiles"
+    own, more = (
+        _fitting_part(need, threads, count, others, blocks) for count in (threads, threads * 2)
+    )
+    if own is None:
+        return "use a smaller tile"
+    text = f"reduce {tiles} to 1/{own} of their size"
+    if more is not None and more < own:
+        text += f", or to 1/{more} with threads={threads * 2}"
+    return text
+
+
+def _fitting_part(need: int, threads: int, count: int, others: int, blocks: int) -> int | None:
+    """The largest part of the tiles, as 1/n, that fits in the registers of `count` threads."""
+    available = _registers(count, others, blocks)
+    if count + others > _MAX_THREADS or available <= 0:
+        return None
+    part = 1
+    while -(-need * threads // (count * part)) > available:
+        part *= 2
+    return part

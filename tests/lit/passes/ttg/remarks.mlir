@@ -13,12 +13,12 @@ module attributes {"ttg.num-warps" = 4 : i32} {
     %c1 = arith.constant 1 : i32
     // Once is no remark.
     %once = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
+    // expected-note @+1 {{in each iteration of this loop}}
     scf.for %i = %c0 to %n step %c1 : i32 {
       // From accumulator to operand: the same registers.
       %free = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #operand>
-      // expected-remark @+3 {{layout conversion in every iteration: 64 x 64 tensor, 8192 B through shared memory}}
-      // expected-note @+2 {{from #ttg.nvidia_mma}}
-      // expected-note @+1 {{to #ttg.blocked}}
+      // expected-remark @+2 {{layout conversion in every iteration: 64 x 64 tensor, 8192 B through shared memory, from an MMA accumulator layout to a blocked layout (1 x 8 elements per thread)}}
+      // expected-note @+1 {{help: this costs time only; to avoid it, move the use of the tensor out of the loop}}
       %cost = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
     }
     tt.return
