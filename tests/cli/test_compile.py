@@ -65,7 +65,7 @@ def test_a_script(script, capsys):
     out, err = capsys.readouterr()
     head, *rows = out.splitlines()
     assert head.split() == [
-        "kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin",
+        "kernel", "target", "registers", "spilled", "shared", "tmem", "threads", "cubin",
     ]  # fmt: skip
     assert [row.split()[:2] for row in rows] == [
         ["add", "sm_90"],

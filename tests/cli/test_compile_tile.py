@@ -82,7 +82,7 @@ def test_every_kernel_once_for_its_sizes(script, capsys):
     out, err = capsys.readouterr()
     head, *rows = out.splitlines()
     assert head.split() == [
-        "kernel", "chip", "registers", "spilled", "shared", "threads", "cubin",
+        "kernel", "target", "registers", "spilled", "shared", "threads", "cubin",
         "trace", "passes", "nvrtc",
     ]  # fmt: skip
     cells = [row.split() for row in rows]

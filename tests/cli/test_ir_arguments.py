@@ -115,8 +115,8 @@ def test_numbers(type, text, expected):
     ("type", "text", "message"),
     [
         ("i32", "i32[8]", "a is a scalar; write for example --arg a=i32:1024"),
-        ("f32", "f32:", "a: '' is not a f32"),
-        ("i32", "1.5", "a: '1.5' is not a i32"),
+        ("f32", "f32:", "a: '' is not a value of type f32"),
+        ("i32", "1.5", "a: '1.5' is not a value of type i32"),
         ("i8", "256", "a: 256 does not fit into i8"),
         ("i32", "i64:1", "a is i32 in the kernel, not i64"),
         ("!tt.ptr<f32>", "f32:1", "a is an array; write for example --arg 'a=f32[1024]'"),

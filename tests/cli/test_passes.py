@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tilewright.cli.main import run
@@ -50,6 +53,20 @@ def test_an_old_name_still_works_and_names_the_new_one(
     with pytest.warns(FutureWarning, match=f"pass '{old}' is deprecated: use '{new}'"):
         assert run(["passes", old]) == 0
     assert capsys.readouterr().out.startswith(f"{new}: ")
+
+
+def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["passes", "zzz"]) == 1
+    error = capsys.readouterr().err
+    assert error == "tilewright passes: 'zzz' is not a pass; 'tilewright passes' lists them\n"
+
+
+def test_the_warning_on_an_old_name_is_one_line() -> None:
+    command = [sys.executable, "-m", "tilewright.cli.main", "passes", "announce-copies"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == (
+        "warning: pass 'announce-copies' is deprecated: use 'insert-expect-tx'\n"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))

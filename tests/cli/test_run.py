@@ -188,6 +188,23 @@ def test_check_of_nothing_is_no_success(command, script):
     assert err == "tilewright check: no kernel was launched, so nothing was checked\n"
 
 
+def test_check_of_an_empty_grid_is_no_success(command, script):
+    code, _, err = command("check", script("everyone[(0,)](x)"))
+    assert code == 1
+    assert err == (
+        "tilewright check: 1 launch of 1 kernel, 0 programs: every grid is empty, so nothing was "
+        "checked\n"
+    )
+
+
+def test_a_binary_script_is_named(command, tmp_path):
+    path = tmp_path / "binary.py"
+    path.write_bytes(b"\x00\x01")
+    code, out, err = command("run", path)
+    assert (code, out) == (1, "")
+    assert err.endswith("null bytes (binary.py)\n")
+
+
 def test_options_end_with_the_run(command, script):
     path = script("everyone[(3,)](x)")
     assert command("check", path)[0] == 1
@@ -247,7 +264,7 @@ def test_missing_arguments_come_with_the_flags_to_add(command):
     assert code == 1
     assert err == (
         "tilewright run: @vector_add has 4 arguments, 3 of them without a value; add, with sizes "
-        "and numbers of your own:\n"
+        "and values of your own:\n"
         "  --arg 'y_ptr=f32[1024]' \\\n"
         "  --arg 'out_ptr=f32[1024]' \\\n"
         "  --arg n_elements=i32:1024\n"
@@ -318,6 +335,7 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
         ([], "no FILE; try --help"),
         (["absent.ttir"], "cannot read 'absent.ttir': No such file or directory"),
         (["absent.py"], "cannot read 'absent.py': no such file"),
+        (["directory.py"], "cannot read 'directory.py': Is a directory"),
         (["two.ttir", "other.ttir"], "two input files, 'two.ttir' and 'other.ttir'"),
         (["two.ttir", "--gird=1"], "unknown command line argument '--gird=1'; did you mean '--grid'?"),
         (["two.ttir", "--grid"], "'--grid' needs a value"),
@@ -330,7 +348,7 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
         (["two.ttir", "--kernel=fil"], "no kernel 'fil'; did you mean 'fill'?"),
         (["two.ttir", "--kernel=fill", "--arg=x=1"], "@fill has no argument 'x'; it has p, v"),
         (["two.ttir", "--kernel=fill", "--args=no.npz"], "cannot read 'no.npz': No such file or directory"),
-        (["two.ttir", "--kernel=fill", "--args=two.ttir"], "'two.ttir' is not an .npz file of arrays"),
+        (["two.ttir", "--kernel=fill", "--args=two.ttir"], "'two.ttir' is not an .npz file of plain arrays: write one with numpy.savez\n"),
         (["two.ttir", "--kernel=fill", "--arg=p=i32[99999999999999]", "--arg=v=1"],
          "p: an array of shape [99999999999999] takes 399999999999996 bytes, more than there is memory for"),
         (["two.ttir", "--kernel=fill", "--arg=p=i32[9223372036854775807,8]", "--arg=v=1"],
@@ -339,7 +357,8 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
          "cannot write 'no/x.npz': No such file or directory"),
     ],
 )  # fmt: skip
-def test_wrong_command_lines(command, two, arguments, message):
+def test_wrong_command_lines(command, two, arguments, message, tmp_path):
+    (tmp_path / "directory.py").mkdir()
     code, out, err = command("run", *arguments)
     assert (code, out) == (1, "")
     assert err.startswith(f"tilewright run: {message}")

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -24,7 +23,7 @@ from tilewright.analysis.pid_address import (
     tile_kernels,
 )
 from tilewright.cli.analyze_options import Options
-from tilewright.cli.command_line import UsageError, text_of
+from tilewright.cli.command_line import UsageError, require_file, text_of
 from tilewright.cli.script_errors import (
     missing_package,
     script_line,
@@ -263,8 +262,7 @@ def run_script(options: Options) -> ScriptRun:
 
     What it prints goes to standard error, since standard output is for the report.
     """
-    if not Path(options.file).is_file():
-        raise UsageError(f"cannot read '{options.file}': no such file")
+    require_file(options.file)
     if "compat" in options.switches:
         install()
     launches = _Launches()

@@ -124,6 +124,16 @@ def text_of(file: str) -> str:
     return data.decode("utf-8", errors="surrogateescape")
 
 
+def require_file(file: str) -> None:
+    """Refuse a script that cannot be opened, with the reason."""
+    try:
+        Path(file).open("rb").close()
+    except FileNotFoundError:
+        raise UsageError(f"cannot read '{file}': no such file") from None
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+
+
 def wants_colour() -> bool:
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 

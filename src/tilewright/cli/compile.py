@@ -18,6 +18,7 @@ from tilewright.cli.command_line import (
     Flags,
     UsageError,
     positive,
+    require_file,
     show_diagnostics,
     text_of,
     three,
@@ -82,7 +83,7 @@ _TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
 _KEYWORDS = {**_COUNTS, "cluster": "ctas_per_cga"}
 """Launch arguments of the same meaning."""
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
-_COLUMNS = ("kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin")
+_COLUMNS = ("kernel", "target", "registers", "spilled", "shared", "tmem", "threads", "cubin")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
 _TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?")
 _ARCHITECTURE = re.compile(r"sm_(\d+)([af]?)")
@@ -280,8 +281,7 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.options import running
 
-    if not Path(line.file).is_file():
-        raise UsageError(f"cannot read '{line.file}': no such file")
+    require_file(line.file)
     spec = _spec(line)
     _capability(spec)
     found: dict[str, Artefact] = {}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli.command_line import UsageError, text_of
+from tilewright.cli.command_line import UsageError, require_file, text_of
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 _COLUMNS = (
-    *("kernel", "chip", "registers", "spilled", "shared", "threads", "cubin"),
+    *("kernel", "target", "registers", "spilled", "shared", "threads", "cubin"),
     *("trace", "passes", "nvrtc"),
 )
 _IR_STAGES = ("tile", "thread")
@@ -115,8 +115,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
     from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.tile.compile_only import compiling_for
 
-    if not Path(request.file).is_file():
-        raise UsageError(f"cannot read '{request.file}': no such file")
+    require_file(request.file)
     found: dict[tuple[str, Settings], Callable[[], Compiled]] = {}
     called: set[str] = set()
 

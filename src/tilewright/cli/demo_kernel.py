@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cli.launches import counted
 from tilewright.targets.numpy.api import NumpyFault
 
 _MASK = ", mask=columns[None, :] < context, other=0.0"
@@ -36,7 +37,9 @@ def show(example: Path, emit: Callable[[str], None]) -> bool:
     (compiled,) = module.attention_kernel.cache.values()
     report = compiled.last_report
     emit(f"   traced to {_ops(compiled)} ops, then NumPy; {first * 1e3:.0f} ms in all")
-    emit(f"   {report.programs} programs in {report.batches} batches, every access checked")
+    emit(
+        f"   {report.programs} programs in {counted(report.batches, 'batch')}, every access checked"
+    )
     emit(f"   largest difference from float64: {error:.1e}")
     emit("")
     emit(f"   the same kernel without `{_MASK[2:]}`:")

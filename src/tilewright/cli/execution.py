@@ -18,6 +18,7 @@ from tilewright.cli.command_line import (
     CommandLine,
     Flags,
     UsageError,
+    require_file,
     text_of,
     three,
     wants_colour,
@@ -237,14 +238,18 @@ def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnost
     if not log.launches:
         sys.stderr.write(f"{program}: no kernel was launched, so nothing was checked\n")
         return 1
+    if not log.programs:
+        sys.stderr.write(
+            f"{program}: {log.counts()}: every grid is empty, so nothing was checked\n"
+        )
+        return 1
     verdict = counted(len(reports), "report") if reports else "no fault"
     sys.stderr.write(f"{program}: {log.counts()}: {verdict}\n")
     return 1 if reports else 0
 
 
 def _run_script(line: _CommandLine) -> int:
-    if not Path(line.file).is_file():
-        raise UsageError(f"cannot read '{line.file}': no such file")
+    require_file(line.file)
     if "compat" in line.switches:
         install()
     missing: list[str] = []

@@ -171,7 +171,10 @@ def _scalar(formal: Formal, text: str) -> np.generic:
             return element.dtype.type(float(text))
         value = int(text, 0)
     except (KeyError, ValueError):
-        kind = f"a value or one of {', '.join(_FILLS)}" if formal.is_array else f"a {element.name}"
+        fills = ", ".join(_FILLS)
+        kind = (
+            f"a value or one of {fills}" if formal.is_array else f"a value of type {element.name}"
+        )
         raise ArgumentError(f"{formal.name}: '{text}' is not {kind}") from None
     low, high = -(1 << (element.bits - 1)), (1 << element.bits) - 1
     if not low <= value <= high:
@@ -212,7 +215,7 @@ def bind(
         flags = " \\\n".join(f"  {formal.example}" for formal in missing)
         raise ArgumentError(
             f"@{kernel} has {len(formals)} arguments, {len(missing)} of them without a value; "
-            f"add, with sizes and numbers of your own:\n{flags}"
+            f"add, with sizes and values of your own:\n{flags}"
         )
     return [_argument(formal, complete[formal.name], unwritten) for formal in formals]
 

@@ -113,8 +113,10 @@ def load(file: str) -> dict[str, Array]:
             return {name: found[name] for name in found.files}
     except OSError as error:
         raise ArgumentError(f"cannot read '{file}': {error.strerror or error}") from None
-    except (AttributeError, BadZipFile, ValueError) as error:
-        raise ArgumentError(f"'{file}' is not an .npz file of arrays: {error}") from None
+    except (AttributeError, BadZipFile, ValueError):
+        raise ArgumentError(
+            f"'{file}' is not an .npz file of plain arrays: write one with numpy.savez"
+        ) from None
 
 
 def save(file: str, arrays: dict[str, Array]) -> None:

@@ -19,6 +19,7 @@ from tilewright.cli.command_line import (
     Flags,
     UsageError,
     positive,
+    require_file,
     show_diagnostics,
     text_of,
 )
@@ -170,8 +171,7 @@ def _of_script(request: _Request, program: str) -> list[_Traced]:
     from tilewright.runtime.tile.trace_only import tracing_only
 
     line = request.line
-    if not Path(line.file).is_file():
-        raise UsageError(f"cannot read '{line.file}': no such file")
+    require_file(line.file)
     arch = request.target.partition(":")[2] or DEFAULT_ARCH
     found: dict[tuple[str, Settings], _Traced] = {}
     called: set[str] = set()

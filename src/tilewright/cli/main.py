@@ -14,7 +14,7 @@ Command: TypeAlias = Callable[[Sequence[str], str], int]
 
 _COMMANDS = {
     "opt": ("opt", "run passes on IR text"),
-    "passes": ("passes", "list the passes, or the passes of a pipeline"),
+    "passes": ("passes", "list the passes, or describe one: options, passes of a pipeline"),
     "ops": ("ops", "list the registered ops, or count the ops in files"),
     "run": ("run", "run a script with kernels, or a kernel as IR text, on the CPU"),
     "check": ("check", "run with every check on: bounds, races, uninitialised reads"),
@@ -24,7 +24,7 @@ _COMMANDS = {
     "layout": ("layout", "draw fragment layouts (thread, register) and shared-memory swizzles"),
     "explain": ("explain", "explain a diagnostic code: meaning, example, fix"),
     "cache": ("cache", "show or clear the compiled kernels and measured times on disk"),
-    "demo": ("demo", "run a real kernel dump through the tool chain"),
+    "demo": ("demo", "a tour on the CPU: round trip, memory map, kernels run, checked and broken"),
 }
 
 

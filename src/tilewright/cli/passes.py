@@ -15,7 +15,8 @@ from tilewright.passes import PASSES, current, expanded
 _USAGE = """\
 usage: {program} [PASS...]
 
-Lists the passes, or describes the named ones. A pass runs with
+Lists the passes, or describes the named ones: options and, of a pipeline, its passes. A pass runs
+with
 
   tilewright opt --PASS[="option=value ..."] FILE
 """
@@ -33,8 +34,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     for name in names:
         if name not in PASSES:
             close = closest(name, PASSES)
-            hint = f"; did you mean '{close}'?" if close else ""
-            sys.stderr.write(f"{program}: '{name}' is not a pass{hint}\n")
+            hint = f"did you mean '{close}'?" if close else f"'{program}' lists them"
+            sys.stderr.write(f"{program}: '{name}' is not a pass; {hint}\n")
             return 1
     sys.stdout.write("\n\n".join("\n".join(_about(name)) for name in names) + "\n")
     return 0

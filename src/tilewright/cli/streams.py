@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 INTERRUPTED = 130
 """Exit code of a program ended by Ctrl-C, as shells have it."""
+_PACKAGE = Path(__file__).parents[1]
 
 
 def guarded(program: Callable[[], int]) -> int:
@@ -18,6 +21,7 @@ def guarded(program: Callable[[], int]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Text that came from bytes that are no UTF-8 goes out as the same bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
+    warnings.formatwarning = _format_warning
     try:
         code = program()
         sys.stdout.flush()
@@ -36,3 +40,19 @@ def guarded(program: Callable[[], int]) -> int:
 def _abandon_output() -> None:
     """Let the interpreter flush what is left of standard output into nothing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_python_format = warnings.formatwarning
+
+
+def _format_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """One line for an old name on the command line; the warnings of scripts as Python has them."""
+    if issubclass(category, FutureWarning) and _PACKAGE in Path(filename).parents:
+        return f"warning: {message}\n"
+    return _python_format(message, category, filename, lineno, line)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 INTERRUPTED = 130
@@ -40,7 +40,16 @@ def run_file(file: str, arguments: Sequence[str]) -> None:
         __annotations__={},
     )
     sys.modules["__main__"] = main
-    exec(compile(source, path, "exec", dont_inherit=True), vars(main))
+    exec(_compiled(source, path), vars(main))
+
+
+def _compiled(source: bytes, path: str) -> CodeType:
+    """Compile a script; an error that has no position, as for a binary file, names the file."""
+    try:
+        return compile(source, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        error.filename = error.filename or path
+        raise
 
 
 def run_module(name: str, arguments: Sequence[str]) -> None:

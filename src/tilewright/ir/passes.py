@@ -149,7 +149,7 @@ def build_pass(spec: PassSpec, registry: PassRegistry) -> Pass:
     """The pass that `spec` names, with its options converted and checked."""
     if spec.name not in registry:
         close = closest(spec.name, registry)
-        hint = f"; did you mean '{close}'?" if close else "; --list-passes shows what there is"
+        hint = f"; did you mean '{close}'?" if close else "; --list-passes lists them"
         raise PipelineError(f"'{spec.name}' is not a pass{hint}")
     pass_class = registry[spec.name]()
     known = {_dashed(field.name): field for field in _options(pass_class)}
