@@ -199,4 +199,11 @@ ENTRIES = (
         "noc_async_read_page(0, a, 0x200000);",
         "Use addresses from get_write_ptr, get_read_ptr and the host's arguments.",
     ),
+    _entry(
+        "TW7226",
+        "Unused DST result",
+        "A DST slot is released with a result that was neither packed nor read by the SFPU.",
+        "matmul_tiles(c_0, c_1, 0, 0, 1); ... pack_tile(0, c_16); tile_regs_release();",
+        "Pack the slot that holds the result.",
+    ),
 )

@@ -1,4 +1,4 @@
-"""Findings of a run as diagnostics, at the lines of the kernels' sources.
+"""Findings of a run as diagnostics, at the lines of the kernels' sources or of the user.
 
 Emitted kernels have the user's line in a comment before its statements; a note repeats it.
 """
@@ -29,9 +29,9 @@ def diagnostic_of(finding: Finding, program: Program) -> Diagnostic:
     position, implements = None, None
     for kernel in program.kernels:
         if kernel.name == finding.kernel and finding.line is not None:
-            file = str(kernel.path) if kernel.path is not None else f"{kernel.name}.cpp"
+            file = finding.file or str(kernel.path or f"{kernel.name}.cpp")
             position = SourcePosition(file, finding.line, 1)
-            implements = origin(kernel, finding.line)
+            implements = None if finding.file else origin(kernel, finding.line)
     if finding.core is not None:
         headline = f"core ({finding.core[0]},{finding.core[1]}): {headline}"
     diagnostic = Diagnostic(Severity.ERROR, headline, position, finding.check.code)

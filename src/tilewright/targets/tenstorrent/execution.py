@@ -85,6 +85,7 @@ _CODES = {
     Check.MULTICAST_COUNT: "TW7223",
     Check.ARGUMENT_RANGE: "TW7224",
     Check.BAD_ADDRESS: "TW7225",
+    Check.UNUSED_DST: "TW7226",
 }
 
 
@@ -112,6 +113,8 @@ class Finding:
     kernel: str | None = None
     line: int | None = None
     """Line of the kernel's source, if known."""
+    file: str | None = None
+    """The file of that line; None for the kernel's own source."""
 
     def __str__(self) -> str:
         where = f"core ({self.core[0]},{self.core[1]}) " if self.core is not None else ""

@@ -238,9 +238,11 @@ def test_a_block_that_does_not_divide_the_buffer():
         ),
     )
     kernels = kernels_of("!three = !tensix.cb<3 x 2048, bf16>" + PAIRS)
-    (finding,) = run_kernels(program, kernels, {}).findings
-    assert finding.check is Check.STRADDLING_WRAP
-    assert "of 2 pages at page 2 of c_0 straddles its end" in finding.message
+    unwritten, straddling = run_kernels(program, kernels, {}).findings
+    assert unwritten.check is Check.UNWRITTEN_PAGE
+    assert unwritten.message == "pushes 2 pages of c_0, not all of which were written"
+    assert straddling.check is Check.STRADDLING_WRAP
+    assert "of 2 pages at page 2 of c_0 straddles its end" in straddling.message
 
 
 def test_a_deadlock_lists_every_blocked_kernel_with_its_call_and_buffers():

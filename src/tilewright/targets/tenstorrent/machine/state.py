@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation
@@ -68,24 +67,10 @@ class RunState:
         """Record a finding unless its check is switched off or it is known already."""
         if check in self.options.off:
             return
-        finding = Finding(check, message, core, kernel, None if op is None else line_of(op))
+        position = None if op is None else resolve(op.location).primary
+        file, line = (None, None) if position is None else (position.file, position.line)
+        finding = Finding(check, message, core, kernel, line, file)
         if finding not in self.findings:
             self.findings.append(finding)
         if len(self.findings) >= self.options.max_findings:
             raise StopRun
-
-
-@dataclass(frozen=True)
-class Site:
-    """The op that a thread executes."""
-
-    ops: Sequence[Operation]
-
-    def __getitem__(self, index: int) -> Operation:
-        return self.ops[index]
-
-
-def line_of(op: Operation) -> int | None:
-    """The line of the user's kernel that an op comes from."""
-    position = resolve(op.location).primary
-    return None if position is None else position.line

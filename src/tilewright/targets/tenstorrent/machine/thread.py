@@ -120,7 +120,14 @@ class Thread:
             )
         self._check_wrap(cb, window, pages, "push", site)
         address = cb.window_address(window, 0)
-        if self.core.l1.worst_state(address, pages * cb.page_bytes) is ByteState.POISONED:
+        state = self.core.l1.worst_state(address, pages * cb.page_bytes)
+        if state is ByteState.UNWRITTEN:
+            self.report(
+                Check.UNWRITTEN_PAGE,
+                f"pushes {pages} pages of {cb.name}, not all of which were written",
+                site,
+            )
+        if state is ByteState.POISONED:
             self.report(
                 Check.PUSH_BEFORE_BARRIER,
                 f"pushes pages of {cb.name} while a NoC read into them is in flight: "
