@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.targets.tenstorrent.mutants import Mutant, instrument
+from tests.targets.tenstorrent.test_mutants import selected
 from tests.targets.tenstorrent.vendor_programs import EXAMPLES, FURTHER, REQUIRED
 from tilewright.targets.tenstorrent.execution import RunOptions
+from tilewright.targets.tenstorrent.program import KernelSource
 from tilewright.targets.tenstorrent.source import run
 
 VARIABLE = "TILEWRIGHT_TT_METAL"
@@ -49,3 +52,24 @@ def test_the_kernel_that_writes_past_its_circular_buffer_is_reported(checkout: P
     case = REQUIRED["shard_data_rm"](checkout)
     findings = run(case.program, case.inputs, RunOptions(seed=1)).findings
     assert any("outside every circular buffer" in finding.message for finding in findings)
+
+
+@pytest.mark.parametrize("name", ["matmul_single_core", "matmul_multicore_reuse_mcast"])
+def test_no_mutant_of_a_vendor_kernel_is_silently_wrong(name: str, checkout: Path):
+    case = REQUIRED[name](checkout)
+    kernels: list[KernelSource] = []
+    mutants: list[Mutant] = []
+    for kernel in case.program.kernels:
+        text, found = instrument(kernel.name, kernel.source)
+        kernels.append(replace(kernel, text=text, path=None))
+        mutants += found
+    program = replace(case.program, kernels=tuple(kernels))
+    options = RunOptions(seed=1, off=case.off, timeout_seconds=4, max_findings=3)
+    expected = run(selected(program, None), case.inputs, options).raise_for_findings().buffers
+    silent: list[str] = []
+    for mutant in mutants:
+        outcome = run(selected(program, mutant), case.inputs, options)
+        is_wrong = outcome.buffers != expected
+        if is_wrong and mutant.synchronisation and not outcome.findings:
+            silent.append(str(mutant))
+    assert silent == []
