@@ -27,11 +27,11 @@ def missing_device() -> str | None:
     except OSError:
         return "no CUDA driver (libcuda.so.1) on this machine"
     if status := driver.cuInit(0):
-        return f"the CUDA driver does not start (cuInit returned {status})"
+        return f"the CUDA driver failed to initialise (cuInit returned {status})"
     count = ctypes.c_int(0)
     if status := driver.cuDeviceGetCount(ctypes.byref(count)):
         return f"the CUDA driver does not count devices (error {status})"
-    return None if count.value else "the CUDA driver sees no device"
+    return None if count.value else "the CUDA driver found no GPU"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -120,7 +120,7 @@ def test_a_directory_that_is_not_to_be_trusted(own, capsys):
     [
         ([], "pass 'show' or 'clear'; try --help"),
         (["shwo"], "no action 'shwo'; did you mean 'show'?"),
-        (["everything"], "no action 'everything'; there are show and clear"),
+        (["everything"], "no action 'everything'; expected show or clear"),
         (["show", "clear"], "expected one action, found show and clear"),
         (["show", "--all"], "unknown command line argument '--all'; try --help"),
     ],

@@ -112,7 +112,7 @@ def test_region(show):
     assert ([r["name"] for r in found["regions"]], found["used"]) == (["ring"], 32768)
     code, out, err = show(text, "--region=rong")
     assert (code, out) == (1, "")
-    assert err == "tilewright memory: no region 'rong'; there are region, ring\n"
+    assert err == "tilewright memory: no region 'rong'; expected one of region, ring\n"
 
 
 def test_a_tree_that_cannot_be_placed_is_an_error_with_a_way_out(show):

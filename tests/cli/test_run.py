@@ -344,13 +344,13 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
         (["two.ttir", "--arg=p"], "'--arg p': expected NAME=SPEC, for example x_ptr=f32[1024]"),
         (["two.ttir", "--compat"], "--compat applies to Python files only"),
         (["--grid=1", "x.py"], "--grid applies to IR text only, not to a Python script: remove it"),
-        (["two.ttir"], "there are several kernels, fill, copy; add --kernel NAME"),
+        (["two.ttir"], "several kernels: fill, copy; pass --kernel NAME"),
         (["two.ttir", "--kernel=fil"], "no kernel 'fil'; did you mean 'fill'?"),
         (["two.ttir", "--kernel=fill", "--arg=x=1"], "@fill has no argument 'x'; it has p, v"),
         (["two.ttir", "--kernel=fill", "--args=no.npz"], "cannot read 'no.npz': No such file or directory"),
         (["two.ttir", "--kernel=fill", "--args=two.ttir"], "'two.ttir' is not an .npz file of plain arrays: write one with numpy.savez\n"),
         (["two.ttir", "--kernel=fill", "--arg=p=i32[99999999999999]", "--arg=v=1"],
-         "p: an array of shape [99999999999999] takes 399999999999996 bytes, more than there is memory for"),
+         "p: an array of shape [99999999999999] takes 399999999999996 bytes, more than available"),
         (["two.ttir", "--kernel=fill", "--arg=p=i32[9223372036854775807,8]", "--arg=v=1"],
          "p: an array of shape [9223372036854775807,8] takes"),
         (["two.ttir", "--kernel=copy", "--arg=p=bf16[1]", "--arg=q=bf16[1]", "--out=no/x.npz"],
@@ -370,8 +370,8 @@ def test_a_batch_in_the_environment_that_is_no_number(command, two, monkeypatch)
     code, out, err = command("run", "two.ttir", "--kernel=fill", "--arg=p=i32[4]", "--arg=v=1")
     assert (code, out) == (1, "")
     assert err == (
-        "tilewright run: TILEWRIGHT_BATCH is 'abc'; it is the number of programs run at once, "
-        "1 or more\n"
+        "tilewright run: TILEWRIGHT_BATCH is 'abc', expected the number of programs to run "
+        "concurrently, 1 or more\n"
     )
 
 
@@ -384,7 +384,7 @@ def test_text_that_is_no_ir(command, tmp_path):
     code, _, err = command("run", "empty.ttir")
     assert (code, err) == (
         1,
-        "tilewright run: there is no public function (tt.func) with a body to run\n",
+        "tilewright run: no public function (tt.func) with a body\n",
     )
 
 

@@ -60,16 +60,16 @@ MISTAKES = {
     ),
     "made(64)(a, a)": (
         "TW6030",
-        "scale takes 1 arguments (A) (B is made by the call), 2 were given",
+        "scale takes 1 arguments (A) (B is allocated by the call), got 2",
     ),
     "made(64)(OnDevice())": (
         "TW6030",
-        "scale.A: __main__.OnDevice lives on a device and offers no copy to the host; pass a NumPy "
+        "scale.A: cannot copy __main__.OnDevice from the device to the host: pass a NumPy "
         "array, a CuPy array or a torch tensor",
     ),
     "made()": (
         "TW6030",
-        "made(n) makes a kernel for given arguments, and n is missing: pass n=...",
+        "made(n) is missing a value for n: pass n=...",
     ),
     "made(64, m=3)": ("TW6030", "made(n) got an unexpected keyword argument 'm'"),
     "eager(a.astype(np.float32))": (
@@ -93,7 +93,7 @@ MISTAKES = {
     ),
     "eager.compile(M=64, K=3)": (
         "TW6030",
-        "eager has neither a parameter nor a size 'K'; its parameters are A, block, its sizes M, N",
+        "'K' is neither a parameter nor a size of eager; parameters: A, block; sizes: M, N",
     ),
 }
 

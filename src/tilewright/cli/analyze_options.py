@@ -116,7 +116,7 @@ def _add(values: dict[str, int], flag: str, text: str, read: _Reader) -> None:
     if not separator or not name or value_read is None:
         what = "BYTES" if flag == "buffer" else "VALUE"
         example = "x_ptr=4096" if flag == "buffer" else "n=1000"
-        raise UsageError(f"'--{flag} {text}': write NAME={what}, for instance {example}")
+        raise UsageError(f"'--{flag} {text}': expected NAME={what}, for example {example}")
     if values.get(name, value_read) != value_read:
         raise UsageError(
             f"'--{flag} {text}' contradicts '--{flag} {name}={values[name]}': "

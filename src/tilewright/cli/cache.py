@@ -26,16 +26,18 @@ _USAGE = """\
 usage: {program} show [--json]
        {program} clear [--json]
 
-show    where the cache is, its limits, and what it holds by kind
-clear   remove all entries: files that Tilewright wrote, and nothing else
+show    print the cache directory, its limits and its entries by kind
+clear   remove all entries; files that Tilewright did not write stay
 
-Compiled kernels and measured times are cached in the directory tilewright-cache-v2 of
-  TILEWRIGHT_CACHE_DIR    else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright
-and removed from there, oldest use first, beyond
-  TILEWRIGHT_CACHE_MB     megabytes of all entries (2048; 0 caches nothing)
-  TILEWRIGHT_CACHE_DAYS   days without use (90)
-Links are not followed. Where that directory holds anything that Tilewright did not write, nothing
-is removed but by 'clear', which leaves those things alone.
+Compiled kernels and tuning results are cached in the subdirectory tilewright-cache-v2 of
+$TILEWRIGHT_CACHE_DIR, by default $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright. The least
+recently used entries are removed beyond these limits:
+
+  TILEWRIGHT_CACHE_MB     total size in megabytes (2048; 0 disables the cache)
+  TILEWRIGHT_CACHE_DAYS   days since the last use (90)
+
+Links are not followed. If the directory holds files that Tilewright did not write, only 'clear'
+removes entries.
 
   --json  print one JSON object
 
@@ -89,7 +91,7 @@ def _parse(arguments: Sequence[str]) -> tuple[str, bool]:
             raise UsageError(f"unknown command line argument '{action}'; try --help")
         if action not in _ACTIONS:
             close = closest(action, _ACTIONS)
-            hint = f"did you mean '{close}'?" if close else "there are show and clear"
+            hint = f"did you mean '{close}'?" if close else "expected show or clear"
             raise UsageError(f"no action '{action}'; {hint}")
     if len(actions) > 1:
         raise UsageError(f"expected one action, found {' and '.join(actions)}")

@@ -223,7 +223,8 @@ def _keep_only(ops: Any, kernel: str) -> None:
     names = [op.sym_name.data for op in kernels]
     if kernel not in names:
         close = closest(kernel, names)
-        hint = f"did you mean '{close}'?" if close else f"there are {', '.join(names) or 'none'}"
+        known = f"expected one of {', '.join(names)}" if names else "there are none"
+        hint = f"did you mean '{close}'?" if close else known
         raise UsageError(f"no kernel '{kernel}'; {hint}")
     for op in kernels:
         if op.sym_name.data != kernel:

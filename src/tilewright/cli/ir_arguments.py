@@ -126,8 +126,8 @@ def value_of(formal: Formal, spec: Spec, rng: np.random.Generator) -> Array | np
         except MemoryError:
             shape, size = ",".join(map(str, spec.shape)), count * element.itemsize
             raise ArgumentError(
-                f"{formal.name}: an array of shape [{shape}] takes {size} bytes, more than there "
-                "is memory for; give a smaller shape"
+                f"{formal.name}: an array of shape [{shape}] takes {size} bytes, more than "
+                "available: use a smaller shape"
             ) from None
     if spec.shape is not None or spec.value is None:
         raise ArgumentError(f"{formal.name} is a scalar; write for example {formal.example}")

@@ -81,13 +81,13 @@ def chosen_kernel(module: ModuleOp, name: str | None) -> FuncOp:
         op for op in module.ops if isinstance(op, FuncOp) and op.is_public and not op.is_declaration
     ]
     if not kernels:
-        raise ArgumentError("there is no public function (tt.func) with a body to run")
+        raise ArgumentError("no public function (tt.func) with a body")
     names = [kernel.sym_name.data for kernel in kernels]
     if name is None and len(kernels) > 1:
-        raise ArgumentError(f"there are several kernels, {', '.join(names)}; add --kernel NAME")
+        raise ArgumentError(f"several kernels: {', '.join(names)}; pass --kernel NAME")
     if name is not None and name not in names:
         close = closest(name, names)
-        hint = f"did you mean '{close}'?" if close else f"there is {', '.join(names)}"
+        hint = f"did you mean '{close}'?" if close else f"expected one of {', '.join(names)}"
         raise ArgumentError(f"no kernel '{name}'; {hint}")
     return kernels[0 if name is None else names.index(name)]
 

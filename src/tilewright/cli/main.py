@@ -23,7 +23,7 @@ _COMMANDS = {
     "memory": ("memory", "draw the shared- and tensor-memory map"),
     "layout": ("layout", "draw fragment layouts (thread, register) and shared-memory swizzles"),
     "explain": ("explain", "explain a diagnostic code: meaning, example, fix"),
-    "cache": ("cache", "show or clear the compiled kernels and measured times on disk"),
+    "cache": ("cache", "show or clear the cache of compiled kernels and tuning results"),
     "demo": ("demo", "a tour on the CPU: round trip, memory map, kernels run, checked and broken"),
 }
 

@@ -209,7 +209,7 @@ def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
         return maps
     names = [each.name for memory in maps for each in memory.regions]
     if region not in names:
-        known = f"there are {', '.join(names)}" if names else "there is none"
+        known = f"expected one of {', '.join(names)}" if names else "there are none"
         raise LookupError(f"no region '{region}'; {known}")
     return [
         replace(memory, regions=regions)

@@ -38,7 +38,7 @@ def _map(
     engine: DiagnosticEngine,
 ) -> MemoryMap:
     for op, reason in plan.unsized:
-        engine.warning(op, f"left out, as its size is not known: {reason}", LEFT_ALONE)
+        engine.warning(op, f"not placed: its size is unknown: {reason}", LEFT_ALONE)
     used = plan.needed(memory)
     capacity = None if target is None else target.capacity(memory)
     if capacity is not None and used > capacity:

@@ -88,9 +88,7 @@ def element_name(dtype: np.dtype[Any]) -> str:
             instead = f"pass real and imaginary parts, array.view(np.float{dtype.itemsize * 4}), or"
         else:
             instead = "convert the array with astype, or"
-        raise TypeError(
-            f"kernels have no element type for arrays of {dtype}: {instead} use one of {known}"
-        )
+        raise TypeError(f"unsupported array element type {dtype}: {instead} use one of {known}")
     return name
 
 
@@ -145,8 +143,8 @@ def _from_torch(tensor: Any) -> HostArray:
 def _from_device(array: Any) -> HostArray:
     if not (hasattr(array, "get") and hasattr(array, "set")):
         raise TypeError(
-            f"{type(array).__module__}.{type(array).__name__} lives on a device and offers no copy "
-            "to the host; pass a NumPy array, a CuPy array or a torch tensor"
+            f"cannot copy {type(array).__module__}.{type(array).__name__} from the device to "
+            "the host: pass a NumPy array, a CuPy array or a torch tensor"
         )
     _notice_copies("CuPy arrays")
     host = np.array(array.get())
@@ -179,6 +177,7 @@ def _notice_copies(what: str) -> None:
         return
     _noticed.add(what)
     warnings.warn(
-        f"target numpy runs on the host: {what} are copied here before each run and back after it",
+        f"target numpy runs on the host: {what} are copied to the host before each run and "
+        "back afterwards",
         stacklevel=5,
     )

@@ -54,7 +54,7 @@ class Autotuner(Launchable):
         for name in (*self.keys, *self.reset_to_zero, *self.restore_value):
             if name not in inner.arg_names:
                 raise ValueError(
-                    f"autotune names {name!r}, which is no parameter of {inner.name}; it has "
+                    f"autotune: {name!r} is not a parameter of {inner.name}; parameters: "
                     + ", ".join(inner.arg_names)
                 )
         self.pre_hook = pre_hook
@@ -106,8 +106,8 @@ class Autotuner(Launchable):
         if not self._chosen.isdisjoint(kwargs):
             clash = sorted(self._chosen & kwargs.keys())
             raise ValueError(
-                f"{', '.join(clash)} is set by autotune's configurations and again in this call of "
-                f"{self.name}: leave it out of the call"
+                f"{', '.join(clash)} is set by the autotune configurations and in this call of "
+                f"{self.name}: remove it from the call"
             )
         if len(self.configs) == 1:
             return self.configs[0]
@@ -134,7 +134,7 @@ class Autotuner(Launchable):
         if early is not None:
             configs = list(early(configs, known, **kwargs))
             if not configs:
-                raise ValueError(f"early_config_prune left {self.name} no configuration")
+                raise ValueError(f"early_config_prune removed all configurations of {self.name}")
         model, top = self.prune.get("perf_model"), self.prune.get("top_k", 1.0)
         if model is None:
             return configs
@@ -196,8 +196,8 @@ class Autotuner(Launchable):
         if len(failures) > 1:
             others = "\n".join(f"  {config}: {_headline(error)}" for config, error in failures[1:])
             first.add_note(
-                f"none of the {len(failures)} configurations of {self.name} compiles; the above is "
-                f"for {failures[0][0]}, then:\n{others}"
+                f"none of the {len(failures)} configurations of {self.name} compiles; the error "
+                f"above is for {failures[0][0]}, the others:\n{others}"
             )
         raise first
 
@@ -300,7 +300,7 @@ def autotune(
 
             return tile_autotune(configs, **others)(kernel)
         if key is None:
-            raise TypeError(f"autotune needs key=[...], parameters of {kernel.name}")
+            raise TypeError(f"autotune requires key=[...], a list of parameters of {kernel.name}")
         return Autotuner(
             kernel,
             configs,

@@ -61,7 +61,9 @@ class Spec:
 
 
 AUTO = Spec("auto")
-_HELP = "it is like triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a or hip:gfx942"
+_HELP = (
+    "expected for example triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a or hip:gfx942"
+)
 
 
 @cache
@@ -77,7 +79,7 @@ def spec_named(text: str) -> Spec:
         return Spec(None, Target("cuda", int(capability)))
     if backend == "hip" and arch:
         return Spec(None, Target("hip", arch))
-    raise ValueError(f"target is {text!r}; {_HELP}")
+    raise ValueError(f"unknown target {text!r}: {_HELP}")
 
 
 @cache

@@ -143,9 +143,9 @@ class CompiledKernel:
         if isinstance(found, str):
             return found
         if found is not None:
-            raise ValueError(f"stage {stage!r} is no text; its bytes are in asm[{stage!r}]")
+            raise ValueError(f"stage {stage!r} is binary: use asm[{stage!r}]")
         known = [*STAGES, *(name for name in made if name not in STAGES)]
-        raise ValueError(f"no stage {stage!r}; there are {', '.join(known)}")
+        raise ValueError(f"unknown stage {stage!r}; expected one of {', '.join(known)}")
 
     @property
     def signature(self) -> dict[str, object]:

@@ -62,7 +62,7 @@ class TensorDescriptor:
     def _check(self) -> None:
         rank = len(self.shape)
         if not 1 <= rank <= _MAX_RANK:
-            raise ValueError(f"a tensor descriptor has 1 to {_MAX_RANK} dimensions, not {rank}")
+            raise ValueError(f"a tensor descriptor has 1 to {_MAX_RANK} dimensions, got {rank}")
         if len(self.strides) != rank or len(self.block_shape) != rank:
             raise ValueError(
                 f"shape {tuple(self.shape)}, strides {tuple(self.strides)} and block_shape "
@@ -76,7 +76,7 @@ class TensorDescriptor:
                 "swap dimensions or copy the tensor"
             )
         if self.padding not in ("zero", "nan"):
-            raise ValueError(f"padding is 'zero' or 'nan', not {self.padding!r}")
+            raise ValueError(f"padding must be 'zero' or 'nan', got {self.padding!r}")
         self._check_alignment()
 
     def _check_alignment(self) -> None:

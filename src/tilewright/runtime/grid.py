@@ -24,24 +24,24 @@ def launch_grid(
         sizes = (sizes,)
     elif not isinstance(sizes, (tuple, list)):
         raise TypeError(
-            f"the grid of {kernel.name} is {sizes!r}; it is one to three integers in a tuple, or "
-            "a function of the arguments that returns them"
+            f"the grid of {kernel.name} is {sizes!r}: expected a tuple of one to three "
+            "integers, or a function of the arguments that returns one"
         )
     sizes = tuple(cast("Sequence[Any]", sizes))
     if not 1 <= len(sizes) <= 3:
         raise ValueError(
-            f"the grid of {kernel.name} has {len(sizes)} axes; it needs 1, 2 or 3: fold axes into "
-            "one, and take its program_id apart with // and %"
+            f"the grid of {kernel.name} has {len(sizes)} axes, expected 1, 2 or 3: merge axes, "
+            "and split program_id with // and %"
         )
     for axis, (size, limit) in enumerate(zip(sizes, MAX_GRID, strict=False)):
         if not hasattr(size, "__index__"):
             raise TypeError(
-                f"axis {axis} of the grid of {kernel.name} is {size!r}; use integers, for instance "
-                "cdiv(n, BLOCK) instead of n / BLOCK"
+                f"axis {axis} of the grid of {kernel.name} is {size!r}, expected an integer: "
+                "use cdiv(n, BLOCK) instead of n / BLOCK"
             )
         if not 0 <= int(size) <= limit:
             raise ValueError(
-                f"axis {axis} of the grid of {kernel.name} is {size}; GPUs take 0 to {limit}"
+                f"axis {axis} of the grid of {kernel.name} is {size}, but GPUs allow 0 to {limit}"
             )
     x, y, z = (*(int(size) for size in sizes), 1, 1)[:3]
     return x, y, z

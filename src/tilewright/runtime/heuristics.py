@@ -18,8 +18,8 @@ class Heuristics(Launchable):
         unknown = [name for name in values if name not in inner.arg_names]
         if unknown:
             raise ValueError(
-                f"heuristics for {', '.join(unknown)}: {inner.name} has no such parameter; it has "
-                + ", ".join(inner.arg_names)
+                f"heuristics for {', '.join(unknown)}: {inner.name} has no such parameter; "
+                f"parameters: {', '.join(inner.arg_names)}"
             )
         self.inner = inner
         self.values = dict(values)

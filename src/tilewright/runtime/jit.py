@@ -77,7 +77,7 @@ class JITFunction(KernelFunction, Launchable):
         noinline: bool = False,
     ) -> None:
         if not isinstance(function, FunctionType):
-            raise TypeError(f"@jit takes a function written with def, not {function!r}")
+            raise TypeError(f"@jit expects a function defined with def, got {function!r}")
         super().__init__(function, TL, noinline=noinline)
         self.parameters: tuple[Parameter, ...] = parameters_of(
             function, do_not_specialize, do_not_specialize_on_alignment
@@ -205,7 +205,7 @@ class JITFunction(KernelFunction, Launchable):
         for option in ("num_warps", "num_ctas"):
             count = options[option]
             if not isinstance(count, int) or count < 1 or count & (count - 1):
-                error = ValueError(f"{option} is {count!r}; it is a power of two: 1, 2, 4, 8 or 16")
+                error = ValueError(f"{option} is {count!r}, expected 1, 2, 4, 8 or 16")
                 raise at_launch(error, self) from None
         settings = Options(
             debug=bool(options["debug"]),

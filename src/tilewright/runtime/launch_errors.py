@@ -53,7 +53,7 @@ class GridArguments(dict[str, Any]):
 
     def __missing__(self, name: str) -> NoReturn:
         near = nearest(name, self)
-        message = f"the launch has no argument {name!r}; there are {', '.join(self)}" + (
+        message = f"unknown launch argument {name!r}; expected one of {', '.join(self)}" + (
             f". Did you mean {near}?" if near else ""
         )
         raise MissingArgument(str(located(RuntimeError(message), BAD_LAUNCH)))
@@ -62,24 +62,24 @@ class GridArguments(dict[str, Any]):
 def too_many(kernel: JITFunction, count: int) -> str:
     names = kernel.arg_names
     return (
-        f"{kernel.name} takes {len(names)} argument{'s' * (len(names) != 1)}, {count} were given: "
-        f"leave out the last {count - len(names)}, or add parameters"
+        f"{kernel.name} takes {len(names)} argument{'s' * (len(names) != 1)}, got {count}: "
+        f"remove the last {count - len(names)}, or add parameters"
     )
 
 
 def two_values(kernel: JITFunction, name: str) -> str:
     position = kernel.arg_names.index(name) + 1
     return (
-        f"{kernel.name} got two values for its parameter {name!r}, by name and as argument "
-        f"{position}: leave one out"
+        f"{kernel.name} got two values for parameter {name!r}, by name and as argument "
+        f"{position}: remove one"
     )
 
 
 def unknown_keyword(kernel: JITFunction, name: str, options: Mapping[str, Any]) -> str:
     near = nearest(name, (*kernel.arg_names, *options))
     return (
-        f"{kernel.name} has no parameter and a launch has no option {name!r}; parameters are "
-        f"{', '.join(kernel.arg_names)}, options are {', '.join(options)}"
+        f"{name!r} is neither a parameter of {kernel.name} nor a launch option; parameters: "
+        f"{', '.join(kernel.arg_names)}; options: {', '.join(options)}"
         + (f". Did you mean {near}?" if near else "")
     )
 
@@ -87,6 +87,6 @@ def unknown_keyword(kernel: JITFunction, name: str, options: Mapping[str, Any]) 
 def missing(kernel: JITFunction, names: list[str]) -> str:
     them = "it" if len(names) == 1 else "them"
     return (
-        f"{kernel.name} is called without a value for {', '.join(names)}: pass {them} by position "
-        f"or by name, {', '.join(f'{name}=...' for name in names)}"
+        f"{kernel.name} is missing a value for {', '.join(names)}: pass {them} by position or "
+        f"by name, {', '.join(f'{name}=...' for name in names)}"
     )

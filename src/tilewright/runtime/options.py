@@ -29,7 +29,7 @@ debug_in_force = _debug.get
 def _check_batch(batch: object, name: str) -> None:
     if batch is not None and (not isinstance(batch, int) or batch < 1):
         raise ValueError(
-            f"{name} is {batch!r}; it is the number of programs run at once, 1 or more"
+            f"{name} is {batch!r}, expected the number of programs to run concurrently, 1 or more"
         )
 
 
@@ -57,7 +57,7 @@ def running(
     unknown = [name for name in changes if name not in known]
     if unknown:
         raise TypeError(
-            f"running() has no option {unknown[0]!r}; there are debug, {', '.join(known)}, target"
+            f"running(): unknown option {unknown[0]!r}; expected debug, {', '.join(known)}, target"
         )
     options = replace(current_run_options(), **changes)
     _check_batch(options.batch, "batch")

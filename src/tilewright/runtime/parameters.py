@@ -84,8 +84,8 @@ def _parameter(parameter: inspect.Parameter, *, specialise: bool, align: bool) -
     is_constexpr = "constexpr" in text
     if is_constexpr and not (specialise and align):
         raise ValueError(
-            f"{parameter.name} is a constexpr and listed in do_not_specialize: constants are "
-            "always compiled in, take it off one of the two"
+            f"{parameter.name} is a constexpr and listed in do_not_specialize: a constexpr is "
+            "always specialised; remove it from one of the two"
         )
     declared = text if text.removeprefix("*k").removeprefix("*") in _SPELLINGS else ""
     return Parameter(

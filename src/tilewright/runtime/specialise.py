@@ -85,8 +85,8 @@ def constant_key(value: object) -> Key:
         hash(value)
     except TypeError:
         raise TypeError(
-            f"a constexpr is compiled in and must be hashable, which {type(value).__name__} is "
-            "not: pass a scalar, a string or a tuple, or take `tl.constexpr` off the parameter"
+            f"a constexpr must be hashable, got {type(value).__name__}: pass a scalar, a string "
+            "or a tuple, or remove `tl.constexpr` from the parameter"
         ) from None
     return (CONSTEXPR, value, kind_of(value))
 
@@ -116,9 +116,9 @@ def _block_of(descriptor: TensorDescriptor) -> tuple[int, ...]:
         if extent != given or extent < 1 or extent & (extent - 1):
             next_power = 1 << max(extent - 1, 0).bit_length()
             raise ValueError(
-                f"the block of the descriptor is {list(descriptor.block_shape)}, and extent "
-                f"{given} of dimension {axis} is not a power of two: make it {next_power}, and "
-                "elements past the end of the tensor are filled in"
+                f"extent {given} of dimension {axis} of the descriptor's block "
+                f"{list(descriptor.block_shape)} is not a power of two: use {next_power}; "
+                "out-of-bounds elements are padded"
             )
     return block
 
@@ -193,7 +193,7 @@ def check_device(value: object, device: int | None) -> None:
             )
         if on_device.device != device:
             raise ValueError(
-                f"the array of shape {on_device.shape} is on GPU {on_device.device}, other "
+                f"the array of shape {on_device.shape} is on GPU {on_device.device}, but other "
                 f"arguments are on GPU {device}: move all to one GPU"
             )
 

@@ -160,8 +160,7 @@ def test_memory_of_a_block_has_a_fixed_size():
             T.alloc_shared((m,), "float32")
 
     assert mistake(kernel).startswith(
-        "error[TW1026]: T.alloc_shared: the memory of a block has a size known when the kernel is "
-        "compiled, got (m,)"
+        "error[TW1026]: T.alloc_shared: a buffer size must be a compile-time constant, got (m,)"
     )
 
 

@@ -273,7 +273,7 @@ def test_an_annotation_of_what_is_no_parameter():
         with T.Kernel(1):
             pass
 
-    with pytest.raises(CompileError, match="B is annotated as a tensor, but it is no parameter"):
+    with pytest.raises(CompileError, match="B is annotated as a tensor, but it is not a parameter"):
         Eager(kernel).trace(tensor(4))
 
 
@@ -312,7 +312,7 @@ def test_a_forgotten_const():
         Eager(kernel).trace(tensor(4, 4))
     shown = str(caught.value)
     assert "error[TW1002]: M is not defined" in shown
-    assert 'declared first, for example M = T.const("M")' in shown
+    assert 'declare a size of the arguments first, for example M = T.const("M")' in shown
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_a_kernel_that_returns_no_tensor_is_told_at_its_return(value):
 
     message, line = told(seven)
     assert message == (
-        f"[TW1006]: the kernel returns {value!r}, which is no tensor: return outputs declared with "
+        f"[TW1006]: the kernel returns {value!r}, which is not a tensor: return outputs declared with "
         "T.empty"
     )
     assert line == "return X, value"

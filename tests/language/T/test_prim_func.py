@@ -74,8 +74,8 @@ def test_a_size_that_no_parameter_has():
             A[0] = 0
 
     assert mistake(kernel) == (
-        "error[TW1021]: m cannot be found out when the kernel is called: no parameter has a "
-        "dimension that is exactly m. Give one this size, or pass m as a parameter"
+        "error[TW1021]: size m cannot be determined from the arguments: no parameter has a "
+        "dimension that is exactly m. Declare one with this size, or pass m as a parameter"
     )
 
 

@@ -388,7 +388,7 @@ def test_chained_assignment_is_for_what_is_known():
     [
         ("len(A)", "len() is not supported for the buffer A: its sizes are A.shape = (8,)"),
         ("isinstance(A[0], int)", "isinstance() of a value of type int32 is not supported"),
-        ("float(A[0])", "a value of type int32 is known only when the kernel runs"),
+        ("float(A[0])", "a run-time value of type int32 is used where Python requires a constant"),
         ("A[0] @ A[1]", "@ is not supported in a kernel: use T.gemm(A, B, C)"),
         ("f'{A[0]}'", "an f-string can show what is known while tracing"),
     ],

@@ -116,7 +116,7 @@ def test_asserting_while_compiling() -> None:
     ("line", "message"),
     [
         ("tl.static_assert(n > 0)", "Assertion condition could not be determined at compile-time: it is int1[]"),
-        ("tl.device_print(n)", "is not string: device_print starts with a text"),
+        ("tl.device_print(n)", "is not string: the first argument of device_print is a string"),
         ("tl.device_print('häh', n)", "is not an ascii string"),
         ("tl.multiple_of(o, [8, 8])", "Shape of input to multiple_of does not match the length of values"),
         ("tl.max_contiguous(n, [8])", "Shape of input to max_contiguous does not match the length of values"),

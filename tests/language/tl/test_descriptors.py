@@ -113,9 +113,9 @@ def test_chosen_by_a_branch() -> None:
     [
         ("desc.load([row])", "expected 2 offsets, but got 1"),
         ("desc.load([row, row.to(tl.int64)])", "add a `.to(tl.int32)` to convert the value"),
-        ("desc.load([row, 1.5])", "a shape, stride or offset is an integer or a scalar tensor, got 1.5"),
+        ("desc.load([row, 1.5])", "a shape, stride or offset must be an integer or a scalar tensor, got 1.5"),
         ("desc.store([row, 0], tl.zeros((32, 16), tl.float32))", "expected value shape [16, 32], got [32, 16]"),
-        ("desc.atomic_min([0, 0], desc.load([0, 0]))", "Unsupported dtype fp32 for atomic_min; there are uint32"),
+        ("desc.atomic_min([0, 0], desc.load([0, 0]))", "Unsupported dtype fp32 for atomic_min; expected one of uint32"),
         ("desc.gather(tl.arange(0, 16), 0)", "descriptor of a gather must be 2D with a block of 1 row, but got [16, 32]"),
         ("row_desc.gather(tl.arange(0, 4), 0)", "descriptor gather must have at least 8 rows, but got [4]"),
         ("row_desc.gather(tl.arange(0, 8).to(tl.int64), 0)", "x offsets must have dtype int16 or int32, but got int64"),

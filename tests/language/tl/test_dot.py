@@ -163,7 +163,7 @@ def test_packed_pairs(call: str, variables: dict[str, str]) -> None:
         ("tl.dot(tl.full((16, 8), 0, tl.float16), tl.full((8, 16), 0, tl.float16))", "Input shapes should have M >= 1, N >= 1 and K >= 16: got M = 16, N = 16, K = 8"),
         ("tl.dot(a.to(tl.uint8), b.to(tl.uint8))", "only int8 supported! The operands are uint8"),
         ("tl.dot(a.to(tl.float8e5), b.to(tl.float8e5), max_num_imprecise_acc=64)", "max_num_imprecise_acc (64) must be <= K (32)"),
-        ("tl.dot_scaled(a, None, 'fp32', b, None, 'fp16')", "Invalid float format: fp32 of lhs; there are e2m1, e4m3, e5m2, bf16, fp16"),
+        ("tl.dot_scaled(a, None, 'fp32', b, None, 'fp16')", "Invalid float format: fp32 of lhs; expected one of e2m1, e4m3, e5m2, bf16, fp16"),
         ("tl.dot_scaled(a, None, 'e4m3', b, None, 'fp16')", "e4m3 values are stored as fp8e4nv or uint8, got fp16"),
         ("tl.dot_scaled(a, None, 'fp16', b, None, 'fp16', lhs_k_pack=False)", "lhs_k_pack=False goes with lhs_format='e2m1'"),
         ("tl.dot_scaled(a, None, 'fp16', c, None, 'fp16')", "lhs: [16, 32] holds 32 vs rhs: [16, 32] holds 16"),

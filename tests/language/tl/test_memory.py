@@ -163,7 +163,7 @@ def test_methods_and_pointers_to_unsigned_offsets() -> None:
     [
         ("tl.load(x + o, other=0)", "`other` cannot be provided without `mask`"),
         ("tl.load(o)", "Unsupported ptr type <['16'], int32> in `tl.load`"),
-        ("tl.load(tl.make_tensor_descriptor(x, [n], [1], [16]))", "tensor_descriptor in `tl.load`: a descriptor has a method for that, desc.load([row, column], ...)"),
+        ("tl.load(tl.make_tensor_descriptor(x, [n], [1], [16]))", "tensor_descriptor in `tl.load`: use the descriptor's method, desc.load([row, column], ...)"),
         ("tl.load(3)", "Unsupported ptr type int in `tl.load`"),
         ("tl.store(n, 1)", "Unsupported ptr type tl.int32 in `tl.store`"),
         ("tl.load(x, mask=o < n)", "Mask argument cannot be block type"),
@@ -173,10 +173,10 @@ def test_methods_and_pointers_to_unsigned_offsets() -> None:
         ("tl.load(x + o, mask=o)", "Mask must have boolean scalar type, got int32"),
         ("tl.store(x + o, 1, mask=o)", "Mask must have boolean scalar type, got int32"),
         ("tl.store(x + o, tl.zeros((4, 16), tl.float32))", "pointer argument to have shape [4, 16] but got [16]"),
-        ("tl.load(x, cache_modifier='.wb')", "Unsupported cache modifier 'wb'; loads can have '.ca', '.cg', '.cs', '.cv'"),
-        ("tl.store(x, 1, cache_modifier='.ca')", "Unsupported cache modifier 'ca'; stores can have"),
+        ("tl.load(x, cache_modifier='.wb')", "Unsupported cache modifier 'wb'; loads support '.ca', '.cg', '.cs', '.cv'"),
+        ("tl.store(x, 1, cache_modifier='.ca')", "Unsupported cache modifier 'ca'; stores support"),
         ("tl.load(x, eviction_policy='evict')", "Unsupported eviction policy 'evict'"),
-        ("tl.load(x + o, boundary_check=(0,))", "boundary_check and padding_option are for block pointers"),
+        ("tl.load(x + o, boundary_check=(0,))", "boundary_check and padding_option require a block pointer"),
     ],
 )  # fmt: skip
 def test_wrong_accesses_say_what_is_wrong(line: str, message: str) -> None:

@@ -42,10 +42,10 @@ def test_normal_pairs() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("tl.rand(x, x)", "a seed is an integer, got fp32[8]"),
-        ("tl.philox(1, h, h, h, h)", "philox counters have 32 or 64 bits, got int16"),
-        ("tl.uint_to_uniform_float(x)", "random bits come as integers of 32 or 64 bits, got fp32"),
-        ("tl.philox_impl(i, i, i, i, 1, 2)", "philox counters are uint32 or uint64, got int32"),
+        ("tl.rand(x, x)", "the seed must be an integer, got fp32[8]"),
+        ("tl.philox(1, h, h, h, h)", "philox counters must have 32 or 64 bits, got int16"),
+        ("tl.uint_to_uniform_float(x)", "random bits must be 32- or 64-bit integers, got fp32"),
+        ("tl.philox_impl(i, i, i, i, 1, 2)", "philox counters must be uint32 or uint64, got int32"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(call: str, message: str) -> None:

@@ -189,7 +189,7 @@ def test_a_warning_points_at_the_authors_line() -> None:
 
 def test_hints_that_only_tl_range_takes_are_told() -> None:
     found = only_warning(HINTED_BY_MISTAKE, {"a": "i32", "b": "i64", "c": "u32"})
-    assert "leaves out num_stages, warp_specialize" in str(found.message)
+    assert "ignores num_stages, warp_specialize" in str(found.message)
     assert found.lineno == 6
 
 

@@ -59,10 +59,10 @@ def test_tensors_are_told_apart_by_identity(block: Block) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[tl.tensor], object], str]] = {
-    "bool": (bool, r"whether int32\[16\] is true is only known when the kernel runs: .* tl.where"),
+    "bool": (bool, r"the truth value of int32\[16\] is unknown at compile time: .* tl.where"),
     "list": (list, r"the elements of int32\[16\] cannot be iterated over"),
     "in": (lambda x: 3 in x, "cannot be iterated over"),
-    "index": (lambda x: [1, 2][x], "an integer known when it is compiled is needed here"),
+    "index": (lambda x: [1, 2][x], "a compile-time integer is required here"),
     "len": (len, "has no len"),
     "text operand": (lambda x: x + "a", "unsupported operand 'a' of type str"),
     "none operand": (lambda x: None * x, "unsupported operand None"),

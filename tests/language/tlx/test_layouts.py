@@ -167,7 +167,7 @@ def test_registers_that_overlap() -> None:
     [
         (
             "tlx.require_layout(tl.arange(0, 64), tlx.layout(((32,), (4,)), ((1,), (32,))))",
-            "layout reaches beyond a tensor of shape [64]",
+            "layout exceeds the tensor shape [64]",
         ),
         ("tlx.layout(((3,), (4,)), ((1,), (32,)))\ntlx.dump_layout(tlx.require_layout("
          "tl.arange(0, 64), tlx.layout(((3,), (4,)), ((1,), (32,)))))",

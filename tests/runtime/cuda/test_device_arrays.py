@@ -51,7 +51,7 @@ def test_tensors_of_torch_are_asked_directly():
     assert facts(device_array(tensor)) == (0x100, "bf16", (4, 8), (8, 1), 2, 1)
     assert device_array(Parameter(0x100, (4,), torch.float32)).element == "fp32"
     assert device_array(Tensor(0x100, (4,), torch.float32, -1)) is None
-    with pytest.raises(TypeError, match=r"no element type for tensors of torch\.complex64"):
+    with pytest.raises(TypeError, match=r"unsupported tensor element type torch\.complex64"):
         device_array(Tensor(0x100, (4,), torch.complex64))
 
 
@@ -103,7 +103,7 @@ def test_dlpack_of_other_devices_is_no_memory_of_a_gpu():
 
 
 def test_dlpack_of_unknown_elements_is_refused():
-    with pytest.raises(TypeError, match="type code 5 with 64 bits"):
+    with pytest.raises(TypeError, match="element type: code 5, 64 bits"):
         device_array(Exported(np.zeros(3, np.complex64)))
 
 
@@ -125,7 +125,7 @@ def test_streams_of_all_libraries_have_a_handle(stream, handle):
 
 
 def test_what_is_no_stream_is_refused():
-    with pytest.raises(TypeError, match="stream is a str; pass a stream of torch, CuPy"):
+    with pytest.raises(TypeError, match=r"expected a torch, CuPy or cuda-core stream, .* got str"):
         stream_handle("main")
 
 

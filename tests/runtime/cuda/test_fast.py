@@ -273,10 +273,10 @@ def _without_place(caught):
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((), {"n": 33}, "kernel is called without a value for x"),
-        ((1, 2, 3, 4, 5), {}, "takes 4 arguments, 5 were given"),
-        ((), {"BLOK": 3}, "no option 'BLOK'"),
-        (("x",), {"x": 3, "n": 3}, "two values for its parameter 'x'"),
+        ((), {"n": 33}, "kernel is missing a value for x"),
+        ((1, 2, 3, 4, 5), {}, "takes 4 arguments, got 5"),
+        ((), {"BLOK": 3}, "'BLOK' is neither a parameter of kernel nor a launch option"),
+        (("x",), {"x": 3, "n": 3}, "two values for parameter 'x'"),
         ((), {"x": 3j, "n": 3}, "argument 'x': a kernel cannot take a complex"),
         ((), {"x": None, "n": 2**64}, "argument 'n': the integer .* does not fit into 64 bits"),
         ((), {"x": None, "n": 3, "BLOCK": {}}, "argument 'BLOCK': a constexpr .* hashable"),
@@ -332,14 +332,14 @@ def test_arrays_on_two_gpus_are_refused(scene):
     x = scene.tensor()
     warm(kernel, x, x)
     with pytest.raises(
-        ValueError, match=r"argument 'y': .* is on GPU 1, other arguments are on GPU 0"
+        ValueError, match=r"argument 'y': .* is on GPU 1, but other arguments are on GPU 0"
     ):
         kernel[(1,)](x, scene.tensor(device=1))
 
 
 def test_arrays_on_another_gpu_than_the_current_one_are_refused(scene):
     kernel = make()
-    message = "the arrays are on GPU 1, and GPU 0 is the current one: launch inside `with torch"
+    message = "the arrays are on GPU 1, but the current GPU is 0: launch inside `with torch"
     with pytest.raises(ValueError, match=message):
         kernel[(1,)](scene.tensor(device=1), 33)
     warm(kernel, scene.tensor(), 33)

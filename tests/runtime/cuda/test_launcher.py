@@ -204,7 +204,7 @@ def test_launches_of_several_threads_do_not_share_a_block(cuda):
 
 
 def test_a_wrong_number_of_values_is_refused(cuda):
-    with pytest.raises(TypeError, match=r"takes 2 parameters \(ptr, i32\), 1 were given"):
+    with pytest.raises(TypeError, match=r"takes 2 parameters \(ptr, i32\), got 1"):
         launcher_of(cuda, "ptr", "i32", "scratch")((1,), [array(0x10)])
 
 
@@ -240,12 +240,14 @@ def test_a_failed_launch_says_what_did_not_fit(cuda):
         launcher((3,), [1])
     assert str(caught.value) == (
         "CUDA error 1 (CUDA_ERROR_INVALID_VALUE) in cuLaunchKernelEx: invalid argument\n"
-        "  kernel kernel, grid (3, 1, 1). Axis 0 of the grid is 3 blocks, which is not a multiple "
-        "of the cluster's 2."
+        "  kernel kernel, grid (3, 1, 1). Axis 0 of the grid has 3 blocks, not a multiple "
+        "of the cluster size 2."
     )
     assert caught.value.status == 1
     cuda.fail["cuLaunchKernelEx"] = 701
-    with pytest.raises(CudaError, match="128 threads of 168 registers and 1024 bytes of shared"):
+    with pytest.raises(
+        CudaError, match="128 threads with 168 registers each and 1024 bytes of shared"
+    ):
         launcher((2,), [1])
 
 
@@ -255,7 +257,7 @@ def test_a_grid_that_does_not_fit_its_clusters_is_named_whatever_the_driver_call
     cuda.fail["cuLaunchKernelEx"] = status
     with pytest.raises(CudaError) as caught:
         launcher((2, 6), [1])
-    assert "Axis 1 of the grid is 6 blocks, which is not a multiple of the cluster's 4." in str(
+    assert "Axis 1 of the grid has 6 blocks, not a multiple of the cluster size 4." in str(
         caught.value
     )
 
@@ -270,7 +272,7 @@ def test_a_fault_names_the_launches_before_it(cuda):
     assert lines[0].startswith(
         "CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS) in cuModuleLoadData: an"
     )
-    assert lines[1].startswith("  It comes from a kernel that was launched earlier.")
+    assert lines[1].startswith("  The failing kernel was launched earlier.")
     code = test_a_fault_names_the_launches_before_it.__code__
     assert lines[2] == f"    kernel, launched at {__file__}:{code.co_firstlineno + 2}"
 

@@ -36,7 +36,9 @@ def test_much_shared_memory_is_asked_for(cuda):
 
 
 def test_more_shared_memory_than_there_is_is_refused_with_numbers(cuda):
-    with pytest.raises(ValueError, match=r"matmul needs 232464 bytes .* \(sm_90\) has 232448"):
+    with pytest.raises(
+        ValueError, match=r"matmul needs 232464 bytes .* 232448 available on Fake H200 \(sm_90\)"
+    ):
         load(b"cubin", "matmul", 232448)
 
 
@@ -50,9 +52,7 @@ def test_large_clusters_are_allowed(cuda):
 
 def test_code_for_another_chip_says_so(cuda):
     cuda.fail["cuModuleLoadData"] = 209
-    with pytest.raises(
-        CudaError, match=r"matmul was compiled for another GPU than Fake H200 \(sm_90"
-    ):
+    with pytest.raises(CudaError, match=r"matmul was not compiled for Fake H200 \(sm_90"):
         load(b"cubin", "matmul")
 
 
@@ -85,7 +85,9 @@ def test_statuses_are_errors_in_the_drivers_words(cuda):
 def test_without_a_driver_the_reason_is_said(monkeypatch):
     monkeypatch.setattr(driver_module, "_loaded", None)
     monkeypatch.setattr(driver_module, "_LIBRARY", "libcuda-that-is-not-there.so")
-    with pytest.raises(CudaUnavailable, match=r"no CUDA driver .* on this machine: kernels run on"):
+    with pytest.raises(
+        CudaUnavailable, match=r"no CUDA driver .* on this machine: use target numpy"
+    ):
         driver()
     assert not is_available()
 

@@ -117,7 +117,7 @@ def test_types_have_the_drivers_numbers():
         name: int(getattr(kinds, prefix + kind)) for name, kind in expected.items()
     }
     assert int(kinds.CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B) == 14
-    with pytest.raises(ValueError, match="tensor maps have no element type complex64"):
+    with pytest.raises(ValueError, match="tensor maps do not support element type complex64"):
         cuda_type_of("complex64")
 
 
@@ -128,7 +128,7 @@ def test_types_have_the_drivers_numbers():
         ({"address": 0x4010, "fp4_padded": True}, "must be a multiple of 32"),
         (
             {"strides": (100, 1), "shape": (300, 100)},
-            "stride 100 of dimension 0 is 200 bytes; a tensor map takes multiples of 16 below "
+            "stride 100 of dimension 0 is 200 bytes, not a multiple of 16 below "
             "2^40: pad the rows to 104 elements",
         ),
         ({"strides": (2**39, 1)}, "is 1099511627776 bytes"),
@@ -136,24 +136,27 @@ def test_types_have_the_drivers_numbers():
             {"strides": (128, 2)},
             "the last dimension of a tensor map must be contiguous, its stride",
         ),
-        ({"box": (64, 512), "swizzle_bytes": 0}, "dimension 1 of the block is 512; one copy moves"),
+        (
+            {"box": (64, 512), "swizzle_bytes": 0},
+            "dimension 1 of the block is 512, a TMA box has 1 to 256",
+        ),
         ({"box": (0, 64)}, "dimension 0 of the block is 0"),
         (
             {"box": (64, 12)},
-            "a row of the block is 12 elements of 2 bytes, 24 bytes; one copy moves multiples of "
+            "a row of the TMA box has 24 bytes (12 elements of 2 bytes), not a multiple of "
             "16: make the last dimension of the block a multiple of 8",
         ),
-        ({"box": (64, 128)}, "a row of the block is 256 bytes, more than the 128 bytes of its"),
-        ({"swizzle_bytes": 96}, "a swizzle spans 0, 32, 64, 128 bytes, not 96"),
+        ({"box": (64, 128)}, "a row of the TMA box has 256 bytes, more than its 128-byte swizzle"),
+        ({"swizzle_bytes": 96}, "swizzle_bytes must be one of 0, 32, 64, 128, got 96"),
         ({"shape": (0, 128)}, "dimension 0 of the tensor has 0 elements"),
-        ({"shape": (1,) * 6}, "a tensor map has 1 to 5 dimensions, not 6"),
-        ({"shape": ()}, "a tensor map has 1 to 5 dimensions, not 0"),
+        ({"shape": (1,) * 6}, "a tensor map has 1 to 5 dimensions, got 6"),
+        ({"shape": ()}, "a tensor map has 1 to 5 dimensions, got 0"),
         ({"box": (64,)}, "box (64,) of a tensor map must have one entry for each of the 2"),
         ({"element_strides": (9, 1)}, "element stride 9 of dimension 0"),
-        ({"padding": "inf"}, "padding is 'zero' or 'nan', not 'inf'"),
+        ({"padding": "inf"}, "padding must be 'zero' or 'nan', got 'inf'"),
         (
             {"padding": "nan", "cuda_type": 3, "element_bytes": 4, "box": (64, 32)},
-            "padding 'nan' is for floating-point tensors",
+            "padding 'nan' requires floating-point elements",
         ),
     ],
 )

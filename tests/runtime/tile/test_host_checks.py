@@ -47,12 +47,12 @@ def misaligned(array):
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        ((A, 3), TypeError, "scale takes 3 arguments (A, factor, unused) (C is made by the call), "
-                            "2 were given"),
+        ((A, 3), TypeError, "scale takes 3 arguments (A, factor, unused) (C is allocated by the call), "
+                            "got 2"),
         ((None, 3, UNUSED), ValueError, "scale.A is expected to have non-NULL pointer"),
-        ((7, 3, UNUSED), TypeError, "scale.A is a tensor of float16, but 7 was given"),
-        ((A, A, UNUSED), TypeError, "scale.factor is a number of int32, but a tensor was given"),
-        ((A, "x", UNUSED), TypeError, "scale.factor is a number of int32, but 'x' was given"),
+        ((7, 3, UNUSED), TypeError, "scale.A: expected a tensor of float16, got 7"),
+        ((A, A, UNUSED), TypeError, "scale.factor: expected a scalar of type int32, got a tensor"),
+        ((A, "x", UNUSED), TypeError, "scale.factor: expected a scalar of type int32, got 'x'"),
         ((A, 3.5, UNUSED), ValueError, "scale.factor: 3.5 does not fit int32"),
         ((A, 1 << 40, UNUSED), ValueError, "scale.factor: 1099511627776 does not fit int32"),
         ((A[0], 3, UNUSED), ValueError, "scale.A has rank 1, shape (6,), but it is declared with "
@@ -179,7 +179,7 @@ def test_an_output_whose_size_nobody_tells():
     ("out_idx", "message"),
     [
         (5, "out_idx has 5, but scale has 4 parameters"),
-        (1, "out_idx has 1, but factor is no tensor"),
+        (1, "out_idx has 1, but factor is not a tensor"),
     ],
 )
 def test_out_idx_is_checked(out_idx, message):
@@ -251,7 +251,7 @@ def test_a_number_is_checked_wherever_its_type_is_declared(function):
     for wrong in (3.7, np.float32(3.7), 1 << 40, float("inf")):
         with pytest.raises(ValueError, match=rf"{function.__name__}\.k: .* does not fit int32"):
             kernel(ones, wrong)
-    with pytest.raises(TypeError, match=r"k is a number of int32, but None was given"):
+    with pytest.raises(TypeError, match=r"k: expected a scalar of type int32, got None"):
         kernel(ones, None)
     assert [param.kind for param in kernel.compile(k=3).params] == ["tensor", "scalar", "tensor"]
 
@@ -312,5 +312,5 @@ def test_a_number_of_a_float_is_rounded(number):
 
 @pytest.mark.parametrize("number", ["3.5", None, 1j, b"1"])
 def test_text_and_nothing_are_no_floats(number):
-    with pytest.raises(TypeError, match=r"by_float\.k is a number of float32, but .* was given"):
+    with pytest.raises(TypeError, match=r"by_float\.k: expected a scalar of type float32, got .*"):
         by_float(np.ones(4, np.float32), number)

@@ -76,8 +76,8 @@ def _fixed(op_name: str, shape: Any) -> tuple[int, ...]:
     for size in sizes:
         if not isinstance(size, int):
             raise FrontendError(
-                f"T.{op_name}: the memory of a block has a size known when the kernel is compiled, "
-                f"got {shape_text(sizes)}. Declare the size with T.const, or pass a block size",
+                f"T.{op_name}: a buffer size must be a compile-time constant, got "
+                f"{shape_text(sizes)}. Declare the size with T.const, or pass a block size",
                 code=BAD_ARGUMENT,
             )
     return cast("tuple[int, ...]", sizes)
@@ -390,7 +390,8 @@ def _annotate_argument(buffer: Buffer, name: str, attribute: Attribute) -> None:
 
     if not isinstance(buffer.handle, BlockArgument):
         raise FrontendError(
-            f"{buffer.name} is no parameter of the kernel, only a view: annotate what it shows",
+            f"{buffer.name} is a view, not a parameter of the kernel: annotate the tensor "
+            "that it views",
             code=BAD_ARGUMENT,
         )
     trace().argument_attributes.setdefault(buffer.handle.index, {})[name] = attribute

@@ -42,8 +42,8 @@ class TensorAnnotation:
         running = trace()
         if name not in running.parameters:
             raise FrontendError(
-                f"{name} is annotated as a tensor, but it is no parameter of the kernel: add it to "
-                "the parameters, or make it an output with T.empty",
+                f"{name} is annotated as a tensor, but it is not a parameter of the kernel: add "
+                "it to the parameters, or make it an output with T.empty",
                 code=NOT_EAGER,
             )
         _check_sizes(name, (*self.shape, *(self.strides or ())))

@@ -207,7 +207,7 @@ def _computed(operator: str, left: Any, right: Any, dtype: Dtype) -> Expr:
 def _floats(operator: str, first: Expr, second: Expr, dtype: Dtype) -> Expr:
     if operator in _BITS:
         raise TypeError(
-            f"{operator} is for integers, got {dtype}: look at the bits with T.reinterpret"
+            f"{operator} is for integers, got {dtype}: use T.reinterpret to access the bits"
         )
     if operator in ("//", "%", "ceildiv"):
         quotient = emit(arith.DivfOp(first.handle, second.handle))
@@ -293,7 +293,7 @@ def unary(operator: str, value: Expr) -> Expr:
             linear = None if dtype.is_unsigned else value.linear.scaled(-1)
             return Expr(emit(arith.SubiOp(zero.handle, found.handle)), dtype, linear=linear)
         case "~" if dtype.is_float:
-            raise TypeError(f"~ is for integers, got {dtype}: look at the bits with T.reinterpret")
+            raise TypeError(f"~ is for integers, got {dtype}: use T.reinterpret to access the bits")
         case "~":
             ones = constant(1 if dtype == boolean else -1, dtype, as_index=found.is_index)
             return Expr(emit(arith.XoriOp(found.handle, ones.handle)), dtype)

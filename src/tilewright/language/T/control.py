@@ -218,8 +218,7 @@ class TileControl(Control):
             return TileKnownIf(self, state, decided)
         if returns:
             raise FrontendError(
-                "return under a condition that is known only when the kernel runs: put the rest of "
-                "the function under the if",
+                "return under a run-time condition: put the rest of the function under the if",
                 code=BAD_RETURN,
             )
         return TileIf(self, decided, names, state, has_else)
@@ -311,8 +310,8 @@ class TileControl(Control):
             if isinstance(each, (Expr, Element)):
                 hint = "; elements of an output C are written with C[i] = ..., not with C = ..."
             raise FrontendError(
-                f"the kernel returns {describe(each)}, which is no tensor: return outputs declared "
-                f"with T.empty{hint}",
+                f"the kernel returns {describe(each)}, which is not a tensor: return outputs "
+                f"declared with T.empty{hint}",
                 code=BAD_RETURN,
             )
 

@@ -205,4 +205,4 @@ def dtype_of_type(type: Attribute, *, unsigned: bool = False) -> dtype:
     if isinstance(type, IntegerType):
         bits = cast("int", cast("Any", type).width.data)
         return boolean if bits == 1 else dtype(f"{'u' if unsigned else ''}int{bits}")
-    raise TypeError(f"{type} is no element type")
+    raise TypeError(f"{type} is not an element type")

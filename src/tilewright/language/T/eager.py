@@ -140,8 +140,8 @@ class Eager:
                 return index
         raise compile_error(
             FrontendError(
-                f"{self.name} returns something that is no tensor of it: return outputs declared "
-                "with T.empty",
+                f"{self.name} returns a value that is not one of its tensors: return outputs "
+                "declared with T.empty",
                 code=BAD_RETURN,
             )
         )
@@ -274,8 +274,8 @@ class Eager:
         for value in values:
             if not isinstance(value, Buffer) or value.name not in names:
                 raise self._located_error(
-                    f"{self.name} returns something that is no tensor of it: return outputs "
-                    "declared with T.empty",
+                    f"{self.name} returns a value that is not one of its tensors: return "
+                    "outputs declared with T.empty",
                     BAD_RETURN,
                 )
         return tuple(names.index(value.name) for value in values)

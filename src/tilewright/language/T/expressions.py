@@ -107,8 +107,8 @@ class Expr(Operators, Value):
 
     def undecided(self) -> str:
         return (
-            f"a value of type {self.dtype} is known only when the kernel runs, and Python needs it "
-            "now: use if, and, or, not in the kernel function itself, T.if_then_else to choose, "
+            f"a run-time value of type {self.dtype} is used where Python requires a constant: "
+            "use if, and, or, not in the kernel function itself, T.if_then_else to choose, "
             "T.cast to convert"
         )
 
@@ -328,8 +328,8 @@ def check_conversion(source: Dtype, to: Dtype) -> None:
     for each in (source, to):
         if each == "handle" or (each.is_float and isinstance(each.type, IntegerType)):
             raise TypeError(
-                f"cannot convert {source} to {to} by value: {each} is known by its bits only. Use "
-                "T.reinterpret, or code from outside with T.call_extern"
+                f"cannot convert {source} to {to} by value: {each} has no conversion. Use "
+                "T.reinterpret, or external code with T.call_extern"
             )
 
 

@@ -46,8 +46,8 @@ def unroll(
     """A loop that becomes straight code, `explicit` by this compiler, else by the device's."""
     if explicit and unroll_factor is not None:
         raise FrontendError(
-            f"T.unroll: explicit and unroll_factor are mutually exclusive: explicit unrolling is "
-            f"complete. Leave explicit=True or unroll_factor={unroll_factor} out",
+            "T.unroll: explicit and unroll_factor are mutually exclusive: explicit unrolling "
+            f"is complete. Remove explicit=True or unroll_factor={unroll_factor}",
             code=BAD_ARGUMENT,
         )
     attributes: dict[str, Attribute] = {**attributes_of(annotations), **mark("tile.unroll")}

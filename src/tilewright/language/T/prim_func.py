@@ -231,8 +231,8 @@ def trace_into_module(
         is_eager = state is not None and state.is_eager
         if isinstance(error, NameError) and is_eager and " is not defined: " not in str(error):
             error.add_note(
-                "a size that comes with the arguments is declared first, for example "
-                f'{_undefined_name(error)} = T.const("{_undefined_name(error)}")'
+                f"declare a size of the arguments first, for example {_undefined_name(error)} = "
+                f'T.const("{_undefined_name(error)}")'
             )
         user_errors = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
         known = isinstance(error, user_errors) or raised_in_kernel(error)

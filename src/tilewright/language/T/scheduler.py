@@ -62,8 +62,8 @@ class PersistentTileScheduler:
     def _cell(self, field: str) -> ScalarCell:
         if field not in self._cells:
             raise FrontendError(
-                "this T.PersistentTileScheduler keeps no state: make it with stateful=True, or use "
-                "coord(tile_id)",
+                "this T.PersistentTileScheduler is stateless: create it with stateful=True, or "
+                "use coord(tile_id)",
                 code=BAD_ARGUMENT,
             )
         return self._cells[field]

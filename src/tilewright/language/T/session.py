@@ -121,8 +121,8 @@ class Trace:
         if found is not None:
             return found
         raise FrontendError(
-            f"{symbol.name} cannot be found out when the kernel is called: no parameter has a "
-            f"dimension that is exactly {symbol.name}. Give one this size, or pass "
+            f"size {symbol.name} cannot be determined from the arguments: no parameter has a "
+            f"dimension that is exactly {symbol.name}. Declare one with this size, or pass "
             f"{symbol.name} as a parameter",
             code="TW1021",
         )

@@ -68,8 +68,8 @@ class Symbolic(Operators, ABC):
                 "it inside `with T.Kernel(...)`"
             )
         return (
-            f"{self} is not known while the kernel is traced: it is a size that comes with the "
-            "arguments. Declare it with T.const if it may be part of the kernel"
+            f"{self} is a run-time size, unknown while the kernel is traced. Declare it with "
+            "T.const to compile the kernel for its value"
         )
 
     def astype(self, dtype: object) -> Any:

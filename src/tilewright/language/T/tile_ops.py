@@ -342,8 +342,8 @@ def gemm(
     """``C (+)= op(A) @ op(B)``."""
     if mbar is not None:
         raise FrontendError(
-            "T.gemm: mbar is for tensor cores of Blackwell (tcgen05), which this target does not "
-            "have: leave it out",
+            "T.gemm: mbar is for tensor cores of Blackwell (tcgen05), which this target does "
+            "not have: remove it",
             code=OTHER_HARDWARE,
         )
     asynchronous = False

@@ -70,10 +70,10 @@ class _Order:
         sem, scope = sem or default, scope or "gpu"
         if sem not in MEM_SEMANTIC.keywords:
             known = ", ".join(MEM_SEMANTIC.keywords)
-            raise ValueError(f"Memory semantic {sem} not supported; there are {known}")
+            raise ValueError(f"Memory semantic {sem} not supported; expected one of {known}")
         if scope not in MEM_SYNC_SCOPE.keywords:
             known = ", ".join(MEM_SYNC_SCOPE.keywords)
-            raise ValueError(f"Memory scope {scope} not supported; there are {known}")
+            raise ValueError(f"Memory scope {scope} not supported; expected one of {known}")
         return cls(sem, scope)
 
     def check(self, function: str, *allowed: str) -> _Order:
@@ -137,9 +137,9 @@ def _check_element(element: dtype, op: str) -> None:
         return
     if element.primitive_bitwidth <= _MIN_RMW_BITS:
         raise ValueError(
-            f"atomic_{op} does not support {element}: elements need 32 or 64 bits"
+            f"atomic_{op} does not support {element}: elements must have 32 or 64 bits"
             + (", or be fp16 or bf16" if op == "add" else "")
-            + "; make the array one of those"
+            + "; convert the array"
         )
 
 

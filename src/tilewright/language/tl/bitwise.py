@@ -22,8 +22,8 @@ def _integers(x: object, y: object) -> tuple[tensor, tensor]:
         raise IncompatibleTypeErrorImpl(
             lhs.dtype,
             rhs.dtype,
-            ": floats have no bits to combine; take them as integers with "
-            "x.to(tl.int32, bitcast=True), or write a comparison",
+            ": bitwise operators require integers; reinterpret floats with x.to(tl.int32, "
+            "bitcast=True), or write a comparison",
         )
     return lhs, rhs
 

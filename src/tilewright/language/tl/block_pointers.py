@@ -103,8 +103,8 @@ class block_pointer(AddressDescription):
         steps = indices(offsets)
         if len(steps) != len(self.offsets):
             raise ValueError(
-                f"a block of {len(self.offsets)} dimensions is advanced by as many offsets, "
-                f"got {len(steps)}"
+                f"tl.advance expects {len(self.offsets)} offsets, one per dimension of the "
+                f"block, got {len(steps)}"
             )
         moved = [offset + step for offset, step in zip(self.offsets, steps, strict=True)]
         return self.__class__(
@@ -154,7 +154,7 @@ def _dimensions(boundary_check: Sequence[int] | int, rank: int) -> list[int]:
 def _padding(option: str, element: dtype) -> Operand | None:
     """What is loaded for out-of-bounds elements, undefined without padding."""
     if option not in _PADDINGS:
-        raise ValueError(f"Padding option {option} not supported; there are 'zero' and 'nan'")
+        raise ValueError(f"Padding option {option} not supported; expected 'zero' or 'nan'")
     if option == "nan" and element.is_int():
         raise ValueError("Padding option `nan` is not supported for integer block pointers")
     if not option:
@@ -200,5 +200,5 @@ def make_block_ptr(
 def advance(base: block_pointer, offsets: Sequence[Operand]) -> block_pointer:
     """The block that many elements further along each dimension; `base` itself stays."""
     if not isinstance(base, block_pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"tl.advance moves a pointer made by tl.make_block_ptr, got {base}")
+        raise TypeError(f"tl.advance expects a pointer from tl.make_block_ptr, got {base}")
     return base.advance(offsets)

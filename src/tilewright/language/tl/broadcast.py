@@ -84,7 +84,7 @@ def _suggestion(lhs: Sequence[int], rhs: Sequence[int]) -> str:
     """The smallest change that may have been meant."""
     few, many = sorted((lhs, rhs), key=len)
     if len(few) == len(many) == 1:
-        return "For every pair of their elements write x[:, None] and y[None, :]"
+        return "For all pairs of elements use x[:, None] and y[None, :]"
     if len(few) == 1:
         for axis, extent in enumerate(many[:-1]):
             if extent == few[0]:
@@ -93,7 +93,7 @@ def _suggestion(lhs: Sequence[int], rhs: Sequence[int]) -> str:
                     f"{_text(few)} is aligned with the last dimension; for dimension {axis} write "
                     f"x[{index}]"
                 )
-    return "Extents must be equal, or 1 to be repeated"
+    return "Extents must be equal, or 1"
 
 
 def _repeat(value: tensor, shape: Sequence[int]) -> tensor:

@@ -169,8 +169,8 @@ class ConstexprFunction:
         for value in (*args, *known.values()):
             if isinstance(value, Value):
                 raise TypeError(
-                    f"{self._function.__name__} runs when the kernel is compiled and takes only "
-                    f"values known then, but got {value}: make it a kernel function with @jit"
+                    f"{self._function.__name__} is evaluated at compile time, but got the "
+                    f"run-time value {value}: decorate it with @jit instead"
                 )
         return unwrap(self._function(*unwrap(args), **known))
 

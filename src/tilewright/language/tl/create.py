@@ -22,9 +22,9 @@ def arange(start: int, end: int) -> tensor:
         role, given = ("end", end) if isinstance(start, int) else ("start", start)
         given = getattr(given, "type", given)
         raise ValueError(
-            f"arange's arguments must be of type tl.constexpr, but its {role} is {given} and "
-            "known only when the kernel runs: declare it `: tl.constexpr`, as a parameter or where "
-            "it is assigned; a range that starts anywhere is start + tl.arange(0, SIZE)"
+            f"arange's arguments must be of type tl.constexpr, but its {role} is {given}, "
+            "not a compile-time integer: declare it `: tl.constexpr`, as a parameter or where it "
+            "is assigned; for a run-time start use start + tl.arange(0, SIZE)"
         )
     if start >> _INT32_BITS or end >> _INT32_BITS:
         raise ValueError(f"arange must fit in int32, got {start} and {end}")

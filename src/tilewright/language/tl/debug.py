@@ -60,7 +60,7 @@ def device_print(prefix: str, *args: Operand, hex: bool = False) -> None:
     """Print `prefix` and values from every program; `hex` shows bits of integers and floats."""
     prefix = unwrap(prefix)
     if not isinstance(prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"{prefix} is not string: device_print starts with a text, then values")
+        raise TypeError(f"{prefix} is not string: the first argument of device_print is a string")
     if any(character not in string.printable for character in prefix):
         raise ValueError(f"{prefix!r} is not an ascii string")
     values = [to_tensor(value) for value in args]

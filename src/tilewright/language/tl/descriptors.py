@@ -153,7 +153,9 @@ class tensor_descriptor(Value):
         allowed = _REDUCIBLE[kind]
         if self.dtype not in allowed:
             known = ", ".join(map(str, allowed))
-            raise ValueError(f"Unsupported dtype {self.dtype} for atomic_{kind}; there are {known}")
+            raise ValueError(
+                f"Unsupported dtype {self.dtype} for atomic_{kind}; expected one of {known}"
+            )
         if kind in ("min", "max") and self.dtype in _HALF_FLOATS and not _has_accelerator():
             raise ValueError(
                 f"16-bit float types require native tma support, got {self.dtype} for atomic_{kind}"
@@ -293,7 +295,7 @@ def make_tensor_descriptor(
     type = tensor_descriptor_type(block_type(element, block_shape))
     padding = padding_option or "zero"
     if padding not in PADDING.keywords:
-        raise ValueError(f"Padding option {padding} not supported; there are 'zero' and 'nan'")
+        raise ValueError(f"Padding option {padding} not supported; expected 'zero' or 'nan'")
     if padding == "nan" and element.is_int():
         raise ValueError("Padding option `nan` is not supported for integer blocks")
     op = MakeTensorDescOp(

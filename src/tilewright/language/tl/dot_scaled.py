@@ -117,7 +117,7 @@ def dot_scaled(
 def _side(name: str, value: tensor, scale: tensor | None, format: str, k_pack: bool) -> _Side:
     if format not in _FORMATS:
         raise ValueError(
-            f"Invalid float format: {format} of {name}; there are {', '.join(_FORMATS)}"
+            f"Invalid float format: {format} of {name}; expected one of {', '.join(_FORMATS)}"
         )
     if not k_pack and _FORMATS[format].packed == 1:
         raise ValueError(

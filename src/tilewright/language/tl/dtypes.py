@@ -66,7 +66,7 @@ class dtype(metaclass=_OneEach):
         name = unwrap(name)
         if name not in SCALARS and name != _VOID:
             known = ", ".join((*SCALARS, _VOID))
-            raise ValueError(f"no scalar type is called {name!r}; there are {known}")
+            raise ValueError(f"unknown scalar type {name!r}; expected one of {known}")
         self.name = name
 
     # What it is.
@@ -367,14 +367,13 @@ def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
         if not isinstance(extent, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"Shape element {index} must have type `constexpr[int]`, got "
-                f"`{type(extent).__name__}`: the shape of a block is known when the kernel is "
-                "compiled. Declare the extent `: tl.constexpr`, as a parameter or where it is "
-                "assigned"
+                f"`{type(extent).__name__}`: block shapes are compile-time constants. Declare "
+                "the extent `: tl.constexpr`, as a parameter or where it is assigned"
             )
         if not is_power_of_two(extent):
             raise ValueError(
                 f"Shape element {index} must be a power of 2, but is {extent}"
-                + (f"; {1 << extent.bit_length()} with a mask would do" if extent > 0 else "")
+                + (f"; use {1 << extent.bit_length()} and a mask" if extent > 0 else "")
             )
         count *= extent
     if count > TRITON_MAX_TENSOR_NUMEL:
@@ -526,7 +525,7 @@ _SIGNATURE_NAMES: Mapping[str, str] = {
 def named_dtype(name: str) -> dtype:
     """The scalar type that a kernel's signature writes ``i32``, ``u8``, ``fp16``, ``i1``."""
     if name not in _SIGNATURE_NAMES:
-        raise ValueError(f"no scalar type is named {name!r} in a signature")
+        raise ValueError(f"unknown scalar type {name!r} in a signature")
     return dtype(_SIGNATURE_NAMES[name])
 
 

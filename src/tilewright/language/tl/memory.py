@@ -56,9 +56,9 @@ def pointee(pointer: object, function: str) -> dtype:
     if isinstance(element, pointer_type):
         return element.element_ty
     found = repr(pointer.type) if isinstance(pointer, tensor) else type(pointer).__name__
-    fix = "a pointer or a block of pointers is needed, such as x_ptr + tl.arange(0, BLOCK)"
+    fix = "pass a pointer or a block of pointers, such as x_ptr + tl.arange(0, BLOCK)"
     if hasattr(pointer, "block_shape"):
-        fix = f"a descriptor has a method for that, desc.{function}([row, column], ...)"
+        fix = f"use the descriptor's method, desc.{function}([row, column], ...)"
     raise ValueError(f"Unsupported ptr type {found} in `tl.{function}`: {fix}")
 
 
@@ -83,8 +83,8 @@ def check_scalar(name: str, value: tensor | None) -> None:
 def check_mask(mask: tensor) -> tensor:
     if not mask.dtype.is_bool():
         raise ValueError(
-            f"Mask must have boolean scalar type, got {mask.dtype}: compare it with something, "
-            "such as mask != 0"
+            f"Mask must have boolean scalar type, got {mask.dtype}: write a comparison, such as "
+            "mask != 0"
         )
     return mask
 
@@ -102,8 +102,8 @@ def broadcast_to_pointer(
     except ShapeMismatch as error:
         masked = "" if mask is None else f", the mask {list(mask.shape)}"
         raise ValueError(
-            f"{error.found}; the pointers have shape {list(shape)}, the values {list(given)}"
-            f"{masked}: every value needs a pointer of its own"
+            f"{error.found}; the pointers have shape {list(shape)}, the values "
+            f"{list(given)}{masked}: pointers, values and mask must broadcast to one shape"
         ) from None
     if pointer.shape != shape:
         raise ValueError(
@@ -129,10 +129,10 @@ def _cache_policy(
     eviction = eviction or NORMAL_EVICTION
     if modifier not in modifiers:
         known = ", ".join(repr(f".{each}") for each in sorted(modifiers) if each != NO_MODIFIER)
-        raise ValueError(f"Unsupported cache modifier {modifier!r}; {accesses} can have {known}")
+        raise ValueError(f"Unsupported cache modifier {modifier!r}; {accesses} support {known}")
     if eviction not in EVICTION_POLICY.keywords:
         known = ", ".join(map(repr, EVICTION_POLICY.keywords))
-        raise ValueError(f"Unsupported eviction policy {eviction!r}; there are {known}")
+        raise ValueError(f"Unsupported eviction policy {eviction!r}; expected one of {known}")
     if (modifier, eviction) == (NO_MODIFIER, NORMAL_EVICTION):
         return None
     return CachePolicyAttr.get(modifier, eviction)
@@ -150,8 +150,8 @@ def _access(
     if not isinstance(pointer, AddressDescription):
         if boundary_check or padding_option:
             raise ValueError(
-                "boundary_check and padding_option are for block pointers, made by "
-                "tl.make_block_ptr; a block of pointers takes mask= and other= instead"
+                "boundary_check and padding_option require a block pointer from "
+                "tl.make_block_ptr: use mask= and other= for a block of pointers"
             )
         return PointerBlock(pointer, optional(mask), other)
     if mask is not None or other is not None:
@@ -189,8 +189,7 @@ def load(
     element = pointee(pointers, "load")
     if filler is not None and valid is None:
         raise ValueError(
-            "`other` cannot be provided without `mask`: it stands for elements not loaded, and "
-            "without a mask all are"
+            "`other` cannot be provided without `mask`: it is the value of masked-off elements"
         )
     if pointers.type.is_block():
         if valid is not None:

@@ -54,11 +54,11 @@ def _index(value: Operand, *, wide: bool) -> tensor:
         return scalar_constant(value, type)
     if not isinstance(value, tensor):
         raise TypeError(
-            f"a shape, stride or offset is an integer or a scalar tensor, got {value!r} of type "
-            f"{value.__class__.__name__}"
+            f"a shape, stride or offset must be an integer or a scalar tensor, got {value!r} of "
+            f"type {value.__class__.__name__}"
         )
     if value.numel != 1 or not value.dtype.is_int():
-        raise TypeError(f"a shape, stride or offset is an integer scalar, got {value}")
+        raise TypeError(f"a shape, stride or offset must be an integer scalar, got {value}")
     return _resized(value, type)
 
 

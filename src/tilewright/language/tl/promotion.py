@@ -182,7 +182,7 @@ def _check_pointer(a: dtype, b: dtype, is_allowed: bool) -> None:
         raise IncompatibleTypeErrorImpl(
             a,
             b,
-            ": a pointer takes offsets with + and -, no more; for what it points to write tl.load",
+            ": pointers support only + and - with integer offsets; use tl.load to read the value",
         )
     if b.is_ptr() and a != b:
         raise IncompatibleTypeErrorImpl(a, b)

@@ -69,10 +69,7 @@ def _known_only(name: str, function: Callable[..., Any], instead: str) -> Callab
     def wrapper(*args: object) -> Any:
         for value in args:
             if isinstance(value, Value):
-                raise TypeError(
-                    f"{name}() takes values known when the kernel is compiled, got {value}: "
-                    f"{instead}"
-                )
+                raise TypeError(f"{name}() requires a compile-time value, got {value}: {instead}")
         return function(*unwrap(args))
 
     wrapper.__name__ = name
@@ -96,7 +93,7 @@ def _range(*args: Any, **hints: object) -> range:
     """Python's own `range` has no hints, and the IR must not depend on which `range` is used."""
     if hints:
         names = ", ".join(hints)
-        warn(f"range() of a kernel leaves out {names}: only tl.range() takes hints about the loop")
+        warn(f"range() ignores {names} in a kernel: use tl.range() for loop hints")
     return range(*args)
 
 

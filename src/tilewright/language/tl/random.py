@@ -64,7 +64,7 @@ def philox_impl(
     """`n_rounds` rounds for the counter (c0, c1, c2, c3) and the key (k0, k1)."""
     constants = _CONSTANTS.get(c0.dtype)
     if constants is None:
-        raise TypeError(f"philox counters are uint32 or uint64, got {c0.dtype}")
+        raise TypeError(f"philox counters must be uint32 or uint64, got {c0.dtype}")
     for _ in range(n_rounds):
         a, b = to_tensor(constants.round_a), to_tensor(constants.round_b)
         low, high = c0, c2
@@ -88,7 +88,7 @@ def philox(
     """Four blocks of random bits from a seed and four 32-bit words of a counter."""
     key = to_tensor(seed)
     if not key.dtype.is_int():
-        raise TypeError(f"a seed is an integer, got {key}")
+        raise TypeError(f"the seed must be an integer, got {key}")
     key = convert(key, uint64)
     counter = [to_tensor(part) for part in (c0, c1, c2, c3)]
     bits = counter[0].dtype.primitive_bitwidth
@@ -101,7 +101,7 @@ def philox(
         high = full((1,), 0, uint64)
         low = key
     else:
-        raise TypeError(f"philox counters have 32 or 64 bits, got {counter[0].dtype}")
+        raise TypeError(f"philox counters must have 32 or 64 bits, got {counter[0].dtype}")
     parts = [bitcast(value, part) for value in counter]
     return philox_impl(parts[0], parts[1], parts[2], parts[3], low, high, n_rounds)
 
@@ -132,7 +132,7 @@ def uint_to_uniform_float(x: tensor) -> tensor:
     """Random bits as floats, evenly spread over [0, 1)."""
     bits = x.dtype.primitive_bitwidth
     if not x.dtype.is_int() or bits not in (32, 64):
-        raise TypeError(f"random bits come as integers of 32 or 64 bits, got {x.dtype}")
+        raise TypeError(f"random bits must be 32- or 64-bit integers, got {x.dtype}")
     signed = int32 if bits == 32 else int64
     x = bitcast(x, signed)
     scale = to_tensor(_UNIFORM[signed])

@@ -142,9 +142,8 @@ def _known(value: int, role: str) -> int:
     value = unwrap(value)
     if isinstance(value, tensor) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"{value} used as tl.static_range {role} value is not a constexpr: an unrolled loop "
-            "has a number of rounds known when the kernel is compiled. Use range, which loops when "
-            "the kernel runs"
+            f"{value} used as tl.static_range {role} value is not a constexpr: a fully unrolled "
+            "loop requires a compile-time trip count. Use range instead"
         )
     return value
 

@@ -156,7 +156,7 @@ def squeeze(x: tensor, dim: int) -> tensor:
     dim = _axis(unwrap(dim), len(x.shape))
     if x.shape[dim] != 1:
         raise ValueError(
-            f"squeeze takes away dimensions of extent 1, but dimension {dim} of {x} has extent "
+            f"squeeze removes dimensions of extent 1, but dimension {dim} of {x} has extent "
             f"{x.shape[dim]}"
         )
     return reshape(x, (*x.shape[:dim], *x.shape[dim + 1 :]))
@@ -185,10 +185,10 @@ def index(x: tensor, key: object) -> tensor:
 
 def _element_suggestion(x: tensor, index: object) -> str:
     if x.dtype.is_ptr():
-        return f"Memory is read with tl.load(pointer + {index})"
+        return f"To read memory, use tl.load(pointer + {index})"
     return (
-        "For one element load it from memory, or write tl.sum(tl.where(index == i, x, 0), axis=0); "
-        "tl.gather takes many"
+        "For one element load it from memory, or use tl.sum(tl.where(index == i, x, 0), "
+        "axis=0); for several use tl.gather"
     )
 
 

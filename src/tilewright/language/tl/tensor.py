@@ -233,8 +233,8 @@ class tensor(Value):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"whether {self} is true is only known when the kernel runs: combine conditions with "
-            "&, | and ~, choose values with tl.where, or branch with `if` inside the kernel"
+            f"the truth value of {self} is unknown at compile time: combine conditions with &, "
+            "| and ~, choose values with tl.where, or branch with `if` inside the kernel"
         )
 
     def __iter__(self) -> NoReturn:
@@ -248,8 +248,8 @@ class tensor(Value):
 
     def __index__(self) -> NoReturn:
         raise TypeError(
-            f"{self} is only known when the kernel runs, but an integer known when it is compiled "
-            "is needed here: pass it as a parameter annotated tl.constexpr"
+            f"{self} is a run-time value, but a compile-time integer is required here: pass it "
+            "as a parameter annotated tl.constexpr"
         )
 
     @override

@@ -140,8 +140,8 @@ def _is_of_language(value: object) -> bool:
 def _fix(name: str, value: object) -> str:
     if isinstance(value, FunctionType):
         return (
-            f"decorate {name} with @jit to run it inside the kernel, or with @constexpr_function "
-            "to run it when the kernel is compiled"
+            f"decorate {name} with @jit to run it inside the kernel, or with "
+            "@constexpr_function to evaluate it at compile time"
         )
     if is_python_scalar(value) or isinstance(value, (str, tuple)):
         return (
@@ -149,12 +149,9 @@ def _fix(name: str, value: object) -> str:
             f"`{name} = tl.constexpr({value!r})`, or pass it as a parameter"
         )
     if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
-        return (
-            f"an array is memory, which a kernel reaches through a pointer. Pass {name} as an "
-            "argument of the launch"
-        )
+        return f"a kernel accesses arrays through pointers. Pass {name} as a launch argument"
     return (
-        f"an object of type {value.__class__.__name__} is not part of a kernel. Pass it as a "
+        f"an object of type {value.__class__.__name__} cannot be used in a kernel. Pass it as a "
         f"parameter, or define it as `{name} = tl.constexpr(...)` if it never changes"
     )
 

@@ -96,7 +96,7 @@ class storage_alias_spec_value(Value):
     def ssa(self) -> SSAValue:
         """The spec in the IR."""
         if self._handle is None:
-            raise RuntimeError("this storage_alias_spec was made outside of a kernel")
+            raise RuntimeError("storage_alias_spec must be created inside a kernel")
         return self._handle
 
     def set_buffer_overlap(

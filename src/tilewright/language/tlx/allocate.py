@@ -140,6 +140,6 @@ def _check_whole(owner: buffered_tensor) -> None:
     if isinstance(owner.handle.owner, MemDescIndexOp):
         name = name_of(owner.handle.owner.src)
         raise ValueError(
-            f"reuse= takes a whole allocation, and this is one buffer of '{name}': write "
-            f"reuse={name}, or allocate both from one storage_alias_spec and name it in reuse="
+            f"reuse= expects a whole allocation, got one buffer of '{name}': use reuse={name}, "
+            "or allocate both from one storage_alias_spec and name it in reuse="
         )

@@ -154,7 +154,7 @@ def async_amd_descriptor_load_fused(
     """Start copying two to four blocks, each by the warps in its bit mask."""
     _check_tdm("async_amd_descriptor_load_fused")
     if unwrap(cache_modifier):
-        raise NotImplementedError("a fused load takes no cache_modifier: leave it out")
+        raise NotImplementedError("fused loads do not support cache_modifier: remove it")
     given = unwrap(tuple(members))
     if not 2 <= len(given) <= 4:
         raise ValueError(

@@ -176,7 +176,7 @@ def async_dot(
         return _warp_group_dot(A, B, accumulator, type, _precision(input_precision))
     _check_shapes(m, k, n)
     if not _is_blackwell():
-        raise AssertionError("an accumulator in tensor memory needs Blackwell")
+        raise AssertionError("an accumulator in tensor memory requires Blackwell")
     mode_a, mode_acc = _pair_modes(A, acc, is_pair)
     left = _left_operand(A, mode_a)
     right = require_nv_mma_shared(B, swizzled=True)

@@ -64,7 +64,7 @@ class _RegisterLayout(layout_encoding):
 
     @override
     def to_ir(self) -> Attribute:
-        raise TypeError("a tlx.layout is a layout only for a tensor of known shape")
+        raise TypeError("tlx.layout requires a tensor of known shape")
 
     def for_tensor(self, shape: Sequence[int]) -> Attribute:
         """The layout of a tensor of `shape`."""
@@ -88,7 +88,7 @@ def _coordinates(offset: int, shape: Sequence[int]) -> Ints:
         position.append(offset % extent)
         offset //= extent
     if offset:
-        raise ValueError(f"layout reaches beyond a tensor of shape {list(shape)}")
+        raise ValueError(f"layout exceeds the tensor shape {list(shape)}")
     return tuple(reversed(position))
 
 

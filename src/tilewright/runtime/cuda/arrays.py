@@ -138,7 +138,7 @@ def _torch_element(dtype: Any) -> str:
     element = TORCH_ELEMENTS.get(str(dtype))
     if element is None:
         raise TypeError(
-            f"kernels have no element type for tensors of {dtype}: view it as one of "
+            f"unsupported tensor element type {dtype}: view it as one of "
             + ", ".join(TORCH_ELEMENTS)
         )
     _torch_elements[dtype] = element
@@ -216,8 +216,8 @@ def _from_dlpack(value: Any, device: int) -> DeviceArray:
     element = _DLPACK_ELEMENTS.get((tensor.code, tensor.bits))
     if element is None or tensor.lanes != 1:
         raise TypeError(
-            f"kernels have no element type for DLPack's type code {tensor.code} with {tensor.bits} "
-            f"bits and {tensor.lanes} lanes"
+            f"unsupported DLPack element type: code {tensor.code}, {tensor.bits} bits, "
+            f"{tensor.lanes} lanes"
         )
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _contiguous(shape)

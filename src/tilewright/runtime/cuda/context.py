@@ -78,8 +78,8 @@ def wrong_device(device: int) -> ValueError | None:
     if device == current:
         return None
     return ValueError(
-        f"the arrays are on GPU {device}, and GPU {current} is the current one: launch inside "
-        f"`with torch.cuda.device({device}):`, or move the arrays"
+        f"the arrays are on GPU {device}, but the current GPU is {current}: launch inside `with "
+        f"torch.cuda.device({device}):`, or move the arrays"
     )
 
 

@@ -51,7 +51,7 @@ class Driver:
                 found = getattr(self._library, _VERSIONED.get(name, name))
             except AttributeError:
                 raise CudaUnavailable(
-                    f"the CUDA driver on this machine has no {name}: it is too old for this kernel"
+                    f"the CUDA driver lacks {name}, which this kernel requires: update the driver"
                 ) from None
             self._functions[name] = found
         return found
@@ -93,7 +93,7 @@ def _load() -> Driver:
     except OSError:
         raise CudaUnavailable(
             f"no CUDA driver ({_LIBRARY}) on this machine",
-            "kernels run on target numpy, or compile without running with kernel.warmup(...)",
+            "use target numpy, or compile without running, with kernel.warmup(...)",
         ) from None
     found = Driver(library)
     count = ctypes.c_int(0)
@@ -101,9 +101,9 @@ def _load() -> Driver:
         found.call("cuInit", 0)
         found.call("cuDeviceGetCount", ctypes.byref(count))
     except CudaError as error:
-        raise CudaUnavailable(f"the CUDA driver does not start: {error}") from None
+        raise CudaUnavailable(f"the CUDA driver failed to initialise: {error}") from None
     if not count.value:
-        raise CudaUnavailable("the CUDA driver sees no device")
+        raise CudaUnavailable("the CUDA driver found no GPU")
     return found
 
 

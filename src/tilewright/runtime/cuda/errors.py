@@ -80,10 +80,10 @@ def driver_error(call: str, status: int, name: str, text: str, detail: str = "")
 def _suspects() -> list[str]:
     launches = list(islice(recent_launches(), _SHOWN))
     if not launches:
-        return ["  It comes from a kernel that was launched earlier, by another library."]
+        return ["  The failing kernel was launched earlier, by another library."]
     return [
-        "  It comes from a kernel that was launched earlier. The latest launches, newest first:",
+        "  The failing kernel was launched earlier. The latest launches, newest first:",
         *(f"    {launch}" for launch in launches),
-        "  TILEWRIGHT_CUDA_BLOCKING=1 waits after each launch and stops at the one that fails; "
-        "compute-sanitizer names the access.",
+        "  Set TILEWRIGHT_CUDA_BLOCKING=1 to stop at the failing launch; compute-sanitizer "
+        "reports the access.",
     ]

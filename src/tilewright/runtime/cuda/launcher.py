@@ -65,7 +65,7 @@ class Launcher:
         self.kinds = tuple(map(kind_of, metadata.parameters))
         self.visible = tuple(kind for kind in self.kinds if kind not in HIDDEN)
         if self.kinds[: len(self.visible)] != self.visible:
-            raise ValueError(f"hidden parameters come last, which {metadata.parameters} is not")
+            raise ValueError(f"hidden parameters must come last, got {metadata.parameters}")
         if getattr(metadata, "profile_bytes", 0):  # only Triton's kernels may have them
             raise ValueError(
                 f"{function.name} is instrumented for Triton's Proton profiler, whose records "
@@ -74,8 +74,8 @@ class Launcher:
         expected = self.visible.count(TENSOR_MAP)
         if expected != len(metadata.tensor_maps):
             raise ValueError(
-                f"{function.name} has {expected} tensor maps, {len(metadata.tensor_maps)} are "
-                "described"
+                f"{function.name} has {expected} tensor maps, but {len(metadata.tensor_maps)} "
+                "descriptions"
             )
         self._attributes = launch_attributes(
             metadata.cluster, cooperative=metadata.cooperative, pdl=metadata.pdl
@@ -91,7 +91,7 @@ class Launcher:
         if len(values) != len(self.visible):
             raise TypeError(
                 f"{self.function.name} takes {len(self.visible)} parameters "
-                f"({', '.join(self.visible)}), {len(values)} were given"
+                f"({', '.join(self.visible)}), got {len(values)}"
             )
         device = self.function.device
         handle = current_stream(device) if stream is None else stream_handle(stream)
@@ -121,13 +121,14 @@ class Launcher:
         name, device = self.function.name, self.function.device
         if found is None:
             raise ValueError(
-                f"parameter {index} of {name} is a {type(value).__module__}.{type(value).__name__} "
-                f"in host memory, and {name} runs on GPU {device}: move all arrays there"
+                f"parameter {index} of {name} is a "
+                f"{type(value).__module__}.{type(value).__name__} in host memory, but {name} "
+                f"runs on GPU {device}: move the array to that GPU"
             )
         if found.address and found.device != device:
             raise ValueError(
-                f"parameter {index} of {name} is on GPU {found.device}, and {name} was loaded on "
-                f"GPU {device}: move all arrays to one GPU and make it the current one"
+                f"parameter {index} of {name} is on GPU {found.device}, but {name} was loaded "
+                f"on GPU {device}: move all arrays to one GPU and make it the current one"
             )
         return found
 
@@ -160,8 +161,8 @@ class Launcher:
         """
         if len(expressions) != len(self.visible):
             raise ValueError(
-                f"{self.function.name} has parameters {', '.join(self.visible)}, and the launch "
-                f"gives {len(expressions)} values"
+                f"{self.function.name} has parameters {', '.join(self.visible)}, but the launch "
+                f"passes {len(expressions)} values"
             )
         source = self._source(names, prelude, expressions)
         everything: dict[str, Any] = {
@@ -255,15 +256,19 @@ class Launcher:
         for axis, (size, part) in enumerate(zip(blocks, metadata.cluster, strict=True)):
             if size % part:
                 return (
-                    f"Axis {axis} of the grid is {size} blocks, which is not a multiple of the "
-                    f"cluster's {part}."
+                    f"Axis {axis} of the grid has {size} blocks, not a multiple of the cluster "
+                    f"size {part}."
                 )
         if status == _INVALID_VALUE and threads > function.max_threads:
-            return f"It has {threads} threads, its registers allow {function.max_threads}."
+            return (
+                f"A block has {threads} threads, {function.max_threads} available: limited by "
+                "its registers."
+            )
         if status == _OUT_OF_RESOURCES:
             return (
-                f"{threads} threads of {function.registers} registers and {metadata.shared} bytes "
-                "of shared memory are more than a multiprocessor has."
+                f"{threads} threads with {function.registers} registers each and "
+                f"{metadata.shared} bytes of shared memory exceed the resources of a "
+                "multiprocessor."
             )
         if status == _COOPERATIVE_TOO_LARGE:
             count = device_properties(function.device).multiprocessors
@@ -272,7 +277,7 @@ class Launcher:
                 f"{count} multiprocessors."
             )
         if status == _INVALID_HANDLE:
-            return f"It was loaded on GPU {function.device}; is the stream of another GPU?"
+            return f"The kernel was loaded on GPU {function.device}: pass a stream of that GPU."
         return ""
 
     def _wait(self, stream: int) -> None:

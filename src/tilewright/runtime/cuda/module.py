@@ -56,7 +56,7 @@ def load(
             raise
         properties = device_properties(device)
         gpu = f"{properties.name} (sm_{properties.capability})"
-        detail = f"{name} was compiled for another GPU than {gpu}"
+        detail = f"{name} was not compiled for {gpu}"
         raise cuda.error("cuModuleLoadData", error.status, detail) from None
     cuda.call("cuModuleGetFunction", ctypes.byref(handle), module, name.encode())
     static_shared = _attribute(cuda, handle, _STATIC_SHARED)
@@ -95,9 +95,9 @@ def _allow_shared(
     properties = device_properties(device)
     if shared + static > properties.shared_optin:
         raise OutOfResources(
-            f"{name} needs {shared + static} bytes of shared memory, {properties.name} "
-            f"(sm_{properties.capability}) has {properties.shared_optin} for a block: take fewer "
-            "stages or smaller tiles"
+            f"{name} needs {shared + static} bytes of shared memory per block, "
+            f"{properties.shared_optin} available on {properties.name} "
+            f"(sm_{properties.capability}): use fewer stages or smaller tiles"
         )
     cuda.call("cuFuncSetCacheConfig", handle, _PREFER_SHARED)
     cuda.call("cuFuncSetAttribute", handle, _MAX_DYNAMIC_SHARED, shared)

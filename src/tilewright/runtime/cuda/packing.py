@@ -64,7 +64,9 @@ def kind_of(spelling: str) -> str:
         return POINTER
     kind = _OTHER_SPELLINGS.get(spelling, spelling)
     if kind not in _CODES:
-        raise ValueError(f"no kernel parameter of kind {spelling!r}; there are {', '.join(_CODES)}")
+        raise ValueError(
+            f"unknown kind of kernel parameter {spelling!r}; expected one of {', '.join(_CODES)}"
+        )
     return kind
 
 
@@ -95,7 +97,7 @@ def careful(kind: str, value: Any) -> Any:
     bits = struct.calcsize(f"<{code}") * 8
     integer = value.__index__()
     if not -(2 ** (bits - 1)) <= integer < 2**bits:
-        raise OverflowError(f"{integer} does not fit into a parameter of {bits} bits")
+        raise OverflowError(f"{integer} does not fit a {bits}-bit parameter")
     integer &= 2**bits - 1
     return integer - 2**bits if code.islower() and integer >> (bits - 1) else integer
 

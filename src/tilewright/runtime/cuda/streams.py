@@ -50,6 +50,6 @@ def stream_handle(stream: Any) -> int:
     if hasattr(stream, "__int__"):
         return int(stream)
     raise TypeError(
-        f"stream is a {type(stream).__name__}; pass a stream of torch, CuPy or cuda-core, or its "
-        "handle as an integer"
+        "expected a torch, CuPy or cuda-core stream, or its handle as an integer, got "
+        f"{type(stream).__name__}"
     )

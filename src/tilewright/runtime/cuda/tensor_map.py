@@ -67,7 +67,8 @@ def cuda_type_of(element: str) -> int:
     found = _TYPE_OF.get(element)
     if found is None:
         raise ValueError(
-            f"tensor maps have no element type {element}; known: {', '.join(_TYPE_OF)}"
+            f"tensor maps do not support element type {element}; expected one of "
+            f"{', '.join(_TYPE_OF)}"
         )
     return found
 
@@ -102,24 +103,24 @@ class Request:
         for dimension, extent in enumerate(self.shape):
             if not 0 < extent <= _MAX_SHAPE:
                 raise ValueError(
-                    f"dimension {dimension} of the tensor has {extent} elements; a tensor map "
-                    f"takes 1 to {_MAX_SHAPE}"
+                    f"dimension {dimension} of the tensor has {extent} elements, a tensor map "
+                    f"supports 1 to {_MAX_SHAPE}"
                 )
         for dimension, step in enumerate(self.element_strides):
             if not 1 <= step <= _MAX_ELEMENT_STRIDE:
                 raise ValueError(
-                    f"element stride {step} of dimension {dimension}: a tensor map takes 1 to "
-                    f"{_MAX_ELEMENT_STRIDE}"
+                    f"element stride {step} of dimension {dimension}: a tensor map supports 1 "
+                    f"to {_MAX_ELEMENT_STRIDE}"
                 )
         if self.padding not in _FILLS:
-            raise ValueError(f"padding is 'zero' or 'nan', not {self.padding!r}")
+            raise ValueError(f"padding must be 'zero' or 'nan', got {self.padding!r}")
         if self.padding == "nan" and self.cuda_type not in _FLOATS:
-            raise ValueError("padding 'nan' is for floating-point tensors; take 'zero'")
+            raise ValueError("padding 'nan' requires floating-point elements: use 'zero'")
 
     def _check_rank(self) -> None:
         rank = len(self.shape)
         if not 1 <= rank <= _MAX_RANK:
-            raise ValueError(f"a tensor map has 1 to {_MAX_RANK} dimensions, not {rank}")
+            raise ValueError(f"a tensor map has 1 to {_MAX_RANK} dimensions, got {rank}")
         for name in ("strides", "box", "element_strides"):
             if len(getattr(self, name)) != rank:
                 raise ValueError(
@@ -144,8 +145,8 @@ class Request:
             size = stride * self.element_bytes
             if size % expected or not 0 <= size < _MAX_STRIDE_BYTES:
                 raise ValueError(
-                    f"stride {stride} of dimension {dimension} is {size} bytes; a tensor map takes "
-                    f"multiples of {expected} below 2^40: pad the rows to "
+                    f"stride {stride} of dimension {dimension} is {size} bytes, not a multiple "
+                    f"of {expected} below 2^40: pad the rows to "
                     f"{-(-size // expected) * expected // self.element_bytes} elements"
                 )
 
@@ -153,25 +154,27 @@ class Request:
         for dimension, extent in enumerate(self.box):
             if not 1 <= extent <= _MAX_BOX:
                 raise ValueError(
-                    f"dimension {dimension} of the block is {extent}; one copy moves 1 to "
-                    f"{_MAX_BOX} elements along a dimension"
+                    f"dimension {dimension} of the block is {extent}, a TMA box has 1 to "
+                    f"{_MAX_BOX} elements per dimension"
                 )
         if self.swizzle_bytes not in _SWIZZLES:
             known = ", ".join(map(str, _SWIZZLES))
-            raise ValueError(f"a swizzle spans {known} bytes, not {self.swizzle_bytes}")
+            raise ValueError(f"swizzle_bytes must be one of {known}, got {self.swizzle_bytes}")
         inner = self.box[-1] * self.element_bytes
         if self.cuda_type == _FP4_PADDED:
             inner //= 2  # two elements of 4 bits in a byte
         if inner % _ALIGNMENT_BYTES:
             raise ValueError(
-                f"a row of the block is {self.box[-1]} elements of {self.element_bytes} bytes, "
-                f"{inner} bytes; one copy moves multiples of {_ALIGNMENT_BYTES}: make the last "
-                f"dimension of the block a multiple of {_ALIGNMENT_BYTES // self.element_bytes}"
+                f"a row of the TMA box has {inner} bytes ({self.box[-1]} elements of "
+                f"{self.element_bytes} bytes), not a multiple of {_ALIGNMENT_BYTES}: make the "
+                "last dimension of the block a multiple of "
+                f"{_ALIGNMENT_BYTES // self.element_bytes}"
             )
         if self.swizzle_bytes and inner > self.swizzle_bytes:
             raise ValueError(
-                f"a row of the block is {inner} bytes, more than the {self.swizzle_bytes} bytes of "
-                f"its swizzle: one copy moves {self.swizzle_bytes // self.element_bytes} elements"
+                f"a row of the TMA box has {inner} bytes, more than its "
+                f"{self.swizzle_bytes}-byte swizzle: use at most "
+                f"{self.swizzle_bytes // self.element_bytes} elements"
             )
 
 

@@ -70,7 +70,7 @@ class AutoTuner:
         known = inspect.signature(compile_tile).parameters
         unknown = [name for name in options if name not in known]
         if unknown:
-            raise TypeError(f"compile has no option {unknown[0]!r}")
+            raise TypeError(f"compile: unknown option {unknown[0]!r}")
         self._compile_args = options
         return self
 
@@ -225,9 +225,7 @@ def tile_autotune(
 
     def decorate(kernel: TileJIT) -> TunedTileJIT:
         if not isinstance(kernel, TileJIT):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                f"autotune is written above @jit, and takes what that makes, not {kernel!r}"
-            )
+            raise TypeError(f"autotune must be applied above @jit, got {kernel!r}")
         return TunedTileJIT(kernel, configs, settings, do_not_specialize or ())
 
     return decorate
@@ -253,8 +251,8 @@ def _check_keys(configs: Sequence[Config], parameters: Mapping[str, Any], name: 
         unknown = [key for key in config if key not in parameters and key != _PASSES]
         if unknown:
             raise ValueError(
-                f"a configuration sets {unknown[0]!r}, which is no parameter of {name}; it has "
-                + ", ".join(parameters)
+                f"a configuration sets {unknown[0]!r}, which is not a parameter of {name}; "
+                f"parameters: {', '.join(parameters)}"
             )
 
 

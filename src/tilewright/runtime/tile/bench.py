@@ -44,9 +44,9 @@ def do_bench(
     on a GPU, after a few runs.
     """
     if return_mode not in _SUMMARIES:
-        raise ValueError(f"return_mode is one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
+        raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, got {return_mode!r}")
     if backend not in _BACKENDS:
-        raise ValueError(f"backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
+        raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}")
     if is_available():
         times = _on_gpu(fn, warmup, rep, fast_flush, early_stop_baseline)
         return _summary(times, quantiles, return_mode)

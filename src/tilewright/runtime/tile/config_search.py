@@ -208,12 +208,12 @@ class _Tuning:
         best = self._best()
         text = (
             f"tuning {self.name}: {self.configs[best]} takes {self.times[best].latency:.4g} ms, "
-            f"the least of {len(self.times)} configurations, in {seconds:.1f} s"
+            f"the minimum of {len(self.times)} configurations, in {seconds:.1f} s"
         )
         if self.faults:
             first = min(self.faults)
             text += (
-                f"; {len(self.faults)} left out, the first of them {self.configs[first]}: "
+                f"; {len(self.faults)} failed, the first of them {self.configs[first]}: "
                 f"{_headline(self.faults[first])}"
             )
         return text
@@ -222,8 +222,8 @@ class _Tuning:
         (index, first), *rest = sorted(self.faults.items(), key=lambda each: each[0])
         others = "\n".join(f"  {self.configs[each]}: {_headline(error)}" for each, error in rest)
         first.add_note(
-            f"none of the {len(self.faults)} configurations of {self.name} works; the above is for "
-            f"{self.configs[index]}" + (f", then:\n{others}" if others else "")
+            f"none of the {len(self.faults)} configurations of {self.name} works; the error "
+            f"above is for {self.configs[index]}" + (f", the others:\n{others}" if others else "")
         )
         return first
 

@@ -69,11 +69,10 @@ def check_arguments(
     if len(arguments) != len(expected):
         names = ", ".join(param.name for param in expected)
         outputs = [param.name for param in params if param not in expected]
-        made = f" ({', '.join(outputs)} is made by the call)" if outputs else ""
+        made = f" ({', '.join(outputs)} is allocated by the call)" if outputs else ""
         _fail(
             TypeError(
-                f"{kernel} takes {len(expected)} arguments ({names}){made}, "
-                f"{len(arguments)} were given"
+                f"{kernel} takes {len(expected)} arguments ({names}){made}, got {len(arguments)}"
             )
         )
     call = _Call(kernel, untouched, on_gpu)
@@ -155,15 +154,15 @@ def check_is_tensor(kernel: str, param: Param, argument: Any) -> None:
         given = shown if len(shown) <= 40 else f"a {type(argument).__name__}"
         _fail(
             TypeError(
-                f"{where} is a tensor of {param.dtype}, but {given} was given: pass a NumPy array, "
-                "a torch tensor, or anything that speaks DLPack"
+                f"{where}: expected a tensor of {param.dtype}, got {given}: pass a NumPy array, "
+                "a torch tensor or an object that supports DLPack"
             )
         )
 
 
 def _scalar(where: str, param: Param, argument: Any) -> Any:
     if is_array(argument) and getattr(argument, "shape", None) != ():
-        _fail(TypeError(f"{where} is a number of {param.dtype}, but a tensor was given"))
+        _fail(TypeError(f"{where}: expected a scalar of type {param.dtype}, got a tensor"))
     expected = param.dtype.as_numpy()
     try:
         if isinstance(argument, (str, bytes, complex, np.complexfloating, type(None))):
@@ -171,7 +170,7 @@ def _scalar(where: str, param: Param, argument: Any) -> Any:
         with np.errstate(all="ignore"):
             scalar = expected.type(argument)
     except (TypeError, ValueError):
-        _fail(TypeError(f"{where} is a number of {param.dtype}, but {argument!r} was given"))
+        _fail(TypeError(f"{where}: expected a scalar of type {param.dtype}, got {argument!r}"))
     except OverflowError:
         scalar = None
     if scalar is None or _is_changed(param.dtype, scalar, argument):
@@ -245,8 +244,8 @@ def _agree(found: str, size: Size, extent: int, sizes: dict[str, int]) -> None:
         return
     if agrees is None:
         _fail(
-            ValueError(f"{found}, which is declared as {text(size)}: that leaves more than one "
-                       "size open")
+            ValueError(f"{found}, which is declared as {text(size)}: more than one size is "
+                       "undetermined")
         )  # fmt: skip
     value = evaluate(size, sizes)
     because = "" if isinstance(size, int) else f" = {text(size)}"

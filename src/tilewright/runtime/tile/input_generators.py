@@ -49,14 +49,12 @@ def get_tensor_supply(
     `device` is where tensors are made, if not where the user's program has them.
     """
     if not isinstance(supply_type, TensorSupplyType):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a tensor supply is a TensorSupplyType, not {supply_type!r}")
+        raise TypeError(f"supply_type must be a TensorSupplyType, got {supply_type!r}")
     rng = np.random.default_rng(0)
 
     def supply(param: Param) -> Any:
         if param.kind != "tensor":
-            raise ValueError(
-                f"{param.name} is a {param.kind}: only tensors can be made up; pass input_tensors"
-            )
+            raise ValueError(f"cannot generate {param.name}, a {param.kind}: pass input_tensors")
         values = _VALUES[supply_type](rng, _shape(param, sizes or {}), param.dtype)
         return in_framework(_converted(values, param.dtype), param.dtype, device)
 
@@ -69,7 +67,7 @@ def _shape(param: Param, sizes: Mapping[str, int]) -> Shape:
         extent = evaluate(size, sizes)
         if extent is None:
             raise ValueError(
-                f"{param.name} has a size {text(size)} that is not known before a call: pass "
+                f"{param.name} has size {text(size)}, unknown before a call: pass "
                 "input_tensors, or dynamic_symbolic_constraints={...}"
             )
         found.append(extent)

@@ -50,7 +50,7 @@ class TileJIT:
         compile_flags: object = None,
     ) -> None:
         if not isinstance(function, FunctionType):
-            raise TypeError(f"@jit takes a function written with def, not {function!r}")
+            raise TypeError(f"@jit expects a function defined with def, got {function!r}")
         self.function = function
         self.out_idx = out_idx
         self.target = checked_target(target)
@@ -190,9 +190,9 @@ class TileJIT:
         for name in sizes or {}:
             if name not in symbols:
                 message = (
-                    f"{eager.name} has neither a parameter nor a size {name!r}; its parameters are "
-                    f"{', '.join(self.signature.parameters)}, its sizes "
-                    f"{', '.join(dict.fromkeys(symbols)) or 'are all fixed'}"
+                    f"{name!r} is neither a parameter nor a size of {eager.name}; parameters: "
+                    f"{', '.join(self.signature.parameters)}; sizes: "
+                    f"{', '.join(dict.fromkeys(symbols)) or 'all fixed'}"
                 )
                 raise located(TypeError(message), BAD_ARGUMENT)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -206,8 +206,7 @@ class TileJIT:
         for name, value in arguments.items():
             if isinstance(value, _Absent) and name not in {param.name for param in survey.params}:
                 message = (
-                    f"{eager.name} needs a value for {name}, which is no tensor: pass {name}=..., "
-                    "or give it a default"
+                    f"{eager.name} is missing a value for {name}: pass {name}=..., or add a default"
                 )
                 raise located(TypeError(message), BAD_ARGUMENT)
         known = eager.unify(survey, shapes, sizes)
@@ -252,16 +251,15 @@ class TileJIT:
             and parameter.kind not in _VARIADIC
         ]
         return (
-            f"{call} makes a kernel for given arguments, and {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing: pass "
+            f"{call} is missing a value for {', '.join(missing)}: pass "
             f"{', '.join(f'{name}=...' for name in missing)}"
         )
 
     def _made(self, result: object) -> CompiledTileKernel:
         if not isinstance(result, PrimFunc):
             raise TypeError(
-                f"{self.function.__name__} returned {result!r}, but a factory under @jit returns "
-                "the function that it decorated with @T.prim_func"
+                f"{self.function.__name__} returned {result!r}, expected the function decorated "
+                "with @T.prim_func"
             )
         return self._kernel(result)
 
@@ -360,7 +358,7 @@ def traced_tile(
 ) -> CompiledTileKernel:
     """As `compile_tile`, but the program is compiled on first use."""
     if not isinstance(func, PrimFunc):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"compile takes a function decorated with @T.prim_func, not {func!r}")
+        raise TypeError(f"compile expects a function decorated with @T.prim_func, got {func!r}")
     return CompiledTileKernel(
         func,
         out_idx,

@@ -290,7 +290,10 @@ class CompiledTileKernel:
 
             return header_text(self.gpu.program, self.name, self._c_parameters(), code=False)
         names = ", ".join(param.name for param in self.inputs)
-        return f"# target {self.target}: the wrapper of {self.name}({names}) is Tilewright itself\n"
+        return (
+            f"# target {self.target}: {self.name}({names}) is called by Tilewright, without a "
+            "generated wrapper\n"
+        )
 
     def show_source(self, which: str = "kernel") -> None:
         """Print the program, or with ``"host"`` what calls it."""
@@ -402,6 +405,6 @@ def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tupl
             )
             raise located(ValueError(message), BAD_ARGUMENT)
         if prim_func.params[position].kind != "tensor":
-            message = f"out_idx has {index}, but {prim_func.params[position].name} is no tensor"
+            message = f"out_idx has {index}, but {prim_func.params[position].name} is not a tensor"
             raise located(ValueError(message), BAD_ARGUMENT)
     return tuple(sorted(dict.fromkeys(found)))

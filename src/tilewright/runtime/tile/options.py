@@ -21,7 +21,7 @@ def tile_running(**changes: Any) -> Generator[TileOptions]:
     known = [each.name for each in fields(TileOptions)]
     unknown = [name for name in changes if name not in known]
     if unknown:
-        raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
+        raise TypeError(f"unknown option {unknown[0]!r}; expected one of {', '.join(known)}")
     with changed(**changes):
         yield TileOptions(**current_changes())
 

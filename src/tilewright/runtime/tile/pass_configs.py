@@ -59,7 +59,7 @@ def checked_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
             _noticed.add(name)
             close = closest(name, _KNOWN)
             hint = f"; did you mean {close!r}?" if close else ""
-            _warn(f"pass_configs: {name!r} is not known and has no effect{hint}")
+            _warn(f"pass_configs: unknown key {name!r} ignored{hint}")
     return found
 
 
@@ -75,7 +75,7 @@ def _check_value(name: str, value: object) -> None:
         return
     allowed, text = _VALUES[name]
     if value not in allowed:
-        raise ValueError(f"pass_configs: {name!r} is {value!r}, but it must be {text}")
+        raise ValueError(f"pass_configs: {name!r} must be {text}, got {value!r}")
 
 
 def _warn(message: str) -> None:

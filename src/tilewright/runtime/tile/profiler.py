@@ -156,7 +156,7 @@ class Profiler:
     ) -> Any:
         """Milliseconds that the kernel, or `func`, takes for made-up inputs."""
         if func is None and getattr(self.kernel, "gpu", None) is not None and not is_available():
-            message = "there is no GPU: this is the time of NumPy on the processor"
+            message = "no GPU available: timed on target numpy on the CPU"
             warnings.warn(f"{self.kernel.name} for {self.kernel.target}: {message}", stacklevel=2)
         inputs = (
             self.inputs(dynamic_symbolic_constraints)
