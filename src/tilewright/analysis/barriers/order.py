@@ -398,7 +398,11 @@ class _Run:
         ]
         for at, each in arrivals:
             if at > one.at and not one.is_async:
-                own = [place for place, arrive in arrivals if arrive.barrier_id == each.barrier_id]
+                own = [
+                    position
+                    for position, arrive in arrivals
+                    if arrive.barrier_id == each.barrier_id
+                ]
                 barrier = self._barrier(each.barrier_id, each.op)
                 parity = str(own.index(at) & 1)
                 if len(own) > 1:
