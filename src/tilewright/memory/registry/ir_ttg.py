@@ -191,8 +191,8 @@ def _expected(pool: Pool, num_warps: int) -> Iterator[str]:
     yield f"  %lane = tt.make_range {{end = {pool.row} : i32, start = 0 : i32}} : {wide}"
     for name, value in (("base", base), ("step", step), ("period", period), ("width", pool.row)):
         yield f"  %{name} = arith.constant dense<{value}> : {wide}"
-    yield f"  %row_index = tt.splat %i : i32 -> {wide}"
-    yield f"  %above = arith.muli %row_index, %width : {wide}"
+    yield f"  %number = tt.splat %i : i32 -> {wide}"
+    yield f"  %above = arith.muli %number, %width : {wide}"
     yield f"  %place = arith.addi %above, %lane : {wide}"
     yield f"  %scaled = arith.muli %place, %step : {wide}"
     yield f"  %wrapped = arith.remui %scaled, %period : {wide}"
