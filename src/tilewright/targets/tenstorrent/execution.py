@@ -101,6 +101,8 @@ class RunOptions:
     timeout_seconds: float = 120.0
     keep_l1: bool = False
     """Whether the result holds the L1 of every active core."""
+    trace: bool = False
+    """Whether the result holds the events of the run."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,31 @@ class Traffic:
     """Bytes between cores, a multicast counted once for each destination."""
 
 
+class EventKind(Enum):
+    """What happened in a traced run."""
+
+    BLOCK = "block"
+    RESUME = "resume"
+    PUSH = "push"
+    POP = "pop"
+    ISSUE = "issue"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a traced run; events are in the order in which they happened."""
+
+    kind: EventKind
+    core: Core
+    kernel: str
+    line: int
+    key: int
+    """The circular buffer of a push or pop, the id of a transfer."""
+    text: str
+    """The call that blocks, the page count of a push or pop, the transfer."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """The outcome of one run."""
@@ -150,6 +177,8 @@ class RunResult:
     """L1 of every active core after the run, if the caller requested them."""
     switches: int = 0
     """Switches between kernels."""
+    events: tuple[Event, ...] = ()
+    """What happened, if the run was traced."""
 
     def raise_for_findings(self) -> RunResult:
         """This result, if no sanitizer reported.

@@ -76,6 +76,7 @@ def run(
         prints=tuple(report.prints),
         l1=MappingProxyType(l1),
         switches=report.switches,
+        events=tuple(report.events),
     )
 
 

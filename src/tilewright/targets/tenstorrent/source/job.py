@@ -160,7 +160,8 @@ def describe(
     device = int(options.numerics is Numerics.DEVICE)
     lines = [
         f"seed {options.seed & 0xFFFFFFFF}",
-        f"options {device} {options.max_findings} {max(1, int(options.timeout_seconds))}",
+        f"options {device} {options.max_findings} {max(1, int(options.timeout_seconds))} "
+        f"{int(options.trace)}",
         *(f"off {check.value}" for check in sorted(options.off, key=lambda check: check.value)),
         f"chip {chip.l1_bytes} {chip.dram_banks} {allocation.dram_bank_bytes} "
         f"{chip.dram_read_alignment} {chip.dram_write_alignment} {chip.l1_alignment} "

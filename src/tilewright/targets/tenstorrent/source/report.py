@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilewright.targets.tenstorrent.execution import Check, Finding, Traffic
+from tilewright.targets.tenstorrent.execution import Check, Event, EventKind, Finding, Traffic
 from tilewright.targets.tenstorrent.source.toolchain import SourceExecutorUnavailable
 
 
@@ -16,6 +16,7 @@ class Report:
     traffic: Traffic = field(default_factory=Traffic)
     prints: list[str] = field(default_factory=list[str])
     switches: int = 0
+    events: list[Event] = field(default_factory=list[Event])
     complete: bool = False
 
 
@@ -60,6 +61,14 @@ def parse_report(text: str) -> Report:
             *lines, rest = (partial.get(core, "") + _text(fields[2])).split("\n")
             report.prints += [f"{core} {each}" for each in lines]
             partial[core] = rest
+        elif key == "event":
+            kind, x, y, kernel, at, id_, text_ = fields
+            report.events.append(
+                Event(
+                    *(EventKind(kind), (int(x), int(y)), _text(kernel)),
+                    *(int(at), int(id_), _text(text_)),
+                )
+            )
         elif key == "unavailable":
             raise SourceExecutorUnavailable(_text(fields[0]))
         elif key == "failed":

@@ -95,6 +95,8 @@ inline void push(Fiber& fiber, uint32_t index, uint32_t pages) {
     view.wr = advanced(cb, view.wr, pages);
     view.reserved -= std::min(view.reserved, pages);
     view.packed = 0;
+    fiber.line = tw_current_line;
+    event("push", &fiber, index, std::to_string(pages));
 }
 
 inline void wait_pages(Fiber& fiber, uint32_t index, uint32_t pages) {
@@ -144,6 +146,8 @@ inline void pop(Fiber& fiber, uint32_t index, uint32_t pages) {
     cb.acked += pages;
     view.rd = advanced(cb, view.rd, pages);
     view.waited -= std::min(view.waited, pages);
+    fiber.line = tw_current_line;
+    event("pop", &fiber, index, std::to_string(pages));
 }
 
 // Whether [address, address + bytes) is claimed by `fiber` for writing (or reading) in some CB.

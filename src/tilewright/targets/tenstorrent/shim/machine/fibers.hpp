@@ -113,8 +113,16 @@ inline void block(WaitKind kind, uint32_t cb, uint32_t address, uint32_t amount)
     fiber->wait_cb = cb;
     fiber->wait_address = address;
     fiber->wait_amount = amount;
-    if (!is_ready(*fiber) || draw(machine.yield_every) == 0) {
+    bool blocked = !is_ready(*fiber);
+    if (blocked) {
+        fiber->line = tw_current_line;
+        event("block", fiber, 0, machine.trace ? describe_wait(*fiber) : "");
+    }
+    if (blocked || draw(machine.yield_every) == 0) {
         yield_fiber();
+    }
+    if (blocked) {
+        event("resume", fiber, 0, "");
     }
     fiber->wait = WaitKind::None;
 }

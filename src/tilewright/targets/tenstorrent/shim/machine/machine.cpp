@@ -97,7 +97,7 @@ inline void read_line(const std::string& text, Job& job) {
         machine.random.seed(seed);
         machine.yield_every = 2 + draw(15);
     } else if (key == "options") {
-        line >> machine.device_numerics >> machine.max_findings >> job.timeout;
+        line >> machine.device_numerics >> machine.max_findings >> job.timeout >> machine.trace;
     } else if (key == "off") {
         std::string check;
         line >> check;

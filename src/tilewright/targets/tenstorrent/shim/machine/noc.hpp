@@ -171,6 +171,9 @@ inline void perform(Transfer& transfer) {
         return;
     }
     transfer.done = true;
+    if (transfer.issuer) {
+        event("done", transfer.issuer, transfer.id, "");
+    }
     if (transfer.kind == TransferKind::Increment) {
         uint32_t word = load_word(transfer.destinations[0].core, transfer.destinations[0].address) + transfer.value;
         std::memcpy(bytes_at(transfer.destinations[0]), &word, 4);
@@ -209,6 +212,17 @@ inline bool may_perform(const std::vector<Transfer>& queue, size_t index) {
         }
     }
     return true;
+}
+
+// Queue a transfer; `what` describes it in a trace.
+inline void queue(std::vector<Transfer>& transfers, Transfer&& transfer, const char* what) {
+    if (machine.trace) {
+        transfer.id = ++machine.transfers;
+        transfer.issuer = machine.running;
+        machine.running->line = tw_current_line;
+        event("issue", transfer.issuer, transfer.id, format("%s, %u B", what, transfer.bytes));
+    }
+    transfers.push_back(std::move(transfer));
 }
 
 // Forget transfers that no later check needs: a write from a CB is needed until it is flushed.
@@ -363,7 +377,7 @@ void tw_read(uint64_t source, uint32_t l1, uint32_t bytes) {
     if (!own) {
         poison(fiber.core->l1 + l1, bytes);
     }
-    fiber.reads.push_back(std::move(read));
+    queue(fiber.reads, std::move(read), "read");
     maybe_yield();
 }
 
@@ -393,7 +407,7 @@ void tw_write(uint32_t l1, uint64_t destination, uint32_t bytes) {
         machine.traffic.dram_page_writes += dram_pages(to, bytes);
         machine.traffic.dram_write_bytes += bytes;
     }
-    fiber.writes.push_back(std::move(write));
+    queue(fiber.writes, std::move(write), "write");
     maybe_yield();
 }
 
@@ -441,7 +455,7 @@ void tw_multicast(uint32_t l1, uint64_t rectangle, uint32_t bytes, uint32_t num_
     }
     drop_done(fiber);
     if (!write.destinations.empty()) {
-        fiber.writes.push_back(std::move(write));
+        queue(fiber.writes, std::move(write), semaphore ? "semaphore multicast" : "multicast");
     }
     maybe_yield();
 }
@@ -511,7 +525,7 @@ void tw_semaphore_increment(uint64_t destination, uint32_t value) {
     }
     check_limits(increment.destinations[0], 4, "noc_semaphore_inc");
     drop_done(fiber);
-    fiber.writes.push_back(std::move(increment));
+    queue(fiber.writes, std::move(increment), "semaphore increment");
     maybe_yield();
 }
 
@@ -525,7 +539,7 @@ void tw_semaphore_set_remote(uint32_t l1, uint64_t destination) {
     write.line = tw_current_line;
     check_limits(write.source, 4, "noc_semaphore_set_remote");
     check_limits(write.destinations[0], 4, "noc_semaphore_set_remote");
-    fiber.writes.push_back(std::move(write));
+    queue(fiber.writes, std::move(write), "semaphore write");
     maybe_yield();
 }
 

@@ -60,12 +60,16 @@ struct Endpoint {
 
 enum class TransferKind { Read, Write, Semaphore, Increment };
 
+struct Fiber;
+
 struct Transfer {
     TransferKind kind;
     Endpoint source;
     std::vector<Endpoint> destinations;
     uint32_t bytes = 0, value = 0;
     bool multicast = false, done = false, flushed = false;
+    uint64_t id = 0;  // of a traced transfer
+    Fiber* issuer = nullptr;
     unsigned line = 0;
     std::vector<uint8_t> data;  // a snapshot of the source once the write has left
 };
@@ -117,7 +121,7 @@ struct Traffic {
 struct Machine {
     uint32_t l1_bytes = 0, banks = 1, bank_bytes = 0, semaphore_base = 0, semaphore_stride = 16, semaphores = 16;
     uint32_t dram_read_alignment = 32, dram_write_alignment = 16, l1_alignment = 16;
-    bool ordered_flags = true, device_numerics = false;
+    bool ordered_flags = true, device_numerics = false, trace = false;
     int columns = 1, rows = 1, max_findings = 20, l1_file = -1;
     uint32_t yield_every = 8;  // drawn from the seed
     std::vector<Buffer> buffers;
@@ -132,7 +136,7 @@ struct Machine {
     ucontext_t scheduler;
     bool stopped = false;
     int findings = 0;
-    uint64_t switches = 0;
+    uint64_t switches = 0, transfers = 0;
     Traffic traffic;
     FILE* report = nullptr;
     std::string partial_line;
@@ -193,6 +197,14 @@ inline void fatal(const char* check, const std::string& message) {
     machine.off.erase(check);
     report(check, message);
     stop();
+}
+
+// One line of the trace, if there is one: kind, core, kernel, line, key, text.
+inline void event(const char* kind, Fiber* fiber, unsigned long long key, const std::string& text) {
+    if (machine.trace) {
+        fprintf(machine.report, "event\t%s\t%d\t%d\t%s\t%u\t%llu\t%s\n", kind, fiber->core->x, fiber->core->y,
+                escaped(fiber->kernel).c_str(), fiber->line, key, escaped(text).c_str());
+    }
 }
 
 inline void poison(uint8_t* bytes, size_t count) {
