@@ -202,9 +202,15 @@ class Control:
     def return_(self, value: object) -> None:
         """``return value``: the way being traced ends here."""
         if self.loops:
+            suggestion = (
+                "keep the result in a variable and store it after the loop, or loop with `while` "
+                "and put the condition there"
+                if value is None
+                else "keep the result in a variable, and return it after the loop"
+            )
             raise FrontendError(
                 "Cannot have `return` statements inside `while` or `for` statements in a kernel: "
-                "keep the result in a variable, and return it after the loop",
+                f"{suggestion}",
                 code=BAD_RETURN,
             )
         returned = self.vocabulary.returned(value)

@@ -130,7 +130,8 @@ def test_the_producer_must_know_how_often_the_loop_runs() -> None:
     engine = DiagnosticEngine(minimum=Severity.REMARK)
     SpecializeWarps().run(kernel, engine)
     (found,) = engine.diagnostics
-    assert "the trip count depends on values computed by the consumer warps" in found.message
+    assert "the trip count depends on 'cell', which the consumer warps compute" in found.message
+    assert "help: this costs time only; a producer warp can use" in found.notes[0].message
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -23,7 +23,8 @@ class ShapeMismatch(ValueError):
 
     def __init__(self, found: str, shapes: str, lhs: Sequence[int], rhs: Sequence[int]) -> None:
         self.found = found
-        super().__init__(f"{found}; {shapes}. {_suggestion(lhs, rhs)}")
+        self.suggestion = _suggestion(lhs, rhs)
+        super().__init__(f"{found}; {shapes}. {self.suggestion}")
 
 
 def broadcast_values(lhs: tensor, rhs: tensor) -> tuple[tensor, tensor]:
@@ -84,14 +85,14 @@ def _suggestion(lhs: Sequence[int], rhs: Sequence[int]) -> str:
     """The smallest change that may have been meant."""
     few, many = sorted((lhs, rhs), key=len)
     if len(few) == len(many) == 1:
-        return "For all pairs of elements use x[:, None] and y[None, :]"
+        return "For all pairs of elements index one with [:, None], the other with [None, :]"
     if len(few) == 1:
         for axis, extent in enumerate(many[:-1]):
             if extent == few[0]:
                 index = ", ".join(":" if each == axis else "None" for each in range(len(many)))
                 return (
-                    f"{_text(few)} is aligned with the last dimension; for dimension {axis} write "
-                    f"x[{index}]"
+                    f"{_text(few)} is aligned with the last dimension; to align it with dimension "
+                    f"{axis}, index it with [{index}]"
                 )
     return "Extents must be equal, or 1"
 

@@ -114,6 +114,17 @@ def broadcast_to_pointer(
     return pointer, value, mask
 
 
+def _broadcast_beside(pointer: tensor, value: tensor, what: str) -> tuple[tensor, tensor]:
+    """Pointers and the mask or the filler of a load, in one shape."""
+    try:
+        return broadcast_values(pointer, value)
+    except ShapeMismatch as error:
+        raise ValueError(
+            f"{error.found}; the pointers have shape {list(pointer.shape)}, {what} "
+            f"{list(value.shape)}. {error.suggestion}"
+        ) from None
+
+
 def as_bytes(pointer: tensor) -> tensor:
     """Pointers to `int1` as the pointers to `int8` they are in memory, others unchanged."""
     element = pointer.type.scalar
@@ -193,9 +204,9 @@ def load(
         )
     if pointers.type.is_block():
         if valid is not None:
-            pointers, valid = broadcast_values(pointers, valid)
+            pointers, valid = _broadcast_beside(pointers, valid, "the mask")
         if filler is not None:
-            pointers, filler = broadcast_values(pointers, filler)
+            pointers, filler = _broadcast_beside(pointers, filler, "`other`")
     else:
         check_scalar("Mask", valid)
         check_scalar("Other", filler)

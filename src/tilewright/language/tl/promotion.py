@@ -82,7 +82,7 @@ def operand(value: object) -> Operand:
     if value is None:
         raise TypeError(
             "unsupported operand None: a launch argument is None. Pass an array or a "
-            "scalar, or test `if x is not None:` before its use"
+            "scalar, or test that it `is not None` before its use"
         )
     raise TypeError(
         f"unsupported operand {value!r} of type {value.__class__.__name__}: arithmetic in a kernel "

@@ -32,7 +32,12 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.bind_target import TARGET
 from tilewright.passes.tile.index_builder import IndexBuilder
-from tilewright.passes.tile.warps.candidates import Candidate, candidate, kernel_obstacle
+from tilewright.passes.tile.warps.candidates import (
+    COMPUTED,
+    Candidate,
+    candidate,
+    kernel_obstacle,
+)
 from tilewright.passes.tile.warps.roles import (
     Counter,
     Producer,
@@ -76,11 +81,17 @@ def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
                     LEFT,
                 )
         else:
-            engine.remark(
+            remark = engine.remark(
                 loop,
                 f"warp specialisation not applied: {found}; all warps both copy and compute",
                 NOT_APPLIED,
             )
+            if found.endswith(COMPUTED):
+                remark.note(
+                    None,
+                    "help: this costs time only; a producer warp can use constants, arguments, "
+                    "block and loop indices, and tensors that the kernel only reads",
+                )
     if chosen:
         _split(kernel, chosen)
 

@@ -8,7 +8,7 @@ barriers per stage, so that the consumers of one need not wait for another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
@@ -18,7 +18,15 @@ from tilewright.analysis.pipelining import Dependences
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tile import CopyOp, KernelOp, PersistentOp, PipelineOp, Space, WsOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    CopyOp,
+    KernelOp,
+    PersistentOp,
+    PipelineOp,
+    Space,
+    WsOp,
+)
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.interfaces import is_async, writes
 from tilewright.dialects.tile.types import space_of
@@ -27,6 +35,8 @@ from tilewright.ir.traversal import children, walk
 
 _LOOPS = (ForOp, PersistentOp)
 _ORDERING = ("tile.sync", "nv.")
+COMPUTED = "which the consumer warps compute"
+"""The end of a reason that lies in a value."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +114,13 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
         if not isinstance(around, (*_LOOPS, IfOp)):
             name = "nothing" if around is None else around.name
             return f"the loop is nested in {name}"
-        if not all(_can_compute(value, kernel) for value in around.operands):
-            return "the loop is conditional on values computed by the consumer warps"
+        computed = _first_computed(around.operands, kernel)
+        if computed:
+            return f"the loop is conditional on {computed}, {COMPUTED}"
         around = around.parent_op()
-    if not all(_can_compute(value, kernel) for value in loop.operands):
-        return "the trip count depends on values computed by the consumer warps"
+    computed = _first_computed(loop.operands, kernel)
+    if computed:
+        return f"the trip count depends on {computed}, {COMPUTED}"
     dependences = Dependences(loop)
     found: list[Issue] = []
     left: list[tuple[Operation, str]] = []
@@ -164,15 +176,15 @@ def _obstacle(
     if any(region.base is issue.copy.tensor for op in children(kernel) for region in writes(op)):
         return "the kernel writes the source tensor"
     operands = [value for op in walk(issue.statement) for value in op.operands]
-    if not all(value is target or _can_compute(value, kernel) for value in operands):
-        return "the source address depends on values computed by the consumer warps"
-    return None
+    computed = _first_computed([value for value in operands if value is not target], kernel)
+    return f"the source address depends on {computed}, {COMPUTED}" if computed else None
 
 
-def _can_compute(value: SSAValue, kernel: KernelOp) -> bool:
-    """Whether anybody can compute `value` from what never changes while the kernel runs."""
+def _first_computed(values: Sequence[SSAValue], kernel: KernelOp) -> str:
+    """The first of the values that cannot be computed from what never changes while the kernel
+    runs, in words; empty if all can."""
     seen: set[SSAValue] = set()
-    pending = [value]
+    pending = [*reversed(values)]
     while pending:
         each = pending.pop()
         if each in seen or isinstance(each, BlockArgument) or not _is_inside(each, kernel):
@@ -184,11 +196,14 @@ def _can_compute(value: SSAValue, kernel: KernelOp) -> bool:
             base = base_of(op.memref)
             changes = any(r.base is base for inner in children(kernel) for r in writes(inner))
             if space_of(base.type) is not Space.GLOBAL or changes:
-                return False
-        elif op.regions or not always_removable(type(op)) or isinstance(op, ThreadIdOp):
-            return False  # the index of a thread means that of a consumer
+                name = base.owner.buffer_name if isinstance(base.owner, AllocOp) else base.name_hint
+                return f"'{name}'" if name else "a buffer"
+        elif isinstance(op, ThreadIdOp):
+            return "the thread index"  # that of a consumer
+        elif op.regions or not always_removable(type(op)):
+            return f"'{each.name_hint}'" if each.name_hint else "a value"
         pending.extend(op.operands)
-    return True
+    return ""
 
 
 def _is_inside(value: SSAValue, kernel: KernelOp) -> bool:
