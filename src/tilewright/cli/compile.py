@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.cli.command_line import (
     CommandLine,
@@ -46,12 +46,15 @@ are compiled for their launch arguments, and not run; its output is not shown. I
 TTGIR with or without storage aliasing, or tile kernels. Prints one line per kernel.
 
   --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this
-                        machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80, ...
+                        machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80, ...,
+                        tenstorrent:wormhole, tenstorrent:blackhole
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
   --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
-                        for T kernels tile, thread, cuda, ptx or sass
-  -o DIR                write every stage, the cubin and its launch metadata there
+                        for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
+                        tensix, reader, compute, writer, host or plan
+  -o DIR                write every stage, the cubin and its launch metadata there; for
+                        Tenstorrent reader.cpp, compute.cpp, writer.cpp, main.cpp, tt.plan.json
 
 IR text (in a script, the launches set these)
   --num-warps N         warps per program (4)
@@ -65,6 +68,7 @@ examples:
   {program} examples/tlx/hopper_gemm_ws.py --target triton:sm_90 --remarks
   {program} examples/storage_alias/hopper_gemm_ring.mlir --stage ptx
   {program} examples/tile/gemm.py --target cuda:sm_90a --stage cuda
+  {program} examples/tile/gemm.py --target tenstorrent:wormhole -o DIR
 
 Exit code: 0, or 1 if something does not compile.
 """
@@ -85,11 +89,14 @@ _KEYWORDS = {**_COUNTS, "cluster": "ctas_per_cga"}
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
 _COLUMNS = ("kernel", "target", "registers", "spilled", "shared", "tmem", "threads", "cubin")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
-_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?")
+_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?|tenstorrent(:\w+)?")
+_TENSTORRENT = "tenstorrent"
+_TENSTORRENT_STAGES = ("tile", "tensix", "reader", "compute", "writer", "host", "plan")
 _ARCHITECTURE = re.compile(r"sm_(\d+)([af]?)")
 _ARCHITECTURE_SPECIFIC = 90
 """The lowest architecture whose MMA and TMA instructions need the suffix a."""
-_TARGETS = "triton:sm_90 (tl, tlx) or cuda:sm_90a (T)"
+_TARGETS = "triton:sm_90 (tl, tlx), cuda:sm_90a or tenstorrent:wormhole (T)"
+_T = TypeVar("_T")
 _STATED_TARGET = re.compile(r'ttg\.target = "cuda:(\d+)"')
 
 
@@ -103,6 +110,8 @@ def _check(line: CommandLine) -> None:
     stage = line.values.get("stage")
     is_tile = _is_for_tiles(line.values.get("target"))
     stages = _TILE_STAGES if is_tile else _STAGES
+    if is_tile and line.values["target"].startswith(_TENSTORRENT):
+        stages = _TENSTORRENT_STAGES
     if stage is not None and stage not in stages:
         if stage == "cubin":
             raise UsageError(
@@ -176,23 +185,38 @@ def run(arguments: Sequence[str], program: str) -> int:
 
 
 def _compile_tiles(line: CommandLine, program: str) -> None:
-    # The two ways to machine code need nothing of each other.
+    # The ways to a program need nothing of each other.
     from tilewright.cli import compile_tile as tiles
 
     request = tiles.Request(line.file, line.kernel, line.values["target"], line.script_arguments)
-    done = tiles.compile_file(request, program)
-    if "o" in line.values:
-        tiles.write_files(Path(line.values["o"]), done)
-    stage = line.values.get("stage")
-    if stage is None:
-        sys.stdout.write(_aligned(tiles.rows(done)))
+    if request.target.startswith(_TENSTORRENT):
+        from tilewright.cli import compile_tenstorrent as tensix
+
+        compiled = tensix.compile_file(request, program)
+        _show_tiles(line, compiled, tensix.write_files, tensix.rows, tensix.stage_text)
+        engines = [each.engine for each in compiled]
     else:
-        sys.stdout.write(tiles.stage_text(done, stage))
-    sys.stdout.flush()
+        done = tiles.compile_file(request, program)
+        _show_tiles(line, done, tiles.write_files, tiles.rows, tiles.stage_text)
+        engines = [each.engine for each in done]
     threshold = _min_severity(line)
-    for each in done:
-        diagnostics = [one for one in each.engine.diagnostics if one.severity >= threshold]
-        show_diagnostics(diagnostics, each.engine)
+    for engine in engines:
+        diagnostics = [one for one in engine.diagnostics if one.severity >= threshold]
+        show_diagnostics(diagnostics, engine)
+
+
+def _show_tiles(
+    line: CommandLine,
+    done: Sequence[_T],
+    write_files: Callable[[Path, Sequence[_T]], None],
+    rows: Callable[[Sequence[_T]], list[tuple[str, ...]]],
+    stage_text: Callable[[Sequence[_T], str], str],
+) -> None:
+    if "o" in line.values:
+        write_files(Path(line.values["o"]), done)
+    stage = line.values.get("stage")
+    sys.stdout.write(_aligned(rows(done)) if stage is None else stage_text(done, stage))
+    sys.stdout.flush()
 
 
 # -- IR text -------------------------------------------------------------------------------------

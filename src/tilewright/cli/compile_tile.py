@@ -55,6 +55,11 @@ class Request:
     target: str
     script_arguments: Sequence[str] = ()
 
+    @property
+    def stem(self) -> str:
+        """The name of what a file with IR text holds."""
+        return Path("<stdin>" if self.file == "-" else self.file).stem
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -93,7 +98,8 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
 # -- where kernels come from -----------------------------------------------------------------------
 
 
-def _text(request: Request) -> Compiled:
+def read_module(request: Request) -> tuple[ModuleOp, DiagnosticEngine]:
+    """The module of a file with IR text, which holds a tile kernel."""
     name = "<stdin>" if request.file == "-" else request.file
     text = text_of(request.file)
     engine = DiagnosticEngine()
@@ -106,31 +112,54 @@ def _text(request: Request) -> Compiled:
         raise UsageError(
             f"{name} has no tile.kernel: the target {request.target} compiles T kernels only"
         )
+    return source.module, engine
+
+
+def _text(request: Request) -> Compiled:
+    module, engine = read_module(request)
     arch = request.target.partition(":")[2] or DEFAULT_ARCH
-    return _compiled(Path(name).stem, source.module, Settings(arch), 0.0, engine)
+    return _compiled(request.stem, module, Settings(arch), 0.0, engine)
 
 
 def _script(request: Request, program: str) -> list[Compiled]:
+    found: dict[tuple[str, Settings], Callable[[], Compiled]] = {}
+
+    def record(kernel: CompiledTileKernel, seconds: float) -> None:
+        module = kernel.prim_func.module.clone()
+        gpu = kernel.gpu
+        assert gpu is not None, "the kernel has a GPU target"
+        found.setdefault(
+            (print_module(module), gpu.settings),
+            lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
+        )
+
+    run_script(request, program, record)
+    return [compile() for compile in found.values()]
+
+
+def run_script(
+    request: Request, program: str, record: Callable[[CompiledTileKernel, float], None]
+) -> None:
+    """Run a script and record each kernel it calls, with the seconds that tracing took.
+
+    Raises:
+        UsageError: if it called no kernel, or not the requested one.
+    """
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.tile.compile_only import compiling_for
 
     require_file(request.file)
-    found: dict[tuple[str, Settings], Callable[[], Compiled]] = {}
     called: set[str] = set()
+    recorded: set[str] = set()
 
-    def record(kernel: CompiledTileKernel, seconds: float) -> None:
+    def notice(kernel: CompiledTileKernel, seconds: float) -> None:
         called.add(kernel.name)
         if request.kernel in (None, kernel.name):
-            module = kernel.prim_func.module.clone()
-            gpu = kernel.gpu
-            assert gpu is not None, "the kernel has a GPU target"
-            found.setdefault(
-                (print_module(module), gpu.settings),
-                lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
-            )
+            recorded.add(kernel.name)
+            record(kernel, seconds)
 
-    with compiling_for(request.target, record):
+    with compiling_for(request.target, notice):
         run_quietly(
             request.file,
             request.script_arguments,
@@ -141,8 +170,8 @@ def _script(request: Request, program: str) -> list[Compiled]:
         if not called:
             for kernel in _made():
                 kernel.launch(())  # recorded, as a call is
-    if found:
-        return [compile() for compile in found.values()]
+    if recorded:
+        return
     if request.kernel and called:
         names = ", ".join(sorted(called))
         raise UsageError(f"{request.file} called no kernel '{request.kernel}'; it called {names}")

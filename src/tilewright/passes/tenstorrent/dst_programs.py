@@ -27,6 +27,8 @@ from tilewright.passes.tenstorrent.reports import NotSupported
 
 MASK = "tt.mask"
 """A test of a mask against 0, whose result is the mask itself."""
+_FRESH_SLOTS = 4
+"""Slots of the smallest section; an FPU multiplication does not use more of them."""
 ZERO = -1
 """The input that is a tile of zeros."""
 
@@ -181,6 +183,7 @@ class _Planner:
     uses: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     needs: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     busy: set[int] = field(default_factory=set[int])
+    written: set[int] = field(default_factory=set[int])
     max_slots: int = 0
 
     def run(self) -> DstProgram:
@@ -211,7 +214,20 @@ class _Planner:
         while slot in self.busy:
             slot += 1
         self.busy.add(slot)
+        self.written.add(slot)
         self.max_slots = max(self.max_slots, len(self.busy), slot + 1)
+        return slot
+
+    def _fresh(self) -> int | None:
+        """A slot that nothing was written to in this section: `mul` of the FPU adds to its slot."""
+        if self.given:
+            return None  # other tiles of the section may have used any slot
+        slot = max((*self.busy, *self.written), default=-1) + 1
+        if slot >= _FRESH_SLOTS:
+            return None
+        self.busy.add(slot)
+        self.written.add(slot)
+        self.max_slots = max(self.max_slots, slot + 1)
         return slot
 
     def _use(self, value: SSAValue, slot: int) -> bool:
@@ -319,9 +335,11 @@ class _Planner:
             one, other = other, one
         if kinds[one] != "tile":
             return None
+        slot = self._free() if function != "mul" else self._fresh()
+        if slot is None:
+            return None
         for each in (left, right):
             self.uses[each] -= 1
-        slot = self._free()
         dim = None if kinds[other] == "tile" else kinds[other]
         self.made.append(Fpu(function, one, other, slot, dim))
         return slot

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tensix.blocks import ElementwiseOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp
 from tilewright.dialects.type_utils import element_type_of
@@ -191,25 +190,30 @@ def _insert_copies(kernel: KernelOp) -> None:
 
 
 def _drop_unread(kernel: KernelOp) -> None:
-    """Erase element-wise ops whose outputs are not read, and buffers without uses."""
+    """Erase ops whose results are never read, and buffers without uses."""
     changed = True
     while changed:
         changed = False
         for op in list(walk(kernel)):
-            if op.parent is None:
-                continue
-            is_dead = (isinstance(op, ElementwiseOp) and not any(map(_is_read, op.outputs))) or (
-                isinstance(op, AllocOp) and not op.result.uses
-            )
-            if is_dead:
+            if op.parent is not None and _is_dead(op):
                 Rewriter().erase(op)
                 changed = True
 
 
-def _is_read(buffer: SSAValue) -> bool:
+def _is_dead(op: Operation) -> bool:
+    if isinstance(op, AllocOp):
+        return not op.result.uses
+    if not is_block_op(op):
+        return False
+    written = [op.operands[n] for n in write_positions(op)]
+    return bool(written) and not any(_is_read(each, op) for each in written)
+
+
+def _is_read(buffer: SSAValue, writer: Operation) -> bool:
+    """Whether another op than `writer` reads the buffer."""
     return any(
         use.operation.operands[position] is buffer
         for use in buffer.uses
-        if is_block_op(use.operation)
+        if use.operation is not writer and is_block_op(use.operation)
         for position in read_positions(use.operation)
     )

@@ -262,12 +262,16 @@ class _Slice:
         words.sort(key=lambda op: order.index(_label(op)))
         for position, op in enumerate(words):
             op.position = _integer(position)
+            op.detach()
+            self.code.before_body(op)
         if words:
             kernel.properties["runtime_args"] = names_attr([_label(op) for op in words])
         accessors = [op for op in kernel.body_block.ops if isinstance(op, AccessorOp)]
         accessors.sort(key=lambda op: order.index(f"{_tensor(op)}_addr"))
         for position, op in enumerate(accessors):
             op.ct_offset = _integer(2 * position)
+            op.detach()
+            self.code.before_body(op)
         if accessors:
             words_of = ("accessor", "page_bytes")
             names = [f"{_tensor(op)}_{word}" for op in accessors for word in words_of]

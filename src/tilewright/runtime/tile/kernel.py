@@ -34,8 +34,9 @@ from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import gpu_settings
 from tilewright.runtime.tile.profiler import Profiler
-from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu
+from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu, is_tenstorrent
 from tilewright.runtime.tile.tensors import example_of, new_tensor
+from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
 
 if TYPE_CHECKING:
     from tilewright.targets.cuda.export import Parameter as CParameter
@@ -63,6 +64,10 @@ class CompiledTileKernel:
         """How the kernel runs on a GPU, if its target is one."""
         if is_gpu(target):
             self.gpu = GpuKernel(self, lambda: self.settings_for(arch_of(target)))
+        self.tenstorrent: TenstorrentKernel | None = None
+        """How the kernel runs on Tenstorrent, if that is its target."""
+        if is_tenstorrent(target):
+            self.tenstorrent = TenstorrentKernel(self, target, self._pass_configs)
         self.out_idx = _positions(prim_func, out_idx)
         self.report: TileReport | None = None
         """What happened in the last run."""
@@ -128,6 +133,9 @@ class CompiledTileKernel:
 
     def build(self) -> None:
         """Make the program that runs: errors of the kernel are reported here at the latest."""
+        if self.tenstorrent is not None:
+            assert self.tenstorrent.artefact
+            return
         assert self.program if self.gpu is None else self.gpu.program
 
     # -- times of a tuner --------------------------------------------------------------------
@@ -197,6 +205,9 @@ class CompiledTileKernel:
 
     def launch(self, values: Sequence[Any]) -> None:
         """Run on this machine, with one value for each parameter; arrays are `HostArray`s."""
+        if self.tenstorrent is not None:
+            self.tenstorrent.launch(values)
+            return
         from tilewright.targets.numpy.api import Buffer, NumpyFault
 
         fresh = watched()
@@ -280,7 +291,10 @@ class CompiledTileKernel:
     # -- looking -----------------------------------------------------------------------------
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The program that runs: CUDA for a GPU, Python otherwise."""
+        """The program that runs: CUDA for a GPU, C++ for Tenstorrent, Python otherwise."""
+        if self.tenstorrent is not None:
+            sources = self.tenstorrent.artefact.sources()
+            return "\n".join(f"// {name}\n{text}" for name, text in sources.items())
         return self.program.source if self.gpu is None else self.gpu.program.source
 
     def get_host_source(self) -> str:

@@ -41,6 +41,10 @@ class PassConfigKey(StrEnum):
     TIR_USE_ASYNC_COPY = "tir.use_async_copy"
     TIR_ENABLE_DEBUG = "tir.enable_debug"
     CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
+    TT_CORE_GRID = "tt.core_grid"
+    TT_SCHEDULE_POLICY = "tt.schedule.policy"
+    TT_SCHEDULE_ORDER = "tt.schedule.order"
+    TT_L1_BUDGET = "tt.l1_budget"
 
 
 _KNOWN = frozenset(key.value for key in PassConfigKey)

@@ -2,7 +2,8 @@
 
 ``auto`` (or nothing) follows the arguments: arrays on a GPU run there, others on this machine's
 processor. ``cuda``, ``cuda:sm_80`` or ``cuda -arch=sm_80`` select what is compiled; NumPy arrays
-still run on the processor, so that one program can check its own results.
+still run on the processor, so that one program can check its own results. ``tenstorrent:wormhole``,
+``tenstorrent:blackhole`` and ``tenstorrent:sim`` run on a model of the hardware.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tilewright.dialects.tensix.chips import chip_named
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 
-NUMPY, CUDA = "numpy", "cuda"
-_OTHER_KINDS = ("hip", "tenstorrent")
+NUMPY, CUDA, TENSTORRENT = "numpy", "cuda", "tenstorrent"
+_OTHER_KINDS = ("hip",)
+_DEFAULT_TENSTORRENT = "wormhole"
 _ARCH = re.compile(r"sm_\d+[af]?")
 _SPECIFIC = 90
 """From this generation on, the instructions of tensor cores need the letter: ``sm_90a``."""
@@ -43,9 +46,11 @@ def checked_target(target: object) -> str:
                 "cuda:sm_90a (H100, H200) or cuda:sm_80 (A100)"
             )
         return CUDA if arch is None else f"{CUDA}:{_complete(arch[0])}"
+    if kind == TENSTORRENT:
+        return _tenstorrent_target(text)
     if kind not in _OTHER_KINDS:
         raise ValueError(
-            f"unknown target {text!r}: expected auto, numpy, cuda or one of "
+            f"unknown target {text!r}: expected auto, numpy, cuda, tenstorrent or one of "
             f"{', '.join(_OTHER_KINDS)}"
         )
     if text not in _noticed:
@@ -54,6 +59,20 @@ def checked_target(target: object) -> str:
             f"target {text!r}: T kernels run on the CPU (target numpy) for now", stacklevel=4
         )
     return NUMPY
+
+
+def _tenstorrent_target(text: str) -> str:
+    """``tenstorrent:wormhole``; the default architecture if none is given."""
+    arch = text.partition(":")[2].strip() or _DEFAULT_TENSTORRENT
+    try:
+        chip_named(arch)
+    except ValueError as error:
+        raise ValueError(f"unknown target {text!r}: {error}") from None
+    return f"{TENSTORRENT}:{arch}"
+
+
+def is_tenstorrent(target: str) -> bool:
+    return target.startswith(TENSTORRENT)
 
 
 def is_gpu(target: str) -> bool:

@@ -1,0 +1,138 @@
+"""``tilewright compile`` for Tenstorrent: reader, compute, writer and host sources, and plan.
+
+A Python file is run as a script; every `T` kernel it calls is compiled for the arguments it was
+called with, and not run. IR text with `tile` kernels is compiled as it stands. With ``-o DIR`` the
+five files are written: into DIR for one kernel, into DIR/NAME for several. Nothing is written
+unless everything compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.cli.command_line import UsageError
+from tilewright.cli.compile_tile import Request, read_module, run_script
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.opt import SPLIT_MARKER
+from tilewright.ir.text import print_module
+from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+from tilewright.targets.tenstorrent.artefact import Artefact, artefact_of
+
+if TYPE_CHECKING:
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+STAGES = ("tile", "tensix", "reader", "compute", "writer", "host", "plan")
+_FILES: Mapping[str, str] = {
+    "reader": "reader.cpp",
+    "compute": "compute.cpp",
+    "writer": "writer.cpp",
+    "host": "main.cpp",
+    "plan": "tt.plan.json",
+}
+_COLUMNS = (
+    *("kernel", "arch", "cores", "blocks", "strategy", "L1", "DRAM", "reads", "writes"),
+    "passes",
+)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One program, and how long its passes took."""
+
+    name: str
+    tile: str
+    """The IR as it was traced."""
+    module: ModuleOp
+    artefact: Artefact
+    engine: DiagnosticEngine
+    seconds: float
+
+
+def compile_file(request: Request, program: str) -> list[Compiled]:
+    """Compile what a file holds or calls; `CompileError` describes what is wrong with a kernel."""
+    if not request.file.endswith(".py"):
+        return [_text(request)]
+    found: dict[str, Callable[[], Compiled]] = {}
+
+    def record(kernel: CompiledTileKernel, _: float) -> None:
+        own = kernel.tenstorrent
+        assert own is not None, "the kernel has a Tenstorrent target"
+        module = kernel.prim_func.module.clone()
+        found.setdefault(print_module(module), lambda: _compiled(kernel.name, module, own.pipeline))
+
+    run_script(request, program, record)
+    return [make() for make in found.values()]
+
+
+def _text(request: Request) -> Compiled:
+    module, _ = read_module(request)
+    return _compiled(request.stem, module, TenstorrentPipeline(target=request.target))
+
+
+def _compiled(name: str, module: ModuleOp, pipeline: TenstorrentPipeline) -> Compiled:
+    tile = print_module(module)
+    engine = DiagnosticEngine()
+    start = perf_counter()
+    pipeline.run(module, engine)
+    engine.raise_if_errors()
+    artefact = artefact_of(module)
+    return Compiled(name, tile, module, artefact, engine, perf_counter() - start)
+
+
+# -- what is shown and written ---------------------------------------------------------------------
+
+
+def stage_text(done: Sequence[Compiled], stage: str) -> str:
+    """One stage of everything; where that is several texts, each begins with its name."""
+    texts = [(each.name, _stage(each, stage)) for each in done]
+    if len(texts) == 1:
+        return texts[0][1]
+    return SPLIT_MARKER.join(f"// {name}\n{text.rstrip()}\n" for name, text in texts)
+
+
+def _stage(compiled: Compiled, stage: str) -> str:
+    if stage == "tile":
+        return compiled.tile
+    if stage == "tensix":
+        return print_module(compiled.module)
+    return compiled.artefact.files()[_FILES[stage]]
+
+
+def write_files(directory: Path, done: Sequence[Compiled]) -> None:
+    """The five files of every program; several programs get a directory each."""
+    files = [each.artefact.files() for each in done]  # all of them, before the first is written
+    assert all(files)
+    try:
+        for position, each in enumerate(done):
+            name = each.name if position == 0 else f"{each.name}-{position + 1}"
+            each.artefact.write(directory if len(done) == 1 else directory / name)
+    except OSError as error:
+        raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
+
+
+def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
+    """One row per program, under a row of titles."""
+    found: list[tuple[str, ...]] = [_COLUMNS]
+    for each in done:
+        plan = each.artefact.plan
+        found.append(
+            (
+                each.name,
+                plan.arch,
+                f"{len(plan.cores.active)}/{plan.cores.num_cores}",
+                str(plan.grid.total_tiles),
+                plan.compute.strategy,
+                f"{plan.memory.l1_used} B",
+                f"{plan.memory.dram_bytes} B",
+                str(plan.traffic.dram_page_reads),
+                str(plan.traffic.dram_page_writes),
+                f"{each.seconds * 1000:.0f} ms",
+            )
+        )
+    return found

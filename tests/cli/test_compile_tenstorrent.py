@@ -1,0 +1,75 @@
+"""``tilewright compile --target tenstorrent:...``: five files per kernel, or none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tilewright.cli import compile as command
+
+SCRIPT = """\
+import numpy as np
+import tilewright as tw
+from tilewright import T
+
+@tw.jit
+def shift(X, amount=1.0):
+    m, n = T.const("m, n")
+    X: T.Tensor((m, n), "float32")
+    Y = T.empty((m, n), "float32")
+    with T.Kernel(T.ceildiv(n, 32), T.ceildiv(m, 32)) as (bx, by):
+        x = T.alloc_shared((32, 32), "float32")
+        T.copy(X[by * 32, bx * 32], x)
+        for i, j in T.Parallel(32, 32):
+            x[i, j] = {expression}
+        T.copy(x, Y[by * 32, bx * 32])
+    return Y
+
+shift(np.ones((64, 40), np.float32))
+"""
+FILES = ["compute.cpp", "main.cpp", "reader.cpp", "tt.plan.json", "writer.cpp"]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "shift.py"
+    path.write_text(SCRIPT.format(expression="x[i, j] + 1.0"))
+    return path
+
+
+def test_five_files(script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    arguments = [str(script), "--target", "tenstorrent:wormhole", "-o", str(out)]
+    assert command.run(arguments, "compile") == 0
+    assert sorted(each.name for each in out.iterdir()) == FILES
+    before = {name: (out / name).read_bytes() for name in FILES}
+    plan = json.loads(before["tt.plan.json"])
+    assert plan["arch"] == "wormhole_b0"
+    assert plan["grid"] == {"x": 2, "y": 2, "z": 1, "total_tiles": 4}
+    assert plan["cores"]["active"] == 4
+    assert "4/56" in capsys.readouterr().out
+    assert command.run(arguments, "compile") == 0
+    assert before == {name: (out / name).read_bytes() for name in FILES}
+
+
+def test_one_stage(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(script), "--target", "tenstorrent:blackhole", "--stage"]
+    assert command.run([*arguments, "compute"], "compile") == 0
+    assert "add_unary_tile(0, " in capsys.readouterr().out
+    assert command.run([*arguments, "ptx"], "compile") == 1
+    assert "'ptx' is not one of tile, tensix, reader" in capsys.readouterr().err
+
+
+def test_nothing_is_written_if_it_does_not_compile(
+    script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(SCRIPT.format(expression="T.sin(x[i, j])"))
+    out = tmp_path / "out"
+    arguments = [str(script), "--target", "tenstorrent:wormhole", "-o", str(out)]
+    assert command.run(arguments, "compile") == 1
+    assert not out.exists()
+    error = capsys.readouterr().err
+    assert "error[TW7070]" in error
+    assert "shift.py:14" in error

@@ -1,0 +1,78 @@
+"""`T` kernels with a Tenstorrent target are called like any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import T
+from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime.tile.targets import checked_target
+
+
+def scale(A: Any, factor: float = 2.0) -> Any:
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), T.float32)
+    B = T.empty((M, N), T.float32)
+    with T.Kernel(T.ceildiv(N, 32), T.ceildiv(M, 32)) as (bx, by):
+        a = T.alloc_shared((32, 32), T.float32)
+        T.copy(A[by * 32, bx * 32], a)
+        for i, j in T.Parallel(32, 32):
+            a[i, j] = a[i, j] * factor
+        T.copy(a, B[by * 32, bx * 32])
+    return B
+
+
+@pytest.mark.parametrize("chip", ["sim", "wormhole", "blackhole"])
+def test_arrays_in_and_out(chip: str) -> None:
+    kernel = tw.jit(scale, target=f"tenstorrent:{chip}")
+    a = np.random.default_rng(0).standard_normal((50, 70)).astype(np.float32)
+    np.testing.assert_array_equal(kernel(a), 2 * a)
+
+
+def test_settings() -> None:
+    configs = {"tt.core_grid": "2x1", "tt.schedule.policy": "strided"}
+    kernel = tw.jit(scale, target="tenstorrent:sim", pass_configs=configs).compile(
+        np.zeros((64, 64), np.float32)
+    )
+    assert kernel.tenstorrent is not None
+    plan = kernel.tenstorrent.artefact.plan
+    assert plan.cores.grid == (2, 1)
+    assert [each.count for each in plan.cores.assignments] == [2, 2]
+    assert plan.schedule.policy == "strided"
+
+
+def test_sources() -> None:
+    kernel = tw.jit(scale, target="tenstorrent:wormhole").compile(np.zeros((64, 64), np.float32))
+    text = kernel.get_kernel_source()
+    assert "// reader.cpp" in text
+    assert "noc_async_read_page(" in text
+    assert "mul_unary_tile(0, " in text
+    assert kernel.target == "tenstorrent:wormhole"
+
+
+def test_an_op_without_intrinsic() -> None:
+    @tw.jit(target="tenstorrent:sim")
+    def kernel(A: Any) -> Any:
+        N = T.const("N")
+        A: T.Tensor((N,), T.float32)
+        B = T.empty((N,), T.float32)
+        with T.Kernel(T.ceildiv(N, 32)) as bx:
+            a = T.alloc_fragment((32,), T.float32)
+            T.copy(A[bx * 32], a)
+            for i in T.Parallel(32):
+                a[i] = T.sin(a[i])
+            T.copy(a, B[bx * 32])
+        return B
+
+    with pytest.raises(CompileError, match=r"TW7070.*'math\.sin'"):
+        kernel(np.zeros(64, np.float32))
+
+
+def test_names_of_targets() -> None:
+    assert checked_target("tenstorrent") == "tenstorrent:wormhole"
+    with pytest.raises(ValueError, match="unknown Tenstorrent chip 'quasar'"):
+        checked_target("tenstorrent:quasar")
