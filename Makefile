@@ -28,7 +28,7 @@ demo: $(STAMP) ## IR round trip, memory map, kernels run and checked on the CPU
 	@$(BIN)/tilewright demo
 
 # All three stages run even when one fails; pytest comes last, so its closing line is easy to find.
-test: $(STAMP) ## lint, text tests and pytest
+test: $(STAMP) ## lint, lit tests and Python tests
 	@failed=; \
 	for stage in lint lit pytest; do \
 		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
@@ -41,16 +41,16 @@ lint: $(STAMP) ## formatting, style, types, import layering, vocabulary
 		echo "$$check"; $(BIN)/$$check || failed=1; \
 	done; test -z "$$failed"
 
-lit: $(STAMP) ## text tests: IR files with RUN and CHECK lines
+lit: $(STAMP) ## lit tests: IR files with RUN and CHECK lines
 	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)
 
-pytest: $(STAMP) chromium ## tests written in Python
+pytest: $(STAMP) chromium ## Python tests
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 chromium: ## the browser for one test, installed if that needs no questions
 	@scripts/install_chromium.sh
 
-bench: $(STAMP) ## times beside stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, addresses, memory planning
+bench: $(STAMP) ## times relative to stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, addresses, memory planning
 	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done
 
 fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees
