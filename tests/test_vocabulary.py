@@ -102,3 +102,8 @@ def test_a_message_says_which_word_to_use(tmp_path: Path, monkeypatch: pytest.Mo
 def test_files_are_read_by_their_kind() -> None:
     kinds = {each.kind for each in texts_of(ROOT / "README.md", "README.md")}
     assert kinds == {Kind.DOCS}
+
+
+def test_a_missing_path_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file or directory 'docs/absent\.md'"):
+        list(findings(["docs/absent.md"]))

@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _ENTRY, _PACKAGE = "scripts/same_output.py", "scripts/same_output"
 _EXAMPLES = """\
 examples:
-  python scripts/same_output.py against HEAD~1 --sample 20       a quick look before a commit
-  python scripts/same_output.py against main                     all of it, some minutes
+  python scripts/same_output.py against HEAD~1 --sample 20       a sample, before a commit
+  python scripts/same_output.py against main                     everything; takes minutes
   python scripts/same_output.py against before.json --map names  against what was recorded earlier
   python scripts/same_output.py record before.json --only tile --only 'fuzz-tile/1*'
   python scripts/same_output.py compare a.json b.json --show tile/gemm@sm_90a cuda/gemm_kernel
@@ -38,19 +38,23 @@ examples:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_ENTRY,
-        description="Shows whether a change leaves all that is generated as it was.",
+        description="Compares everything that two trees generate: IR, source, plans, diagnostics.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     chosen, compared = _chosen(), _compared()
-    one = commands.add_parser("record", parents=[chosen], help="write what this tree makes")
+    one = commands.add_parser(
+        "record", parents=[chosen], help="write everything that this tree generates to a file"
+    )
     one.add_argument("file", type=Path, metavar="FILE.json")
     two = commands.add_parser("compare", parents=[compared], help="compare two recordings")
     two.add_argument("before", type=Path, metavar="BEFORE.json")
     two.add_argument("after", type=Path, metavar="AFTER.json")
     three = commands.add_parser(
-        "against", parents=[chosen, compared], help="compare this tree with another"
+        "against",
+        parents=[chosen, compared],
+        help="compare this tree with a revision or a recording",
     )
     three.add_argument("before", metavar="REVISION|BEFORE.json")
     three.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep both recordings there")
@@ -78,7 +82,7 @@ def _chosen() -> argparse.ArgumentParser:
         "--sample", type=int, metavar="K", help="only K cases of each kind, evenly spread"
     )
     options.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes"
     )
     options.add_argument("--ptx", action="store_true", help="compile CUDA to PTX too (much slower)")
     options.add_argument(
@@ -96,7 +100,7 @@ def _compared() -> argparse.ArgumentParser:
         "--map",
         type=Path,
         metavar="FILE",
-        help="names that changed, 'old new' a line: attributes, ops, passes, modules",
+        help="renamed attributes, ops, passes and modules, 'old new' per line",
     )
     options.add_argument(
         "--strict", action="store_true", help="reworded messages and comments are differences too"

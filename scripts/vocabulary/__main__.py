@@ -1,4 +1,4 @@
-"""`python -m scripts.vocabulary PATH...`: words to change, with place and replacement."""
+"""`python -m scripts.vocabulary PATH...`: terms to replace, with location and replacement."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ def main() -> int:
         "paths", nargs="*", help="files or directories (default: all that is checked)"
     )
     parser.add_argument("--kind", choices=[each.value for each in Kind], help="only of this kind")
-    parser.add_argument("--word", help="only this rule")
-    parser.add_argument("--count", action="store_true", help="a table of counts instead of places")
-    parser.add_argument("--all", action="store_true", help="ignore the list of allowed places")
+    parser.add_argument("--word", help="only the rule of this term")
+    parser.add_argument(
+        "--count", action="store_true", help="a table of counts instead of locations"
+    )
+    parser.add_argument("--all", action="store_true", help="report the allowed exceptions too")
     options = parser.parse_args()
-    if options.all:
-        every = list(findings(options.paths or CHECKED, ()))
-    else:
-        with CleanFiles(CLEAN) as clean:
-            every = list(findings(options.paths or CHECKED, ALLOWED, clean))
+    try:
+        if options.all:
+            every = list(findings(options.paths or CHECKED, ()))
+        else:
+            with CleanFiles(CLEAN) as clean:
+                every = list(findings(options.paths or CHECKED, ALLOWED, clean))
+    except FileNotFoundError as error:
+        parser.error(str(error))
     found = [
         each
         for each in every

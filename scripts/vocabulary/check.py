@@ -36,6 +36,8 @@ def files_below(paths: Iterable[str]) -> Iterator[str]:
     """Python and Markdown files, as paths in the repository."""
     for path in paths:
         full = ROOT / path
+        if not full.exists():
+            raise FileNotFoundError(f"no file or directory '{path}'")
         found = [full] if full.is_file() else sorted(full.rglob("*"))
         for each in found:
             if each.suffix in (".py", ".md") and "__pycache__" not in each.parts:

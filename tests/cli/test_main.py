@@ -17,6 +17,7 @@ def test_demo_shows_what_it_promises(capsys):
     assert "expects different type than prior uses" in out
     assert "note: prior use here" in out
     assert "tw::wgmma_m64n64k16_f32_f16_f16_tb(C_local" in out
+    assert "wait for its barrier first" in out
     assert "3 orders of events: nothing to report" in out
     assert "error[TW6132]: missing wait: the TMA load into a[0]" in out
     assert "smallest fix: call tlx.barrier_wait on full (parity 0) before this" in out

@@ -5,7 +5,8 @@
 The hardware ends any other copy with an illegal instruction, loads and stores alike, whatever the
 swizzle; and a store with a negative start, where a load reads zero. What is proved to start
 elsewhere is an error; where nothing is known of the start, a warning gives the `T.assume`. Copies
-that the compiler gives to TMA itself are proved when they are chosen (`analysis.copy_instructions`).
+that the compiler itself moves to TMA are proved when they are selected
+(`analysis.copy_instructions`).
 """
 
 from __future__ import annotations

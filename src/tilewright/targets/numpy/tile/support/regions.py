@@ -200,6 +200,8 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
             f"initialise {name} first: T.clear({name}), T.fill({name}, value) or "
             f"T.copy(source, {name})"
         )
+        if buffer.space == "shared":
+            fix += "; if another role or an asynchronous copy writes it, wait for its barrier first"
     return RuntimeFault("uninitialised", message, [*notes, fix])
 
 
