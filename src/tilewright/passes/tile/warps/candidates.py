@@ -36,7 +36,7 @@ from tilewright.ir.traversal import children, walk
 _LOOPS = (ForOp, PersistentOp)
 _ORDERING = ("tile.sync", "nv.")
 COMPUTED = "which the consumer warps compute"
-"""The end of a reason that lies in a value."""
+"""The end of a reason that is about a value."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ def _obstacle(
 
 
 def _first_computed(values: Sequence[SSAValue], kernel: KernelOp) -> str:
-    """The first of the values that cannot be computed from what never changes while the kernel
-    runs, in words; empty if all can."""
+    """A description of the first value that cannot be computed from what never changes while the
+    kernel runs; empty if all can."""
     seen: set[SSAValue] = set()
     pending = [*reversed(values)]
     while pending:
