@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from tilewright.memory.placement import Placement
 from tilewright.memory.plan import StoragePlan
-from tilewright.memory.targets import Memory, Target
+from tilewright.memory.targets import Memory, MemoryName, Target
 from tilewright.memory.tree import describe, leaves
 from tilewright.memory.tree_layout import Gap, TreePlacement
 from tilewright.memory.workload import occupied
@@ -72,7 +72,7 @@ class RegionMap:
 
     name: str
     source: str
-    memory: Memory
+    memory: MemoryName
     extent: int
     used: int
     strides: tuple[int, ...]
@@ -113,7 +113,7 @@ class MemoryMap:
     `kernel` names the kernel in a module with several; they never share memory.
     """
 
-    memory: Memory
+    memory: MemoryName
     regions: tuple[RegionMap, ...]
     used: int
     capacity: int | None = None

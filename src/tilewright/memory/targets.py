@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import Protocol
 
 
 class Memory(Enum):
@@ -36,6 +37,28 @@ class Memory(Enum):
     def __str__(self) -> str:
         return self.value
 
+
+class MemoryName(Protocol):
+    """A memory as maps show it."""
+
+    @property
+    def value(self) -> str: ...
+    @property
+    def unit_name(self) -> str: ...
+    @property
+    def full_name(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Scratchpad:
+    """A memory whose addresses the program itself chooses: the L1 of a Tensix core."""
+
+    value: str = "l1"
+    unit_name: str = "bytes"
+    full_name: str = "L1"
+
+
+L1 = Scratchpad()
 
 # CUDA driver API, cuTensorMapEncodeTiled and PTX `cp.async.bulk.tensor`: the shared-memory side
 # of a TMA copy starts at a multiple of 128 bytes. TLX aligns every sibling to it.

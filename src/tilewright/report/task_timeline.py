@@ -83,7 +83,7 @@ def timeline_html(timeline: Timeline) -> str:
         *_notes(timeline),
         f"<p>{escape(_legend())}</p>",
         '<div class="scroll">',
-        *_drawing(timeline),
+        timeline_svg(timeline),
         "</div>",
         '<div id="foot" role="status">Point at a box or letter, or use the Tab key.</div>',
         f"<script>{_SCRIPT}</script>",
@@ -91,6 +91,11 @@ def timeline_html(timeline: Timeline) -> str:
         "</html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def timeline_svg(timeline: Timeline) -> str:
+    """The diagram alone, as an ``svg`` element."""
+    return "\n".join(_drawing(timeline))
 
 
 def _legend() -> str:

@@ -20,6 +20,7 @@ from tilewright.targets.numpy.machine import Wait
 from tilewright.targets.tenstorrent.execution import Check
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.memory import DramBuffer
+from tilewright.targets.tenstorrent.machine.recorder import Recorder
 from tilewright.targets.tenstorrent.machine.state import CoreState
 from tilewright.targets.tenstorrent.machine.thread import Thread
 from tilewright.targets.tenstorrent.machine.tiles import encode, float_of
@@ -187,9 +188,21 @@ class DataThread(Thread):
         self, queue: str, what: str, perform: Callable[[], None], l1: int, size: int, site: int
     ) -> None:
         transfer = Transfer(what, perform, self.ops[site], self.name)
+        if self.run.recorder is not None:
+            self._record(self.run.recorder, transfer, site)
         self.run.machine.issue(f"{self.name} {queue}", transfer, in_order=queue == "writes")
         pending = self.reads if queue == "reads" else self.writes
         pending.append(_Queued(transfer, l1, size))
+
+    def _record(self, recorder: Recorder, transfer: Transfer, site: int) -> None:
+        perform, core, op = transfer.finish, self.core.core, self.ops[site]
+        key = recorder.issued(core, self.kernel, op, transfer.what)
+
+        def recorded() -> None:
+            perform()
+            recorder.completed(core, self.kernel, op, key, transfer.what)
+
+        transfer.finish = recorded
 
     def noc_barrier(self, kind: str, site: int) -> Wait:
         """Wait for the transfers of this kernel: reads, or writes and atomics."""

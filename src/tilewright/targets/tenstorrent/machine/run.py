@@ -27,7 +27,9 @@ from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.compute import ComputeThread
 from tilewright.targets.tenstorrent.machine.dataflow import DataThread
 from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.machine.recorder import Recorder
 from tilewright.targets.tenstorrent.machine.state import CoreState, RunState, StopRun
+from tilewright.targets.tenstorrent.machine.thread import task_name
 from tilewright.targets.tenstorrent.machine.translate import Translation, translate
 from tilewright.targets.tenstorrent.program import Core, KernelSource, Program, ProgramError
 
@@ -55,6 +57,7 @@ def run_kernels(
         options,
         {core: _core(allocation, core) for core in program.cores},
         {each.address: each for each in _dram(allocation, inputs)},
+        recorder=Recorder(_task_cores(program)) if options.trace else None,
     )
     translated = {name: translate(kernel) for name, kernel in kernels.items()}
     for each in program.kernels:
@@ -69,7 +72,13 @@ def run_kernels(
     except StopRun:
         pass
     pages = {each.buffer.name: each.pages.tobytes() for each in state.dram.values()}
-    return RunResult(MappingProxyType(pages), tuple(state.findings), state.traffic, switches=steps)
+    return RunResult(
+        MappingProxyType(pages),
+        tuple(state.findings),
+        state.traffic,
+        switches=steps,
+        events=() if state.recorder is None else tuple(state.recorder.events),
+    )
 
 
 def _groups(program: Program, kernels: Mapping[str, KernelOp]) -> Sequence[Sequence[Core]]:
@@ -85,7 +94,8 @@ def _run_together(
     translated: Mapping[str, Translation],
 ) -> int:
     """Run the kernels of `cores`; how many steps the schedule took."""
-    state.machine = Machine(state.options.seed)
+    listener = None if state.recorder is None else state.recorder.step
+    state.machine = Machine(state.options.seed, listener)
     for core in cores:
         for source in state.program.kernels:
             if core in source.cores:
@@ -94,7 +104,7 @@ def _run_together(
     try:
         state.machine.run()
     except Deadlock as deadlock:
-        _report_deadlock(state, deadlock, cores)
+        _report_deadlock(state, deadlock)
     for core in cores:
         _check_exit(state, state.cores[core])
     return state.machine.steps
@@ -169,13 +179,16 @@ def _dram(
 # -- the end of a run ------------------------------------------------------------------------------
 
 
-def _report_deadlock(state: RunState, deadlock: Deadlock, cores: Sequence[Core]) -> None:
-    """One finding a blocked kernel, with the state of all circular buffers."""
-    by_name = {
-        f"{kernel.name} on core ({x},{y})": (x, y)
-        for kernel in state.program.kernels
-        for x, y in cores
+def _task_cores(program: Program) -> dict[str, Core]:
+    """The core of each task, by the name of the task."""
+    return {
+        task_name(kernel.name, core): core for kernel in program.kernels for core in program.cores
     }
+
+
+def _report_deadlock(state: RunState, deadlock: Deadlock) -> None:
+    """One finding a blocked kernel, with the state of all circular buffers."""
+    by_name = _task_cores(state.program)
     for blocked in deadlock.blocked:
         site = blocked.wait.site
         core = by_name[blocked.task]

@@ -12,6 +12,7 @@ from tilewright.targets.tenstorrent.allocation import Allocation
 from tilewright.targets.tenstorrent.execution import Check, Finding, RunOptions, Traffic
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.machine.recorder import Recorder
 from tilewright.targets.tenstorrent.program import Core, Program
 
 
@@ -48,6 +49,7 @@ class RunState:
     """Buffers by address."""
     machine: Machine = field(default_factory=Machine)
     """The machine that runs at present: one a core, or one for all."""
+    recorder: Recorder | None = None
     findings: list[Finding] = field(default_factory=list[Finding])
     traffic: Traffic = field(default_factory=Traffic)
 

@@ -14,10 +14,11 @@ from xdsl.ir import Operation
 
 from tilewright.targets.numpy.machine import Wait
 from tilewright.targets.numpy.machine.tasks import Steps
-from tilewright.targets.tenstorrent.execution import Check
+from tilewright.targets.tenstorrent.execution import Check, EventKind
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer, Window
 from tilewright.targets.tenstorrent.machine.memory import ByteState
 from tilewright.targets.tenstorrent.machine.state import CoreState, RunState, StopRun
+from tilewright.targets.tenstorrent.program import Core
 
 INVALID_READ = {
     ByteState.POISONED: (
@@ -26,6 +27,11 @@ INVALID_READ = {
     ),
     ByteState.UNWRITTEN: (Check.UNPUSHED_READ, "no kernel has written it"),
 }
+
+
+def task_name(kernel: str, core: Core) -> str:
+    """The name of a kernel on a core, as the schedule and reports show it."""
+    return f"{kernel} on core ({core[0]},{core[1]})"
 
 
 class Thread:
@@ -49,8 +55,7 @@ class Thread:
 
     @property
     def name(self) -> str:
-        x, y = self.core.core
-        return f"{self.kernel} on core ({x},{y})"
+        return task_name(self.kernel, self.core.core)
 
     # -- findings ----------------------------------------------------------------------------
 
@@ -138,6 +143,7 @@ class Thread:
         window.packed = max(0, window.packed - pages)
         cb.received += pages
         cb.high_water = max(cb.high_water, cb.ready)
+        self._record_pages(EventKind.PUSH, cb, pages, site)
         if cb.ready > cb.pages:
             self.stop(
                 Check.PUSH_WITHOUT_RESERVE,
@@ -176,12 +182,19 @@ class Thread:
         self.check_sources(cb.window_address(window, 0), pages * cb.page_bytes, cb, site)
         self._advance(cb, window, pages)
         cb.acked += pages
+        self._record_pages(EventKind.POP, cb, pages, site)
         if cb.ready < 0:
             self.stop(
                 Check.POP_WITHOUT_WAIT,
                 f"{cb.name} has {cb.acked} pages popped and {cb.received} pushed",
                 site,
             )
+
+    def _record_pages(self, kind: EventKind, cb: CircularBuffer, pages: int, site: int) -> None:
+        recorder = self.run.recorder
+        if recorder is not None:
+            op = self.ops[site]
+            recorder.pages(kind, self.core.core, self.kernel, op, cb.index, pages)
 
     def check_sources(self, address: int, size: int, cb: CircularBuffer, site: int) -> None:
         """Whether a write from bytes that are popped is in flight; data movement overrides it."""
