@@ -59,7 +59,6 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("chip", "*/tensix/*", "a Tenstorrent target is a chip: `ChipSpec`, chips.py"),
     Allowed("word", "*/tensix/*", "the words that the network on chip transfers"),
     Allowed("number", "src/tilewright/ir/structure.py", "MLIR's error on an operand of a call"),
-    Allowed("number", "src/tilewright/memory/registry/ir_ttg.py", "a name in generated TTGIR"),
     Allowed("touch", "src/tilewright/dialects/ttg/views.py", "Triton's error on a subslice"),
     Allowed(
         "holder",

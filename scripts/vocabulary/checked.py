@@ -2,6 +2,7 @@
 
 CHECKED: tuple[str, ...] = (
     "README.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "docs",
     "scripts/diagnostics_doc.py",
