@@ -32,6 +32,8 @@ UNKNOWN_RELEASE = "TW6204"
 NOT_ONE_KERNEL = "TW6207"
 
 _SHOWN_LINES = 8
+_UNKNOWN_PROCESSOR = "is not a recognized processor for this target"
+"""What LLVM prints before it aborts."""
 
 
 def compile_module(
@@ -166,11 +168,19 @@ class Job:
         self._pass_on(failed.output)
         if self.engine.has_errors:
             return
+        if _UNKNOWN_PROCESSOR in failed.output.other:
+            text = (
+                f"Triton {installation.installed()} has no target sm_{self.options.capability}: use "
+                "another one, for example triton:sm_90"
+            )
+            self.engine.error(self.kernel, text, REFUSED)
+            return
         text = f"Triton failed in {failed.stage}: {failed.reason}"
         found = self.engine.error(self.kernel, text, REFUSED)
-        last = failed.output.other.strip().splitlines()[:_SHOWN_LINES]
-        if last:
-            found.note(None, "its output:\n" + "\n".join(last))
+        # LLVM repeats some of its lines for every function.
+        shown = list(dict.fromkeys(failed.output.other.strip().splitlines()))[:_SHOWN_LINES]
+        if shown:
+            found.note(None, "its output:\n" + "\n".join(shown))
 
 
 def _note_unknown_release(engine: DiagnosticEngine) -> None:
