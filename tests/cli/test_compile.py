@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli import compile as command
+from tilewright.targets.store import limits
 from tilewright.targets.triton.metadata import KernelMetadata
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
@@ -183,6 +184,13 @@ def test_standard_input(monkeypatch, capsys):
 def test_what_is_refused(arguments, message, capsys):
     assert run(*arguments) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_warning_of_the_cache_is_shown_while_a_script_runs(script, monkeypatch):
+    monkeypatch.setattr(limits, "_warned", set())
+    monkeypatch.setenv("TILEWRIGHT_CACHE_MB", "lots")
+    with pytest.warns(RuntimeWarning, match=r"TW6212.*TILEWRIGHT_CACHE_MB='lots' is invalid"):
+        run(script, "--target", "triton:sm_90")
 
 
 def test_help(capsys):

@@ -149,6 +149,7 @@ def test_a_module_runs_as_python_m_runs_it(tmp_path):
         (["--help"], 0, "usage: python -m tilewright.compat FILE"),
         ([], 2, "usage: python -m tilewright.compat FILE"),
         (["absent.py"], 2, "cannot open 'absent.py': no such file"),
+        (["."], 2, "cannot open '.': is a directory"),
         (["--fast", "x.py"], 2, "unknown flag '--fast'"),
         (["-m"], 2, "'-m' needs the name of a module"),
     ],

@@ -28,6 +28,7 @@ def run_quietly(
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():
         # Results that were not computed give NumPy much to warn about.
         warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.filterwarnings("default", r"warning\[TW", RuntimeWarning)
         try:
             run_file(file, arguments)
         except CompileError:

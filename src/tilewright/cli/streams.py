@@ -52,7 +52,8 @@ def _format_warning(
     lineno: int,
     line: str | None = None,
 ) -> str:
-    """One line for an old name on the command line; the warnings of scripts as Python has them."""
-    if issubclass(category, FutureWarning) and _PACKAGE in Path(filename).parents:
-        return f"warning: {message}\n"
+    """Warnings of Tilewright without a line of its source; those of scripts as Python has them."""
+    if _PACKAGE in Path(filename).parents:
+        text = str(message)
+        return f"{text}\n" if text.startswith("warning") else f"warning: {text}\n"
     return _python_format(message, category, filename, lineno, line)

@@ -47,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{_PROGRAM}: unknown flag '{first}'; try --help\n")
         return _CANNOT_OPEN
     if not Path(first).is_file():
-        sys.stderr.write(f"{_PROGRAM}: cannot open '{first}': no such file\n")
+        reason = "is a directory" if Path(first).is_dir() else "no such file"
+        sys.stderr.write(f"{_PROGRAM}: cannot open '{first}': {reason}\n")
         return _CANNOT_OPEN
     install()
     return exit_code(lambda: run_file(first, rest))

@@ -195,11 +195,7 @@ def test_ttgir_for_another_chip_is_refused():
     [
         ({"num_warps": 3}, "Triton failed in stage options: num_warps must be a power of 2"),
         ({"num_ctas": 2, "capability": 80}, "failed in stage options: num_ctas > 1 requires"),
-        ({"capability": 12}, "the assembler failed: "),
-        (
-            {"capability": 12345},
-            "has no target sm_12345: use another one, for example triton:sm_90",
-        ),
+        ({"capability": 12}, "has no target sm_12: use another one, for example triton:sm_90"),
     ],
 )
 def test_options_that_triton_refuses(options, message):

@@ -33,7 +33,8 @@ NOT_ONE_KERNEL = "TW6207"
 
 _SHOWN_LINES = 8
 _UNKNOWN_PROCESSOR = "is not a recognized processor for this target"
-"""What LLVM prints before it aborts."""
+"""What LLVM prints of an architecture."""
+_UNKNOWN_TO_PTXAS = "is not defined for option 'gpu-name'"
 
 
 def compile_module(
@@ -153,7 +154,10 @@ class Job:
         except processes.Failed as failed:
             self._report(failed)
         except PtxasFailed as failed:
-            self.engine.error(self.kernel, f"the assembler failed: {failed}", ASSEMBLER)
+            if _UNKNOWN_TO_PTXAS in str(failed):
+                self._refuse_architecture()
+            else:
+                self.engine.error(self.kernel, f"the assembler failed: {failed}", ASSEMBLER)
         self.engine.raise_if_errors()
         assert built is not None
         return built
@@ -169,11 +173,7 @@ class Job:
         if self.engine.has_errors:
             return
         if _UNKNOWN_PROCESSOR in failed.output.other:
-            text = (
-                f"Triton {installation.installed()} has no target sm_{self.options.capability}: use "
-                "another one, for example triton:sm_90"
-            )
-            self.engine.error(self.kernel, text, REFUSED)
+            self._refuse_architecture()
             return
         text = f"Triton failed in {failed.stage}: {failed.reason}"
         found = self.engine.error(self.kernel, text, REFUSED)
@@ -181,6 +181,11 @@ class Job:
         shown = list(dict.fromkeys(failed.output.other.strip().splitlines()))[:_SHOWN_LINES]
         if shown:
             found.note(None, "its output:\n" + "\n".join(shown))
+
+    def _refuse_architecture(self) -> None:
+        release, wanted = installation.installed(), f"sm_{self.options.capability}"
+        text = f"Triton {release} has no target {wanted}: use another one, for example triton:sm_90"
+        self.engine.error(self.kernel, text, REFUSED)
 
 
 def _note_unknown_release(engine: DiagnosticEngine) -> None:

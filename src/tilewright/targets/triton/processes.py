@@ -145,7 +145,8 @@ def build(
     else:
         response, output = _send_request(request)
     if output.other:
-        sys.stderr.write(output.other + "\n")
+        # LLVM repeats some of its lines for every function.
+        sys.stderr.writelines(f"{line}\n" for line in dict.fromkeys(output.other.splitlines()))
     try:
         return _outcome(response), output
     except adapter.TritonRefused as refused:
