@@ -34,6 +34,7 @@ _KERNEL_FLAGS = (
     "-fno-rtti",
     "-fno-strict-aliasing",
 )
+_HOST_FLAGS = ("-std=c++20", "-O1", "-w")
 _TOOL_SYMBOLS = ("_", "completed.", "deregister_tm", "register_tm", "frame_dummy")
 
 
@@ -88,6 +89,37 @@ def machine_binary() -> Path:
         *(_digest("sfpu_table.h"), *_MACHINE_FLAGS),
     )
     return _built(key, "machine", _MACHINE_FLAGS, SHIM / "machine" / "machine.cpp")
+
+
+@cache
+def _host_names() -> Path:
+    """A directory in which every include name of the host API is the host half of the shim."""
+    base = work_directory() / "host"
+    for name in (SHIM / "host" / "include_names.txt").read_text(encoding="utf-8").split():
+        path = base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#include "{SHIM / "host" / "host.h"}"\n', encoding="utf-8")
+    return base
+
+
+def host_binary(source: Path, include: tuple[Path, ...], defines: tuple[str, ...]) -> Path:
+    """The executable of a host program.
+
+    Raises:
+        KernelCompileError: if the compiler rejects it.
+    """
+    headers = [path for each in include for path in sorted(each.glob("*.h*"))]
+    key = digest(
+        *("host", source.read_bytes(), compiler().version, _digest("host/*"), *_HOST_FLAGS),
+        *(*defines, *(path.read_bytes() for path in headers)),
+    )
+    flags = (
+        *_HOST_FLAGS,
+        *(f"-D{each}" for each in defines),
+        f"-I{_host_names()}",
+        *(f"-I{each}" for each in include),
+    )
+    return _built(key, "host", flags, source)
 
 
 def _defines(kernel: KernelSource, chip: ChipSpec, words: tuple[int, ...]) -> list[str]:
