@@ -180,12 +180,12 @@ class Agreement:
             f"{some(table.owners[point])} here, by {some(known.owners[point])} in the other "
             "layout",
             _without_both(buffer, self.origins[buffer]),
-            note=(self.origins[buffer], "the other layout comes from here"),
+            note=(self.origins[buffer], _other_layout(self.origins[buffer])),
             diagram=compare(
                 table.shape,
                 point,
                 Side(f"'{name_of(buffer)}' here", owner_of(table)),
-                Side("there", owner_of(known)),
+                Side("other layout", owner_of(known)),
             ),
         )
 
@@ -224,6 +224,12 @@ def _between_gemms(buffer: SSAValue, one: Operation, other: Operation) -> Layout
     return LayoutConflict(
         chosen, buffer, f"this GEMM {what} elements in threads that do not own them"
     )
+
+
+def _other_layout(origin: Operation) -> str:
+    if isinstance(origin, AllocOp):
+        return "the other layout is the one that T.annotate_layout sets for this buffer"
+    return "the other layout comes from here"
 
 
 def _without_both(buffer: SSAValue, origin: Operation) -> str:

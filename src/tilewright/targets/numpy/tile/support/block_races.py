@@ -376,9 +376,10 @@ def _problem(
         )
     else:
         fix = (
-            "blocks run concurrently and in any order: write to another tensor, use a second "
-            "T.Kernel after the first, or order the blocks with T.sync_grid() or with release and "
-            "acquire atomics"
+            "blocks run concurrently and in any order: accumulate with T.atomic_add; if a block "
+            "needs the old value, write to another tensor; if it needs the new one, put "
+            "T.sync_grid() or release and acquire atomics between the two, or use a second "
+            "T.Kernel after the first"
         )
     return RuntimeFault("race", message, [*notes, fix])
 

@@ -177,8 +177,9 @@ class Races:
             )
         else:
             fix = (
-                "iterations are unordered: split the loop in two, or write to another buffer and "
-                "copy it back; to accumulate over iterations use T.reduce_* or T.atomic_add"
+                "iterations are unordered: accumulate with T.atomic_add or T.reduce_*; if an "
+                "iteration needs the old value, write to another buffer; if it needs the new one, "
+                "split the loop in two"
             )
         return RuntimeFault("race", message, [*notes, fix], site=me.site)
 
