@@ -8,7 +8,6 @@ artefact.run({"A": a, "B": b, "C": c})     arrays in, arrays out
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -80,10 +79,9 @@ class Artefact:
         files = self.files()
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{name}.")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(temporary).replace(directory / name)
+            aside = directory / f".{name}.{os.getpid()}"
+            aside.write_text(text, encoding="utf-8")
+            aside.replace(directory / name)
         return tuple(directory / name for name in files)
 
     def program(self, *, with_sources: bool = False) -> Program:
