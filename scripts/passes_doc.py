@@ -51,10 +51,10 @@ GPU passes distribute the work over threads and end with functions that are
 each stage.
 
 ```
-tilewright opt --tile-pipeline kernel.mlir          the tile-level passes
+tilewright opt --tile-pipeline kernel.mlir            the tile-level passes
 tilewright opt --normalize-indices kernel.mlir        one pass
-tilewright opt --tile-pipeline --dump-ir DIR ...    the IR after every pass
-tilewright passes tile-pipeline                     the passes, in their order
+tilewright opt --tile-pipeline --dump-ir DIR ...      the IR after every pass
+tilewright passes tile-pipeline                       the passes, in their order
 tilewright opt --gpu-pipeline kernel.mlir             all passes, for a GPU
 tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (docs/gpu.md)
 ```
