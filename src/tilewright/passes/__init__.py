@@ -116,6 +116,8 @@ PASSES: PassRegistry = {
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
     "apply-tt-defaults": _lazy("tenstorrent.apply_tt_defaults", "ApplyTtDefaults"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
+    "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
+    "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),
     "infer-tt-shards": _lazy("tenstorrent.infer_tt_shards", "InferTtShards"),
     "infer-tt-schedule": _lazy("tenstorrent.infer_tt_schedule", "InferTtSchedule"),
     "pad-to-tiles": _lazy("tenstorrent.pad_to_tiles", "PadToTiles"),
@@ -129,6 +131,7 @@ PASSES: PassRegistry = {
     "lower-circular-buffers": _lazy("tenstorrent.lower_circular_buffers", "LowerCircularBuffers"),
     "split-tt-kernels": _lazy("tenstorrent.split_tt_kernels", "SplitTtKernels"),
     "lower-tt-intrinsics": _lazy("tenstorrent.lower_tt_intrinsics", "LowerTtIntrinsics"),
+    "verify-tt": _lazy("tenstorrent.verify_tt", "VerifyTt"),
     "tenstorrent-pipeline": _lazy("tenstorrent.pipeline", "TenstorrentPipeline"),
 }
 

@@ -204,10 +204,12 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("tt_shard_to_core_map", ("map-cores",)),
     Entry("memory_space_lower_tt", ("separate-buffers", "lower-circular-buffers")),
     Entry("tile_pad_tt", ("pad-to-tiles",)),
-    Entry("tensorize_tt", ("tensorize-tt", "form-k-loops", "fuse-elementwise")),
+    Entry(
+        "tensorize_tt", ("recognize-gemm-loops", "tensorize-tt", "form-k-loops", "fuse-elementwise")
+    ),
     Entry("rasterization_tt", ("rasterize-tiles",)),
     _later("tt_multicast_reuse", TENSTORRENT, "group_multicast"),
-    _later("verify_tt_ir", TENSTORRENT, "verify_tt"),
+    Entry("verify_tt_ir", ("verify-tt",), note="raises on every finding"),
     Entry(
         "TTReaderCodegenVisitor",
         ("split-tt-kernels", "lower-tt-intrinsics"),
@@ -223,6 +225,6 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         ("split-tt-kernels", "lower-tt-intrinsics"),
         ("targets/tenstorrent/emit/",),
     ),
-    _later("EmitTTHostProgram", TENSTORRENT, "emit_tt"),
+    Entry("EmitTTHostProgram", files=("targets/tenstorrent/emit/host.py",)),
     Entry("EmitTTPlanJSON", ("split-tt-kernels",), ("dialects/tensix/plan.py",)),
 )

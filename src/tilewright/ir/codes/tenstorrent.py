@@ -157,6 +157,97 @@ ENTRIES = (
         fix="Use extents of at least 1.",
     ),
     CodeEntry(
+        code="TW7100",
+        severity="error",
+        title="incomplete plan of a program",
+        meaning=(
+            "`verify-tt` found kernels without a host plan, or a plan without a required entry."
+        ),
+        example="tensix.host_plan @k {plan = {}}",
+        fix="Run the whole `tenstorrent-pipeline`.",
+    ),
+    CodeEntry(
+        code="TW7101",
+        severity="error",
+        title="grid without blocks in the plan",
+        meaning=("Every extent of the launch grid in the plan has to be positive."),
+        example="grid = {x = 0, y = 8, z = 1}",
+        fix="Launch at least one block.",
+    ),
+    CodeEntry(
+        code="TW7102",
+        severity="error",
+        title="block not assigned exactly once",
+        meaning=(
+            "The assignments of the cores do not cover the launch grid, or cover a block twice."
+        ),
+        example="core 0: blocks 0 to 3, core 1: blocks 3 to 6",
+        fix="Recompute the schedule with `infer-tt-schedule`.",
+    ),
+    CodeEntry(
+        code="TW7103",
+        severity="error",
+        title="core range outside the core grid",
+        meaning=(
+            "The plan uses cores that the target does not have, or a range without six entries."
+        ),
+        example="core_ranges = [[8, 0, 8, 0, 0, 1]] on a grid of 8 x 8 cores",
+        fix="Recompute the schedule for the target.",
+    ),
+    CodeEntry(
+        code="TW7104",
+        severity="error",
+        title="circular buffers of plan and kernels differ",
+        meaning=("An index is used twice, out of range, or declared by the plan or a kernel only."),
+        example="plan: c_0 with 2 pages; reader: c_0 with 4 pages",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7105",
+        severity="error",
+        title="circular buffers exceed L1",
+        meaning=(
+            "The circular buffers of the plan take more L1 than a core has. It is a warning when "
+            "they take more than 80 %."
+        ),
+        example="l1_used = 1500000, l1_budget = 1368064",
+        fix="Use smaller blocks.",
+    ),
+    CodeEntry(
+        code="TW7106",
+        severity="error",
+        title="page size is not that of a tile",
+        meaning=("A page of a circular buffer is one tile of its format, aligned to 16 bytes."),
+        example="c_0: bf16, page_bytes = 1024",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7107",
+        severity="error",
+        title="circular buffer used by a second role",
+        meaning=("One kernel reserves and pushes pages of a circular buffer, one waits and pops."),
+        example="cb_push_back(c_0, 1) in the compute kernel, c_0 is filled by the reader",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7108",
+        severity="error",
+        title="pages pushed and popped differ",
+        meaning=("Over a whole run of a core, as many pages have to be popped as are pushed."),
+        example="circular buffer 0: 8 pages pushed and 7 popped on core (0, 0)",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7109",
+        severity="error",
+        title="block size does not divide the page count",
+        meaning=(
+            "A push or pop that does not divide the page count straddles the end of the buffer."
+        ),
+        example="cb_push_back(c_0, 3) with 4 pages",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
         code="TW7110",
         severity="error",
         title="control flow depends on data",
@@ -168,11 +259,73 @@ ENTRIES = (
         fix="Compute both cases and select with T.if_then_else.",
     ),
     CodeEntry(
+        code="TW7111",
+        severity="error",
+        title="DST protocol violated",
+        meaning=(
+            "A section of DST is acquired, committed, waited for and released in this order on all "
+            "paths; math and packs are inside their section and use slots that exist."
+        ),
+        example="matmul_tiles(...) before tile_regs_acquire()",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7112",
+        severity="error",
+        title="init or format missing",
+        meaning=(
+            "A math op runs with the configuration of another one, or unpacks or packs another "
+            "format than configured."
+        ),
+        example="add_tiles(...) after matmul_init(...)",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7113",
+        severity="error",
+        title="NoC barrier missing",
+        meaning=("Pages are pushed before their data has arrived, or popped before it has left."),
+        example="noc_async_read_page(...); cb_push_back(c_0, 1);",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7114",
+        severity="error",
+        title="reader and writer walk over blocks differently",
+        meaning=("Both have to use the same raster map, or results are written to other blocks."),
+        example="reader: row_major, writer: column_major",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7115",
+        severity="error",
+        title="arguments of kernel and plan differ",
+        meaning=("The host passes the 32-bit arguments that the plan lists, at most 341."),
+        example="reader takes A_addr, start_id; the plan lists start_id, A_addr",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
+        code="TW7117",
+        severity="error",
+        title="raw access in a compute kernel",
+        meaning=("A compute kernel consists of calls on tiles, loops and integer arithmetic."),
+        example="memref.load in a compute kernel",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
         code="TW7118",
         severity="error",
         title="on-chip element type without a tile format",
         meaning="Circular buffers hold tiles in the formats of the packer and the unpacker.",
         example="acc = T.alloc_fragment((32, 32), T.float64)",
         fix="Use bfloat16, float16, float32 or int32.",
+    ),
+    CodeEntry(
+        code="TW7119",
+        severity="error",
+        title="circular buffer too small for a wait",
+        meaning=("A reserve or wait for more pages than the buffer has blocks forever."),
+        example="cb_wait_front(c_0, 4) with 2 pages",
+        fix="Report it: the passes made inconsistent kernels.",
     ),
 )

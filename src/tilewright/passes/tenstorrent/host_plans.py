@@ -79,7 +79,7 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
             sum(each.total_bytes for each in cbs),
             sum(each.total_bytes for each in tensors),
         ),
-        traffic=predicted_traffic(program, assignments, program.argument_names),
+        traffic=predicted_traffic(program, assignments),
     )
 
 

@@ -28,9 +28,12 @@ from tilewright.passes.tenstorrent.make_persistent import MakePersistent
 from tilewright.passes.tenstorrent.map_cores import MapCores
 from tilewright.passes.tenstorrent.pad_to_tiles import PadToTiles
 from tilewright.passes.tenstorrent.rasterize_tiles import RasterizeTiles
+from tilewright.passes.tenstorrent.recognize_gemm_loops import RecognizeGemmLoops
 from tilewright.passes.tenstorrent.separate_buffers import SeparateBuffers
 from tilewright.passes.tenstorrent.split_tt_kernels import SplitTtKernels
+from tilewright.passes.tenstorrent.stage_global_accesses import StageGlobalAccesses
 from tilewright.passes.tenstorrent.tensorize_tt import TensorizeTt
+from tilewright.passes.tenstorrent.verify_tt import VerifyTt
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.pipeline import TilePipeline
 
@@ -58,6 +61,8 @@ class TenstorrentPipeline(Pass):
             *TilePipeline(target=self.target).common_passes(),
             FoldClears(),
             FoldGridReductions(),
+            StageGlobalAccesses(),
+            RecognizeGemmLoops(),
             ApplyTtDefaults(self.policy, self.order, self.cores),
             InferTtShards(),
             InferTtSchedule(),
@@ -74,6 +79,7 @@ class TenstorrentPipeline(Pass):
             LowerTtIntrinsics(),
             Canonicalize(),
             Cse(),
+            VerifyTt(),
         ]
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:

@@ -1,0 +1,150 @@
+"""The execution counts of the ops of a program, for the arguments of a core.
+
+Loops whose bodies have constant control flow multiply; other loops are run index by index.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.arith import CmpiOp
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tensix.arguments import RasterOp
+from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.plan import Assignment
+from tilewright.ir.interfaces import constant_value
+
+
+def _quotient(left: int, right: int) -> int:
+    return left // right
+
+
+def _both(left: int, right: int) -> int:
+    return left & right
+
+
+def _either(left: int, right: int) -> int:
+    return left | right
+
+
+def _ceiling(left: int, right: int) -> int:
+    return -(-left // right)
+
+
+_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.divui": _quotient,
+    "arith.divsi": _quotient,
+    "arith.floordivsi": _quotient,
+    "arith.ceildivui": _ceiling,
+    "arith.ceildivsi": _ceiling,
+    "arith.remui": operator.mod,
+    "arith.remsi": operator.mod,
+    "arith.minui": min,
+    "arith.minsi": min,
+    "arith.maxui": max,
+    "arith.maxsi": max,
+    "arith.andi": _both,
+    "arith.ori": _either,
+}
+_PREDICATES: Mapping[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "slt": operator.lt,
+    "ult": operator.lt,
+    "sle": operator.le,
+    "ule": operator.le,
+    "sgt": operator.gt,
+    "ugt": operator.gt,
+    "sge": operator.ge,
+    "uge": operator.ge,
+}
+
+
+@dataclass
+class ControlFlow:
+    """Follows the control flow of a program and visits its ops with their multiplicity."""
+
+    visit: Callable[[Operation, int], None]
+    values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    def block(self, block: Block, times: int) -> None:
+        for op in block.ops:
+            if isinstance(op, (ForOp, MatmulKLoopOp)):
+                self._loop(op, times)
+            elif isinstance(op, IfOp):
+                taken = op.regions[0 if self.value(op.operands[0]) else 1]
+                if taken.blocks:
+                    self.block(taken.block, times)
+            else:
+                self.visit(op, times)
+
+    def _loop(self, op: ForOp | MatmulKLoopOp, times: int) -> None:
+        lower, upper, step = (
+            self.value(each) for each in (op.lower_bound, op.upper_bound, op.step)
+        )
+        body = op.regions[0].block
+        if _is_uniform(body):
+            self.block(body, times * max(0, -(-(upper - lower) // step)))
+            return
+        for index in range(lower, upper, step):
+            self._forget(body)
+            self.values[body.args[0]] = index
+            self.block(body, times)
+
+    def _forget(self, block: Block) -> None:
+        for op in block.walk():
+            for result in op.results:
+                self.values.pop(result, None)
+
+    def value(self, value: SSAValue) -> int:
+        """The integer that a value has."""
+        if value in self.values:
+            return self.values[value]
+        constant = constant_value(value)
+        if isinstance(constant, IntegerAttr):
+            return constant.value.data
+        op = value.owner
+        assert isinstance(op, Operation), value
+        if isinstance(op, RasterOp):
+            row, column = op.raster.at(*(self.value(each) for each in op.operands))
+            self.values[op.row], self.values[op.column] = row, column
+            return self.values[value]
+        operands = [self.value(each) for each in op.operands]
+        if isinstance(op, CmpiOp):
+            found = int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
+        elif op.name == "arith.select":
+            found = operands[1] if operands[0] else operands[2]
+        elif op.name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
+            found = operands[0]
+        else:
+            found = _ARITHMETIC[op.name](operands[0], operands[1])
+        self.values[value] = found
+        return found
+
+
+def _is_uniform(block: Block) -> bool:
+    """Whether every execution of the block has the same traffic: all control flow is constant."""
+    for op in block.walk():
+        if isinstance(op, IfOp):
+            return False
+        if isinstance(op, (ForOp, MatmulKLoopOp)):
+            bounds = (op.lower_bound, op.upper_bound, op.step)
+            if any(constant_value(each) is None for each in bounds):
+                return False
+    return True
+
+
+def words_of(core: Assignment) -> Mapping[str, int]:
+    """The run-time words of a core by name, addresses left out."""
+    words = {"start_id": core.start_tile, "count": core.count}
+    if core.rect is not None:
+        words.update(zip(("row0", "col0", "rows", "cols"), core.rect, strict=True))
+    return words

@@ -1,0 +1,200 @@
+"""Check a whole program: the plan of the host and its three kernels.
+
+    plan       grid, assignment of blocks, cores, circular buffers, L1, pages, arguments
+    kernels    one producer and one consumer per circular buffer, pushes = pops, block sizes, DST,
+               inits, barriers, raster maps
+
+Everything is derived again from the kernels and compared with the plan; nothing is taken from the
+passes before. An error stops the compilation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.dialects.tensix.buffers import CBOp
+from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
+from tilewright.dialects.tensix.formats import Format
+from tilewright.dialects.tensix.plan import Plan
+from tilewright.dialects.tensix.program import HostPlanOp, KernelOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.assignments import blocks_of
+from tilewright.passes.tenstorrent.verify_kernels import kernel_problems
+
+MISSING = "TW7100"
+BAD_GRID = "TW7101"
+BAD_ASSIGNMENT = "TW7102"
+BAD_CORES = "TW7103"
+BAD_INDEX = "TW7104"
+L1_OVERFLOW = "TW7105"
+BAD_PAGE = "TW7106"
+BAD_ARGUMENTS = "TW7115"
+
+_REQUIRED = ("grid", "cores", "schedule", "core_ranges", "tensors", "cbs", "kernels", "compute")
+_NEARLY_FULL = 0.8
+_ALIGNMENT = 16
+
+Problems: TypeAlias = Iterator[tuple[str, str]]
+"""Code and message."""
+
+
+@dataclass(frozen=True)
+class VerifyTt(Pass):
+    """Check the plan and the kernels of a program."""
+
+    name = "verify-tt"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+        for op in [op for op in module.ops if isinstance(op, HostPlanOp)]:
+            missing = [name for name in _REQUIRED if name not in op.plan.data]
+            if missing:
+                engine.error(op, f"Missing required attribute: {missing[0]}", MISSING)
+                continue
+            plan = Plan.from_attr(op.plan)
+            for code, message in plan_problems(plan, kernels):
+                engine.error(op, message, code)
+            for problem in kernel_problems(plan, kernels):
+                engine.error(problem.op, problem.message, problem.code)
+            _warn(plan, op, engine)
+        if kernels and not any(isinstance(op, HostPlanOp) for op in module.ops):
+            engine.error(kernels[0], "Missing required attribute: tensix.host_plan", MISSING)
+
+
+def _chip(plan: Plan) -> ChipSpec:
+    return next(each for each in CHIPS.values() if each.arch == plan.arch)
+
+
+def plan_problems(plan: Plan, kernels: list[KernelOp]) -> Problems:
+    """What is wrong with a plan."""
+    chip = _chip(plan)
+    yield from _grid_problems(plan)
+    yield from _core_problems(plan, chip)
+    yield from _buffer_problems(plan, chip, kernels)
+    yield from _argument_problems(plan, chip, kernels)
+
+
+def _grid_problems(plan: Plan) -> Problems:
+    grid = (plan.grid.x, plan.grid.y, plan.grid.z)
+    if min(grid) < 1:
+        yield (
+            BAD_GRID,
+            f"Grid dimensions must be positive, got {grid[0]} x {grid[1]} x {grid[2]}: launch at "
+            "least one block",
+        )
+        return
+    found: Counter[int] = Counter()
+    for each in plan.cores.assignments:
+        found.update(blocks_of(each, plan.schedule.policy, grid, plan.cores.num_cores))
+    total = plan.grid.total_tiles
+    wrong = [block for block in range(total) if found[block] != 1]
+    outside = [block for block in found if not 0 <= block < total]
+    if wrong or outside:
+        block = (wrong or outside)[0]
+        yield (
+            BAD_ASSIGNMENT,
+            f"block {block} is assigned to {found[block]} cores, {total} blocks in all: every "
+            "block has to be assigned once; recompute the schedule with infer-tt-schedule",
+        )
+
+
+def _core_problems(plan: Plan, chip: ChipSpec) -> Problems:
+    width, height = plan.cores.grid
+    widest, tallest = chip.largest_grid
+    if width > widest or height > tallest:
+        yield (
+            BAD_CORES,
+            f"core grid {width}x{height}: {chip.name} has at most {widest}x{tallest} cores",
+        )
+    for each in plan.core_ranges:
+        if len(each) != 6:
+            yield (
+                BAD_CORES,
+                "Core range must have 6 elements: [start_x, start_y, end_x, end_y, start_tile, "
+                f"count], got {len(each)}",
+            )
+            return
+        x0, y0, x1, y1 = each[:4]
+        if not (0 <= x0 <= x1 < width and 0 <= y0 <= y1 < height):
+            yield (
+                BAD_CORES,
+                f"core range ({x0}, {y0}) to ({x1}, {y1}) is outside the core grid of "
+                f"{width} x {height}",
+            )
+
+
+def _buffer_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Problems:
+    indices = [each.index for each in plan.cbs]
+    for index, count in Counter(indices).items():
+        if count > 1 or not 0 <= index < chip.circular_buffers:
+            yield (
+                BAD_INDEX,
+                f"circular buffer {index} is declared {count} times; {chip.name} has the indices "
+                f"0 to {chip.circular_buffers - 1}, each once",
+            )
+    declared = {
+        (op.index, op.type.pages, op.type.page_bytes)
+        for kernel in kernels
+        for op in walk(kernel)
+        if isinstance(op, CBOp)
+    }
+    planned = {(each.index, each.pages, each.page_bytes) for each in plan.cbs}
+    for index, pages, size in sorted(declared ^ planned):
+        where = "the kernels" if (index, pages, size) in declared else "the plan"
+        yield (
+            BAD_INDEX,
+            f"Mismatch between the plan and the kernels: circular buffer {index} with {pages} "
+            f"pages of {size} B is in {where} only",
+        )
+    used = sum(each.total_bytes for each in plan.cbs)
+    if used > chip.cb_budget_bytes:
+        yield (
+            L1_OVERFLOW,
+            f"circular buffers take {used} B of L1, {chip.cb_budget_bytes} B available on "
+            f"{chip.name}: use smaller blocks",
+        )
+    for each in plan.cbs:
+        size = Format(each.format).tile_bytes
+        if each.page_bytes != size or each.page_bytes % _ALIGNMENT:
+            yield (
+                BAD_PAGE,
+                f"pages of circular buffer {each.index} have {each.page_bytes} B, a tile of "
+                f"{each.format} has {size} B and pages are aligned to {_ALIGNMENT} B",
+            )
+
+
+def _argument_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Problems:
+    for kernel in kernels:
+        listed = plan.kernel_of(kernel.role.value)
+        names = kernel.runtime_arg_names
+        if len(names) > chip.max_runtime_args:
+            yield (
+                BAD_ARGUMENTS,
+                f"the {kernel.role.value} kernel has {len(names)} run-time arguments, at most "
+                f"{chip.max_runtime_args} are guaranteed",
+            )
+        if names != listed.runtime_args or kernel.compile_arg_names != listed.compile_args:
+            yield (
+                BAD_ARGUMENTS,
+                f"arguments of the {kernel.role.value} kernel differ from the plan: "
+                f"{', '.join(names)} and {', '.join(listed.runtime_args)}",
+            )
+
+
+def _warn(plan: Plan, op: Operation, engine: DiagnosticEngine) -> None:
+    budget: int = plan.memory.l1_budget
+    if budget * _NEARLY_FULL < plan.memory.l1_used <= budget:
+        engine.warning(
+            op,
+            f"circular buffers take {plan.memory.l1_used} B of {budget} B of L1: larger blocks "
+            "will not fit",
+            L1_OVERFLOW,
+        )
