@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 
 LIT_TESTS ?= tests/lit
 FUZZ_TESTS ?= tests
-BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/tile_kernels.py benchmarks/tile_compile.py benchmarks/addresses.py benchmarks/planner.py benchmarks/merge.py benchmarks/tlx_checking.py benchmarks/warm_start.py
+BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/tile_kernels.py benchmarks/tile_compile.py benchmarks/tenstorrent.py benchmarks/addresses.py benchmarks/planner.py benchmarks/merge.py benchmarks/tlx_checking.py benchmarks/warm_start.py
 DEVICE_TESTS ?= tests/device
 DEVICE_PYTHON ?= $(BIN)/python
 DEVICE_FUZZ_ARGS ?= --count 3000
@@ -50,7 +50,7 @@ pytest: $(STAMP) chromium ## Python tests
 chromium: ## the browser for one test, installed if that needs no questions
 	@scripts/install_chromium.sh
 
-bench: $(STAMP) ## times relative to stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, addresses, memory planning
+bench: $(STAMP) ## times relative to stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, Tenstorrent, addresses, memory planning
 	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done
 
 fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees
