@@ -17,6 +17,9 @@ DEVICE_FUZZ_ARGS ?= --count 3000
 DEVICE_FUZZ_TL_ARGS ?= --seeds 100000:101000
 PYTEST_ARGS ?=
 
+# Tests start Python often: bytecode is kept even where the environment asks for none.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint lit pytest chromium bench fuzz device-test device-fuzz clean
 
@@ -53,8 +56,13 @@ chromium: ## the browser for one test, installed if that needs no questions
 bench: $(STAMP) ## times relative to stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, Tenstorrent, addresses, memory planning
 	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done
 
-fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees
-	$(BIN)/python -m pytest -n $(JOBS) -m slow $(FUZZ_TESTS) $(PYTEST_ARGS)
+fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees, all examples of properties
+	@failed=; none=5; \
+	for marked in slow "hypothesis and not slow"; do \
+		TILEWRIGHT_HYPOTHESIS_PROFILE=whole \
+			$(BIN)/python -m pytest -n $(JOBS) -m "$$marked" $(FUZZ_TESTS) $(PYTEST_ARGS) \
+			|| test $$? = $$none || failed=1; \
+	done; test -z "$$failed"
 
 # Kernels built with the Triton and torch of DEVICE_PYTHON, which need not be `.venv`'s. Without a network:
 # scripts/offline_wheels.sh here, make device-test DEVICE_PYTHON="env PYTHONPATH=wheels/py3.12 python3" there.

@@ -1,7 +1,8 @@
 """Rules for every test run: no chance without a switch, no silent skip.
 
-* Hypothesis draws the same examples every time, so that a red run stays red. To look for new
-  failures, set ``TILEWRIGHT_HYPOTHESIS_PROFILE=explore``.
+* Hypothesis draws the same examples every time, so that a red run stays red: a third of them by
+  default, all of them with ``TILEWRIGHT_HYPOTHESIS_PROFILE=whole``, as ``make fuzz`` has it. To
+  look for new failures, set it to ``explore``.
 * Tests marked ``device`` are skipped where no accelerator answers. The header of the run and the
   reason of each skip say what was missing.
 * Compiled kernels are kept for the run, not in the cache of whoever runs the tests.
@@ -14,9 +15,14 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-settings.register_profile("deterministic", derandomize=True, database=None, deadline=None)
+from tests.sampling import PROFILE, examples
+
+settings.register_profile("whole", derandomize=True, database=None, deadline=None)
+settings.register_profile(
+    "deterministic", parent=settings.get_profile("whole"), max_examples=examples(100)
+)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
-settings.load_profile(os.environ.get("TILEWRIGHT_HYPOTHESIS_PROFILE", "deterministic"))
+settings.load_profile(PROFILE)
 
 
 @cache

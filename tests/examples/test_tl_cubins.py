@@ -12,6 +12,7 @@ import functools
 import numpy as np
 import pytest
 
+from tests.sampling import every
 from tilewright.runtime.jit import JITFunction
 
 from .tl_examples import NAMES, load, load_for_triton
@@ -68,7 +69,7 @@ def _no_line_information():
         yield
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 def test_triton_makes_the_same_machine_code_of_our_ir(name, tmp_path):
     theirs = load_for_triton(name, tmp_path)
     for compiled in _compiled(name):

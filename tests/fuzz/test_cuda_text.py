@@ -42,8 +42,8 @@ def problems(
     return differences(arrays, expected(case), bitwise=False)
 
 
-SAMPLE = (3, 203, 403, 18, 48)
-"""The second one wrote one element in two statements, by two threads, with no barrier between."""
+SAMPLE = (203, 18, 48)
+"""The first one wrote one element in two statements, by two threads, with no barrier between."""
 
 
 @pytest.mark.parametrize("seed", SAMPLE)
@@ -53,7 +53,7 @@ def test_sample(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(0, WHOLE, 3))
+@pytest.mark.parametrize("seed", (*range(0, WHOLE, 3), 403))
 def test_all(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not problems(seed, tmp_path, monkeypatch), generate(seed).source
 

@@ -45,7 +45,7 @@ FAULTS = (
 threads read, results of reductions held elsewhere, rows from the back, groups that are left over, a
 grid that no caller has, buffers that only the producer accesses.
 """
-SAMPLE = (*range(2, WHOLE, 240), *FAULTS)
+SAMPLE = (*range(2, WHOLE, 480), *FAULTS)
 
 
 def problems(seed: int) -> list[str] | None:

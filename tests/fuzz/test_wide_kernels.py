@@ -18,7 +18,7 @@ from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 WHOLE, BATCH = 3_000, 50
 TILES = tuple(range(0, WHOLE, 375))
-THREADS = (*range(7, WHOLE, 200), 1632)
+THREADS = (*range(7, WHOLE, 400), 1632)
 
 
 def thread_problems(case: Case, path: int) -> list[str] | None:

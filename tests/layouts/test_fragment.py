@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tilewright.layouts.encodings import Blocked, NvidiaMma, Slice
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.linear import LANE, REGISTER, WARP
@@ -30,7 +31,7 @@ def test_functions_take_arrays():
     assert [int(r) for r in np.ravel(EIGHT.index(i, j))] == list(EIGHT.registers)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.tuples(st.integers(1, 3), st.integers(1, 3)), st.booleans(), st.booleans())
 def test_repeating_by_enumeration(factors: tuple[int, int], on_threads: bool, last_first: bool):
     whole = EIGHT.repeat(factors, on_threads, last_first)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.layouts import triton_oracle
+from tests.sampling import examples
 from tilewright.layouts.linear import LANE, REGISTER, WARP, LinearLayout
 
 OUTS = ("dim0", "dim1")
@@ -193,7 +194,7 @@ def ours(found: Any) -> LinearLayout:
     return LinearLayout.of(bases, dict(found.out_dims))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(layouts(), layouts())
 def test_triton_multiplies_and_judges_the_same(f: LinearLayout, g: LinearLayout):
     left, right = of_triton(f), of_triton(g)
@@ -204,7 +205,7 @@ def test_triton_multiplies_and_judges_the_same(f: LinearLayout, g: LinearLayout)
     assert [list(row) for row in left.get_matrix_view()] == f.as_matrix()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(layouts(max_bits=2), permutations(4, "dim0", "x"))
 def test_triton_composes_and_inverts_the_same(f: LinearLayout, g: LinearLayout):
     assert ours(of_triton(g).invert()) == g.invert()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tilewright.layouts.index_map import Layout
 from tilewright.layouts.partition import fitting_vector, partition
 from tilewright.layouts.vectors import fragment_access
@@ -23,7 +24,7 @@ def test_the_usual_tile():
     assert fragment_access(fragment, Layout.row_major((64, 64)), 16).width == 8
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.integers(1, 12), min_size=1, max_size=3),
     st.sampled_from([1, 2, 4, 8]),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.memory.random_trees import trees
 from tests.memory.support import TMEM_CAPACITY, raw, tmem
+from tests.sampling import examples
 from tilewright.memory import (
     Buffer,
     Memory,
@@ -126,7 +127,7 @@ def test_only_what_fits(capacity: int, moved: str):
     assert [advice.moved for advice in found] == [(name,) for name in moved]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(trees(max_leaves=6), st.integers(0, 2000))
 def test_advice_always_fits_and_is_proved(tree: Tree, spare: int):
     plan = try_plan(region_of("r", tree), Options(mode=Mode.EXPLICIT)).unwrap()

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 
 from tests.memory.random_trees import trees
 from tests.memory.support import raw
+from tests.sampling import examples
 from tilewright.memory import Memory, Options, Tree, distinct, region_of, shared
 from tilewright.memory.orders import MAX_ORDERS, changed_groups, orders, working_order
 from tilewright.memory.plan import try_plan
@@ -61,7 +62,7 @@ def test_changed_groups_are_the_outermost():
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees(memories=[S], max_leaves=6))
 def test_a_working_order_has_the_same_leaves_and_plans(tree: Tree):
     def works(order: Tree) -> bool:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.memory.random_trees import Drawn, TreeMaker
 from tests.memory.support import raw
+from tests.sampling import examples
 from tilewright.memory import (
     Buffer,
     Memory,
@@ -208,7 +209,7 @@ def two_phases(draw: st.DrawFn) -> tuple[Tree, Tree]:
     return first, group(first, *new)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(two_phases(), st.sampled_from([Mode.REINDEX, Mode.EXPLICIT]))
 def test_what_is_placed_over_anchors_is_proved(trees: tuple[Tree, Tree], mode: Mode):
     result = plan_region(region(*trees), Options(mode=mode, live={}))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.memory.oracle import Promises, broken, reference
 from tests.memory.random_trees import Seeded, TreeMaker, seeded_tree, trees
+from tests.sampling import examples
 from tilewright.memory import (
     Leaf,
     Memory,
@@ -48,7 +49,7 @@ def opinion(plan: StoragePlan, tree: Tree) -> list[str]:
     return broken(promises(plan, tree), starts)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees())
 def test_placement_is_that_of_the_reference(tree: Tree):
     placed = place_tree(tree)
@@ -59,7 +60,7 @@ def test_placement_is_that_of_the_reference(tree: Tree):
     assert [p.path for p in placed.placements] == [leaf.path for leaf in leaves(tree)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees())
 def test_re_indexed_plans_are_proved(tree: Tree):
     result = try_plan(region_of("r", tree), Options())
@@ -70,7 +71,7 @@ def test_re_indexed_plans_are_proved(tree: Tree):
     assert opinion(result.plan, tree) == []
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees(), st.sampled_from([EXPLICIT, TIGHT]))
 def test_explicit_placement_always_works_and_is_proved(tree: Tree, options: Options):
     plan = try_plan(region_of("r", tree), options).unwrap()
@@ -78,7 +79,7 @@ def test_explicit_placement_always_works_and_is_proved(tree: Tree, options: Opti
     assert opinion(plan, tree) == []
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees())
 def test_both_modes_agree_where_both_are_legal(tree: Tree):
     by_index = try_plan(region_of("r", tree), Options()).plan
@@ -88,14 +89,14 @@ def test_both_modes_agree_where_both_are_legal(tree: Tree):
     assert by_address.backing == by_index.backing
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees())
 def test_tight_packing_never_takes_more(tree: Tree):
     ordinary, tight = (try_plan(region_of("r", tree), way).unwrap() for way in (EXPLICIT, TIGHT))
     assert tight.backing.allocated <= ordinary.backing.allocated
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees())
 def test_fallback_takes_the_first_mode_that_works(tree: Tree):
     result = plan_with_fallback(region_of("r", tree))
@@ -107,13 +108,13 @@ def test_fallback_takes_the_first_mode_that_works(tree: Tree):
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees(memories=[Memory.TMEM]))
 def test_tensor_memory_is_always_re_indexable(tree: Tree):
     assert [p.reindex_findings for p in place_tree(tree).placements] == [()] * len(leaves(tree))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees())
 def test_slots_times_unit_are_addresses(tree: Tree):
     for placement in place_tree(tree).placements:
@@ -124,7 +125,7 @@ def test_slots_times_unit_are_addresses(tree: Tree):
         assert placement.slot_count >= placement.buffer.count
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees())
 def test_levels_mean_the_same_in_every_form(tree: Tree):
     for placement in place_tree(tree).placements:
@@ -136,7 +137,7 @@ def test_levels_mean_the_same_in_every_form(tree: Tree):
         assert len(placement.strides) == len(placement.radices) + 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees(), st.sampled_from([Options(), EXPLICIT]))
 def test_a_note_is_only_given_for_what_works(tree: Tree, options: Options):
     result = plan_region(region_of("r", tree), options)
@@ -148,7 +149,7 @@ def test_a_note_is_only_given_for_what_works(tree: Tree, options: Options):
                 assert note.startswith("this order works: distinct(")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees())
 def test_the_map_accounts_for_every_byte(tree: Tree):
     plan = try_plan(region_of("r", tree), EXPLICIT).unwrap()

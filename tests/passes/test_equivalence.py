@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.random_programs import Evaluator, Maker, interesting_arguments
+from tests.sampling import examples
 from tilewright.dialects import folding
 from tilewright.dialects.folding import compare
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -51,7 +52,7 @@ def difference(seed: int, passes: tuple[str, ...]) -> str | None:
 
 
 @pytest.mark.parametrize("passes", PIPELINES, ids="+".join)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2**32 - 1))
 def test_meaning_is_kept(passes: tuple[str, ...], seed: int):
     assert difference(seed, passes) is None

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 
 from tests.analysis.affine.expressions import NAMES, Maker, build, build_formula, declare, makers
+from tests.sampling import examples
 from tilewright.analysis.affine import Interval, Space, evaluate, holds
 from tilewright.analysis.affine.arrays import ArrayEvaluator, evaluate_array, holds_array
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(makers)
 def test_arrays_agree_with_big_integers(maker: Maker):
     space = Space()

@@ -14,10 +14,11 @@ from tests.analysis.affine.expressions import (
     reference_truth,
 )
 from tests.analysis.affine.test_properties import check_value
+from tests.sampling import examples
 from tilewright.analysis.affine import Congruence, Interval, Poly, Space
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(makers)
 def test_what_is_simplified_under_an_assumption_is_right_where_it_holds(maker: Maker):
     space = Space()

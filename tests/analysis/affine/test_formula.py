@@ -11,11 +11,12 @@ from tests.analysis.affine.expressions import (
     makers,
     reference_truth,
 )
+from tests.sampling import examples
 from tilewright.analysis.affine import FormulaKind, Space, conjunction, disjunction, holds
 from tilewright.analysis.affine.formula import compare, with_polarity
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(makers)
 def test_formulas_hold_where_the_condition_does(maker: Maker):
     space = Space()

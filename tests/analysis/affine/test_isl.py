@@ -17,6 +17,7 @@ from tests.analysis.affine.expressions import (
     declare,
     reference_truth,
 )
+from tests.sampling import examples
 from tilewright.analysis.affine import Formula, Interval, Poly, Space, evaluate, holds
 from tilewright.analysis.affine.isl import NotPresburger, to_map, to_set
 
@@ -46,7 +47,7 @@ def true_points(formula: Formula) -> set[tuple[int, ...]]:
     return {tuple(point.values()) for point in POINTS if holds(formula, point)}
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(small_makers)
 def test_sets_hold_exactly_the_points_of_the_formula(maker: Maker):
     space = Space()
@@ -68,7 +69,7 @@ def test_sets_hold_exactly_the_points_of_the_formula(maker: Maker):
         assert (tuple(point.values()) in found) == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(small_makers)
 def test_maps_take_every_point_to_its_value(maker: Maker):
     space = Space()

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.affine.expressions import NAMES, Maker, build, declare, makers
+from tests.sampling import examples
 from tilewright.analysis.affine import Context, Interval, Poly, Space, SymbolKind, evaluate
 
 
@@ -102,7 +103,7 @@ def shuffled_condition(maker: Maker, condition: tuple) -> tuple:
     return (head, *(shuffled(maker, side) for side in condition[1:]))
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(makers)
 def test_equal_values_built_in_another_order_are_equal(maker: Maker):
     expr = ("add", maker.expression(3), ("add", maker.expression(2), maker.expression(2)))
@@ -115,7 +116,7 @@ def test_equal_values_built_in_another_order_are_equal(maker: Maker):
     assert str(first) == str(second)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(makers)
 def test_a_quotient_and_its_remainder_make_the_whole_whatever_is_added_in_between(maker: Maker):
     space = Space()

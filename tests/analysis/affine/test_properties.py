@@ -15,6 +15,7 @@ from tests.analysis.affine.expressions import (
     makers,
     reference,
 )
+from tests.sampling import examples
 from tilewright.analysis.affine import Context, Poly, Space, evaluate
 
 
@@ -44,7 +45,7 @@ def check_expression(maker: Maker, expr: Expr) -> int:
     return checked
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(makers)
 def test_simplified_values_are_the_values_of_the_expression(maker: Maker):
     check_expression(maker, maker.expression(4))

@@ -14,6 +14,7 @@ from tests.analysis.affine.expressions import (
     reference,
     reference_truth,
 )
+from tests.sampling import examples
 from tilewright.analysis.affine import (
     Interval,
     Space,
@@ -25,7 +26,7 @@ from tilewright.analysis.affine import (
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(makers)
 def test_substituting_constants_is_evaluating(maker: Maker):
     space = Space()
@@ -41,7 +42,7 @@ def test_substituting_constants_is_evaluating(maker: Maker):
     assert result.constant == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(makers)
 def test_substituting_values_is_evaluating_at_them(maker: Maker):
     space = Space()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tilewright.analysis.alias_sync.argument_search import MAX_TRIALS, search, trips_of
 from tilewright.analysis.alias_sync.symbolic_ints import (
     Assumptions,
@@ -125,7 +126,7 @@ _TERMS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_TERMS, st.integers(1, 4))
 def test_small_counts_are_found_wherever_there_are_any(high: SymbolicInt, wanted: int) -> None:
     bounds = (0, high, 1)

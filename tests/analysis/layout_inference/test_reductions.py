@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tilewright.analysis.layout_inference.reductions import Reduction, plan
 from tilewright.analysis.layout_inference.table import NotALayout, Table, reduced
 
@@ -45,7 +46,7 @@ def test_rows_that_do_not_come_out_even(shape: tuple[int, int], threads: int, wi
     check(Table.rows(shape, threads, width), 1, threads)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_what_is_planned_is_right(data: st.DataObject) -> None:
     """Whatever the layout: a plan is right, or there is none."""

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
+
 pytest.importorskip(
     "numba", reason="allocators run in the simulator of numba-cuda, which is not installed"
 )
@@ -225,7 +227,7 @@ def forests(draw):
 
 
 @given(forests())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_random_trees_are_proved(made):
     registry, root, _ = made
     registry.verify(root)
@@ -265,7 +267,7 @@ def act(registry, owner, pool, chance, depth=0):
 
 
 @given(forests(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_random_trees_run_without_losing_anything(made, chance):
     registry, root, _ = made
     registry.refresh(root)

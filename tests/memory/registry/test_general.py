@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.memory.registry.support import Owner, group_of, places
 from tests.memory.registry.test_strict import block_lists, is_sound
+from tests.sampling import examples
 from tilewright.buffers import Block, BufferGroup, BufferRegistry, FirstFit, GeneralPlanner
 from tilewright.memory import planner
 from tilewright.memory.registry.general import problem_of
@@ -46,7 +47,7 @@ def lowest(blocks):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_children_take_no_more_than_any_order_of_first_fit(data):
     moments = [((0, 1),), ((1, 2),), ((0, 1), (2, 3)), ((1, 3),), None]
     blocks = [

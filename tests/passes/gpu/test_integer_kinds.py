@@ -6,12 +6,14 @@ The tile level and the thread level both have to agree with NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from tests.sampling import every
 from tilewright import T
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -80,9 +82,10 @@ KINDS: dict[str, Callable[..., Any]] = {
 """Of numbers without a sign, which are their own sizes."""
 
 
-@pytest.mark.parametrize("memory", ["fragment", "shared"])
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint32"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "dtype", "memory"),
+    every(5, product(KINDS, ["bool", "uint8", "uint32"], ["fragment", "shared"])),
+)
 def test_reductions(kind: str, dtype: str, memory: str) -> None:
     for number, shape in enumerate(SHAPES):
         axis = number % 2

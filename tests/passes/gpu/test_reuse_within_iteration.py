@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tests.examples.tile_examples import load
+from tests.sampling import examples
 from tilewright import T
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp
@@ -136,7 +137,7 @@ numbers = st.integers(0, BUFFERS - 1)
 kinds = st.sampled_from(["fill", "fill", "half", "sometimes", "add", "inner", "tell", "tell"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.tuples(kinds, numbers, numbers), min_size=2, max_size=9))
 def test_random_turns(taken: list[tuple[str, int, int]]) -> None:
     main = kernel_of(taken)

@@ -115,13 +115,13 @@ def check(seed: int) -> tuple[bool, bool]:
 
 
 def test_random_functions():
-    results = [check(seed) for seed in range(40)]
-    assert sum(merged for merged, _ in results) >= 10
+    results = [check(seed) for seed in range(16)]
+    assert sum(merged for merged, _ in results) >= 4
     assert all(noticed for _, noticed in results)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(100, 2100, 200))
+@pytest.mark.parametrize("start", range(0, 2200, 200))
 def test_many_random_functions(start: int):
     results = [check(seed) for seed in range(start, start + 200)]
     assert sum(merged for merged, _ in results) >= 30

@@ -1,5 +1,6 @@
 """A pipelined loop leaves what the serial loop leaves, for every number of turns and stages."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.passes.tile.pipelines import (
     results,
     serial,
 )
+from tests.sampling import every
 from tilewright.analysis.pipelining import automatic, versions_of
 from tilewright.dialects.nv import CpAsyncWaitOp
 from tilewright.dialects.tile import AsyncCopyOp, GemmOp, PipelineOp
@@ -59,9 +61,10 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("predicate_epilogue", [False, True])
-@pytest.mark.parametrize("stages", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    ("name", "stages", "predicate_epilogue"),
+    every(3, product(BODIES, [1, 2, 3, 4], [False, True])),
+)
 def test_same_as_the_serial_loop(name: str, stages: int, predicate_epilogue: bool) -> None:
     body = BODIES[name]
     fast = expanded(

@@ -22,7 +22,7 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes.tlx.storage_alias.evidence import verify_module
 
-SAMPLE = range(250)
+SAMPLE = range(150)
 WHOLE = 20_000
 PARTS = 20
 
@@ -58,14 +58,9 @@ def check(seed: int) -> str:
 
 @pytest.mark.parametrize("start", SAMPLE[::50])
 def test_random_trees(start: int):
-    for seed in range(start, start + 50):
-        check(seed)
-
-
-def test_both_ways_are_taken():
-    ways = [check(seed) for seed in SAMPLE[:100]]
-    assert ways.count("reindex") > 30
-    assert ways.count("explicit") > 10
+    ways = [check(seed) for seed in range(start, start + 50)]
+    assert ways.count("reindex") > 15
+    assert ways.count("explicit") > 5
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.pass_support import CORPUS, apply, parse
 from tests.passes.ttg.tensor_programs import Maker, without_layouts
+from tests.sampling import examples
 from tilewright.dialects.type_utils import encoding_of, is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
@@ -42,7 +43,7 @@ def check(text: str) -> None:
     assert cleaned(without_layouts(after)) == wanted
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_random_programs(seed: int) -> None:
     random = Random(seed)

@@ -1,5 +1,7 @@
 """Every example becomes machine code at the sizes of a GPU, for Ampere, Hopper and Blackwell.
 
+The default run compiles each for one of them, the next for another; `make fuzz` for the others.
+
 Among them is a kernel of the shape of each of the entries 1 to 19 of the compatibility suite. A
 kernel that is too large for a GPU ends in an error that says by how much, and what would fit.
 """
@@ -7,11 +9,13 @@ kernel that is too large for a GPU ends in an error that says by how much, and w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
 from tests.examples.gpu_sizes import EXAMPLES, KERNELS, OTHER, GpuKernel
 from tests.examples.tile_examples import NAMES
+from tests.sampling import only
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_module
@@ -20,6 +24,10 @@ CASES = [(label, arch) for label, kernel in KERNELS.items() for arch in kernel.a
 FITTING = [(label, arch) for label, arch in CASES if arch in KERNELS[label].fits]
 TOO_LARGE = [case for case in CASES if case not in FITTING]
 MOST_REGISTERS = 255
+DEFAULT = {
+    (label, kernel.fits[number % len(kernel.fits)] if len(kernel.archs) > 1 else kernel.archs[0])
+    for number, (label, kernel) in enumerate(KERNELS.items())
+}
 
 
 def compiled(kernel: GpuKernel, arch: str) -> Program:
@@ -30,9 +38,16 @@ def test_nothing_is_left_out() -> None:
     assert {each.entry for each in EXAMPLES} >= set(range(1, 20))
     assert {each.example for each in EXAMPLES} == set(NAMES)
     assert all(each.fits for each in KERNELS.values())
+    assert set(FITTING) > DEFAULT
+    assert {label for label, _ in DEFAULT} == KERNELS.keys()
+    assert _kinds(DEFAULT) == _kinds(FITTING)
 
 
-@pytest.mark.parametrize(("label", "arch"), FITTING)
+def _kinds(cases: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    return {(KERNELS[label].kind, arch) for label, arch in cases}
+
+
+@pytest.mark.parametrize(("label", "arch"), only(DEFAULT, FITTING))
 def test_machine_code(label: str, arch: str) -> None:
     kernel = KERNELS[label]
     program = compiled(kernel, arch)

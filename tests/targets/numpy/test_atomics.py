@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tests.targets.numpy.memory_support import COMBINE, memory_of, site
 from tilewright.targets.numpy import atomics
 from tilewright.targets.numpy.atomics import Typed, compare_and_swap, fetch_update, update
@@ -49,7 +50,7 @@ def lanes(draw, dtype):
 
 
 @pytest.mark.parametrize(("kind", "dtype"), CASES)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_lanes_follow_each_other(kind: str, dtype, data):
     before, index, values = data.draw(lanes(dtype))

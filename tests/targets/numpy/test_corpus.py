@@ -201,7 +201,7 @@ def _outcome(kernel: NumpyKernel, batch: int | None) -> tuple[list[bytes], list[
 REFUSED = ("clocks", "inline_assembly")
 
 
-@pytest.mark.parametrize("case", every(2, _cases()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", every(3, _cases()), ids=lambda case: case.name)
 def test_batches_come_to_the_same_as_one_by_one(case: Any) -> None:
     from tests.dumps.generate import dump
 

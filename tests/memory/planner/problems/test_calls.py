@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tilewright.memory.planner import ALWAYS, plan_problem
 from tilewright.memory.planner.problems import (
     Call,
@@ -207,7 +208,7 @@ def test_in_order_nothing_is_live_together_that_is_not_on_one_stack(main):
 
 
 @given(programs())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_plans_of_programs_keep_stacks_apart(main):
     problem = functions_problem(main)
     plan = plan_problem(problem)

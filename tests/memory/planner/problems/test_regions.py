@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.memory.random_trees import Drawn, TreeMaker
 from tests.memory.support import raw, smem, tmem
+from tests.sampling import examples
 from tilewright.memory import (
     TARGETS,
     Leaf,
@@ -196,7 +197,7 @@ def _renamed(tree, prefix):
 
 
 @given(region_lists())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_random_regions(made):
     plans, live = made
     arena = plan_regions(plans, live)  # proves itself

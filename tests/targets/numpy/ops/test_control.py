@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tests.targets.numpy.kernels import compiled, run
 from tilewright.targets.numpy import NumpyFault, Unsupported
 
@@ -260,7 +261,7 @@ TENSORS = """tt.func public @kernel(%x: !tt.ptr<i32>, %out: !tt.ptr<i32>) {
 }"""
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(values=st.lists(st.integers(0, 5), min_size=1, max_size=6))
 def test_loops_carry_tensors_and_pointers(values: list[int]) -> None:
     x = np.array(values, np.int32)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tests.targets.numpy.kernels import DTYPES, elementwise
 
 WIDTHS = (8, 16, 32, 64)
@@ -92,7 +93,7 @@ def expected(rule, bits: int, a: np.ndarray, b: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("name", SIGNED)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(case=pairs())
 def test_arithmetic_wraps_around(name: str, case) -> None:
     bits, a, b = case
@@ -101,7 +102,7 @@ def test_arithmetic_wraps_around(name: str, case) -> None:
 
 
 @pytest.mark.parametrize("name", DIVISIONS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(case=pairs(divisor=True))
 def test_division(name: str, case) -> None:
     bits, a, b = case
@@ -121,7 +122,7 @@ def test_division_by_a_constant(name: str, divisor: int) -> None:
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(case=pairs())
 def test_comparison(name: str, case) -> None:
     bits, a, b = case
@@ -130,7 +131,7 @@ def test_comparison(name: str, case) -> None:
     assert found.tolist() == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=pairs())
 def test_multiplication_in_two_halves(case) -> None:
     bits, a, b = case
@@ -146,7 +147,7 @@ def test_multiplication_in_two_halves(case) -> None:
     assert signed_high.tolist() == [(int(x) * int(y)) >> bits for x, y in zip(a, b, strict=True)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=pairs())
 def test_sums_report_overflow(case) -> None:
     bits, a, b = case
@@ -161,7 +162,7 @@ def test_sums_report_overflow(case) -> None:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=pairs())
 def test_counting_bits(case) -> None:
     bits, a, _ = case
@@ -175,7 +176,7 @@ def test_counting_bits(case) -> None:
         assert found.tolist() == [signed(count(word), bits) for word in words]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=pairs(), exponents=st.lists(st.integers(-3, 12), min_size=40, max_size=40))
 def test_powers(case, exponents) -> None:
     bits, a, _ = case

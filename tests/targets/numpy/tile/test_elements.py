@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import examples
 from tilewright.targets.numpy.tile.support import elements
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
 from tilewright.targets.numpy.tile.support.elements import load, store
@@ -49,7 +50,7 @@ def _is_inside(place: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 @given(_case(), st.booleans(), st.booleans(), st.sampled_from((1, 1024)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_load(case: Any, masked: bool, is_global: bool, least: int) -> None:
     loop, shape, index = case
     elements.MESH, before = least, elements.MESH  # both ways must agree
@@ -83,7 +84,7 @@ def test_load(case: Any, masked: bool, is_global: bool, least: int) -> None:
 
 
 @given(_case(), st.booleans(), st.sampled_from((1, 1024)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_store(case: Any, masked: bool, least: int) -> None:
     loop, shape, index = case
     elements.MESH, before = least, elements.MESH
@@ -108,7 +109,7 @@ def test_store(case: Any, masked: bool, least: int) -> None:
 
 
 @given(_case(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_races_are_found_exactly(case: Any, reads: bool) -> None:
     """Two iterations at one element, one of them writing something else than is there."""
     loop, shape, index = case
