@@ -29,6 +29,7 @@ from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
 from tilewright.memory import (
     TARGETS,
+    Memory,
     MemoryMap,
     Mode,
     Options,
@@ -290,7 +291,9 @@ def _ways_out(memory: MemoryMap, plans: Sequence[StoragePlan], capacity: int) ->
     # What was placed by address may have no other way; indices are a special case of addresses.
     is_explicit = any(plan.mode is Mode.EXPLICIT for plan in plans)
     options = Options(Mode.EXPLICIT if is_explicit else Mode.REINDEX)
-    changes = fitting_changes([plan.region for plan in plans], memory.memory, capacity, options)
+    kind = memory.memory
+    assert isinstance(kind, Memory), "regions of storage alias specs are in shared or tensor memory"
+    changes = fitting_changes([plan.region for plan in plans], kind, capacity, options)
     yield from map(str, changes)
     if not changes:
         yield "no order, alias or number of stages fits"
