@@ -183,8 +183,8 @@ class Job:
             found.note(None, "its output:\n" + "\n".join(shown))
 
     def _refuse_architecture(self) -> None:
-        release, wanted = installation.installed(), f"sm_{self.options.capability}"
-        text = f"Triton {release} has no target {wanted}: use another one, for example triton:sm_90"
+        release, arch = installation.installed(), f"sm_{self.options.capability}"
+        text = f"Triton {release} has no target {arch}: use another one, for example triton:sm_90"
         self.engine.error(self.kernel, text, REFUSED)
 
 
