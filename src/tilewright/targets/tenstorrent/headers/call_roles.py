@@ -149,6 +149,7 @@ _IGNORED = frozenset(
         *("if", "for", "while", "switch", "return", "sizeof", "defined", "constexpr"),
         *("reinterpret_cast", "static_cast", "kernel_main", "DPRINT", "min", "max"),
         *("get_absolute_logical_x", "get_absolute_logical_y"),
+        *("int32_t", "uint32_t", "float", "__builtin_inff", "__builtin_nanf"),
     }
 )
 _MEMBERS = frozenset({"next_compile_time_args_offset", "get_noc_addr", "get_aligned_page_size"})
