@@ -17,10 +17,11 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -31,8 +32,10 @@ from tilewright.ir.text import parse_source, print_module
 from tilewright.passes import PASSES
 from tilewright.passes.gpu.pipeline import DropAssumes, GpuPipeline
 from tilewright.passes.reference import REFERENCE, Entry
+from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
+from tilewright.targets.tenstorrent.artefact import artefact_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "passes.md"
@@ -69,6 +72,17 @@ _GPU_INTRODUCTION = """\
 These passes are for NVIDIA GPUs. After `lower-tile-ops` the IR is the code of one thread. Each section
 shows what the pass changes in a real kernel: `gemm` of `examples/tile/gemm.py` for matrices of 4096 rows
 and columns, or another example where that one is unaffected. Lines may be omitted (`...`).
+
+"""
+
+_TENSTORRENT_INTRODUCTION = """\
+## Tenstorrent
+
+After the tile-level passes that all targets share, these passes assign blocks to cores, arrange tensors
+in tiles, turn buffers into circular buffers and split the program of a core into reader, compute and
+writer. Each section shows what the pass changes in `matmul_relu` of `examples/tile/gemm_relu.py` for
+100 x 64 x 64 on two cores, or in another example where that one is unaffected. Lines may be omitted
+(`...`).
 
 """
 
@@ -313,7 +327,14 @@ _AFTER = {"specialize-warps": "canonicalize,cse", "expand-pipeline": "canonicali
 
 def page() -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, *_order(), *_sections(), *gpu_part(), *_table()]
+    parts = [
+        _INTRODUCTION,
+        *_order(),
+        *_sections(),
+        *gpu_part(),
+        *tenstorrent_part(),
+        *_table(),
+    ]
     return "".join(parts).rstrip() + "\n"
 
 
@@ -422,6 +443,13 @@ _KERNELS: dict[str, tuple[str, dict[str, int]]] = {
     "top_k": ("top_k", {"M": 1000, "N": 64}),
 }
 """Examples that show passes at work, the first one that a pass changes: function and sizes."""
+_TENSTORRENT_KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gemm_relu": ("matmul_relu", {"M": 100, "N": 64, "K": 64, "dtype": "bfloat16"}),
+    "split_k": ("matmul_split_k", {"M": 64, "N": 64, "K": 128, "split_k": 2}),
+}
+"""Examples that show passes of the Tenstorrent target: function, sizes and options."""
+_SHOWN_SOURCES = ("reader.cpp", "compute.cpp", "writer.cpp")
+_MAX_WIDTH = 150
 _WITHOUT_FILE = (DropAssumes,)
 """Passes defined where they are used."""
 _MAX_LINES = 24
@@ -435,7 +463,7 @@ def gpu_part() -> list[str]:
     for example in _KERNELS:
         module = _traced(example)
         first = print_module(module)
-        for name, lines in _changes(module):
+        for name, lines in _changes(module, GpuPipeline().passes()):
             changes.setdefault(name, (example, lines))
         if example == "gemm":
             stages = _stages(first, module)
@@ -445,6 +473,45 @@ def gpu_part() -> list[str]:
         _gpu_section(each, changes.get(each.name)) for each in gpu_passes() if _is_own(each.name)
     ]
     return [_GPU_INTRODUCTION, *rows, "\n", *sections, *stages]
+
+
+def tenstorrent_part() -> list[str]:
+    """The passes of the Tenstorrent target: their order, each at work, and the kernels."""
+    pipeline = TenstorrentPipeline(target="tenstorrent:sim", cores="2x1")
+    shared = {*_names(), *(each.name for each in GpuPipeline().passes())}
+    passes = {each.name: each for each in pipeline.passes() if each.name not in shared}
+    changes: dict[str, tuple[str, str]] = {}
+    stages: list[str] = []
+    for example, (function, options) in _TENSTORRENT_KERNELS.items():
+        module = _traced_function(example, function, options)
+        for name, lines in _changes(module, pipeline.passes()):
+            if name in passes:
+                changes.setdefault(name, (example, _shortened(lines)))
+        if example == "gemm_relu":
+            sources = artefact_of(module).sources(comments=False)
+            shown = [f"```cpp\n// {name}\n{sources[name]}```\n\n" for name in _SHOWN_SOURCES]
+            stages = ["## GEMM and ReLU as kernels of a core\n\n", *shown]
+    rows = ["| pass | what it does |\n|---|---|\n"]
+    rows += [f"| {_link(each)} | {_summary(type(each))} |\n" for each in passes.values()]
+    sections = [_tenstorrent_section(each, changes.get(each.name)) for each in passes.values()]
+    return [_TENSTORRENT_INTRODUCTION, *rows, "\n", *sections, *stages]
+
+
+def _shortened(lines: str) -> str:
+    """Lines without the ends of long attributes."""
+    return "\n".join(
+        line if len(line) <= _MAX_WIDTH else f"{line[:_MAX_WIDTH]} ..."
+        for line in lines.split("\n")
+    )
+
+
+def _tenstorrent_section(each: Pass, change: tuple[str, str] | None) -> str:
+    text = f"## {each.name}\n\n{_prose(type(each))}\n\nIn `{_file(type(each))}`.\n\n"
+    if change is None:
+        return text
+    example, lines = change
+    where = "" if example == "gemm_relu" else f"in `examples/tile/{example}.py`\n\n"
+    return f"{text}{where}```diff\n{lines}\n```\n\n"
 
 
 def gpu_passes() -> list[Pass]:
@@ -463,21 +530,25 @@ def _link(each: Pass) -> str:
 
 
 def _traced(example: str) -> ModuleOp:
+    function, sizes = _KERNELS[example]
+    return _traced_function(example, function, sizes)
+
+
+def _traced_function(example: str, function: str, options: Mapping[str, Any]) -> ModuleOp:
     path = ROOT / "examples" / "tile" / f"{example}.py"
     spec = importlib.util.spec_from_file_location(f"shown_{example}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    function, sizes = _KERNELS[example]
-    return getattr(module, function).get_tir(**sizes).module.clone()
+    return getattr(module, function).get_tir(**options).module.clone()
 
 
-def _changes(module: ModuleOp) -> Iterator[tuple[str, str]]:
+def _changes(module: ModuleOp, passes: Sequence[Pass]) -> Iterator[tuple[str, str]]:
     """What each pass changes in `module`, which is changed."""
     engine = DiagnosticEngine()
     before = print_module(module)
-    for each in GpuPipeline().passes():
+    for each in passes:
         each.run(module, engine)
         engine.raise_if_errors()
         after = print_module(module)

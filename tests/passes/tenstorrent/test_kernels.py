@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.tenstorrent.execution import BF16_BOUND, executed, relative_error
 from tilewright import T
+from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trace_only import tracing_only
 
@@ -230,3 +231,83 @@ def test_batched_gemm() -> None:
     a, b = random(3, 40, 72, dtype=BF16), random(3, 72, 33, dtype=BF16)
     (c,) = outputs(kernel.module, [a, b, None], cores="2x2")
     assert relative_error(c, a.astype(np.float64) @ b.astype(np.float64)) < FP32_BOUND
+
+
+def test_reductions() -> None:
+    """All kinds, along rows and columns, over partly filled tiles."""
+    rows, columns = 50, 45
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((rows, columns), T.float32),
+        Y: T.Tensor((5, rows), T.float32),
+        Z: T.Tensor((columns,), T.float32),
+    ):
+        with T.Kernel(1):
+            x = T.alloc_fragment((rows, columns), T.float32)
+            y = T.alloc_fragment((rows,), T.float32)
+            z = T.alloc_fragment((columns,), T.float32)
+            T.copy(X, x)
+            T.reduce_sum(x, y, dim=1)
+            T.copy(y, Y[0, 0:rows])
+            T.reduce_max(x, y, dim=1)
+            T.copy(y, Y[1, 0:rows])
+            T.reduce_min(x, y, dim=1)
+            T.copy(y, Y[2, 0:rows])
+            T.reduce_absmax(x, y, dim=1)
+            T.copy(y, Y[3, 0:rows])
+            T.fill(y, -2.0)
+            T.reduce_min(x, y, dim=1, clear=False)
+            T.copy(y, Y[4, 0:rows])
+            T.reduce_max(x, z, dim=0)
+            T.copy(z, Z)
+
+    x = random(rows, columns) - 2
+    y, z = outputs(kernel.module, [x, None, None])
+    low = x.min(axis=1)
+    expected = [x.sum(axis=1), x.max(axis=1), low, np.abs(x).max(axis=1), np.minimum(-2, low)]
+    np.testing.assert_allclose(y, expected, rtol=1e-5)
+    np.testing.assert_allclose(z, x.max(axis=0), rtol=1e-6)
+
+
+def test_gemm_of_computed_operands() -> None:
+    """K is no whole tile: what follows it must not be added, whatever it is."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 20), T.float32),
+        B: T.Tensor((20, 32), T.float32),
+        C: T.Tensor((32, 32), T.float32),
+    ):
+        with T.Kernel(1):
+            a = T.alloc_fragment((32, 20), T.float32)
+            b = T.alloc_shared((20, 32), T.float32)
+            c = T.alloc_fragment((32, 32), T.float32)
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 20):
+                a[i, j] = T.exp(a[i, j])
+            for i, j in T.Parallel(20, 32):
+                b[i, j] = 1.0 / (b[i, j] * b[i, j])
+            T.clear(c)
+            T.gemm(a, b, c)
+            T.copy(c, C)
+
+    a, b = random(32, 20), random(20, 32)
+    (c,) = outputs(kernel.module, [a, b, None])
+    expected = np.exp(a.astype(np.float64)) @ (1 / b.astype(np.float64) ** 2)
+    assert relative_error(c, expected) < FP32_BOUND
+
+
+def test_a_scalar_argument_is_refused() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), T.float32), factor: T.float32):
+        with T.Kernel(1):
+            a = T.alloc_fragment((32, 32), T.float32)
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] * factor
+            T.copy(a, A)
+
+    with pytest.raises(CompileError, match="'factor' is a run-time scalar"):
+        outputs(kernel.module, [random(32, 32), 2.0])

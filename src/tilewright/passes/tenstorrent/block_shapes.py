@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -125,6 +125,8 @@ def name_of(value: SSAValue) -> str:
     owner = value.owner
     if isinstance(owner, AllocOp):
         return owner.buffer_name
+    if isinstance(value, BlockArgument):
+        return value.name_hint or f"arg{value.index}"
     return value.name_hint or "buffer"
 
 

@@ -39,6 +39,7 @@ from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, TransposeOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.rewrite import inherit_location
 from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles, reduces_columns
 from tilewright.passes.tenstorrent.circular_buffers import (
     CONSTANT,
     BufferPlan,
@@ -60,7 +61,6 @@ from tilewright.passes.tenstorrent.dst_programs import (
 )
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.reports import NotSupported
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, reduces_columns
 
 OUTPUT = "tt.output"
 

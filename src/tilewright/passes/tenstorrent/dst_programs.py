@@ -251,8 +251,14 @@ class _Planner:
             slot = self._free()
             self.made.append(Fill(slot, bits_of(constant)))
             return slot
-        if isinstance(value, BlockArgument):
+        if isinstance(value, BlockArgument) and value.block is self.op.body.block:
             return self._load(value)
+        if not self.op.is_ancestor(value.owner):
+            raise NotSupported(
+                self.op,
+                f"'{value.name_hint or 'a value'}' is a run-time scalar: compile the kernel for a "
+                "constant, or pass it in a tensor of one element",
+            )
         slot = self._compute(value)
         if self.uses[value] > 1:
             self.slots[value] = slot

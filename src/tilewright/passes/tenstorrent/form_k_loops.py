@@ -33,13 +33,13 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import functions
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.buffer_uses import (
     is_block_op,
     read_positions,
     role_of,
     write_positions,
 )
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from tilewright.dialects.tile import AllocOp, CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import CORE_RANGES, SCHEDULE, chip_of, get
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, plan_of
@@ -34,7 +35,6 @@ from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.k_loops import steps_of
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles
 from tilewright.passes.tenstorrent.traffic import predicted_traffic
 
 _PROCESSORS = {

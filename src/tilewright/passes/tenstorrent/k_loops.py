@@ -15,8 +15,8 @@ from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.rewrite import Rewriter
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles, identity, staging_buffer
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, identity, staging_buffer
 
 
 def epilogue_of(loop: MatmulKLoopOp) -> ElementwiseOp | None:

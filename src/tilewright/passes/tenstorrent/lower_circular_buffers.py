@@ -34,6 +34,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import DEPTH, chip_of, functions, put
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles, zero_fill
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import (
     buffers_read,
@@ -60,7 +61,6 @@ from tilewright.passes.tenstorrent.strategies import (
     KLoopPlan,
     k_loop_plan,
 )
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles, zero_fill
 
 OVER_BUDGET = "TW7050"
 TOO_MANY = "TW7051"
@@ -71,7 +71,7 @@ FIRST_OUTPUT, FIRST_INTERMEDIATE = 16, 24
 
 @dataclass(frozen=True)
 class LowerCircularBuffers(Pass):
-    """Size and count the circular buffers of a core."""
+    """Size and index the circular buffers of a core."""
 
     name = "lower-circular-buffers"
 

@@ -29,11 +29,11 @@ from tilewright.dialects.tensix.buffers import (
 from tilewright.dialects.tensix.noc import NocBarrierOp, NocReadTileOp, NocWriteTileOp
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import region_shape
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, needed_plan
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.tensor_layouts import NONE, TILE, TensorLayout
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles
 
 Translate = Callable[[Mixed], SSAValue]
 """A value of the core program in the kernel."""

@@ -26,6 +26,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import functions
+from tilewright.passes.tenstorrent.block_ops import identity, staging_buffer
 from tilewright.passes.tenstorrent.buffer_uses import (
     alloc_of,
     is_block_op,
@@ -33,7 +34,6 @@ from tilewright.passes.tenstorrent.buffer_uses import (
     role_of,
     write_positions,
 )
-from tilewright.passes.tenstorrent.tensorize_tt import identity, staging_buffer
 from tilewright.passes.tile.clone_ops import copy_op
 
 Access = tuple[Operation, int]

@@ -13,13 +13,12 @@ lower them as they are. An op without a counterpart is an error that names it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from tilewright.dialects.arith import CmpiOp, ConstantOp, SelectOp
+from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
@@ -38,11 +37,10 @@ from tilewright.dialects.tile import (
     RegionOp,
     TransposeOp,
     YieldOp,
-    buffer_type,
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.mixed import Integers, Mixed, integers, integers_attr
+from tilewright.dialects.tile.mixed import Mixed, integers_attr
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -51,15 +49,13 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import DEPTH, functions
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles, identity, staging_buffer
 from tilewright.passes.tenstorrent.block_shapes import Axes, axes_of, name_of
-from tilewright.passes.tenstorrent.buffer_uses import alloc_of
 from tilewright.passes.tenstorrent.choices import select_instead_of_branches
-from tilewright.passes.tenstorrent.element_bodies import elementwise_op, tiles_of
+from tilewright.passes.tenstorrent.element_bodies import elementwise_op
 from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
+from tilewright.passes.tenstorrent.prepare_operands import prepare_gemm, prepare_reduction
 from tilewright.passes.tenstorrent.reports import PARTIAL_BLOCK, NotSupported, reporting
-
-LOWEST = -3.0e38
-"""The neutral element of a maximum, finite in every format."""
 
 
 @dataclass(frozen=True)
@@ -116,19 +112,6 @@ def _set_extents(op: AllocOp, axes: Axes) -> None:
     op.attributes[EXTENTS] = integers_attr((rows, columns))
 
 
-def extents_of(buffer: SSAValue) -> tuple[int, int]:
-    """Rows and columns of an on-chip buffer, in elements."""
-    owner = buffer.owner
-    assert isinstance(owner, AllocOp), buffer
-    rows, columns = integers(cast("Integers", owner.attributes[EXTENTS]))
-    return rows, columns
-
-
-def buffer_tiles(buffer: SSAValue) -> tuple[int, int]:
-    """Rows and columns of an on-chip buffer, in tiles."""
-    return tiles_of(extents_of(buffer))
-
-
 def _lower(op: Operation, axes: Axes) -> None:
     if isinstance(op, ParallelOp):
         select_instead_of_branches(op)
@@ -148,70 +131,15 @@ def _lower(op: Operation, axes: Axes) -> None:
             if operand.type != IndexType() and isinstance(operand.owner, RegionOp):
                 _whole(operand, op)
         if isinstance(op, GemmOp):
-            _prepare_gemm(op)
+            prepare_gemm(op)
         elif isinstance(op, ReduceOp):
-            _mask_reduction(op)
+            prepare_reduction(op)
     elif not (op.regions or is_removable(op) or isinstance(op, (YieldOp, ScfYieldOp))):
         raise NotSupported(
             op,
             f"'{op.name}' has no counterpart on the Tenstorrent target: use T.copy, T.gemm, "
             "T.reduce and element-wise T.Parallel",
         )
-
-
-def _prepare_gemm(op: GemmOp) -> None:
-    """Transpose A in a buffer of its own: the unpacker transposes tiles of B only."""
-    if op.clear_if is not None:
-        raise NotSupported(
-            op, "clear_accum as a run-time value is not supported: clear with T.clear"
-        )
-    if op.transpose_a is None:
-        return
-    rows, columns = extents_of(op.a)
-    source = alloc_of(op.a)
-    element = element_type_of(op.a.type)
-    made = AllocOp(
-        buffer_type(element, (columns, rows), Space.SHARED), name=f"{source.buffer_name}_t"
-    )
-    made.attributes[EXTENTS] = integers_attr((columns, rows))
-    rewriter = Rewriter()
-    rewriter.insert_after(source, made, op)
-    rewriter.insert_before(op, TransposeOp(op.a, made.result))
-    op.operands[0] = made.result
-    op.transpose_a = None
-
-
-def _mask_reduction(op: ReduceOp) -> None:
-    """Replace what follows the last element of a partly filled tile by the neutral element."""
-    rows, columns = extents_of(op.src)
-    across = reduces_columns(op.src, op.dst)
-    extent = columns if across else rows
-    if extent % 32 == 0 or op.kind.data not in ("sum", "max"):
-        return
-    source = op.src
-    masked = staging_buffer(op, source, element_type_of(source.type), alloc_of(source).buffer_name)
-    made = ElementwiseOp(buffer_tiles(source), [source], ["tile"], [masked])
-    index = made.indices[1 if across else 0]
-    element = element_type_of(source.type)
-    bound = ConstantOp.of(extent, IndexType())
-    inside = CmpiOp("slt", index, bound)
-    neutral = ConstantOp.of(0.0 if op.kind.data == "sum" else LOWEST, element)
-    chosen = SelectOp(inside, made.elements[0], neutral)
-    made.body.block.add_ops([bound, inside, neutral, chosen, TileYieldOp([chosen.results[0]])])
-    Rewriter().insert_before(op, made)
-    insert_masks(made)
-    op.operands[0] = masked
-
-
-def reduces_columns(source: SSAValue, target: SSAValue) -> bool:
-    """Whether a reduction runs along the columns of tiles, so that rows remain."""
-    rows, columns = extents_of(source)
-    remaining = extents_of(target)
-    if remaining == (rows, 1) and rows > 1:
-        return True
-    if remaining == (1, columns) and columns > 1:
-        return False
-    return columns > 1
 
 
 def _whole(value: SSAValue, op: Operation) -> SSAValue:
@@ -229,13 +157,6 @@ def _whole(value: SSAValue, op: Operation) -> SSAValue:
     return owner.base
 
 
-def identity(op: Operation, source: SSAValue, target: SSAValue) -> ElementwiseOp:
-    """An element-wise op that copies a buffer, converting its elements."""
-    made = ElementwiseOp(buffer_tiles(target), [source], ["tile"], [target])
-    made.body.block.add_op(TileYieldOp([made.elements[0]]))
-    return made
-
-
 def _lower_fill(op: FillOp) -> None:
     target = _whole(op.dst, op)
     if space_of(target.type) is Space.GLOBAL:
@@ -245,14 +166,6 @@ def _lower_fill(op: FillOp) -> None:
     made = ElementwiseOp(buffer_tiles(target), [], [], [target])
     made.body.block.add_op(TileYieldOp([op.value]))
     Rewriter().replace_op(op, made, ())
-
-
-def zero_fill(buffer: SSAValue) -> ElementwiseOp:
-    """An element-wise op that sets a buffer to zero."""
-    made = ElementwiseOp(buffer_tiles(buffer), [], [], [buffer])
-    zero = ConstantOp.of(0.0, element_type_of(buffer.type))
-    made.body.block.add_ops([zero, TileYieldOp([zero.results[0]])])
-    return made
 
 
 def _lower_copy(op: CopyOp) -> None:
@@ -277,16 +190,6 @@ def _lower_copy(op: CopyOp) -> None:
         rewriter.replace_op(op, [CopyOp(tensor, staged), identity(op, staged, buffer)], ())
     else:
         rewriter.replace_op(op, [identity(op, buffer, staged), CopyOp(staged, tensor)], ())
-
-
-def staging_buffer(op: Operation, like: SSAValue, element: Attribute, name: str) -> SSAValue:
-    """A new buffer of the shape of `like`, allocated at the start of the kernel."""
-    owner = like.owner
-    assert isinstance(owner, AllocOp)
-    made = AllocOp(buffer_type(element, shape_of(like.type), Space.SHARED), name=f"{name}_tile")
-    made.attributes[EXTENTS] = owner.attributes[EXTENTS]
-    Rewriter().insert_after(owner, made, op)
-    return made.result
 
 
 def _lower_pipeline(op: PipelineOp) -> None:

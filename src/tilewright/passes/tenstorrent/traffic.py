@@ -11,9 +11,9 @@ from tilewright.dialects.tensix.plan import Assignment, Traffic
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import CopyOp
+from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, words_of
-from tilewright.passes.tenstorrent.tensorize_tt import buffer_tiles
 
 
 def predicted_traffic(program: CoreProgramOp, assignments: tuple[Assignment, ...]) -> Traffic:

@@ -1,0 +1,157 @@
+"""Prepare operands of GEMMs and reductions: transposes, functions of elements, partly filled tiles.
+
+T.gemm(a, b, c, transpose_A=True)     a transposed into a buffer of its own
+T.reduce_min(x, y, dim=1)             y = -max(-x)
+T.reduce_max of 90 columns            columns 90 to 95 replaced by the lowest value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.arith import CmpiOp, ConstantOp, MinnumfOp, NegfOp, SelectOp
+from tilewright.dialects.math import AbsfOp
+from tilewright.dialects.tensix.blocks import ElementwiseOp, TileYieldOp
+from tilewright.dialects.tensix.formats import TILE_HEIGHT
+from tilewright.dialects.tensix.types import Role
+from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, TransposeOp, buffer_type
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.mixed import integers_attr
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.rewrite import Rewriter
+from tilewright.passes.tenstorrent.block_ops import (
+    buffer_tiles,
+    extents_of,
+    reduces_columns,
+    staging_buffer,
+)
+from tilewright.passes.tenstorrent.buffer_uses import alloc_of, role_of, write_positions
+from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
+from tilewright.passes.tenstorrent.reports import NotSupported
+
+LOWEST = -3.0e38
+"""The neutral element of a maximum, finite in every format."""
+
+
+def prepare_gemm(op: GemmOp) -> None:
+    """Transpose A in a buffer of its own: the unpacker transposes tiles of B only."""
+    if op.clear_if is not None:
+        raise NotSupported(
+            op, "clear_accum as a run-time value is not supported: clear with T.clear"
+        )
+    for position, along_rows in ((0, op.transpose_a is not None), (1, op.transpose_b is None)):
+        _mask_operand(op, position, along_rows=along_rows)
+    if op.transpose_a is None:
+        return
+    rows, columns = extents_of(op.a)
+    source = alloc_of(op.a)
+    element = element_type_of(op.a.type)
+    made = AllocOp(
+        buffer_type(element, (columns, rows), Space.SHARED), name=f"{source.buffer_name}_t"
+    )
+    made.attributes[EXTENTS] = integers_attr((columns, rows))
+    rewriter = Rewriter()
+    rewriter.insert_after(source, made, op)
+    rewriter.insert_before(op, TransposeOp(op.a, made.result))
+    op.operands[0] = made.result
+    op.transpose_a = None
+
+
+def _mask_operand(op: GemmOp, position: int, *, along_rows: bool) -> None:
+    """Set what follows the last element along K to zero, unless the host has padded with zeros."""
+    buffer = op.operands[position]
+    extent = extents_of(buffer)[0 if along_rows else 1]
+    writers = [
+        use.operation
+        for use in buffer.uses
+        if any(use.operation.operands[n] is buffer for n in write_positions(use.operation))
+    ]
+    if extent % TILE_HEIGHT and any(role_of(each) is not Role.READER for each in writers):
+        op.operands[position] = _converted(op, buffer, None, extent, 0.0, along_rows=along_rows)
+
+
+_REDUCTIONS: Mapping[str, tuple[str, type[NegfOp] | type[AbsfOp] | None]] = {
+    "sum": ("sum", None),
+    "max": ("max", None),
+    "min": ("max", NegfOp),
+    "absmax": ("max", AbsfOp),
+    "abssum": ("sum", AbsfOp),
+}
+"""The reductions of the FPU, and the function applied to the elements before."""
+
+
+def prepare_reduction(op: ReduceOp) -> None:
+    """Apply the function of the elements, and neutralise what a partly filled tile holds."""
+    kind = op.kind.data
+    if kind not in _REDUCTIONS or op.scope.data != "block":
+        raise NotSupported(
+            op,
+            f"reduction '{kind}' over {op.scope.data} has no tile intrinsic: use sum, max, min, "
+            "absmax or abssum",
+        )
+    native, function = _REDUCTIONS[kind]
+    across = reduces_columns(op.src, op.dst)
+    extent = extents_of(op.src)[1 if across else 0]
+    if function is not None or extent % TILE_HEIGHT:
+        neutral = 0.0 if native == "sum" else LOWEST
+        op.operands[0] = _converted(op, op.src, function, extent, neutral, along_rows=not across)
+    op.kind = StringAttr(native)
+    if kind == "min":
+        _negate_result(op)
+
+
+def _negate_result(op: ReduceOp) -> None:
+    """The minimum is the negated maximum of the negated elements."""
+    target = op.dst
+    element = element_type_of(target.type)
+    partial = staging_buffer(op, target, element, alloc_of(target).buffer_name)
+    inputs, kinds = [partial], ["tile"]
+    if not op.clear:
+        inputs, kinds = [partial, target], ["tile", "tile"]
+    made = ElementwiseOp(buffer_tiles(target), inputs, kinds, [target])
+    negated = NegfOp(made.elements[0])
+    made.body.block.add_op(negated)
+    result = negated.results[0]
+    if not op.clear:
+        smaller = MinnumfOp(result, made.elements[1])
+        made.body.block.add_op(smaller)
+        result = smaller.results[0]
+    made.body.block.add_op(TileYieldOp([result]))
+    Rewriter().insert_after(op, made)
+    op.operands[1] = partial
+    op.accumulate = None
+
+
+def _converted(
+    op: Operation,
+    source: SSAValue,
+    function: type[NegfOp] | type[AbsfOp] | None,
+    extent: int,
+    neutral: float,
+    *,
+    along_rows: bool,
+) -> SSAValue:
+    """A buffer with a function of the elements of `source`, and `neutral` from `extent` on."""
+    element = element_type_of(source.type)
+    target = staging_buffer(op, source, element, alloc_of(source).buffer_name)
+    made = ElementwiseOp(buffer_tiles(source), [source], ["tile"], [target])
+    block = made.body.block
+    value: SSAValue = made.elements[0]
+    if function is not None:
+        applied = function(value)
+        block.add_op(applied)
+        value = applied.results[0]
+    if extent % TILE_HEIGHT:
+        bound = ConstantOp.of(extent, IndexType())
+        inside = CmpiOp("slt", made.indices[0 if along_rows else 1], bound)
+        other = ConstantOp.of(neutral, element)
+        chosen = SelectOp(inside, value, other)
+        block.add_ops([bound, inside, other, chosen])
+        value = chosen.results[0]
+    block.add_op(TileYieldOp([value]))
+    Rewriter().insert_before(op, made)
+    insert_masks(made)
+    return target

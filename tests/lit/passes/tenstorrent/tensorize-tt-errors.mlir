@@ -1,0 +1,33 @@
+// RUN: not tilewright-opt %s --bind-target=target=tenstorrent:sim --apply-tt-defaults=cores=2x2 --infer-tt-shards --infer-tt-schedule --pad-to-tiles --tensorize-tt --split-input-file 2>&1 | filecheck %s
+
+// CHECK: error[TW7071]: a part of 'x' is accessed
+// CHECK: error[TW7070]: several iterations of T.Parallel write the same element of 's'
+#fragment = #tile.space<fragment>
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+func.func public @part(%X: memref<32x32xf32, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %x = tile.alloc "x" : memref<32x64xf32, #shared>
+    %part = tile.region %x[0, 0] [32, 32] : memref<32x64xf32, #shared> to !tile.region<32x32xf32, #shared>
+    tile.copy %X -> %part : memref<32x32xf32, #global> -> !tile.region<32x32xf32, #shared>
+  }
+  func.return
+}
+
+// -----
+
+#fragment = #tile.space<fragment>
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+func.func public @sum(%X: memref<32x32xf32, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %x = tile.alloc "x" : memref<32x32xf32, #shared>
+    %s = tile.alloc "s" : memref<32xf32, #fragment>
+    tile.copy %X -> %x : memref<32x32xf32, #global> -> memref<32x32xf32, #shared>
+    tile.parallel (%i, %j) in (32, 32) {
+      %v = memref.load %x[%i, %j] : memref<32x32xf32, #shared>
+      memref.store %v, %s[%i] : memref<32xf32, #fragment>
+    }
+  }
+  func.return
+}
