@@ -16,6 +16,7 @@ from tilewright.dialects.tensix import (
     CBOp,
     CBPopOp,
     CBPushOp,
+    CBReserveOp,
     CBType,
     CBWaitOp,
     DstCommitOp,
@@ -148,6 +149,9 @@ FAULTS: dict[str, tuple[str, Change]] = {
     "other raster": ("TW7114", other_raster),
     "other arguments": ("TW7115", in_plan(other_names)),
     "raw memory": ("TW7117", raw_memory),
+    "missing reserve": ("TW7113", erase("reader", CBReserveOp)),
+    "missing wait": ("TW7113", erase("writer", CBWaitOp)),
+    "wait for pages of the next block": ("TW7119", with_count("writer", CBWaitOp, 2)),
     "too many pages": ("TW7119", with_count("compute", CBWaitOp, 3)),
 }
 
@@ -181,3 +185,15 @@ def test_missing_plan(program: ModuleOp) -> None:
     plan.detach()
     plan.erase()
     assert codes(module) == ["TW7100"]
+
+
+def test_a_circular_wait_names_the_kernels_and_their_pages(program: ModuleOp) -> None:
+    module = program.clone()
+    with_count("writer", CBWaitOp, 2)(module)
+    engine = DiagnosticEngine()
+    VerifyTt().run(module, engine)
+    (found,) = engine.diagnostics
+    assert found.message == (
+        "circular wait on core (0, 0): the writer waits for 2 pushed pages of circular buffer 16 "
+        "(1 of 2 ready)"
+    )

@@ -283,8 +283,11 @@ ENTRIES = (
     CodeEntry(
         code="TW7113",
         severity="error",
-        title="NoC barrier missing",
-        meaning=("Pages are pushed before their data has arrived, or popped before it has left."),
+        title="NoC barrier, reserve or wait missing",
+        meaning=(
+            "Pages are pushed before their data has arrived, popped before it has left, or pushed "
+            "and popped without a reserve or wait."
+        ),
         example="noc_async_read_page(...); cb_push_back(c_0, 1);",
         fix="Report it: the passes made inconsistent kernels.",
     ),
@@ -323,8 +326,11 @@ ENTRIES = (
     CodeEntry(
         code="TW7119",
         severity="error",
-        title="circular buffer too small for a wait",
-        meaning=("A reserve or wait for more pages than the buffer has blocks forever."),
+        title="circular wait between kernels",
+        meaning=(
+            "A reserve or wait for more pages than the buffer has blocks forever, or with these "
+            "depths the kernels of a core wait for each other forever."
+        ),
         example="cb_wait_front(c_0, 4) with 2 pages",
         fix="Report it: the passes made inconsistent kernels.",
     ),

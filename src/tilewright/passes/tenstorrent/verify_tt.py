@@ -3,6 +3,7 @@
     plan       grid, assignment of blocks, cores, circular buffers, L1, pages, arguments
     kernels    one producer and one consumer per circular buffer, pushes = pops, block sizes, DST,
                inits, barriers, raster maps
+    flow       a run of the circular-buffer calls of a core, without data: no circular waits
 
 Everything is derived again from the kernels and compared with the plan; nothing is taken from the
 passes before. An error stops the compilation.
@@ -27,6 +28,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.assignments import blocks_of
+from tilewright.passes.tenstorrent.verify_flow import flow_problems
 from tilewright.passes.tenstorrent.verify_kernels import kernel_problems
 
 MISSING = "TW7100"
@@ -60,10 +62,14 @@ class VerifyTt(Pass):
                 engine.error(op, f"Missing required attribute: {missing[0]}", MISSING)
                 continue
             plan = Plan.from_attr(op.plan)
+            before = engine.error_count
             for code, message in plan_problems(plan, kernels):
                 engine.error(op, message, code)
             for problem in kernel_problems(plan, kernels):
                 engine.error(problem.op, problem.message, problem.code)
+            if engine.error_count == before:
+                for problem in flow_problems(plan, kernels):
+                    engine.error(problem.op, problem.message, problem.code)
             _warn(plan, op, engine)
         if kernels and not any(isinstance(op, HostPlanOp) for op in module.ops):
             engine.error(kernels[0], "Missing required attribute: tensix.host_plan", MISSING)
