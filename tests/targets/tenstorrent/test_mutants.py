@@ -6,50 +6,28 @@ value mutant that is not reported gives other values than the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.passes.tenstorrent.execution import compiled
-from tests.passes.tenstorrent.test_gemm import gemm
 from tests.targets.tenstorrent.mutants import Mutant, instrument
-from tests.targets.tenstorrent.own_programs import PROGRAMS, Case, values
-from tilewright.targets.tenstorrent.artefact import artefact_of
+from tests.targets.tenstorrent.own_programs import PROGRAMS, Case
 from tilewright.targets.tenstorrent.execution import RunOptions, RunResult
-from tilewright.targets.tenstorrent.formats import tilize
 from tilewright.targets.tenstorrent.program import Program
 from tilewright.targets.tenstorrent.source import SourceExecutorUnavailable, run
 
-MIN_MUTANTS = {"add_relu": 70, "gemm_multicast": 80, "softmax": 130, "emitted_gemm": 50}
-
-
-def emitted_gemm(texts: dict[str, str] | None = None) -> Case:
-    """A GEMM as Tilewright emits it, one block of several tiles on each core."""
-    module, _ = compiled(gemm(128, 64, 64, block=(64, 32, 32)))
-    program = artefact_of(module).program(with_sources=True)
-    kernels = tuple(
-        replace(kernel, text=(texts or {}).get(kernel.name, kernel.text))
-        for kernel in program.kernels
-    )
-    a, b = values((128, 64), 1), values((64, 64), 2)
-    expected = a.astype(np.float32) @ b.astype(np.float32)
-    inputs = {"A": tilize(a), "B": tilize(b)}
-    return Case(replace(program, kernels=kernels), inputs, expected, 2**-6, output="C")
-
-
-CASES: dict[str, Callable[..., Case]] = {**PROGRAMS, "emitted_gemm": emitted_gemm}
+MIN_MUTANTS = {"add_relu": 70, "gemm_multicast": 80, "softmax": 130}
 
 
 def mutated(name: str) -> tuple[Case, tuple[Mutant, ...]]:
     """The program with instrumented kernels, and its mutants."""
     texts: dict[str, str] = {}
     mutants: list[Mutant] = []
-    for kernel in CASES[name]().program.kernels:
+    for kernel in PROGRAMS[name]().program.kernels:
         texts[kernel.name], found = instrument(kernel.name, kernel.source)
         mutants += found
-    return CASES[name](texts), tuple(mutants)
+    return PROGRAMS[name](texts), tuple(mutants)
 
 
 def selected(program: Program, mutant: Mutant | None) -> Program:
@@ -63,7 +41,7 @@ def selected(program: Program, mutant: Mutant | None) -> Program:
     return replace(program, kernels=tuple(kernels))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_no_mutant_is_silently_wrong(name: str):
     case, mutants = mutated(name)
     assert len(mutants) >= MIN_MUTANTS[name]
