@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.options import tile_running as tile_running
     from tilewright.runtime.tile.pass_configs import PassConfigKey as PassConfigKey
     from tilewright.runtime.tile.profiler import Profiler as Profiler
+    from tilewright.runtime.tile.tenstorrent_options import (
+        tenstorrent_running as tenstorrent_running,
+    )
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
@@ -70,6 +73,7 @@ _WHERE = {
     "reachable": "tilewright.runtime.grid",
     "running": "tilewright.runtime.options",
     "set_autotune_inputs": "tilewright.runtime.tile.autotune",
+    "tenstorrent_running": "tilewright.runtime.tile.tenstorrent_options",
     "tile_running": "tilewright.runtime.tile.options",
     "tl": "tilewright.language",
     "tlx": "tilewright.language",
@@ -102,6 +106,7 @@ __all__ = [
     "reachable",
     "running",
     "set_autotune_inputs",
+    "tenstorrent_running",
     "tile_running",
     "tl",
     "tlx",

@@ -29,9 +29,10 @@ too: a task that reads the wrong slot leaves the right one unread.
                                                         buffers of the first or the failing run
   --allow-unread                                        report unread data as a warning
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
+  --target, --executor, --numerics, --report            on Tenstorrent, as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
-The first three are also accepted directly after FILE.py; '--' ends them.
+--schedules, --timeline and --allow-unread are also accepted directly after FILE.py; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 
@@ -39,6 +40,7 @@ examples:
   {program} examples/tl/softmax.py
   {program} --compat their_triton_script.py --size 1000
   {program} examples/tlx/hopper_gemm_ws.py --schedules 20 --timeline out.html
+  {program} --target tenstorrent:wormhole --schedules 20 examples/tile/gemm.py
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000
 

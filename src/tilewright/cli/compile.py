@@ -50,6 +50,8 @@ TTGIR with or without storage aliasing, or tile kernels. Prints one line per ker
                         tenstorrent:wormhole, tenstorrent:blackhole
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
+  --explain             for Tenstorrent: which core computes which blocks, circular buffers in
+                        the L1 of a core, predicted traffic
   --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
                         for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
                         tensix, reader, compute, writer, host or plan
@@ -81,7 +83,7 @@ _COUNTS = {
 }
 _FLAGS = Flags(
     with_value=("target", "stage", "o", "cluster", *_COUNTS),
-    switches=("remarks", "no-fp-fusion"),
+    switches=("explain", "remarks", "no-fp-fusion"),
 )
 _TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
 _KEYWORDS = {**_COUNTS, "cluster": "ctas_per_cga"}
@@ -112,6 +114,8 @@ def _check(line: CommandLine) -> None:
     stages = _TILE_STAGES if is_tile else _STAGES
     if is_tile and line.values["target"].startswith(_TENSTORRENT):
         stages = _TENSTORRENT_STAGES
+    elif "explain" in line.switches:
+        raise UsageError("--explain applies to --target tenstorrent only: use --remarks for GPUs")
     if stage is not None and stage not in stages:
         if stage == "cubin":
             raise UsageError(
@@ -194,6 +198,8 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
 
         compiled = tensix.compile_file(request, program)
         _show_tiles(line, compiled, tensix.write_files, tensix.rows, tensix.stage_text)
+        if "explain" in line.switches:
+            sys.stdout.write(f"\n{tensix.explanation(compiled)}")
         engines = [each.engine for each in compiled]
     else:
         done = tiles.compile_file(request, program)

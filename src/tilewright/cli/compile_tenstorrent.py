@@ -9,7 +9,7 @@ unless everything compiles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.text import print_module
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+from tilewright.report.tenstorrent_text import program_text
 from tilewright.targets.tenstorrent.artefact import Artefact, artefact_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,12 @@ class Compiled:
 
 def compile_file(request: Request, program: str) -> list[Compiled]:
     """Compile what a file holds or calls; `CompileError` describes what is wrong with a kernel."""
+    from tilewright.runtime.tile.targets import checked_target
+
+    try:
+        request = replace(request, target=checked_target(request.target))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     if not request.file.endswith(".py"):
         return [_text(request)]
     found: dict[str, Callable[[], Compiled]] = {}
@@ -102,6 +109,11 @@ def _stage(compiled: Compiled, stage: str) -> str:
     if stage == "tensix":
         return print_module(compiled.module)
     return compiled.artefact.files()[_FILES[stage]]
+
+
+def explanation(done: Sequence[Compiled]) -> str:
+    """Cores with their blocks, the L1 of a core and the predicted traffic of each program."""
+    return "\n".join(program_text(each.artefact.plan, each.artefact.memory_map()) for each in done)
 
 
 def write_files(directory: Path, done: Sequence[Compiled]) -> None:

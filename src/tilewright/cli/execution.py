@@ -31,6 +31,8 @@ from tilewright.cli.script_errors import (
     show_error,
     speaks_for_itself,
 )
+from tilewright.cli.tenstorrent import FLAGS as TENSTORRENT_FLAGS
+from tilewright.cli.tenstorrent import TenstorrentRuns, tenstorrent_target
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import (
@@ -49,7 +51,10 @@ if TYPE_CHECKING:
     from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 _FLAGS = Flags(
-    with_value=("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline"),
+    with_value=(
+        *("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline"),
+        *TENSTORRENT_FLAGS,
+    ),
     switches=("allow-unread", "compat", "stats", "traceback"),
 )
 _AFTER_SCRIPT = ("allow-unread", "schedules", "timeline")
@@ -163,8 +168,15 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         changes["schedules"] = schedules
         tiles = {"schedules": schedules, **({"check_capacity": True} if checking else {})}
         watch = watching() if checking else nullcontext()
-        with running(**changes), changed(**tiles), logged(log), watch as fresh:
+        with (
+            running(**changes),
+            changed(**tiles),
+            logged(log),
+            watch as fresh,
+            tenstorrent_target(line) as runs,
+        ):
             code = _run_script(line) if line.is_script else _run_text(line, log)
+        _report(runs, code, program)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 1
@@ -184,6 +196,17 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
     for text in (*orders.not_analysed, *log.not_analysed):
         sys.stderr.write(f"{program}: not analysed: {text}\n")
     return _verdict(log, code, program, reports)
+
+
+def _report(runs: TenstorrentRuns | None, code: int, program: str) -> None:
+    """Write the pages of runs on Tenstorrent."""
+    if runs is None:
+        return
+    if not code:
+        runs.require_some()
+    sys.stdout.flush()
+    for path, title in runs.write():
+        sys.stderr.write(f"{program}: {path}: {title}\n")
 
 
 def _unread(orders: OrderingLog, line: _CommandLine, log: LaunchLog) -> list[Diagnostic]:

@@ -24,7 +24,7 @@ from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
 from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.dialects import make_context
-from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
 from tilewright.memory import (
@@ -47,8 +47,11 @@ _USAGE = """\
 usage: {program} [flags] [FILE]
 
 Reads IR text from FILE (or standard input, also '-') and draws its shared- and tensor-memory map.
+With a Tenstorrent target FILE may also be a Python script: its T kernels are compiled and not run,
+and the circular buffers in the L1 of a core are drawn.
 
-  --target NAME          target to compare with, instead of the module's: {targets}
+  --target NAME          target to compare with, instead of the module's: {targets};
+                         tenstorrent:wormhole, tenstorrent:blackhole, tenstorrent:sim
   --format FORMAT        text (80 columns, the default), svg, html (one file) or json
   -o FILE                write there instead of standard output
   --region NAME          only this region
@@ -76,6 +79,8 @@ _FLAGS = Flags(
     are_values_plain=True,
 )
 
+_FOR_GPUS = ("placement", "infer-overlap", "multi-overlap", "merge")
+
 OUT_OF_MEMORY = code_of("E17")
 
 
@@ -90,6 +95,10 @@ class _CommandLine:
     infer_overlap: bool = False
     multi_overlap: bool = False
     merge: bool = False
+    tenstorrent: str | None = None
+    """A Tenstorrent target."""
+    for_gpus: str = ""
+    """The last flag that means something for GPUs only."""
 
 
 def _parse(arguments: Sequence[str]) -> _CommandLine:
@@ -103,13 +112,18 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
             continue
         name, value = _FLAGS.taken(argument, pending)
         line = _applied(line, argument, name, value or "")
+        if name in _FOR_GPUS:
+            line = replace(line, for_gpus=name)
     if len(files) > 1:
         raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
-    if files and files[0].endswith(".py"):
+    if line.tenstorrent is not None and line.for_gpus:
+        raise UsageError(f"--{line.for_gpus} applies to GPUs, not to --target {line.tenstorrent}")
+    if files and files[0].endswith(".py") and line.tenstorrent is None:
         raise UsageError(
             f"'{files[0]}' is a Python script, expected IR text: run 'tilewright compile "
             f"{files[0]} --target triton:sm_90 -o DIR', then 'tilewright memory' on DIR/*.ttgir "
-            "(for T kernels --target cuda:sm_90a and DIR/*.thread.mlir)"
+            "(for T kernels --target cuda:sm_90a and DIR/*.thread.mlir, or draw the L1 of a "
+            "Tenstorrent core with --target tenstorrent:wormhole)"
         )
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
         raise UsageError(f"the output would overwrite its input '{files[0]}'")
@@ -118,9 +132,11 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
 
 def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _CommandLine:
     match name:
+        case "target" if value.partition(":")[0] == "tenstorrent":
+            return replace(line, tenstorrent=value, target=None)
         case "target":
             try:
-                return replace(line, target=target_named(value))
+                return replace(line, tenstorrent=None, target=target_named(value))
             except LookupError as error:
                 raise UsageError(error.args[0]) from None
         case "format":
@@ -154,26 +170,43 @@ def run(arguments: Sequence[str], program: str) -> int:
         return 0
     try:
         line = _parse(arguments)
+        if line.tenstorrent is not None:
+            return _draw(line, _l1_maps(line, line.tenstorrent, program), program)
         text = text_of(line.input)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 1
+    except CompileError as error:
+        show_diagnostics(error.diagnostics, DiagnosticEngine())
+        return 1
     return _process(line, text, program)
+
+
+def _l1_maps(line: _CommandLine, target: str, program: str) -> list[MemoryMap]:
+    """The circular buffers of every kernel that a file holds or calls."""
+    # The compiler of T kernels; maps of IR text do without.
+    from tilewright.cli.compile_tenstorrent import compile_file
+    from tilewright.cli.compile_tile import Request
+
+    done = compile_file(Request(line.input, None, target), program)
+    return [each.artefact.memory_map() for each in done]
+
+
+def _draw(line: _CommandLine, maps: Sequence[MemoryMap], program: str) -> int:
+    try:
+        rendered = _printable(_FORMATS[line.format](_only(maps, line.region)))
+    except LookupError as error:
+        sys.stderr.write(f"{program}: {error.args[0]}\n")
+        return 1
+    return _write(line.output, rendered, program)
 
 
 def _process(line: _CommandLine, text: str, program: str) -> int:
     engine = DiagnosticEngine()
     name = "<stdin>" if line.input == "-" else line.input
     maps = _maps(line, text, name, engine)
-    rendered: str | None = None
-    if maps is not None:
-        try:
-            rendered = _printable(_FORMATS[line.format](_only(maps, line.region)))
-        except LookupError as error:
-            sys.stderr.write(f"{program}: {error.args[0]}\n")
-            return 1
     # The picture comes first: errors at the end of a terminal are the ones that are read.
-    code = 0 if rendered is None else _write(line.output, rendered, program)
+    code = 0 if maps is None else _draw(line, maps, program)
     show_diagnostics(engine.diagnostics, engine)
     return 1 if engine.has_errors else code
 

@@ -22,6 +22,13 @@ Python files
                         python -m tilewright.compat does
   --schedules N         run kernels with tasks or asynchronous operations N times, each in
                         another order of events; all results must be bit-identical (1)
+  --target TARGET       run T kernels on a model of the hardware, with all sanitizers:
+                        tenstorrent:wormhole, tenstorrent:blackhole, tenstorrent:sim
+  --executor NAME       there, ir (interprets the kernels, default) or source (compiles the
+                        emitted C++ with g++)
+  --numerics MODE       there, exact (fp32, default) or device (rounds as the hardware does)
+  --report OUT.html     there, draw cores with their blocks, circular buffers in L1, the
+                        timeline of a core and traffic; OUT.txt for text without the timeline
 
 IR text
   --arg NAME=SPEC       an argument; SPEC is one of
@@ -36,6 +43,7 @@ IR text
 
 examples:
   {program} --stats examples/tl/softmax.py
+  {program} --target tenstorrent:wormhole --report out.html examples/tile/gemm.py
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000 --out result.npz
 

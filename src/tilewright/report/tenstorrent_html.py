@@ -16,6 +16,7 @@ from tilewright.dialects.tensix.plan import Assignment, Plan
 from tilewright.memory.map import MemoryMap
 from tilewright.report.memory_svg import FILLS, INK, NAMESPACE, PAPER, drawing
 from tilewright.report.task_timeline import timeline_svg
+from tilewright.report.tenstorrent_text import TRAFFIC, blocks_of, cores_line
 from tilewright.targets.tenstorrent.execution import Traffic
 
 _CELL = 74
@@ -52,7 +53,7 @@ def program_html(
         "<body>",
         f"<h1>{title}</h1>",
         "<h2>Cores</h2>",
-        f"<p>{escape(_cores_line(plan))}</p>",
+        f"<p>{escape(cores_line(plan))}; a core shows its first and last block</p>",
         '<div class="scroll">',
         core_map_svg(plan),
         "</div>",
@@ -67,15 +68,6 @@ def program_html(
         "</html>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _cores_line(plan: Plan) -> str:
-    blocks = plan.grid.total_tiles
-    return (
-        f"{blocks} blocks of {plan.block_tiles[0]} x {plan.block_tiles[1]} tiles on "
-        f"{len(plan.cores.active)} of {plan.cores.num_cores} cores, {plan.schedule.policy}, "
-        f"{plan.schedule.order}; a core shows its first and last block"
-    )
 
 
 def core_map_svg(plan: Plan) -> str:
@@ -104,17 +96,7 @@ def _core(core: Assignment, fill: str, step: int) -> Iterator[str]:
     )
     middle = x + (_CELL - 4) // 2
     yield f'<text class="middle" x="{middle}" y="{y + 15}">{core.x},{core.y}</text>'
-    yield f'<text class="middle" x="{middle}" y="{y + 30}">{_short(core, step)}</text></g>'
-
-
-def _short(core: Assignment, step: int) -> str:
-    if not core.count:
-        return "-"
-    if core.rect is not None:
-        return f"{core.count} blocks"
-    if core.count == 1:
-        return str(core.start_tile)
-    return f"{core.start_tile}..{core.start_tile + (core.count - 1) * step}"
+    yield f'<text class="middle" x="{middle}" y="{y + 30}">{blocks_of(core, step)}</text></g>'
 
 
 def _blocks(core: Assignment, step: int) -> str:
@@ -133,19 +115,18 @@ def _timeline(timeline: Timeline | None) -> Iterator[str]:
         return
     yield f"<h2>Timeline: {escape(timeline.title)}</h2>"
     yield "<p>Hatched: a kernel waits. Time counts events, not cycles.</p>"
+    if timeline.notes:
+        yield "<ul>"
+        yield from (f"<li>{escape(note)}</li>" for note in timeline.notes)
+        yield "</ul>"
     yield '<div class="scroll">'
     yield timeline_svg(timeline)
     yield "</div>"
 
 
 def _traffic(plan: Plan, counted: Traffic | None) -> Iterator[str]:
-    rows = (
-        ("DRAM page reads", "dram_page_reads"),
-        ("DRAM page writes", "dram_page_writes"),
-        ("multicast pages", "multicast_pages"),
-    )
     yield "<table><tr><th>pages</th><th>plan</th><th>run</th></tr>"
-    for title, name in rows:
+    for title, name in TRAFFIC:
         seen = "not run" if counted is None else str(getattr(counted, name))
         planned = getattr(plan.traffic, name)
         yield (

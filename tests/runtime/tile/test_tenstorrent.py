@@ -76,3 +76,40 @@ def test_names_of_targets() -> None:
     assert checked_target("tenstorrent") == "tenstorrent:wormhole"
     with pytest.raises(ValueError, match="unknown Tenstorrent chip 'quasar'"):
         checked_target("tenstorrent:quasar")
+
+
+def test_options_of_a_run() -> None:
+    kernel = tw.jit(scale, target="tenstorrent:sim")
+    a = np.random.default_rng(0).standard_normal((50, 70)).astype(np.float32)
+    seen: list[int] = []
+    with (
+        tw.tenstorrent_running(
+            numerics="device",
+            trace=True,
+            observer=lambda _, result: seen.append(len(result.events)),
+        ),
+        tw.tile_running(schedules=3),
+    ):
+        np.testing.assert_allclose(kernel(a), 2 * a, rtol=2**-6)
+    assert len(seen) == 1
+    assert seen[0] > 0
+    with pytest.raises(ValueError, match="executor: 'rtl' is not one of ir, source"):
+        tw.tenstorrent_running(executor="rtl").__enter__()
+    with pytest.raises(TypeError, match="unknown option 'seed'; expected one of executor"):
+        tw.tenstorrent_running(seed=3).__enter__()
+
+
+def test_findings_at_one_line_are_one_diagnostic() -> None:
+    kernel = tw.jit(scale, target="tenstorrent:sim")
+    a = np.ones((64, 96), np.float32)
+    own = kernel.compile(a).tenstorrent
+    assert own is not None
+    reader = own.artefact.kernels["reader"]
+    barrier = next(op for op in reader.walk() if op.name == "tensix.noc_barrier")
+    barrier.detach()
+    with pytest.raises(tw.NumpyFault) as fault:
+        kernel(a)
+    text = str(fault.value)
+    assert text.count("error[TW7211]") == 1
+    assert "T.copy(A[by * 32, bx * 32], a)" in text
+    assert "also on core (1,0), (2,0), (3,0), (4,0) and 1 more" in text

@@ -15,9 +15,8 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.language.T.prim_func import TracedFunction, trace_into_module
-from tilewright.runtime.tile import jit
+from tilewright.runtime.tile.forced_target import targeting
 from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.runtime.tile.targets import checked_target
 from tilewright.runtime.tile.trace_only import tracing_only
 
 Callback = Callable[[CompiledTileKernel, float], None]
@@ -32,7 +31,6 @@ def compiling_for(target: str, notify: Callback) -> Generator[None]:
 
     A function that was traced before the ``with`` took none.
     """
-    chosen = checked_target(target)
     seconds: dict[ModuleOp, float] = {}
 
     def timed(*args: Any, **kwargs: Any) -> TracedFunction:
@@ -44,16 +42,11 @@ def compiling_for(target: str, notify: Callback) -> Generator[None]:
     def record(kernel: CompiledTileKernel) -> None:
         notify(kernel, seconds.get(kernel.prim_func.module, 0.0))
 
-    def same_target(_: object) -> str:
-        return chosen
-
     for each in _TRACERS:
         vars(each)["trace_into_module"] = timed
-    jit.checked_target = same_target
     try:
-        with tracing_only(record):
+        with targeting(target), tracing_only(record):
             yield
     finally:
         for each in _TRACERS:
             vars(each)["trace_into_module"] = trace_into_module
-        jit.checked_target = checked_target

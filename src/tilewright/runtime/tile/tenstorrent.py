@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.codes.shared import RESULT_DEPENDS_ON_SCHEDULE
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.runtime.arrays import HostArray
+from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import PassConfigKey
+from tilewright.runtime.tile.tenstorrent_options import current_tenstorrent_options
+from tilewright.targets.numpy.api import NumpyFault
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -64,16 +69,70 @@ class TenstorrentKernel:
 
     def launch(self, values: Sequence[Any]) -> None:
         """Run with one value for each parameter; arrays are `HostArray`s."""
+        from tilewright.runtime.tile.options import current_tile_options
+        from tilewright.targets.numpy.tile import TileReport
+
+        artefact = self.artefact
         arrays = {
             tensor.name: values[tensor.arg].array
-            for tensor in self.artefact.plan.tensors
+            for tensor in artefact.plan.tensors
             if isinstance(values[tensor.arg], HostArray)
         }
-        run = self.artefact.run(arrays)
-        self.result = run.result
-        for tensor in self.artefact.plan.tensors:
-            if tensor.role != "input":
-                arrays[tensor.name][...] = run.arrays[tensor.name]
+        tile = current_tile_options()
+        seeds = range(tile.seed, tile.seed + max(tile.schedules, 1))
+        start = perf_counter()
+        outputs = self._execute(arrays, seeds)
+        blocks = artefact.plan.grid.total_tiles * len(seeds)
+        report = TileReport(blocks, len(seeds), seconds=perf_counter() - start)
+        notify_observers(self._kernel.name, report)
+        for name, output in outputs.items():
+            arrays[name][...] = output
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
+
+    def _execute(self, arrays: Mapping[str, Any], seeds: range) -> Mapping[str, Any]:
+        """The outputs, which every schedule has to compute."""
+        found: Mapping[str, Any] = {}
+        for seed in seeds:
+            outputs = self._scheduled(arrays, seed, is_first=seed == seeds.start)
+            for name, output in found.items():
+                if output.tobytes() != outputs[name].tobytes():
+                    raise self._failed(
+                        NumpyFault(
+                            Diagnostic(
+                                Severity.ERROR,
+                                f"the result {name} of {self._kernel.name} depends on the "
+                                f"schedule: seeds {seeds.start} and {seed} give different bits",
+                                None,
+                                RESULT_DEPENDS_ON_SCHEDULE,
+                            )
+                        )
+                    )
+            found = found or outputs
+        return found
+
+    def _scheduled(
+        self, arrays: Mapping[str, Any], seed: int, *, is_first: bool
+    ) -> Mapping[str, Any]:
+        """The outputs under one schedule."""
+        from tilewright.runtime.tile.tenstorrent_fault import TenstorrentFault
+        from tilewright.targets.tenstorrent.artefact import Executor
+        from tilewright.targets.tenstorrent.execution import Numerics, RunOptions
+
+        options = current_tenstorrent_options()
+        executor = Executor(options.executor)
+        run = RunOptions(
+            seed=seed, numerics=Numerics(options.numerics), trace=options.trace and is_first
+        )
+        result = self.result = self.artefact.execute(arrays, run, executor)
+        if options.observer is not None and (is_first or result.findings):
+            options.observer(self.artefact, result)
+        if result.findings:
+            program = self.artefact.program(with_sources=executor is Executor.SOURCE)
+            raise self._failed(TenstorrentFault(result.findings, program, seed))
+        return self.artefact.outputs(result)
+
+    def _failed(self, fault: NumpyFault) -> NumpyFault:
+        notify_observers(self._kernel.name, fault)
+        return fault

@@ -19,6 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.dialects.tensix.chips import ChipSpec, chip_named
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tensix.program import HostPlanOp, KernelOp
+from tilewright.memory.map import MemoryMap
+from tilewright.targets.tenstorrent.allocation import allocate
 from tilewright.targets.tenstorrent.arrays import array_of, pages_of
 from tilewright.targets.tenstorrent.emit.emitter import Api
 from tilewright.targets.tenstorrent.emit.host import emit_host
@@ -27,6 +29,7 @@ from tilewright.targets.tenstorrent.execution import RunOptions, RunResult
 from tilewright.targets.tenstorrent.formats import Array
 from tilewright.targets.tenstorrent.launch import program_of
 from tilewright.targets.tenstorrent.machine import run_kernels
+from tilewright.targets.tenstorrent.memory_map import l1_map
 from tilewright.targets.tenstorrent.program import Program
 from tilewright.targets.tenstorrent.source.executor import run as run_sources
 
@@ -97,6 +100,40 @@ class Artefact:
         )
         return replace(found, kernels=kernels)
 
+    def memory_map(self) -> MemoryMap:
+        """The L1 of a core."""
+        names = {each.index: each.name for each in self.plan.cbs}
+        return l1_map(allocate(self.program()), names)
+
+    def execute(
+        self,
+        arrays: Mapping[str, Array],
+        options: RunOptions | None = None,
+        executor: Executor = Executor.IR,
+    ) -> RunResult:
+        """Execute the program on the caller's arrays; the result may have findings.
+
+        Raises:
+            KeyError: if the array of a tensor is missing.
+        """
+        inputs = {
+            each.name: pages_of(arrays[each.name], each).tobytes()
+            for each in self.plan.tensors
+            if each.role != "output"
+        }
+        if executor is Executor.SOURCE:
+            return run_sources(self.program(with_sources=True), inputs, options)
+        return run_kernels(self.program(), self.kernels, inputs, options)
+
+    def outputs(self, result: RunResult) -> Mapping[str, Array]:
+        """The arrays that a run wrote, by name."""
+        found = {
+            each.name: array_of(result.buffers[each.name], each)
+            for each in self.plan.tensors
+            if each.role != "input"
+        }
+        return MappingProxyType(found)
+
     def run(
         self,
         arrays: Mapping[str, Array],
@@ -109,22 +146,8 @@ class Artefact:
             KeyError: if the array of a tensor is missing.
             ExecutionError: if a sanitizer reports.
         """
-        inputs = {
-            each.name: pages_of(arrays[each.name], each).tobytes()
-            for each in self.plan.tensors
-            if each.role != "output"
-        }
-        if executor is Executor.SOURCE:
-            result = run_sources(self.program(with_sources=True), inputs, options)
-        else:
-            result = run_kernels(self.program(), self.kernels, inputs, options)
-        result.raise_for_findings()
-        outputs = {
-            each.name: array_of(result.buffers[each.name], each)
-            for each in self.plan.tensors
-            if each.role != "input"
-        }
-        return Run(MappingProxyType(outputs), result)
+        result = self.execute(arrays, options, executor).raise_for_findings()
+        return Run(self.outputs(result), result)
 
 
 def artefact_of(module: ModuleOp, chip: ChipSpec | None = None, api: Api = Api.CURRENT) -> Artefact:

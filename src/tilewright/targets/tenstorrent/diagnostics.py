@@ -30,7 +30,7 @@ def diagnostic_of(finding: Finding, program: Program) -> Diagnostic:
     for kernel in program.kernels:
         if kernel.name == finding.kernel and finding.line is not None:
             file = finding.file or str(kernel.path or f"{kernel.name}.cpp")
-            position = SourcePosition(file, finding.line, 1)
+            position = SourcePosition(file, finding.line, finding.column)
             implements = None if finding.file else origin(kernel, finding.line)
     if finding.core is not None:
         headline = f"core ({finding.core[0]},{finding.core[1]}): {headline}"

@@ -117,6 +117,7 @@ class Finding:
     """Line of the kernel's source, if known."""
     file: str | None = None
     """The file of that line; None for the kernel's own source."""
+    column: int = 1
 
     def __str__(self) -> str:
         where = f"core ({self.core[0]},{self.core[1]}) " if self.core is not None else ""

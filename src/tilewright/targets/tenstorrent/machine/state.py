@@ -70,8 +70,11 @@ class RunState:
         if check in self.options.off:
             return
         position = None if op is None else resolve(op.location).primary
-        file, line = (None, None) if position is None else (position.file, position.line)
-        finding = Finding(check, message, core, kernel, line, file)
+        if position is None:
+            finding = Finding(check, message, core, kernel)
+        else:
+            line, column = position.line, position.column
+            finding = Finding(check, message, core, kernel, line, position.file, column)
         if finding not in self.findings:
             self.findings.append(finding)
         if len(self.findings) >= self.options.max_findings:

@@ -1,0 +1,93 @@
+"""A Tenstorrent program for terminals: cores with their blocks, L1 of a core, traffic.
+
+::
+
+    gemm on wormhole_b0: 100 blocks of 1 x 1 tiles on 56 of 56 cores, contiguous, row_major
+
+    first and last block of each core
+      y\\x      0      1      2
+        0   0..1   2..3   4..5
+
+The map of L1 is the one of `tilewright memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.dialects.tensix.plan import Assignment, Plan
+from tilewright.memory.map import MemoryMap
+from tilewright.report import memory_text
+from tilewright.targets.tenstorrent.execution import Traffic
+
+TRAFFIC = (
+    ("DRAM page reads", "dram_page_reads"),
+    ("DRAM page writes", "dram_page_writes"),
+    ("multicast pages", "multicast_pages"),
+)
+"""What a plan predicts and a run counts: titles and fields."""
+
+
+def program_text(plan: Plan, memory: MemoryMap, counted: Traffic | None = None) -> str:
+    """All of it; without a run there is no counted traffic."""
+    parts = (cores_line(plan), core_map(plan), memory_text.render([memory]), traffic(plan, counted))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def cores_line(plan: Plan) -> str:
+    """How blocks are assigned to cores, in one line."""
+    return (
+        f"{plan.kernel} on {plan.arch}: {plan.grid.total_tiles} blocks of {plan.block_tiles[0]} x "
+        f"{plan.block_tiles[1]} tiles on {len(plan.cores.active)} of {plan.cores.num_cores} cores, "
+        f"{plan.schedule.policy}, {plan.schedule.order}"
+    )
+
+
+def core_map(plan: Plan) -> str:
+    """The logical core grid; rows of cores without a block are left out."""
+    return "\n".join(_core_rows(plan))
+
+
+def _core_rows(plan: Plan) -> Iterator[str]:
+    step = plan.cores.num_cores if plan.schedule.policy == "strided" else 1
+    columns, rows = plan.cores.grid
+    cells = {(core.x, core.y): blocks_of(core, step) for core in plan.cores.assignments}
+    width = max(map(len, cells.values()))
+    active = {core.y for core in plan.cores.active}
+    yield "first and last block of each core"
+    yield "  y\\x " + " ".join(str(x).rjust(width) for x in range(columns))
+    for y in range(rows):
+        if y in active:
+            row = " ".join(cells.get((x, y), "").rjust(width) for x in range(columns))
+            yield f"{y:5} {row}".rstrip()
+    idle = rows - len(active)
+    if idle:
+        yield f"      {idle} rows of cores have no block"
+
+
+def blocks_of(core: Assignment, step: int) -> str:
+    """``4..7``, in the order of ids; ``-`` without a block."""
+    if not core.count:
+        return "-"
+    if core.rect is not None:
+        return f"{core.count} blocks"
+    if core.count == 1:
+        return str(core.start_tile)
+    return f"{core.start_tile}..{core.start_tile + (core.count - 1) * step}"
+
+
+def traffic(plan: Plan, counted: Traffic | None = None) -> str:
+    """Pages as the plan predicts them and as the run counted them."""
+    return "\n".join(_traffic_rows(plan, counted))
+
+
+def _traffic_rows(plan: Plan, counted: Traffic | None) -> Iterator[str]:
+    yield f"{'pages':18} {'plan':>8} {'run':>8}"
+    for title, name in TRAFFIC:
+        seen = "not run" if counted is None else str(getattr(counted, name))
+        yield f"{title:18} {getattr(plan.traffic, name):8} {seen:>8}"
+    if counted is not None:
+        yield (
+            f"bytes: {counted.dram_read_bytes} read from DRAM, {counted.dram_write_bytes} written, "
+            f"{counted.noc_bytes} between cores"
+        )
