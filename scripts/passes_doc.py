@@ -79,7 +79,7 @@ _TENSTORRENT_INTRODUCTION = """\
 ## Tenstorrent
 
 After the tile-level passes that all targets share, these passes assign blocks to cores, arrange tensors
-in tiles, turn buffers into circular buffers and split the program of a core into reader, compute and
+in tiles, lower buffers to circular buffers and split the program of a core into reader, compute and
 writer. Each section shows what the pass changes in `matmul_relu` of `examples/tile/gemm_relu.py` for
 100 x 64 x 64 on two cores, or in another example where that one is unaffected. Lines may be omitted
 (`...`).

@@ -1,4 +1,4 @@
-"""Assign the blocks of the launch grid to the cores of the chip.
+"""Assign the blocks of the launch grid to the cores of the target.
 
     tile.kernel (8, 8)   ->   tt.schedule = {..., grid = [8, 8, 1], cores = [8, 8],
                                  assignments = [[0, 0, 1], [1, 1, 1], ...]}     (core, start, count)

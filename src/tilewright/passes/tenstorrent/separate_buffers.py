@@ -5,7 +5,7 @@
     T.copy(a, B[..])          B   <- a_1        others are separated.
 
 Where a buffer still has two producers (loaded, then accumulated) or two consumers (stored, and
-read again), a copy on the chip is inserted, so that loads, computation and stores each have their
+read again), a copy inside L1 is inserted, so that loads, computation and stores each have their
 own. Ops whose results are never read disappear.
 """
 
