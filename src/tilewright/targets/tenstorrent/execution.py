@@ -99,6 +99,7 @@ class RunOptions:
     """Sanitizers that do not report."""
     max_findings: int = 20
     timeout_seconds: float = 120.0
+    """Processor time after which a run ends with a deadlock report."""
     keep_l1: bool = False
     """Whether the result holds the L1 of every active core."""
     trace: bool = False

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -217,7 +218,7 @@ void on_signal(int number) {
         fiber->line = tw_current_line;
         machine.max_findings = 1 << 30;
         machine.off.clear();
-        if (number == SIGALRM) {
+        if (number == SIGPROF) {
             report_at(fiber, "deadlock", "time limit exceeded: the kernel polls memory, or a loop does not end");
         } else {
             report_at(fiber, "bad-address", "access through a pointer that is no L1 address, after this line");
@@ -238,10 +239,12 @@ inline void install_handlers(unsigned timeout) {
     struct sigaction action{};
     action.sa_handler = on_signal;
     action.sa_flags = SA_ONSTACK;
-    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGALRM}) {
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGPROF}) {
         sigaction(number, &action, nullptr);
     }
-    alarm(timeout);
+    itimerval limit{};  // processor time: a busy host does not count
+    limit.it_value.tv_sec = timeout;
+    setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
 }  // namespace tw
@@ -302,7 +305,8 @@ int main(int count, char** words) {
     }
     install_handlers(job.timeout);
     run_fibers();
-    alarm(0);
+    itimerval none{};
+    setitimer(ITIMER_PROF, &none, nullptr);
     if (!machine.stopped) {
         check_end();
     }

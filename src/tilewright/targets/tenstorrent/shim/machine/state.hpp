@@ -139,7 +139,6 @@ struct Machine {
     uint64_t switches = 0, transfers = 0;
     Traffic traffic;
     FILE* report = nullptr;
-    std::string partial_line;
 };
 
 inline Machine machine;
