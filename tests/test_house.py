@@ -110,11 +110,12 @@ def test_an_ordinary_path_is_not_found(text: str):
     assert forbidden_names(text) == []
 
 
-@pytest.mark.parametrize("path", SOURCE_FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_every_module_has_a_docstring(path: Path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    assert docstring is not None
-    assert docstring.strip() != ""
+def test_every_module_has_a_docstring():
+    assert [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE_FILES
+        if not (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").strip()
+    ] == []
 
 
 def test_only_the_text_layer_uses_private_parts():

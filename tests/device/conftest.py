@@ -47,7 +47,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = [item for item in items if FOLDER in item.path.parents]
+    here = [item for item in items if item.path.parent == FOLDER]
     if not here or (reason := missing()) is None:
         return
     for item in here:

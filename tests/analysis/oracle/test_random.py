@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.oracle.kernels import random_kernel
 from tests.analysis.oracle.trials import Trial
 
-SAMPLE = 16
+SAMPLE = 8
 VARIED = 60
 MANY = 600
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.sampling import every
+from tests.sampling import only
 from tests.targets.numpy.kernels import compiled, same_bits
 from tilewright.dialects import make_context
 from tilewright.dialects.tt.types import PtrType, TensorDescType
@@ -199,9 +200,35 @@ def _outcome(kernel: NumpyKernel, batch: int | None) -> tuple[list[bytes], list[
 
 
 REFUSED = ("clocks", "inline_assembly")
+OP = re.compile(r"\b(?:ttng|ttg|tt|amdg|rocdl|arith|math|scf|cf|llvm)\.[a-z_0-9.]+")
+MORE_OPS = {
+    "alignment_hints", "assumptions", "atomic_orders", "atomic_plain_access", "atomic_wait",
+    "call_multiple_returns", "call_noinline", "copy_all_access_kinds", "dependent_launch",
+    "descriptor_reduce_i32", "descriptor_rows", "float_arithmetic_f32", "gathers", "grid_shape",
+    "histograms", "inline_assembly_packed", "integer_arithmetic_i32", "join_and_split",
+    "libdevice_functions", "mapped_scalars", "math_functions", "pointer_arithmetic",
+    "prints_and_asserts", "rounded_functions", "standard_casts", "while_condition_hint",
+}  # fmt: skip
+"""With each eighth case these have every op of all of them."""
 
 
-@pytest.mark.parametrize("case", every(3, _cases()), ids=lambda case: case.name)
+def _default(cases: list[Any]) -> list[Any]:
+    return [*cases[::8], *(case for case in cases if case.name in MORE_OPS)]
+
+
+@pytest.mark.slow
+def test_the_default_run_has_every_op() -> None:
+    from tests.dumps.generate import dump
+
+    def ops(cases: list[Any]) -> set[str]:
+        texts = (dump(case, case.available_targets[0])["ttir"] for case in cases)
+        return {op for text in texts for op in OP.findall(text)}
+
+    assert {case.name for case in _cases()} >= MORE_OPS
+    assert ops(_cases()) - ops(_default(_cases())) == set()
+
+
+@pytest.mark.parametrize("case", only(_default(_cases()), _cases()), ids=lambda case: case.name)
 def test_batches_come_to_the_same_as_one_by_one(case: Any) -> None:
     from tests.dumps.generate import dump
 
