@@ -45,11 +45,17 @@ CHANGED: Mapping[type[Operation], tuple[str, ...]] = {
 }
 
 
-def mutants(kernels: Mapping[str, KernelOp]) -> Iterator[tuple[str, dict[str, KernelOp]]]:
-    """All mutants of a program, each with a name; the kernels are copies."""
+def mutants(
+    kernels: Mapping[str, KernelOp], step: int = 1
+) -> Iterator[tuple[str, dict[str, KernelOp]]]:
+    """Every `step`-th mutant of a program, each with a name; the kernels are copies."""
+    count = 0
     for role, kernel in kernels.items():
         for position, op in enumerate(kernel.walk()):
             for kind in _kinds(op):
+                count += 1
+                if count % step:
+                    continue
                 copy = kernel.clone()
                 target = list(copy.walk())[position]
                 if _apply(target, kind):

@@ -56,6 +56,9 @@ class ComputeThread(Thread):
         self.sources: tuple[Format | None, Format | None] = (None, None)
         self.packer: Format | None = None
         self.mask = ""
+        """The reduction whose result the packer stores, with zeros elsewhere; none if empty."""
+        self.reduced: set[int] = set()
+        """Slots that hold the result of a reduction."""
         self.l1_acc = False
         self.device_like = self.run.options.numerics is Numerics.DEVICE
         self.rounds_dst = self.device_like and not fp32_dest_acc
@@ -118,6 +121,7 @@ class ComputeThread(Thread):
                 site,
             )
         self.unused.clear()
+        self.reduced.clear()
 
     # -- math --------------------------------------------------------------------------------
 
@@ -169,6 +173,7 @@ class ComputeThread(Thread):
     def _set(self, slot: int, tile: Tile, site: int) -> None:
         slot = self._slot(slot, site)
         self.unused.add(slot)
+        self.reduced.discard(slot)
         self.dst[slot] = rounded_to_16_bits(tile) if self.rounds_dst else tile
 
     def _accumulate(self, slot: int, tile: Tile, site: int) -> None:
@@ -257,31 +262,39 @@ class ComputeThread(Thread):
         if old is not None:
             found = np.maximum(old, found) if key.function == "max" else old + found
         self._set(dst, found, site)
+        self.reduced.add(dst)
 
     def _sfpu(self, function: Callable[..., Tile], *tiles: Tile) -> Tile:
-        with np.errstate(all="ignore"):
-            found = function(*tiles)
+        found = function(*tiles)
         return found.astype(tiles[0].dtype, copy=False)
+
+    def _set_elementwise(self, dst: int, tile: Tile, operands: tuple[int, ...], site: int) -> None:
+        """A result that is a reduction if an operand is."""
+        is_reduction = any(each in self.reduced for each in operands)
+        self._set(dst, tile, site)
+        if is_reduction:
+            self.reduced.add(dst)
 
     def unary(self, key: InitKey, dst: int, site: int) -> None:
         self._math(key, site)
-        self._set(dst, self._sfpu(UNARY[key.function], self._defined(dst, site)), site)
+        found = self._sfpu(UNARY[key.function], self._defined(dst, site))
+        self._set_elementwise(dst, found, (dst,), site)
 
     def unary_scalar(self, key: InitKey, function: str, dst: int, bits: int, site: int) -> None:
         self._math(key, site)
         scalar = np.full((1, 1), float_of(bits))
         found = self._sfpu(partial(with_scalar, function), self._defined(dst, site), scalar)
-        self._set(dst, found, site)
+        self._set_elementwise(dst, found, (dst,), site)
 
     def binary_dst(self, key: InitKey, lhs: int, rhs: int, dst: int, site: int) -> None:
         self._math(key, site)
         tiles = self._defined(lhs, site), self._defined(rhs, site)
-        self._set(dst, self._sfpu(BINARY[key.function], *tiles), site)
+        self._set_elementwise(dst, self._sfpu(BINARY[key.function], *tiles), (lhs, rhs), site)
 
     def where(self, key: InitKey, condition: int, lhs: int, rhs: int, dst: int, site: int) -> None:
         self._math(key, site)
         test, a, b = (self._defined(each, site) for each in (condition, lhs, rhs))
-        self._set(dst, np.where(test != 0, a, b), site)
+        self._set_elementwise(dst, np.where(test != 0, a, b), (lhs, rhs), site)
 
     def fill(self, key: InitKey, dst: int, bits: int, site: int) -> None:
         self._math(key, site)
@@ -291,10 +304,10 @@ class ComputeThread(Thread):
         self._math(key, site)
         target = Format(key.dim)
         tile = self._defined(dst, site)
-        with np.errstate(all="ignore"):
-            typed = tile.astype(DTYPES[target])
+        typed = tile.astype(DTYPES[target])
         is_integer = target in (Format.I32, Format.U32, Format.U16)
-        self._set(dst, typed if is_integer else typed.astype(np.float32), site)
+        found = typed if is_integer else typed.astype(np.float32)
+        self._set_elementwise(dst, found, (dst,), site)
 
     # -- packer ------------------------------------------------------------------------------
 
@@ -335,6 +348,13 @@ class ComputeThread(Thread):
                 site,
             )
             tile = np.zeros((32, 32), np.float32)
+        if self.mask and dst not in self.reduced:
+            self.report(
+                Check.MISSING_INIT,
+                f"packs DST slot {dst} with the mask of a reduction along '{self.mask}': "
+                "init reduce_end is missing",
+                site,
+            )
         if self.mask:
             tile = masked(tile, self.mask)
         if self.l1_acc:

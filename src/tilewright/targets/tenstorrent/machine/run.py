@@ -66,8 +66,10 @@ def run_kernels(
     groups = _groups(program, kernels)
     steps = 0
     try:
-        for cores in groups:
-            steps += _run_together(state, cores, kernels, translated)
+        # The hardware has no floating-point exceptions.
+        with np.errstate(all="ignore"):
+            for cores in groups:
+                steps += _run_together(state, cores, kernels, translated)
         _check_outputs(state)
     except StopRun:
         pass
