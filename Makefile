@@ -31,18 +31,24 @@ demo: $(STAMP) ## IR round trip, memory map, kernels run and checked on the CPU
 	@$(BIN)/tilewright demo
 
 # All three stages run even when one fails; pytest comes last, so its closing line is easy to find.
+# Lint runs beside lit: the type checker keeps one processor busy.
 test: $(STAMP) ## lint, lit tests and Python tests
-	@failed=; \
-	for stage in lint lit pytest; do \
-		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
-	done; \
+	@failed=; log=`mktemp`; \
+	$(MAKE) --no-print-directory lint >$$log 2>&1 & lint=$$!; \
+	$(MAKE) --no-print-directory lit || failed="$$failed lit"; \
+	wait $$lint || failed="$$failed lint"; \
+	cat $$log; rm -f $$log; \
+	$(MAKE) --no-print-directory pytest || failed="$$failed pytest"; \
 	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
 
 lint: $(STAMP) ## formatting, style, types, import layering, vocabulary
-	@failed=; \
-	for check in "ruff check --no-cache ." "ruff format --check ." "basedpyright" "lint-imports --no-logo" "python -m scripts.vocabulary"; do \
+	@failed=; log=`mktemp`; \
+	$(BIN)/basedpyright >$$log 2>&1 & types=$$!; \
+	for check in "ruff check --no-cache ." "ruff format --check ." "lint-imports --no-logo" "python -m scripts.vocabulary"; do \
 		echo "$$check"; $(BIN)/$$check || failed=1; \
-	done; test -z "$$failed"
+	done; \
+	echo "basedpyright"; wait $$types || failed=1; \
+	cat $$log; rm -f $$log; test -z "$$failed"
 
 lit: $(STAMP) ## lit tests: IR files with RUN and CHECK lines
 	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)
