@@ -36,7 +36,6 @@ VENDOR = {
 """Host programs of the vendor, and what they print when their own comparison succeeds."""
 OFF = {
     "add_2_integers_in_compute": frozenset({Check.PUSH_WITHOUT_RESERVE}),
-    "noc_tile_transfer": frozenset({Check.OUTSIDE_WINDOW}),
 }
 
 
