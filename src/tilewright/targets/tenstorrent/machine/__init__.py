@@ -3,7 +3,8 @@
     tiles, functions        bytes to tiles and back, what functions compute
     memory, circular        DRAM, L1 with the state of its bytes, circular buffers
     thread                  what every kernel does: arguments, circular buffers
-    dataflow, compute       what readers and writers, and compute kernels, do besides
+    dataflow, multicast     what readers and writers do besides, on their core and to others
+    compute                 what compute kernels do besides
     translate               kernels as Python generators
     run                     cores under a seeded schedule
 

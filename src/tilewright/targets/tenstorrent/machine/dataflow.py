@@ -1,14 +1,15 @@
-"""Reader and writer kernels: NoC transfers that are performed later, semaphores, multicast.
+"""Reader and writer kernels: NoC transfers that are performed later, and barriers for them.
 
 A transfer is queued at issue and performed at a time that the schedule chooses, at the latest at
-the kernel's barrier. Reads complete in any order; writes of a kernel, with its multicasts and
-atomics, in the order of issue. A read poisons its destination at issue. A write reads its source
-when it is performed, so that reusing the source too early changes the result.
+the kernel's barrier. Reads complete in any order, writes of a kernel in the order of issue; a
+barrier covers its own kind, so that one for writes does not cover atomics. A read poisons its
+destination at issue. A write reads its source when it is performed, so that reusing the source too
+early changes the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +22,13 @@ from tilewright.targets.tenstorrent.execution import Check
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.memory import DramBuffer
 from tilewright.targets.tenstorrent.machine.recorder import Recorder
-from tilewright.targets.tenstorrent.machine.state import CoreState
 from tilewright.targets.tenstorrent.machine.thread import Thread
 from tilewright.targets.tenstorrent.machine.tiles import encode, float_of
 
 _DRAM_FLAG = 2
+QUEUES = ("reads", "writes", "atomics")
+QUEUES_OF = {"read": "reads", "write": "writes", "flush": "writes", "atomic": "atomics"}
+"""What each barrier waits for."""
 
 
 @dataclass(eq=False)
@@ -43,13 +46,20 @@ class _Queued:
 class DataThread(Thread):
     """A reader or writer kernel on one core."""
 
-    reads: list[_Queued]
-    writes: list[_Queued]
+    pending: dict[str, list[_Queued]]
+    """What is in flight, by queue: reads, writes, atomics."""
 
     def start(self) -> None:
         """Nothing is in flight."""
-        self.reads = []
-        self.writes = []
+        self.pending = {queue: [] for queue in QUEUES}
+
+    @property
+    def reads(self) -> list[_Queued]:
+        return self.pending["reads"]
+
+    @property
+    def writes(self) -> list[_Queued]:
+        return self.pending["writes"]
 
     # -- addresses ---------------------------------------------------------------------------
 
@@ -127,7 +137,7 @@ class DataThread(Thread):
         if address + size > cb.address + cb.size_bytes:
             self.stop(Check.STRADDLING_WRAP, f"writes past the end of {cb.name} at {address}", site)
 
-    def _source(self, address: int, size: int, site: int) -> None:
+    def source(self, address: int, size: int, site: int) -> None:
         """Whether bytes are inside pages that this kernel waited for, and hold data."""
         cb = self.core.cb_at(address)
         if cb is None:
@@ -167,7 +177,7 @@ class DataThread(Thread):
         page = self._page(buffer, page, site)
         size = buffer.buffer.page_bytes
         self._aligned(l1, site)
-        self._source(l1, size, site)
+        self.source(l1, size, site)
         self.run.count(dram_page_writes=1, dram_write_bytes=size)
         buffer.writes[page] += 1
         if buffer.writes[page] > 1 and buffer.buffer.output:
@@ -187,12 +197,24 @@ class DataThread(Thread):
     def _queue(
         self, queue: str, what: str, perform: Callable[[], None], l1: int, size: int, site: int
     ) -> None:
+        self.issue(queue, queue, what, perform, l1, size, site)
+
+    def issue(
+        self,
+        queue: str,
+        engine: str,
+        what: str,
+        perform: Callable[[], None],
+        l1: int,
+        size: int,
+        site: int,
+    ) -> None:
+        """A transfer that a barrier of `queue` waits for; those of one `engine` stay in order."""
         transfer = Transfer(what, perform, self.ops[site], self.name)
         if self.run.recorder is not None:
             self._record(self.run.recorder, transfer, site)
-        self.run.machine.issue(f"{self.name} {queue}", transfer, in_order=queue == "writes")
-        pending = self.reads if queue == "reads" else self.writes
-        pending.append(_Queued(transfer, l1, size))
+        self.run.machine.issue(f"{self.name} {engine}", transfer, in_order=engine != "reads")
+        self.pending[queue].append(_Queued(transfer, l1, size))
 
     def _record(self, recorder: Recorder, transfer: Transfer, site: int) -> None:
         perform, core, op = transfer.finish, self.core.core, self.ops[site]
@@ -205,8 +227,8 @@ class DataThread(Thread):
         transfer.finish = recorded
 
     def noc_barrier(self, kind: str, site: int) -> Wait:
-        """Wait for the transfers of this kernel: reads, or writes and atomics."""
-        pending = self.reads if kind == "read" else self.writes
+        """Wait for the transfers of this kernel: reads, writes or atomics."""
+        pending = self.pending[QUEUES_OF[kind]]
         awaited = [each.transfer for each in pending]
         pending.clear()
         return Wait(
@@ -263,86 +285,3 @@ class DataThread(Thread):
         else:
             tile[:limit, :] = value
         self.core.l1.write(l1, encode(tile, format))
-
-    # -- multicast and semaphores ------------------------------------------------------------
-
-    def _rectangle(
-        self, corners: tuple[int, int, int, int], dests: int, site: int
-    ) -> Sequence[CoreState]:
-        """The cores of a rectangle of NoC coordinates but the own, either corner first."""
-        (x0, x1), (y0, y1) = sorted(corners[::2]), sorted(corners[1::2])
-        noc = self.run.program.chip.noc_coordinate
-        found = [
-            state
-            for core, state in self.run.cores.items()
-            if state is not self.core and x0 <= noc(*core)[0] <= x1 and y0 <= noc(*core)[1] <= y1
-        ]
-        if len(found) != dests:
-            self.report(
-                Check.MULTICAST_COUNT,
-                f"multicast to ({x0},{y0})..({x1},{y1}) reaches {len(found)} cores, "
-                f"num_dests is {dests}",
-                site,
-            )
-        return found
-
-    def mcast(
-        self, l1: int, corners: tuple[int, int, int, int], size: int, dests: int, site: int
-    ) -> None:
-        """Queue bytes of L1 to the same address of other cores."""
-        self._source(l1, size, site)
-        targets = self._rectangle(corners, dests, site)
-        cb = self.core.cb_at(l1)
-        pages = 0 if cb is None else size // cb.page_bytes
-        self.run.count(multicast_pages=pages, noc_bytes=size * len(targets))
-
-        def perform() -> None:
-            data = self.core.l1.read(l1, size)
-            for target in targets:
-                target.l1.write(l1, data)
-
-        self._queue("writes", "multicast", perform, l1, size, site)
-
-    def sem(self, index: int, site: int) -> int:
-        if index not in self.core.semaphores:
-            self.stop(Check.BAD_ADDRESS, f"semaphore {index} does not exist on this core", site)
-        return index
-
-    def sem_set(self, sem: int, value: int, site: int) -> None:
-        del site
-        self.core.semaphores[sem] = value
-
-    def sem_inc(self, sem: int, value: int, x: int, y: int, site: int) -> None:
-        """Queue an atomic add at another core."""
-        noc = self.run.program.chip.noc_coordinate
-        target = next((s for c, s in self.run.cores.items() if noc(*c) == (x, y)), None)
-        if target is None:
-            self.stop(Check.BAD_ADDRESS, f"NoC coordinate ({x},{y}) is no core", site)
-
-        def perform() -> None:
-            target.semaphores[sem] += value
-
-        self._queue("writes", f"semaphore {sem} increment", perform, 0, 0, site)
-
-    def sem_wait(self, sem: int, value: int, at_least: bool, site: int) -> Wait:
-        words = self.core.semaphores
-        relation = ">=" if at_least else "=="
-        return Wait(
-            f"semaphore {sem} {relation} {value}",
-            lambda: words[sem] >= value if at_least else words[sem] == value,
-            lambda: f"its value is {words[sem]}",
-            sem,
-            self.ops[site],
-        )
-
-    def sem_mcast(
-        self, sem: int, corners: tuple[int, int, int, int], dests: int, site: int
-    ) -> None:
-        """Queue the own value of a semaphore to other cores."""
-        targets = self._rectangle(corners, dests, site)
-
-        def perform() -> None:
-            for target in targets:
-                target.semaphores[sem] = self.core.semaphores[sem]
-
-        self._queue("writes", f"semaphore {sem} multicast", perform, 0, 0, site)

@@ -25,8 +25,8 @@ from tilewright.targets.tenstorrent.allocation import Allocation, allocate
 from tilewright.targets.tenstorrent.execution import Check, RunOptions, RunResult
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.compute import ComputeThread
-from tilewright.targets.tenstorrent.machine.dataflow import DataThread
 from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.machine.multicast import MulticastThread
 from tilewright.targets.tenstorrent.machine.recorder import Recorder
 from tilewright.targets.tenstorrent.machine.state import CoreState, RunState, StopRun
 from tilewright.targets.tenstorrent.machine.thread import task_name
@@ -134,7 +134,7 @@ def _thread(
         thread = ComputeThread(*arguments)
         thread.start(kernel.dst_tiles, kernel.fp32_dest_acc is not None)
     else:
-        thread = DataThread(*arguments)
+        thread = MulticastThread(*arguments)
         thread.start()
     return translation.function(thread), thread.name
 

@@ -28,6 +28,8 @@ class CoreState:
     l1: L1
     cbs: dict[int, CircularBuffer] = field(default_factory=dict[int, CircularBuffer])
     semaphores: dict[int, int] = field(default_factory=dict[int, int])
+    waiting: dict[int, str] = field(default_factory=dict[int, str])
+    """The kernel that waits for a semaphore."""
 
     def cb_at(self, address: int) -> CircularBuffer | None:
         """The circular buffer that holds an L1 address."""

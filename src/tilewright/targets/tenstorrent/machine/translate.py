@@ -248,7 +248,7 @@ def _sem_mcast(writer: _Writer, op: noc.SemMcastOp) -> None:
 
 
 def _sem_wait(writer: _Writer, op: noc.SemWaitOp) -> None:
-    writer.call(op, "sem_wait", op.sem, op.value, op.at_least is not None, prefix="yield ")
+    writer.call(op, "sem_wait", op.sem, op.value, op.at_least is not None, prefix="yield from ")
 
 
 def _startup(method: str) -> Rule:
