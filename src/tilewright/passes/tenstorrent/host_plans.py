@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.k_loops import steps_of
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
-from tilewright.passes.tenstorrent.traffic import predicted_traffic
+from tilewright.passes.tenstorrent.traffic import predicted_traffic, written_pages
 
 _PROCESSORS = {
     Role.READER: ("RISCV_1", 1),
@@ -92,12 +93,15 @@ def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]
             read.add(base_of(op.src))
         elif isinstance(op, CopyOp) and role_of(op) is Role.WRITER:
             written.add(base_of(op.dst))
+    pages_written = written_pages(program, assignments_of(function))
     found: list[TensorPlan] = []
     for position, argument in enumerate(function.body.block.args):
         layout = layouts.get(argument)
         if layout is None:
             continue
-        role = "input" if argument not in written else "inout" if argument in read else "output"
+        pages = math.prod(layout.tiles)
+        is_whole = argument not in read and pages_written.get(argument, 0) >= pages
+        role = "input" if argument not in written else "output" if is_whole else "inout"
         found.append(
             TensorPlan(
                 name=name_of(argument),

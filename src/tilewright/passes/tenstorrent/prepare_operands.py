@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.dialects.builtin import Float16Type, IndexType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp, ConstantOp, MinnumfOp, NegfOp, SelectOp
@@ -32,8 +32,8 @@ from tilewright.passes.tenstorrent.buffer_uses import alloc_of, role_of, write_p
 from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
 from tilewright.passes.tenstorrent.reports import NotSupported
 
-LOWEST = -3.0e38
-"""The neutral element of a maximum, finite in every format."""
+LOWEST, LOWEST_F16 = -3.0e38, -65504.0
+"""The neutral element of a maximum, finite in its format."""
 
 
 def prepare_gemm(op: GemmOp) -> None:
@@ -96,7 +96,9 @@ def prepare_reduction(op: ReduceOp) -> None:
     across = reduces_columns(op.src, op.dst)
     extent = extents_of(op.src)[1 if across else 0]
     if function is not None or extent % TILE_HEIGHT:
-        neutral = 0.0 if native == "sum" else LOWEST
+        is_f16 = isinstance(element_type_of(op.src.type), Float16Type)
+        lowest = LOWEST_F16 if is_f16 else LOWEST
+        neutral = 0.0 if native == "sum" else lowest
         op.operands[0] = _converted(op, op.src, function, extent, neutral, along_rows=not across)
     op.kind = StringAttr(native)
     if kind == "min":

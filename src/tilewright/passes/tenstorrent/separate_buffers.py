@@ -6,7 +6,9 @@
 
 Where a buffer still has two producers (loaded, then accumulated) or two consumers (stored, and
 read again), a copy inside L1 is inserted, so that loads, computation and stores each have their
-own. Ops whose results are never read disappear.
+own; likewise where a load is read after its loop, or contents are stored in another loop than they
+are computed in, since one push then has several or no pops. Ops whose results
+are never read disappear.
 """
 
 from __future__ import annotations
@@ -173,20 +175,31 @@ def _insert_copies(kernel: KernelOp) -> None:
         readers = [op for op in users if any(op.operands[n] is buffer for n in read_positions(op))]
         loads = [op for op in writers if isinstance(op, CopyOp) and role_of(op) is Role.READER]
         stores = [op for op in readers if isinstance(op, CopyOp) and role_of(op) is Role.WRITER]
-        if loads and len(loads) < len({*writers}):
+        outlives = any(not _is_within(reader, load) for reader in readers for load in loads)
+        if loads and (len(loads) < len({*writers}) or outlives):
             for load in loads:
                 staged = staging_buffer(
                     load, buffer, element_type_of(buffer.type), alloc.buffer_name
                 )
                 rewriter.insert_after(load, identity(load, staged, buffer))
                 load.operands[1] = staged
-        if stores and len({*readers}) > 1:
+        repeats = any(store.parent is not op.parent for op in writers for store in stores)
+        if stores and (len({*readers}) > 1 or repeats):
             for store in stores:
                 staged = staging_buffer(
                     store, buffer, element_type_of(buffer.type), alloc.buffer_name
                 )
                 rewriter.insert_before(store, identity(store, buffer, staged))
                 store.operands[0] = staged
+
+
+def _is_within(op: Operation, load: Operation) -> bool:
+    """Whether `op` is executed only after `load` has been: not after a loop that may be empty."""
+    block = op.parent
+    while block is not None and block is not load.parent:
+        around = block.parent_op()
+        block = None if around is None else around.parent
+    return block is not None
 
 
 def _drop_unread(kernel: KernelOp) -> None:

@@ -1,16 +1,20 @@
 """How many pages the cores read and write, predicted from the program of a core.
 
-The executors count exactly the predicted pages.
+The executors count exactly the predicted pages. A tensor of which fewer pages are written than it
+has retains the caller's values in the others, so that the host has to upload it.
 """
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from collections.abc import Callable
+
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tensix.plan import Assignment, Traffic
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import CopyOp
+from tilewright.dialects.tile.access import base_of
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, words_of
@@ -25,10 +29,35 @@ def predicted_traffic(program: CoreProgramOp, assignments: tuple[Assignment, ...
             rows, columns = buffer_tiles(op.dst if role is Role.READER else op.src)
             pages[role] += times * rows * columns
 
+    _visit(program, assignments, visit)
+    return Traffic(pages[Role.READER], pages[Role.WRITER])
+
+
+def written_pages(
+    program: CoreProgramOp, assignments: tuple[Assignment, ...]
+) -> dict[SSAValue, int]:
+    """The pages of each tensor that all cores write."""
+    pages: dict[SSAValue, int] = {}
+
+    def visit(op: Operation, times: int) -> None:
+        if isinstance(op, CopyOp) and role_of(op) is Role.WRITER:
+            rows, columns = buffer_tiles(op.src)
+            tensor = base_of(op.dst)
+            pages[tensor] = pages.get(tensor, 0) + times * rows * columns
+
+    _visit(program, assignments, visit)
+    return pages
+
+
+def _visit(
+    program: CoreProgramOp,
+    assignments: tuple[Assignment, ...],
+    visit: Callable[[Operation, int], None],
+) -> None:
+    """Call `visit` with every op and the number of its executions, core by core."""
     for core in assignments:
         if core.count:
             words = words_of(core)
             values = [words[name] for name in program.argument_names]
             arguments = dict(zip(program.body_block.args, values, strict=True))
             ControlFlow(visit, {**arguments}).block(program.body_block, 1)
-    return Traffic(pages[Role.READER], pages[Role.WRITER])

@@ -1,0 +1,1 @@
+"""Random `T` kernels of the subset that Tenstorrent supports, through both executors."""

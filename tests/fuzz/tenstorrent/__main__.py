@@ -1,0 +1,85 @@
+"""Random `T` kernels on the simulated Tenstorrent target, in both executors, against NumPy.
+
+    python -m tests.fuzz.tenstorrent --first 0 --count 1000 --jobs 2 --source-every 10
+
+Ends with 1 if a kernel gave a wrong value, a sanitizer reported or the compiler failed. The table
+reports how many seeds were refused and why; `--show` prints the source of every seed that failed,
+`--shrink` without the statements that the failure does not need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.tenstorrent.generator import generate
+from tests.fuzz.tenstorrent.judging import Judge
+from tests.fuzz.tenstorrent.shrinking import shrunk
+
+FAILURES = ("wrong", "crash", "died", "hang")
+_REPORT_S = 10.0
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="tenstorrent-fuzz", description=str(__doc__).splitlines()[0]
+    )
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--count", type=int, default=1000, help="how many seeds (default 1000)")
+    parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument(
+        "--source-every", type=int, default=10, help="each K-th from its sources too; 0: none"
+    )
+    parser.add_argument("--schedules", type=int, default=2, help="schedules of each run")
+    parser.add_argument("--patience", type=float, default=120, help="seconds until a seed hangs")
+    parser.add_argument("--show", action="store_true", help="print the sources of failures")
+    parser.add_argument("--shrink", action="store_true", help="remove what failures do not need")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parsed(argv)
+    seeds = list(range(options.first, options.first + options.count))
+    if options.seeds:
+        seeds = [int(each) for each in options.seeds.split(",")]
+    judge = Judge(options.source_every, options.schedules)
+    found: Iterable[tuple[int, Verdict]] = ((seed, judge(seed)) for seed in seeds)
+    if options.jobs > 1:
+        found = judged(judge, seeds, jobs=options.jobs, patience_s=options.patience)
+    begun = reported = time.monotonic()
+    verdicts: dict[int, Verdict] = {}
+    for seed, verdict in found:
+        verdicts[seed] = verdict
+        if verdict.outcome in FAILURES:
+            print(f"seed {seed}: {verdict.outcome}: {verdict.reason}", flush=True)
+            if options.shrink or options.show:
+                case = generate(seed)
+                smaller = shrunk(case, judge.of_case) if options.shrink else case
+                print(smaller.source, flush=True)
+        if time.monotonic() - reported > _REPORT_S:
+            reported = time.monotonic()
+            print(f"{len(verdicts)} of {len(seeds)} after {reported - begun:.0f} s", flush=True)
+    print(table(verdicts))
+    return 1 if any(each.outcome in FAILURES for each in verdicts.values()) else 0
+
+
+def table(verdicts: dict[int, Verdict]) -> str:
+    """Outcomes and reasons of refusals, each with its count and one seed."""
+    outcomes = Counter(each.outcome for each in verdicts.values())
+    lines = [f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items())]
+    kinds: dict[tuple[object, object], list[int]] = {}
+    for seed, each in verdicts.items():
+        if each.outcome == "refused":
+            kinds.setdefault((each.notes["code"], each.notes["kind"]), []).append(seed)
+    for (code, kind), seeds in sorted(kinds.items(), key=lambda each: -len(each[1])):
+        lines.append(f"  {len(seeds):5} {code} {kind} (seed {min(seeds)})")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

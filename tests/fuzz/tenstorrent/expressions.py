@@ -1,0 +1,97 @@
+"""Element-wise loops over whole buffers."""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.tenstorrent import values
+from tests.fuzz.tenstorrent.scope import Dim, Memory, Scope
+from tests.fuzz.tenstorrent.values import Value
+
+AXES = {"m": 0, "n": 1, "k": 1}
+"""A vector over a dimension runs along rows or columns of tiles, in all its uses."""
+ROUGH = ("<", ">", "<=", ">=")
+OPERATORS = ("+", "+", "-", "*", "*", "min", "max")
+
+
+class Expressions:
+    """Random values of the elements of a loop over a block."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.buffers: list[Memory] = []
+        self.offsets: dict[str, str] = {}
+        """Where the block of a dimension begins, outside of loops."""
+
+    def offset(self, dim: Dim, scope: Scope) -> str:
+        return scope.loops.get(dim.name) or self.offsets.get(dim.name, "0")
+
+    def readable(self, dims: tuple[Dim, ...], scope: Scope) -> list[tuple[str, Memory]]:
+        """Elements of buffers that occur at a position of a loop over `dims`."""
+        names = ("i", "j") if len(dims) == 2 else ("i",)
+        found: list[tuple[str, Memory]] = []
+        for each in self.buffers:
+            if each.name not in scope.known or scope.known[each.name].is_coarse:
+                continue
+            if each.dims == dims:
+                found.append((f"{each.name}[{', '.join(names)}]", each))
+            elif len(each.dims) == 1 and len(dims) == 2:
+                axis = AXES[each.dims[0].name]
+                if dims[axis] == each.dims[0]:
+                    found.append((f"{each.name}[{names[axis]}]", each))
+        return found
+
+    def leaf(self, dims: tuple[Dim, ...], scope: Scope) -> Value:
+        found = self.readable(dims, scope)
+        if not found or self.rng.random() < 0.08:
+            return values.constant(self.rng.randint(-5, 5), "float32")
+        text, memory = self.rng.choice(found)
+        return Value(text, memory.dtype, scope.known[memory.name])
+
+    def position(self, dims: tuple[Dim, ...], scope: Scope) -> str:
+        """A comparison of the position of an element."""
+        rng = self.rng
+        at = rng.randrange(len(dims))
+        name = "ij"[at]
+        word = rng.choice(ROUGH)
+        kind = rng.randrange(4)
+        if kind == 0 and len(dims) == 2:
+            other = f"{self.offset(dims[1 - at], scope)} + {'ij'[1 - at]}"
+            return f"{self.offset(dims[at], scope)} + {name} {word} {other}"
+        if kind == 1:
+            limit = rng.randint(0, dims[at].size)
+            return f"{self.offset(dims[at], scope)} + {name} {word} {limit}"
+        return f"{name} {word} {rng.randint(0, dims[at].block)}"
+
+    def condition(self, dims: tuple[Dim, ...], scope: Scope) -> str:
+        rng = self.rng
+        one, other = self.leaf(dims, scope), self.leaf(dims, scope)
+        is_exact = one.known.is_exact and other.known.is_exact and "[" in one.text + other.text
+        if rng.random() < 0.5 or not is_exact:
+            return self.position(dims, scope)
+        return f"{one.text} {rng.choice((*ROUGH, '==', '!='))} {other.text}"
+
+    def value(self, dims: tuple[Dim, ...], scope: Scope, depth: int) -> Value:
+        rng = self.rng
+        if depth == 0 or rng.random() < 0.15:
+            return self.leaf(dims, scope)
+        left = self.value(dims, scope, depth - 1)
+        kind = rng.randrange(10)
+        if kind < 5:
+            right = self.value(dims, scope, depth - 1)
+            if rng.random() < 0.25:
+                right = values.literal(rng.randint(-4, 4), left.dtype)
+            made = values.binary(rng.choice(OPERATORS), left, right)
+        elif kind < 8:
+            made = values.unary(rng, left)
+        elif kind == 8:
+            right = self.value(dims, scope, depth - 1)
+            made = values.chosen(self.condition(dims, scope), left, right)
+        else:
+            made = values.quotient(left, self.value(dims, scope, depth - 1))
+        return left if made.known.is_coarse else made
+
+    def stored(self, value: Value, target: Memory) -> Value:
+        """`value` in the element type of a buffer."""
+        small = value.clamped(60)
+        return Value(small.text, target.dtype, small.known.rounded(target.dtype))
