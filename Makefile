@@ -27,7 +27,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 	@echo "variables: PYTHON=$(PYTHON) (for making .venv), JOBS=$(JOBS), PYTEST_ARGS=..."
 
-demo: $(STAMP) ## IR round trip, memory map, kernels run and checked on the CPU
+demo: $(STAMP) ## IR round trip, memory map, kernels run and checked on the CPU, one on a model of Tenstorrent
 	@$(BIN)/tilewright demo
 
 # All three stages run even when one fails; pytest comes last, so its closing line is easy to find.

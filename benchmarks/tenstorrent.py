@@ -34,8 +34,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import tilewright as tw  # noqa: E402
 from tilewright.passes.tenstorrent import pipeline  # noqa: E402
+from tilewright.runtime.tile.jit import TileJIT  # noqa: E402
 from tilewright.targets.tenstorrent.artefact import Artefact, Executor  # noqa: E402
 from tilewright.targets.tenstorrent.source.toolchain import (  # noqa: E402
     SourceExecutorUnavailable,
@@ -55,7 +55,7 @@ _TOLERANCE = 2.0**-6
 
 def _compiled(directory: Path) -> Artefact:
     example = runpy.run_path(str(ROOT / "examples" / "tile" / "gemm.py"))["gemm"]
-    kernel = tw.jit(example.function, target=TARGET, pass_configs=CORES)
+    kernel = TileJIT(example.function, target=TARGET, pass_configs=CORES)
     array = np.zeros((SIZE, SIZE), ml_dtypes.bfloat16)
     found = kernel.compile(array, array, **BLOCKS).tenstorrent
     assert found is not None

@@ -21,6 +21,11 @@ def test_demo_shows_what_it_promises(capsys):
     assert "3 orders of events: nothing to report" in out
     assert "error[TW6132]: missing wait: the TMA load into a[0]" in out
     assert "smallest fix: call tlx.barrier_wait on full (parity 0) before this" in out
+    assert "3 schedules on the model" in out
+    assert "56 57 58 59 60 61 62 63" in out
+    assert "L1 of @gemm on wormhole: 12288 of 1368064 bytes" in out
+    assert "DRAM page reads        1024     1024" in out
+    assert "error[TW7211]: core (0,0): pushes pages of c_0" in out
 
 
 def test_demo_fails_if_the_text_does_not_come_back(capsys, monkeypatch):

@@ -3,7 +3,7 @@
 Shown: the text comes back byte for byte; canonicalisation, CSE and dead-code elimination make it
 smaller and keep every source line; an error gets a message with its location; the memory of a
 kernel that aliases its storage is planned, proved and drawn; kernels in all three languages are
-run, checked and broken.
+run, checked and broken; one of them is compiled for Tenstorrent and runs on a model of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli import demo_kernel, demo_tile, demo_tlx, memory
+from tilewright.cli import demo_kernel, demo_tenstorrent, demo_tile, demo_tlx, memory
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all, resolve
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -31,11 +31,13 @@ _KERNEL = "attention.ttir"
 _SCRIPT = "attention.py"
 _TILE_SCRIPT = "gemm_relu.py"
 _TLX_SCRIPT = "hopper_gemm_ws.py"
+_TENSTORRENT_SCRIPT = "gemm.py"
 _USAGE = """\
 usage: {program}
 
 A tour on the CPU: IR round trip, passes, memory map, then kernels of tl, T and tlx, each run,
-checked, and reported once an access or a barrier is broken. Takes no arguments.
+checked, and reported once an access or a barrier is broken, and a T kernel on a model of a
+Tenstorrent core grid. Takes no arguments.
 
 Exit code: 0, or 1 if anything that it shows does not hold.
 """
@@ -55,7 +57,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     ran = _show_run()
     split = _show_tile()
     checked = _show_tlx()
-    return 0 if same and drawn and ran and split and checked else 1
+    modelled = _show_tenstorrent()
+    return 0 if same and drawn and ran and split and checked and modelled else 1
 
 
 def _print(text: str = "") -> None:
@@ -159,6 +162,15 @@ def _show_tlx() -> bool:
     _print()
     _print(f"7. {_TLX_SCRIPT}, a kernel in tlx for Hopper, checked on this machine:")
     return demo_tlx.show(example, _print)
+
+
+def _show_tenstorrent() -> bool:
+    example = _example("tile", _TENSTORRENT_SCRIPT)
+    if example is None:
+        return True
+    _print()
+    _print(f"8. {_TENSTORRENT_SCRIPT}, a kernel in T for Tenstorrent, on a model of a Wormhole:")
+    return demo_tenstorrent.show(example, demo_kernel.load, _print)
 
 
 def _show_memory() -> bool:
