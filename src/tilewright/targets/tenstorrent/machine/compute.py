@@ -32,6 +32,7 @@ from tilewright.targets.tenstorrent.machine.tiles import (
     encode,
     float_of,
     rounded_to_16_bits,
+    truncated_to_16_bits,
     unpacked,
 )
 
@@ -271,7 +272,7 @@ class ComputeThread(Thread):
     def _set_elementwise(self, dst: int, tile: Tile, operands: tuple[int, ...], site: int) -> None:
         """A result that is a reduction if an operand is."""
         is_reduction = any(each in self.reduced for each in operands)
-        self._set(dst, tile, site)
+        self._set(dst, truncated_to_16_bits(tile) if self.rounds_dst else tile, site)
         if is_reduction:
             self.reduced.add(dst)
 
@@ -298,7 +299,7 @@ class ComputeThread(Thread):
 
     def fill(self, key: InitKey, dst: int, bits: int, site: int) -> None:
         self._math(key, site)
-        self._set(dst, np.full((32, 32), float_of(bits), np.float32), site)
+        self._set_elementwise(dst, np.full((32, 32), float_of(bits), np.float32), (), site)
 
     def typecast(self, key: InitKey, dst: int, site: int) -> None:
         self._math(key, site)

@@ -2,8 +2,8 @@
 
 DST holds fp32 arrays for floating-point formats and 32-bit integers for the others. In *exact*
 numerics a tile rounds only when it is packed. In *device-like* numerics the unpacker truncates
-operands to TF32 (10 bits of mantissa) and DST rounds to 16 bits after every op, unless it holds
-32-bit elements.
+operands to TF32 (10 bits of mantissa) and DST has 16 bits after every op, unless it holds 32-bit
+elements: the FPU rounds to them, the SFPU truncates.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _WORKING: Mapping[Format, Any] = {
 }
 
 _TF32_MASK = np.uint32(0xFFFFE000)
+_BF16_MASK = np.uint32(0xFFFF0000)
 
 
 def decode(stored: NDArray[np.uint8], format: Format) -> Tile:
@@ -68,6 +69,13 @@ def rounded_to_16_bits(tile: Tile) -> Tile:
     if tile.dtype != np.float32:
         return tile
     return tile.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def truncated_to_16_bits(tile: Tile) -> Tile:
+    """A result as the SFPU stores it to a DST of 16-bit elements: without rounding."""
+    if tile.dtype != np.float32:
+        return tile
+    return (tile.view(np.uint32) & _BF16_MASK).view(np.float32)
 
 
 def float_of(bits: int) -> np.float32:
