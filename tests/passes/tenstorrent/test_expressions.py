@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.passes.tenstorrent.execution import executed, relative_error
+from tests.passes.tenstorrent.execution import compiled, executed, relative_error
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.tenstorrent.artefact import artefact_of
 
 SHAPE = (33, 64)
 Expression = Callable[[Any, Any, Any, Any], Any]
@@ -163,6 +165,11 @@ def test_positions() -> None:
 
     a = np.random.default_rng(0).standard_normal((96, 64)).astype(np.float32)
     (c,) = executed(kernel.module, [a, None], cores="2x1").outputs
+    reader = artefact_of(compiled(kernel.module, cores="2x1")[0]).sources()["reader.cpp"]
+    inner = re.findall(r"for \(uint32_t (\w+) = 0; \1 < 1024;", reader)
+    outer = re.findall(r"for \(uint32_t (\w+) = 0; \1 < count;", reader)
+    assert inner
+    assert not {*inner} & {*outer}, "the limit of a mask contains the index of the outer loop"
     rows, columns = np.indices(a.shape)
     expected = np.where(rows >= columns, a, 0) + (columns < 50)
     expected = np.where(rows % 32 < 10, 7.0, expected)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, f32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from tilewright.dialects.arith import ExtfOp, TruncfOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp, TileYieldOp
 from tilewright.dialects.tile import AllocOp
@@ -103,6 +104,21 @@ def _merge(op: ElementwiseOp, reader: ElementwiseOp, buffer: SSAValue) -> None:
         rewriter.erase(alloc)
 
 
+def _converted(value: SSAValue, type: Attribute, block: Block) -> SSAValue:
+    """A float as an element of another type, as the buffer in between had it."""
+    if value.type == type or not isinstance(type, AnyFloat) or not isinstance(value.type, AnyFloat):
+        return value
+    if value.type != f32:
+        wide = ExtfOp(value, f32)
+        block.add_op(wide)
+        value = wide.results[0]
+    if type != f32:
+        narrow = TruncfOp(value, type)
+        block.add_op(narrow)
+        value = narrow.results[0]
+    return value
+
+
 def _copy_body(
     op: ElementwiseOp, made: ElementwiseOp, computed: dict[SSAValue, SSAValue]
 ) -> list[SSAValue]:
@@ -110,7 +126,7 @@ def _copy_body(
     values: dict[SSAValue, SSAValue] = dict(zip(op.indices, made.indices, strict=True))
     for value, kind, element in zip(op.inputs, op.kinds, op.elements, strict=True):
         if value in computed:
-            values[element] = computed[value]
+            values[element] = _converted(computed[value], element.type, made.body.block)
             continue
         position = next(
             n

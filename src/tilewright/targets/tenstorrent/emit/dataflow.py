@@ -101,29 +101,29 @@ def _barrier(emitter: Emitter, op: Operation) -> None:
 
 # -- tiles of known contents -----------------------------------------------------------------------
 
-_ROW = "((i >> 9) << 4) + ((i & 255) >> 4)"
-_COLUMN = "(((i >> 8) & 1) << 4) + (i & 15)"
-
 
 def _fill_page(emitter: Emitter, op: Operation) -> None:
     """Stores in the order of faces: bits 9 and 8 of a position are the face's row and column."""
     assert isinstance(op, FillPageOp)
     bits, type = _stored(op.value_bits, op.tile_format)
     limit = emitter.operand(op.limit, LESS + 1)
+    i = emitter.names.take("i")  # the limit may contain the index of a loop around
+    row = f"(({i} >> 9) << 4) + (({i} & 255) >> 4)"
+    column = f"((({i} >> 8) & 1) << 4) + ({i} & 15)"
     tests = {
         "constant": "",
-        "scaler": "(i & 240) == 0",
-        "columns_below": f"{_COLUMN} < {limit}",
-        "rows_below": f"{_ROW} < {limit}",
-        "triangle_below": f"int32_t({_COLUMN}) < int32_t({_ROW}) + int32_t({limit})",
+        "scaler": f"({i} & 240) == 0",
+        "columns_below": f"{column} < {limit}",
+        "rows_below": f"{row} < {limit}",
+        "triangle_below": f"int32_t({column}) < int32_t({row}) + int32_t({limit})",
     }
     test = tests[op.pattern.data]
     value = f"{test} ? {bits} : 0" if test else bits
     page = emitter.names.take("page")
     cast = f"reinterpret_cast<volatile tt_l1_ptr {type}*>({emitter.operand(op.l1)})"
     emitter.statement(f"volatile tt_l1_ptr {type}* {page} = {cast};")
-    with emitter.block("for (uint32_t i = 0; i < 1024; ++i)"):
-        emitter.statement(f"{page}[i] = {value};")
+    with emitter.block(f"for (uint32_t {i} = 0; {i} < 1024; ++{i})"):
+        emitter.statement(f"{page}[{i}] = {value};")
 
 
 def _stored(bits: int, format: Format) -> tuple[str, str]:

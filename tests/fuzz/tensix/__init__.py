@@ -1,0 +1,1 @@
+"""Random tile kernels of the subset that the Tenstorrent target supports."""
