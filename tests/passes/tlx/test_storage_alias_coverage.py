@@ -148,7 +148,7 @@ CONFORMANCE = {
         ),
     ],
     "10.5 both placements agree": [
-        ("tests/passes/tlx/test_storage_alias_random.py", "test_both_ways_are_taken")
+        ("tests/passes/tlx/test_storage_alias_random.py", "test_random_trees")
     ],
     "10.6 lowering twice, and nothing to lower": [
         (
