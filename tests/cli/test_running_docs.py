@@ -26,7 +26,7 @@ def test_flags_of_the_page_exist(command, capsys):
     assert main.run([command, "--help"]) == 0
     known = set(re.findall(r"--[a-z]+", capsys.readouterr().out))
     shown = set(re.findall(r"^\| `(--[a-z]+)", PAGE, re.M))
-    assert len(shown) == 11
+    assert len(shown) == 12
     assert shown - known == set()
 
 

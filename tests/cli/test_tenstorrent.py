@@ -61,7 +61,10 @@ def test_a_finding_names_the_user_s_line(script: Path, capsys: pytest.CaptureFix
     script.write_text(SCRIPT.format(rows="T.ceildiv(m, 64)"))
     assert check.run([*TARGET, str(script)], "check") == 1
     error = capsys.readouterr().err
-    assert "error[TW7221]: 4 of 8 pages of 'Y' were never written, the first is page 4" in error
+    assert (
+        "shift.py:6:1: error[TW7221]: 4 of 8 pages of 'Y' were never written, the first is page 4"
+        in error
+    )
     assert "check: fault in shift" in error
 
 

@@ -75,5 +75,6 @@ def test_the_page_compares_predicted_and_counted_traffic():
     page = program_html(plan, memory, counted, timeline)
     row = '<tr><td>DRAM page reads</td><td class="count">36</td><td class="count">36</td></tr>'
     assert row in page
+    assert "<p>bytes: 73728 read from DRAM, 18432 written, 0 between cores</p>" in page
     assert "Timeline: gemm, core (1,0)" in page
     assert "not run" in program_html(plan, memory)

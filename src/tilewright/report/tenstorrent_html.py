@@ -16,7 +16,7 @@ from tilewright.dialects.tensix.plan import Assignment, Plan
 from tilewright.memory.map import MemoryMap
 from tilewright.report.memory_svg import FILLS, INK, NAMESPACE, PAPER, drawing
 from tilewright.report.task_timeline import timeline_svg
-from tilewright.report.tenstorrent_text import TRAFFIC, blocks_of, cores_line
+from tilewright.report.tenstorrent_text import TRAFFIC, blocks_of, bytes_line, cores_line
 from tilewright.targets.tenstorrent.execution import Traffic
 
 _CELL = 74
@@ -114,7 +114,7 @@ def _timeline(timeline: Timeline | None) -> Iterator[str]:
     if timeline is None:
         return
     yield f"<h2>Timeline: {escape(timeline.title)}</h2>"
-    yield "<p>Hatched: a kernel waits. Time counts events, not cycles.</p>"
+    yield "<p>Hatched: a kernel waits; r: pages are popped. Time counts events, not cycles.</p>"
     if timeline.notes:
         yield "<ul>"
         yield from (f"<li>{escape(note)}</li>" for note in timeline.notes)
@@ -134,3 +134,5 @@ def _traffic(plan: Plan, counted: Traffic | None) -> Iterator[str]:
             f'<td class="count">{seen}</td></tr>'
         )
     yield "</table>"
+    if counted is not None:
+        yield f"<p>{bytes_line(counted)}</p>"

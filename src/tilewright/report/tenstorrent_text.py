@@ -87,7 +87,12 @@ def _traffic_rows(plan: Plan, counted: Traffic | None) -> Iterator[str]:
         seen = "not run" if counted is None else str(getattr(counted, name))
         yield f"{title:18} {getattr(plan.traffic, name):8} {seen:>8}"
     if counted is not None:
-        yield (
-            f"bytes: {counted.dram_read_bytes} read from DRAM, {counted.dram_write_bytes} written, "
-            f"{counted.noc_bytes} between cores"
-        )
+        yield bytes_line(counted)
+
+
+def bytes_line(counted: Traffic) -> str:
+    """The bytes that a run transferred."""
+    return (
+        f"bytes: {counted.dram_read_bytes} read from DRAM, {counted.dram_write_bytes} written, "
+        f"{counted.noc_bytes} between cores"
+    )

@@ -46,6 +46,7 @@ class _KLoop:
 
     def run(self) -> None:
         code = self.code
+        code.location = self.loop.location
         others = [each for each in self.epilogue.inputs if each is not self.loop.acc]
         self._around_outputs(CBReserveOp)
         if self.strategy == WHOLE:
@@ -67,6 +68,7 @@ class _KLoop:
             self._pop(self.steps)
         else:
             self._spill(others)
+        code.location = self.epilogue.location
         self._around_outputs(CBPushOp)
         code.pop(self.epilogue, self.loop.acc)
 
@@ -118,6 +120,7 @@ class _KLoop:
     def _finish(self, row: SSAValue, column: SSAValue) -> None:
         """The epilogue on every tile of the sub-block, and the packs."""
         code, op = self.code, self.epilogue
+        code.location = op.location
         position = list(op.inputs).index(self.loop.acc)
         count = self.high * self.wide
         busy = {*range(count)}
@@ -138,6 +141,7 @@ class _KLoop:
             else:
                 self._pack_in_place(slots, buffer, row, column)
         code.add(DstReleaseOp())
+        code.location = self.loop.location
 
     def _pack_in_place(
         self, slots: list[int], buffer: SSAValue, row: SSAValue, column: SSAValue

@@ -8,6 +8,7 @@ finding is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -67,12 +68,22 @@ class TenstorrentKernel:
 
         return artefact_of(self.lowered(DiagnosticEngine()))
 
+    @cached_property
+    def _runnable(self) -> Artefact:
+        """The artefact, in which a tensor that the call makes has no contents before the run."""
+        artefact, results = self.artefact, self._kernel.results
+        tensors = tuple(
+            replace(each, role="output") if each.role == "inout" and each.arg in results else each
+            for each in artefact.plan.tensors
+        )
+        return replace(artefact, plan=replace(artefact.plan, tensors=tensors))
+
     def launch(self, values: Sequence[Any]) -> None:
         """Run with one value for each parameter; arrays are `HostArray`s."""
         from tilewright.runtime.tile.options import current_tile_options
         from tilewright.targets.numpy.tile import TileReport
 
-        artefact = self.artefact
+        artefact = self._runnable
         arrays = {
             tensor.name: values[tensor.arg].array
             for tensor in artefact.plan.tensors
@@ -125,13 +136,14 @@ class TenstorrentKernel:
         run = RunOptions(
             seed=seed, numerics=Numerics(options.numerics), trace=options.trace and is_first
         )
-        result = self.result = self.artefact.execute(arrays, run, executor)
+        result = self.result = self._runnable.execute(arrays, run, executor)
         if options.observer is not None and (is_first or result.findings):
-            options.observer(self.artefact, result)
+            options.observer(self._runnable, result)
         if result.findings:
-            program = self.artefact.program(with_sources=executor is Executor.SOURCE)
-            raise self._failed(TenstorrentFault(result.findings, program, seed))
-        return self.artefact.outputs(result)
+            program = self._runnable.program(with_sources=executor is Executor.SOURCE)
+            function = self._kernel.prim_func.func
+            raise self._failed(TenstorrentFault(result.findings, program, function, seed))
+        return self._runnable.outputs(result)
 
     def _failed(self, fault: NumpyFault) -> NumpyFault:
         notify_observers(self._kernel.name, fault)

@@ -7,7 +7,9 @@ one line are one diagnostic.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import Diagnostic, pretty_all
 from tilewright.targets.numpy.api import NumpyFault
 from tilewright.targets.tenstorrent.diagnostics import diagnostic_of
@@ -18,11 +20,16 @@ from tilewright.targets.tenstorrent.program import Program
 class TenstorrentFault(NumpyFault):
     """A run in which sanitizers reported."""
 
-    def __init__(self, findings: Sequence[Finding], program: Program, seed: int) -> None:
+    def __init__(
+        self, findings: Sequence[Finding], program: Program, function: FuncOp, seed: int
+    ) -> None:
         self.findings = tuple(findings)
         self.seed = seed
         """Of the schedule it happened in."""
-        diagnostics = list(_diagnostics(findings, program))
+        diagnostics = [
+            each if each.location is not None else replace(each, location=function.location)
+            for each in _diagnostics(findings, program)
+        ]
         super().__init__(diagnostics[0])
         self.args = (pretty_all(diagnostics),)
 
