@@ -106,10 +106,12 @@ def test_signatures_of_a_header():
     assert "comment" not in found
 
 
-@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cpp")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(KERNELS.glob("*.cpp")) if "faults" not in path.stem],
+    ids=lambda path: path.stem,
+)
 def test_roles_of_our_kernels(path: Path):
-    if "faults" in path.stem:
-        pytest.skip("wrong on purpose")
     assert check_calls(path.read_text()) == ()
 
 

@@ -34,7 +34,7 @@ _KERNEL_FLAGS = (
     "-fno-rtti",
     "-fno-strict-aliasing",
 )
-_HOST_FLAGS = ("-std=c++20", "-O1", "-w")
+_HOST_FLAGS = ("-std=c++20", "-w")
 _TOOL_SYMBOLS = ("_", "completed.", "deregister_tm", "register_tm", "frame_dummy")
 
 
@@ -102,7 +102,9 @@ def _host_names() -> Path:
     return base
 
 
-def host_binary(source: Path, include: tuple[Path, ...], defines: tuple[str, ...]) -> Path:
+def host_binary(
+    source: Path, include: tuple[Path, ...], defines: tuple[str, ...], *, optimise: bool
+) -> Path:
     """The executable of a host program.
 
     Raises:
@@ -111,10 +113,12 @@ def host_binary(source: Path, include: tuple[Path, ...], defines: tuple[str, ...
     headers = [path for each in include for path in sorted(each.glob("*.h*"))]
     key = digest(
         *("host", source.read_bytes(), compiler().version, _digest("host/*"), *_HOST_FLAGS),
+        f"optimise {optimise}",
         *(*defines, *(path.read_bytes() for path in headers)),
     )
     flags = (
         *_HOST_FLAGS,
+        "-O1" if optimise else "-O0",
         *(f"-D{each}" for each in defines),
         f"-I{_host_names()}",
         *(f"-I{each}" for each in include),

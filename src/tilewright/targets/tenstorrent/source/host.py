@@ -201,15 +201,18 @@ def run_host(
     defines: Sequence[str] = (),
     options: RunOptions | None = None,
     timeout_seconds: float = 300.0,
+    optimise: bool = False,
 ) -> HostRun:
     """Compile the host program `source` and run it; its workloads run on the machine.
+
+    With `optimise` it takes longer to compile; worth it if the program computes much itself.
 
     Raises:
         SourceExecutorUnavailable: if the host has no compiler or cannot map L1.
         KernelCompileError: if the host program or a kernel does not compile.
     """
     options = options or RunOptions()
-    binary = host_binary(source, tuple(include), tuple(defines))
+    binary = host_binary(source, tuple(include), tuple(defines), optimise=optimise)
     request, request_end = os.pipe()
     reply_end, reply = os.pipe()
     with tempfile.TemporaryDirectory(dir=work_directory()) as name:
