@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from tests.fuzz.tenstorrent import values
 from tests.fuzz.tenstorrent.expressions import AXES, Expressions
 from tests.fuzz.tenstorrent.scope import Dim, Memory, Scope
-from tests.fuzz.tenstorrent.values import EXACT, Known
+from tests.fuzz.tenstorrent.values import EXACT, Known, Value
 
 INPUT = Known(4.0)
 """Elements of inputs are integers of up to this magnitude."""
@@ -151,30 +152,75 @@ class Statements(Expressions):
         return True
 
     def elementwise(self, scope: Scope) -> bool:
+        """A loop over a block that writes one or two buffers, or a tensor."""
+        rng = self.rng
         found = self.writable(scope)
         if not found:
             return False
-        target = self.rng.choice(found)
+        target = rng.choice(found)
         if not self.readable(target.dims, scope):
             self.load_into(target, scope)
-        names = "i, j" if len(target.dims) == 2 else "i"
-        extents = ", ".join(map(str, target.blocks))
-        depth = self.rng.choice((1, 2, 2, 3, 4))
-        value = self.stored(self.value(target.dims, scope, depth), target)
+        direct = self.direct_read(target.dims, scope) if rng.random() < 0.1 else None
+        value = self.stored(self.value(target.dims, scope, rng.choice((1, 2, 2, 3, 4))), target)
+        if direct is not None:
+            value = self.stored(values.binary(rng.choice("+-*"), value, direct), target)
         if value.known.is_coarse:
             return False
-        before = scope.known.get(target.name)
-        with self.block(f"for {names} in T.Parallel({extents}):"):
-            store = f"{target.name}[{names}] = {value.text}"
-            if before is not None and self.rng.random() < 0.15:
-                self.add(f"if {self.condition(target.dims, scope)}:")
-                self.lines.append("    " * (self._indent + 1) + store)
-                value_known = value.known.joined(before)
+        with self.loop_over(target.dims):
+            name = f"{target.name}[{self.names(target.dims)}]"
+            before = scope.known.get(target.name)
+            if before is not None and rng.random() < 0.15:
+                self._conditional(name, value, target, scope)
+                known = value.known.joined(before)
             else:
-                self.add(store)
-                value_known = value.known
-        scope.known[target.name] = value_known
+                self.add(f"{name} = {value.text}")
+                known = value.known
+            scope.known[target.name] = known
+            others = [each for each in found if each is not target and each.dims == target.dims]
+            if others and rng.random() < 0.15:
+                self._second(target, rng.choice(others), scope)
         return True
+
+    def names(self, dims: tuple[Dim, ...]) -> str:
+        return "i, j" if len(dims) == 2 else "i"
+
+    @contextmanager
+    def loop_over(self, dims: tuple[Dim, ...]) -> Generator[None]:
+        """``T.Parallel``, its indices in either order."""
+        pairs = list(zip(("i", "j"), (str(dim.block) for dim in dims), strict=False))
+        if self.rng.random() < 0.15:
+            pairs.reverse()
+        names, extents = (", ".join(each) for each in zip(*pairs, strict=True))
+        with self.block(f"for {names} in T.Parallel({extents}):"):
+            yield
+
+    def _conditional(self, name: str, value: Value, target: Memory, scope: Scope) -> None:
+        """A store under a condition; ``else`` stores the value of before, negated."""
+        with self.block(f"if {self.condition(target.dims, scope)}:"):
+            self.add(f"{name} = {value.text}")
+        if self.rng.random() < 0.3:
+            with self.block("else:"):
+                self.add(f"{name} = -{name}")
+
+    def _second(self, first: Memory, target: Memory, scope: Scope) -> None:
+        """Another store of the same loop, which may read what the first has written."""
+        value = self.stored(self.value(target.dims, scope, 1), target)
+        name = f"{first.name}[{self.names(first.dims)}]"
+        own = Value(name, first.dtype, scope.known[first.name])
+        value = self.stored(values.binary(self.rng.choice(("+", "max")), value, own), target)
+        if not value.known.is_coarse:
+            self.add(f"{target.name}[{self.names(target.dims)}] = {value.text}")
+            scope.known[target.name] = value.known
+
+    def direct_read(self, dims: tuple[Dim, ...], scope: Scope) -> Value:
+        """An element of a tensor in global memory."""
+        dtype = self.rng.choice(FLOATS)
+        tensor = self.tensor(dims, dtype, "input")
+        index = [
+            f"{self.offset(dim, scope)} + {name}" for dim, name in zip(dims, "ij", strict=False)
+        ]
+        batch = ["bz"] * self.is_batched
+        return Value(f"{tensor.name}[{', '.join([*batch, *index])}]", dtype, INPUT)
 
     def reduction(self, scope: Scope) -> bool:
         rng = self.rng
@@ -190,9 +236,10 @@ class Statements(Expressions):
             return False
         source, target, axis = rng.choice(pairs)
         known = scope.known[source.name]
-        kind = rng.choice(("sum", "max"))
+        kind = rng.choice(("sum", "sum", "max", "max", "min", "absmax", "abssum"))
+        is_sum = kind in ("sum", "abssum")
         total = known
-        if kind == "sum":
+        if is_sum:
             extent = source.dims[axis].block
             total = Known(known.bound * extent, known.error * extent).rounded(target.dtype)
         is_growing = target.name in scope.growing
@@ -203,11 +250,11 @@ class Statements(Expressions):
         ):
             return False
         if is_growing:
-            if kind == "sum" and not self._grow(target, total, scope):
+            if is_sum and not self._grow(target, total, scope):
                 return False
-            if kind == "max" and total.bound > scope.known[target.name].bound:
+            if not is_sum and total.bound > scope.known[target.name].bound:
                 return False
-            if kind == "max" and total.error > scope.known[target.name].error:
+            if not is_sum and total.error > scope.known[target.name].error:
                 return False
         clears = not is_growing and (target.name not in scope.known or rng.random() < 0.7)
         shown = axis if rng.random() < 0.5 else axis - 2
@@ -217,7 +264,7 @@ class Statements(Expressions):
             before = scope.known.get(target.name)
             if clears or before is None:
                 scope.known[target.name] = total
-            elif kind == "sum":
+            elif is_sum:
                 grown = Known(total.bound + before.bound, total.error + before.error)
                 scope.known[target.name] = grown.rounded(target.dtype)
             else:
@@ -264,10 +311,28 @@ class Statements(Expressions):
             scope.known[c.name] = Known(
                 before.bound + total.bound, before.error + total.error
             ).rounded("float32")
+        if rng.random() < 0.1:
+            self._written_out(a, b, c, flip_a, flip_b, clears=clears)
+            return True
         options = ["transpose_A=True"] * flip_a + ["transpose_B=True"] * flip_b
         options += ["clear_accum=True"] * clears
         self.add(f"T.gemm({', '.join([a.name, b.name, c.name, *options])})")
         return True
+
+    def _written_out(
+        self, a: Memory, b: Memory, c: Memory, flip_a: bool, flip_b: bool, *, clears: bool
+    ) -> None:
+        """A GEMM as the loops that it is."""
+        if clears:
+            self.add(f"T.clear({c.name})")
+        extents = ", ".join(map(str, c.blocks))
+        inner = a.dims[0 if flip_a else 1].block
+        left = f"{a.name}[q, i]" if flip_a else f"{a.name}[i, q]"
+        right = f"{b.name}[j, q]" if flip_b else f"{b.name}[q, j]"
+        factors = [f"T.cast({each}, 'float32')" for each in (left, right)]
+        loops = f"for i, j in T.Parallel({extents}):", f"for q in T.serial({inner}):"
+        with self.block(loops[0]), self.block(loops[1]):
+            self.add(f"{c.name}[i, j] += {' * '.join(factors)}")
 
     # -- accumulators ----------------------------------------------------------------------------
 
@@ -290,8 +355,7 @@ class Statements(Expressions):
         hidden = scope.inner()
         del hidden.known[target.name]
         value = self.stored(self.value(target.dims, hidden, 2), target)
-        names = "i, j" if len(target.dims) == 2 else "i"
-        element = f"{target.name}[{names}]"
+        element = f"{target.name}[{self.names(target.dims)}]"
         now = scope.known[target.name]
         if self.rng.random() < 0.3 and value.bound <= now.bound and value.error <= now.error:
             text = f"{element} = T.max({element}, {value.text})"
@@ -299,7 +363,7 @@ class Statements(Expressions):
             text = f"{element} {self.rng.choice(('+=', '-='))} {value.text}"
         else:
             return False
-        with self.block(f"for {names} in T.Parallel({', '.join(map(str, target.blocks))}):"):
+        with self.loop_over(target.dims):
             self.add(text)
         return True
 

@@ -88,3 +88,24 @@ def test_a_maximum_of_fp16_in_a_partly_filled_tile() -> None:
             T.copy(o, B)
 
     agree(kernel, values(32, 20, dtype=np.float16) - np.float16(20))
+
+
+def test_one_of_two_outputs_of_a_loop_is_never_read() -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 32), T.float32),
+        D: T.Tensor((32,), T.float32),
+        B: T.Tensor((32, 32), T.float32),
+    ):
+        with T.Kernel(1) as _:
+            a = T.alloc_shared((32, 32), T.float32)
+            d = T.alloc_shared((32,), T.float32)
+            unread = T.alloc_fragment((32, 32), T.float32)
+            T.copy(A, a)
+            T.copy(D, d)
+            for i, j in T.Parallel(32, 32):
+                unread[i, j] = a[i, j] * d[j]
+                a[i, j] = a[i, j] + 1
+            T.copy(a, B)
+
+    agree(kernel, values(32, 32), values(32))

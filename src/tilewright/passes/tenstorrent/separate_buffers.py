@@ -20,10 +20,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tensix.blocks import ElementwiseOp, TileYieldOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
@@ -203,14 +205,49 @@ def _is_within(op: Operation, load: Operation) -> bool:
 
 
 def _drop_unread(kernel: KernelOp) -> None:
-    """Erase ops whose results are never read, and buffers without uses."""
+    """Erase ops whose results are never read, outputs that are not, and buffers without uses."""
     changed = True
     while changed:
         changed = False
         for op in list(walk(kernel)):
-            if op.parent is not None and _is_dead(op):
+            if op.parent is None:
+                continue
+            if _is_dead(op):
                 Rewriter().erase(op)
                 changed = True
+            elif isinstance(op, ElementwiseOp) and len(op.outputs) > 1:
+                changed |= _drop_outputs(op)
+
+
+def _drop_outputs(op: ElementwiseOp) -> bool:
+    """Rebuild an op without the outputs that no other op reads; whether there were any."""
+    pairs = [
+        (output, result)
+        for output, result in zip(op.outputs, op.results_of_body, strict=True)
+        if _is_read(output, op)
+    ]
+    if len(pairs) == len(op.outputs):
+        return False
+    last = op.body.block.last_op
+    assert last is not None
+    Rewriter().replace_op(last, TileYieldOp([result for _, result in pairs]))
+    for each in reversed(list(op.body.block.ops)):
+        if is_removable(each) and not any(result.uses for result in each.results):
+            Rewriter().erase(each)
+    inputs = [n for n, element in enumerate(op.elements) if element.uses]
+    block = op.body.block
+    for element in [each for each in op.elements if not each.uses]:
+        block.erase_arg(element)
+    made = ElementwiseOp(
+        op.block_tiles,
+        [op.inputs[n] for n in inputs],
+        [op.kinds[n] for n in inputs],
+        [output for output, _ in pairs],
+        op.detach_region(op.body),
+        attributes=op.attributes,
+    )
+    Rewriter().replace_op(op, made)
+    return True
 
 
 def _is_dead(op: Operation) -> bool:
