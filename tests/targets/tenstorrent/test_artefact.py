@@ -11,6 +11,7 @@ import pytest
 
 from tests.passes.tenstorrent.execution import compiled
 from tests.passes.tenstorrent.test_gemm import gemm
+from tests.passes.tenstorrent.test_kernels import EXAMPLES, example, traced
 from tilewright.targets.tenstorrent.artefact import Executor, artefact_of
 from tilewright.targets.tenstorrent.core_ranges import rectangles
 from tilewright.targets.tenstorrent.emit.emitter import Api
@@ -101,3 +102,19 @@ def test_cores_as_rectangles(cores, expected):
     found = rectangles(cores)
     assert str(found) == expected
     assert sorted(found) == sorted(cores)
+
+
+def test_statements_of_a_fused_gemm_name_the_line_of_the_gemm():
+    module = traced(example("gemm_relu").matmul_relu, *_halves())
+    module, _ = compiled(module)
+    text = artefact_of(module).files()["compute.cpp"].splitlines()
+    source = (EXAMPLES / "gemm_relu.py").read_text().splitlines()
+    line = 1 + next(n for n, text in enumerate(source) if "T.gemm(" in text)
+    (at,) = [n for n, each in enumerate(text) if "matmul_block(" in each]
+    comment = next(each for each in reversed(text[:at]) if each.strip().startswith("//"))
+    assert comment.strip() == f"// gemm_relu.py:{line}"
+
+
+def _halves():
+    draw = np.random.default_rng(0)
+    return (draw.standard_normal(shape).astype(np.float16) for shape in ((64, 64), (64, 64)))
