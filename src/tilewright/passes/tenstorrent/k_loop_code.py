@@ -50,7 +50,8 @@ class _KLoop:
         others = [each for each in self.epilogue.inputs if each is not self.loop.acc]
         self._around_outputs(CBReserveOp)
         if self.strategy == WHOLE:
-            with code.located(self.loop.location), self._steps():
+            code.acquire()
+            with code.loop_over(*self._bounds(), name="k"):
                 self._wait(1)
                 self._multiply(code.constant(0), code.constant(0), code.constant(0), self.depth)
                 self._pop(1)
@@ -71,13 +72,6 @@ class _KLoop:
         self._around_outputs(CBPushOp)
         code.pop(self.epilogue, self.loop.acc)
 
-    @contextmanager
-    def _steps(self) -> Generator[None]:
-        """A section of DST, and the loop over K."""
-        self.code.acquire()
-        with self.code.loop_over(*self._bounds(), name="k"):
-            yield
-
     def _bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         return self.loop.lower_bound, self.loop.upper_bound, self.loop.step
 
@@ -93,21 +87,19 @@ class _KLoop:
 
     def _wait(self, steps: int) -> None:
         code = self.code
-        with code.located(self.loop.location):
-            code.add(CBWaitOp(self.a, code.constant(self.a_tiles * steps)))
-            code.add(CBWaitOp(self.b, code.constant(self.b_tiles * steps)))
+        code.add(CBWaitOp(self.a, code.constant(self.a_tiles * steps)))
+        code.add(CBWaitOp(self.b, code.constant(self.b_tiles * steps)))
 
     def _pop(self, steps: int) -> None:
         code = self.code
-        with code.located(self.loop.location):
-            code.add(CBPopOp(self.a, code.constant(self.a_tiles * steps)))
-            code.add(CBPopOp(self.b, code.constant(self.b_tiles * steps)))
+        code.add(CBPopOp(self.a, code.constant(self.a_tiles * steps)))
+        code.add(CBPopOp(self.b, code.constant(self.b_tiles * steps)))
 
     def _multiply(self, row: SSAValue, column: SSAValue, step: SSAValue, depth: int) -> None:
         """Add one K step of the sub-block at (row, column) to the slots of DST."""
         code = self.code
         transposed = self.loop.transpose_b is not None
-        with code.located(self.loop.location), code.loop(depth, "kk") as k:
+        with code.loop(depth, "kk") as k:
             left = code.plus(
                 code.times(step, self.a_tiles), code.plus(code.times(row, self.depth), k)
             )

@@ -48,13 +48,6 @@ class KernelCode:
         self.block.insert_op_before(op, end)
         return op
 
-    @contextmanager
-    def located(self, location: LocationAttr) -> Generator[None]:
-        """Ops that are added inside come from `location`."""
-        before, self.location = self.location, location
-        yield
-        self.location = before
-
     def head(self, op: Operation) -> SSAValue:
         """Put an op at the start of the kernel, after those put there before."""
         first = self.kernel.body_block.first_op
