@@ -173,3 +173,34 @@ def test_the_plan_is_the_same_in_every_run() -> None:
     one = compiled(gemm(64, 96, 64))[1].to_json()
     assert one == compiled(gemm(64, 96, 64))[1].to_json()
     assert one.startswith('{\n  "version": "2.0",\n  "target": "tenstorrent",\n  "arch": "sim",')
+
+
+def test_an_epilogue_with_a_bias() -> None:
+    """The accumulator is in DST, so the row of `bias` is broadcast to a slot of its own."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 64), T.bfloat16),
+        bias: T.Tensor((64,), T.float32),
+        C: T.Tensor((64, 64), T.float32),
+    ):
+        with T.Kernel(2, threads=128) as bx:
+            a = T.alloc_shared((32, 64), T.bfloat16)
+            b = T.alloc_shared((64, 64), T.bfloat16)
+            row = T.alloc_fragment((64,), T.float32)
+            c = T.alloc_fragment((32, 64), T.float32)
+            T.copy(bias, row)
+            T.copy(A[bx * 32, 0], a)
+            T.copy(A, b)
+            T.gemm(a, b, c, clear_accum=True)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = T.max(c[i, j] + row[j], 0.0) * T.sigmoid(c[i, j])
+            T.copy(c, C[bx * 32, 0])
+
+    rng = np.random.default_rng(7)
+    a = rng.standard_normal((64, 64)).astype(ml_dtypes.bfloat16)
+    bias = rng.standard_normal(64).astype(np.float32)
+    product = a.astype(np.float64) @ a.astype(np.float64)
+    expected = np.maximum(product + bias, 0) / (1 + np.exp(-product))
+    outcome = executed(kernel.module, [a, bias, None])
+    assert relative_error(outcome.outputs[0], expected) < 1e-5

@@ -161,10 +161,12 @@ class _Lowering:
 
     def _add_constants(self) -> None:
         required: dict[tuple[str, Attribute], Operation] = {}
+        # An epilogue finds the accumulator in DST, where the FPU cannot add a broadcast to it.
+        accumulators = {epilogue_of(loop): loop.acc for loop in self._loops()}
         for op in walk(self.program):
             if isinstance(op, ReduceOp):
                 required.setdefault(("scaler", element_type_of(op.src.type)), op)
-            elif isinstance(op, ElementwiseOp) and dst_program(op).needs_zero:
+            elif isinstance(op, ElementwiseOp) and _needs_zero(op, accumulators.get(op)):
                 for value, kind in zip(op.inputs, op.kinds, strict=True):
                     if kind != "tile":
                         required.setdefault(("zero", element_type_of(value.type)), op)
@@ -387,3 +389,9 @@ def _too_large(plans: dict[AllocOp, BufferPlan], budget: int, chip: ChipSpec) ->
         f"L1: {_total(plans)} B needed for circular buffers, {budget} B available on {chip.name}: "
         f"{rows}; use smaller blocks"
     )
+
+
+def _needs_zero(op: ElementwiseOp, accumulator: SSAValue | None) -> bool:
+    """Whether a broadcast input is copied to DST, which the FPU does by adding it to zeros."""
+    given = {} if accumulator is None else {list(op.inputs).index(accumulator): 0}
+    return dst_program(op).needs_zero or dst_program(op, given).needs_zero
