@@ -136,7 +136,9 @@ def tree(depth: int, rng: random.Random) -> tuple[Expression, Expression]:
     }[kind]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))]
+)
 def test_random_trees(seed: int) -> None:
     expression, expected = tree(4, random.Random(seed))
     try:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, IndexType, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
@@ -88,6 +88,8 @@ def _check(op: AtomicOp, kernel: KernelOp) -> None:
         raise NotSupported(
             op, f"atomic '{op.kind.data}' has no counterpart on the Tenstorrent target: {_FIX}"
         )
+    if not isinstance(element_type_of(op.dst.type), AnyFloat):
+        raise NotSupported(op, "atomic additions of integers are not supported: use floats")
     if op.parent is not kernel.body_block or not isinstance(region, RegionOp):
         raise NotSupported(op, f"an atomic addition inside a loop or a branch: {_FIX}")
 

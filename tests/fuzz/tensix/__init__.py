@@ -1,1 +1,0 @@
-"""Random tile kernels of the subset that the Tenstorrent target supports."""
