@@ -109,8 +109,39 @@ def test_settings_and_codes_exist_and_are_complete() -> None:
     assert f"the codes {checks[0]} to {checks[-1]}" in TEXT
 
 
-def test_examples_exist() -> None:
+def _compiling() -> list[str]:
     section = TEXT[TEXT.index("Of `examples/tile`") : TEXT.index("What the target cannot do")]
-    names = re.findall(r"`(\w+\.py)`", section)
-    assert len(names) == 9
-    assert all((ROOT / "examples" / "tile" / name).is_file() for name in names)
+    return re.findall(r"`(\w+)\.py`", section)
+
+
+REFUSED = {
+    "attention_backward": "TW7070",
+    "attention_varlen": "TW7062",
+    "block_sparse_gemm": "TW7020",
+    "cast_to_fp8": "TW7020",
+    "convolution": "TW7070",
+    "dequant_gemm": "TW7020",
+    "dynamic_shapes": "TW7023",
+    "gemm_fp8": "TW7020",
+    "gemv": "TW7070",
+    "grouped_gemm": "TW7062",
+    "persistent_gemm": "TW7070",
+    "stream_k": "TW7070",
+    "top_k": "TW7070",
+}
+
+
+def test_every_example_compiles_or_is_refused() -> None:
+    names = {each.stem for each in (ROOT / "examples" / "tile").glob("*.py")}
+    assert names == {*_compiling(), *REFUSED}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_has_a_code_and_a_line(
+    name: str, example: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert example.is_file()
+    file = ROOT / "examples" / "tile" / f"{name}.py"
+    assert compile_command.run([*TARGET, "-o", "out", str(file)], "compile") == 1
+    assert re.match(rf"\S+{name}\.py:\d+:\d+: error\[{REFUSED[name]}\]", capsys.readouterr().err)
+    assert not Path("out").exists()

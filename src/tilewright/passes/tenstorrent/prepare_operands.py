@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import Float16Type, IndexType, StringAttr
+from xdsl.dialects.builtin import AnyFloat, Float16Type, IndexType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp, ConstantOp, MinnumfOp, NegfOp, SelectOp
@@ -28,6 +28,7 @@ from tilewright.passes.tenstorrent.block_ops import (
     reduces_columns,
     staging_buffer,
 )
+from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import alloc_of, role_of, write_positions
 from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
 from tilewright.passes.tenstorrent.reports import NotSupported
@@ -92,11 +93,18 @@ def prepare_reduction(op: ReduceOp) -> None:
             f"reduction '{kind}' over {op.scope.data} has no tile intrinsic: use sum, max, min, "
             "absmax or abssum",
         )
+    element = element_type_of(op.src.type)
+    if not isinstance(element, AnyFloat):
+        raise NotSupported(
+            op,
+            f"reduction '{kind}' of '{name_of(op.src)}' with elements of type '{element}' has no "
+            "tile intrinsic: use float32, float16 or bfloat16",
+        )
     native, function = _REDUCTIONS[kind]
     across = reduces_columns(op.src, op.dst)
     extent = extents_of(op.src)[1 if across else 0]
     if function is not None or extent % TILE_HEIGHT:
-        is_f16 = isinstance(element_type_of(op.src.type), Float16Type)
+        is_f16 = isinstance(element, Float16Type)
         lowest = LOWEST_F16 if is_f16 else LOWEST
         neutral = 0.0 if native == "sum" else lowest
         op.operands[0] = _converted(op, op.src, function, extent, neutral, along_rows=not across)

@@ -32,6 +32,7 @@ from tilewright.dialects.tile import (
     GemmOp,
     KernelOp,
     ParallelOp,
+    PersistentOp,
     PipelineOp,
     ReduceOp,
     RegionOp,
@@ -134,6 +135,12 @@ def _lower(op: Operation, axes: Axes) -> None:
             prepare_gemm(op)
         elif isinstance(op, ReduceOp):
             prepare_reduction(op)
+    elif isinstance(op, PersistentOp):
+        raise NotSupported(
+            op,
+            "T.Persistent has no counterpart on the Tenstorrent target, where every core processes "
+            "several blocks: use one block per tile, T.Kernel(columns, rows)",
+        )
     elif not (op.regions or is_removable(op) or isinstance(op, (YieldOp, ScfYieldOp))):
         raise NotSupported(
             op,
