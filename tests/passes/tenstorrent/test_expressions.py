@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.tenstorrent.execution import compiled, executed, relative_error
 from tilewright import T
-from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.tenstorrent.artefact import artefact_of
 
 SHAPE = (33, 64)
@@ -140,11 +139,9 @@ def tree(depth: int, rng: random.Random) -> tuple[Expression, Expression]:
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))]
 )
 def test_random_trees(seed: int) -> None:
-    expression, expected = tree(4, random.Random(seed))
-    try:
-        check(expression, expected)
-    except CompileError as error:
-        assert "tiles of DST" in str(error)
+    """Those that need more slots than a section of DST has are computed in parts."""
+    expression, expected = tree(4 + seed % 2, random.Random(seed))
+    check(expression, expected)
 
 
 def test_positions() -> None:

@@ -109,3 +109,27 @@ def test_one_of_two_outputs_of_a_loop_is_never_read() -> None:
             T.copy(a, B)
 
     agree(kernel, values(32, 32), values(32))
+
+
+def test_an_expression_after_a_gemm_that_needs_all_of_dst() -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 32), T.float32),
+        D: T.Tensor((64, 64), T.float32),
+        B: T.Tensor((64, 64), T.float32),
+    ):
+        with T.Kernel(1) as _:
+            a = T.alloc_shared((64, 32), T.float32)
+            d = T.alloc_shared((64, 64), T.float32)
+            c = T.alloc_fragment((64, 64), T.float32)
+            T.copy(A, a)
+            T.copy(D, d)
+            T.gemm(a, a, c, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = (T.max(c[i, j], d[i, j]) / (T.abs(c[i, j] - d[i, j]) + 1.0)) * (
+                    T.min(c[i, j] * 0.5, d[i, j] * d[i, j])
+                    - T.if_then_else(c[i, j] > d[i, j], T.tanh(c[i, j]), T.sigmoid(d[i, j]))
+                )
+            T.copy(c, B)
+
+    agree(kernel, values(64, 32), values(64, 64))

@@ -24,6 +24,7 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, write_positions
+from tilewright.passes.tenstorrent.split_expressions import split_expressions
 from tilewright.passes.tile.clone_ops import copy_op
 
 MAX_INPUTS = 6
@@ -40,6 +41,7 @@ class FuseElementwise(Pass):
         for function in functions(module):
             while any(_fuse(op) for op in _candidates(function)):
                 pass
+            split_expressions(function)
 
 
 def _candidates(function: FuncOp) -> list[ElementwiseOp]:
