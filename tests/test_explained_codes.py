@@ -523,6 +523,11 @@ IN_ROLES: dict[str, tuple[int, str, str]] = {
         "T.copy(A[0:64, 0:64], S)\nT.mbarrier_arrive(full)",
         "T.mbarrier_wait_parity(full, 0)\nT.copy(S, B)",
     ),
+    "TW4054": (
+        128,
+        "T.copy(A[0:64, 0:64], S)\nT.mbarrier_arrive(full)",
+        "T.mbarrier_wait_parity(full, 1)\nT.copy(S, B)",
+    ),
     "TW4083": (
         128,
         "T.copy(A[0:64, 0:64], S)\nT.mbarrier_arrive(full)",

@@ -214,6 +214,28 @@ def test_command_line_errors(capsys, arguments, message):
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        (
+            "with T.Kernel(1):",
+            "--target cuda:sm_90a -o DIR', then 'tilewright memory' on DIR/*.thr",
+        ),
+        (
+            "x = tl.load(p)",
+            "--target triton:sm_90 -o DIR', then 'tilewright memory' on DIR/*.ttgir",
+        ),
+    ],
+)
+def test_a_script_is_compiled_for_the_target_of_its_language(capsys, tmp_path, text, command):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    assert memory.run([str(script)], "tilewright memory") == 1
+    err = capsys.readouterr().err
+    assert f"run 'tilewright compile {script} {command}" in err
+    assert err.count("tilewright compile") == 1
+
+
 def test_help(capsys):
     assert memory.run(["--help"], "tilewright memory") == 0
     out = capsys.readouterr().out

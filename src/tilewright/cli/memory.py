@@ -119,15 +119,33 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     if line.tenstorrent is not None and line.for_gpus:
         raise UsageError(f"--{line.for_gpus} applies to GPUs, not to --target {line.tenstorrent}")
     if files and files[0].endswith(".py") and line.tenstorrent is None:
-        raise UsageError(
-            f"'{files[0]}' is a Python script, expected IR text: run 'tilewright compile "
-            f"{files[0]} --target triton:sm_90 -o DIR', then 'tilewright memory' on DIR/*.ttgir "
-            "(for T kernels --target cuda:sm_90a and DIR/*.thread.mlir, or draw the L1 of a "
-            "Tenstorrent core with --target tenstorrent:wormhole)"
-        )
+        raise UsageError(_script_text(files[0]))
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
         raise UsageError(f"the output would overwrite its input '{files[0]}'")
     return replace(line, input=files[0]) if files else line
+
+
+def _script_text(file: str) -> str:
+    """How to draw the memory of the kernels of a script, in the language that its text shows."""
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    compiled = f"'tilewright compile {file} --target"
+    of_triton = f"{compiled} triton:sm_90 -o DIR', then 'tilewright memory' on DIR/*.ttgir.final"
+    of_tiles = (
+        f"{compiled} cuda:sm_90a -o DIR', then 'tilewright memory' on DIR/*.thread.mlir (for "
+        "the L1 of a Tenstorrent core pass --target tenstorrent:wormhole with the script)"
+    )
+    has_tiles = re.search(r"\bT\.Kernel\b", text) is not None
+    has_triton = re.search(r"\btlx?\.\w", text) is not None
+    if has_tiles and not has_triton:
+        run = of_tiles
+    elif has_triton and not has_tiles:
+        run = of_triton
+    else:
+        run = f"{of_triton}; for T kernels run {of_tiles}"
+    return f"'{file}' is a Python script, expected IR text: run {run}"
 
 
 def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _CommandLine:

@@ -7,6 +7,7 @@ branches (`branches`), loops (`loops`) and conditions (`logic`).
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -20,9 +21,11 @@ from tilewright.frontend.errors import (
     UNDEFINED,
     UNSUPPORTED,
     FrontendError,
+    Note,
 )
 from tilewright.frontend.locations import Instruction
 from tilewright.frontend.logic import Logic, LogicalOperator
+from tilewright.frontend.loop_exits import exit_hint
 from tilewright.frontend.loops import RegionFor, RegionWhile, UnrolledFor
 from tilewright.frontend.regions import PlainWith, RegionWith, TracedRegion, With
 from tilewright.frontend.rewriter import Rewritten
@@ -45,8 +48,8 @@ class Control:
         self.done = False
         """Whether the way being traced has returned."""
         self.result: object = None
-        self.loops = 0
-        """How many loops of the IR are around."""
+        self.loops: list[Instruction] = []
+        """The loops of the IR that are around, outermost first."""
         self.definitions: dict[str, None] = {}
         """Variables with a value, in the order in which they first got one."""
         self.assignments: dict[str, Instruction] = {}
@@ -199,12 +202,15 @@ class Control:
             return RegionWith(self, manager, names, state)
         return PlainWith(manager, state)
 
+    def enter_loop(self) -> None:
+        """What follows is in the body of a loop of the IR, until `loops` is popped."""
+        self.loops.append(self.rewritten.source_map.executing())
+
     def return_(self, value: object) -> None:
         """``return value``: the way being traced ends here."""
         if self.loops:
             suggestion = (
-                "keep the result in a variable and store it after the loop, or loop with `while` "
-                "and put the condition there"
+                "use a while loop with the exit condition in its header"
                 if value is None
                 else "keep the result in a variable, and return it after the loop"
             )
@@ -212,6 +218,7 @@ class Control:
                 "Cannot have `return` statements inside `while` or `for` statements in a kernel: "
                 f"{suggestion}",
                 code=BAD_RETURN,
+                notes=[self._exit_note(loop) for loop in self.loops] if value is None else (),
             )
         returned = self.vocabulary.returned(value)
         self.done = True
@@ -220,6 +227,11 @@ class Control:
         else:
             position = self.position(self.rewritten.source_map.executing())
             self.body.add_return(self.builder.block, returned, self.builder.location(), position)
+
+    def _exit_note(self, loop: Instruction) -> Note:
+        source_map = self.rewritten.source_map
+        line = source_map.source_range(*loop).at[0]
+        return self.position(loop), exit_hint(linecache.getline(source_map.file, line))
 
     # -- expressions -------------------------------------------------------------------------
 

@@ -71,9 +71,9 @@ class RegionFor:
         carries.label(arguments)
         self.state = carries.entered(arguments)
         builder.block = body
-        self._control.loops += 1
+        self._control.enter_loop()
         yield loop.index(body.args[0])
-        self._control.loops -= 1
+        self._control.loops.pop()
         builder.block = outer
         carries.resolve(arguments)
         end_block(body, YieldOp(carries.yielded), location)
@@ -113,9 +113,9 @@ class RegionWhile:
         carries.label(arguments)
         self.state = carries.entered(tested)
         builder.block = self._before
-        self._control.loops += 1
+        self._control.enter_loop()
         yield None
-        self._control.loops -= 1
+        self._control.loops.pop()
         builder.block = outer
         if self._condition is None:  # known to be false
             discard_ops(self._before)

@@ -69,8 +69,8 @@ def test_without_any_arrival_it_is_a_race() -> None:
     checker.access(main, "read", TILE, "generic", READ)
     (finding,) = checker.findings()
     assert finding.message == (
-        "race: read of a[0] by default and write of a[0] by partition0 access the same 64 bytes of "
-        "shared memory, and nothing orders them"
+        "data race: read of a[0] by default and write of a[0] by partition0 access the same 64 "
+        "bytes of shared memory, and nothing orders them"
     )
     assert finding.cause.fix.site == WRITE
 

@@ -65,7 +65,8 @@ BROKEN = {
     "length": (
         "stage(0, 1) order(0, 1)",
         "TW4040",
-        "stage has 2 entries, expected 3: one for each op of the loop body",
+        "stage has 2 entries, expected 3: one for each op of the loop body that reads or writes "
+        "memory (T.copy, T.copy, T.gemm)",
     ),
     "backwards": ("stage(1, 0, 0) order(0, 1, 2)", "TW4042", "depends on through"),
     "order": ("stage(0, 0, 0) order(2, 1, 0)", "TW4042", "before one that it depends on"),

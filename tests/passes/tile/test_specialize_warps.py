@@ -105,7 +105,7 @@ REFUSED = {
     "cell": (
         BODIES["indirect"].replace(LOAD_B, ""),
         "num_stages(2)",
-        "computed by the consumer warps",
+        "which the consumer warps compute",
     ),
     "lists": (
         LOAD_A + LOAD_B + GEMM,

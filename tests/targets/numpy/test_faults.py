@@ -175,7 +175,7 @@ def test_a_misaligned_address():
             |         ^
           note: program (0, 0, 0)
           note: x is float32 with shape (4,)
-          note: pointer arithmetic counts elements of the pointer's type: check casts of the pointer
+          note: help: make the byte offset from x a multiple of 4, the size of float32 (this access is at byte 6), or load bytes and combine them
         """,
     )
 

@@ -19,7 +19,7 @@ accesses of one element, one of them a write, that no clock orders are a data ra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -148,8 +148,62 @@ def check(traces: Sequence[Trace]) -> SyncFinding | None:
     try:
         _Run(traces).run()
     except _Wrong as wrong:
+        if wrong.fault.kind is FaultKind.OVERRUN:
+            return _with_parity(wrong.fault, traces)
         return wrong.fault
     return None
+
+
+def _with_parity(fault: SyncFinding, traces: Sequence[Trace]) -> SyncFinding:
+    """The finding about a wait, with the other parity as its help if that is what repairs it."""
+    parities = {
+        event.parity
+        for trace in traces
+        for event in trace.events
+        if isinstance(event, WaitEvent) and event.op is fault.op
+    }
+    if not _finds_nothing([_inverted(trace, fault.op) for trace in traces]):
+        return fault
+    if parities == {1}:
+        text = (
+            "use parity 0 here: a wait with parity 1 returns at once on a newly initialised barrier"
+        )
+    elif parities == {0}:
+        text = "use parity 1 here: a wait with parity 0 waits for the first phase of the barrier"
+    else:
+        text = "invert the parity of this wait"
+    return replace(fault, help=text)
+
+
+def _finds_nothing(traces: Sequence[Trace]) -> bool:
+    try:
+        _Run(traces).run()
+    except _Wrong:
+        return False
+    return True
+
+
+def _inverted(trace: Trace, wait: Operation) -> Trace:
+    events = tuple(
+        replace(event, parity=1 - event.parity)
+        if isinstance(event, WaitEvent) and event.op is wait
+        else event
+        for event in trace.events
+    )
+    return replace(trace, events=events)
+
+
+def _for_arrivals(name: str, barrier: _Barrier, threads: int) -> str:
+    """What to do about more arrivals than the arrive count."""
+    if not barrier.arrived:
+        return (
+            f"set the arrive count of {barrier.name} to {threads}, the threads of {name} that "
+            f"arrive here, or let only {barrier.count} of them arrive"
+        )
+    return (
+        f"set the arrive count of {barrier.name} to {barrier.arrived + threads} if these arrivals "
+        f"belong to one phase; otherwise let {name} wait for the phase before it arrives again"
+    )
 
 
 class _Run:
@@ -236,8 +290,16 @@ class _Run:
             f"{name} may miss a phase at this wait: the next phase of {barrier.name} may complete "
             "before the wait, and then the parity is wrong again"
         )
+        suggestion = (
+            f"let the roles that arrive on {barrier.name} wait, before the next phase, on another "
+            f"barrier that {name} arrives on after this wait"
+        )
         return SyncFinding(
-            FaultKind.OVERRUN, op, text, ((barrier.op, "the barrier is initialised here"),)
+            FaultKind.OVERRUN,
+            op,
+            text,
+            ((barrier.op, "the barrier is initialised here"),),
+            suggestion,
         )
 
     def _arrive(self, member: _Member, event: Arrive) -> None:
@@ -248,7 +310,8 @@ class _Run:
                 f"but its arrive count is {barrier.count}"
             )
             note = ((barrier.op, "the barrier is initialised here"),)
-            raise _Wrong(SyncFinding(FaultKind.COUNT, event.op, text, note))
+            suggestion = _for_arrivals(member.trace.name, barrier, event.threads)
+            raise _Wrong(SyncFinding(FaultKind.COUNT, event.op, text, note, suggestion))
         member.tick()
         barrier.arrived += event.threads
         barrier.tx_count += event.bytes

@@ -22,7 +22,7 @@ FindingKind: TypeAlias = Literal[
 ]
 
 TITLES: dict[FindingKind, str] = {
-    "race": "race",
+    "race": "data race",
     "overwritten": "overwritten value",
     "stale": "stale read",
     "wait": "missing wait",

@@ -265,7 +265,8 @@ ENTRIES = (
         ),
         fix=(
             "Let the producer wait for the consumer (an `empty` barrier) before it starts the "
-            "next phase."
+            "next phase. A wait for the first phase has parity 0: parity 1 returns at once on a "
+            "newly initialised barrier."
         ),
     ),
     CodeEntry(

@@ -108,8 +108,9 @@ ENTRIES = (
             "    return tl.load(x_ptr)    # error[TW1006]: a kernel returns nothing"
         ),
         fix=(
-            "Store results to memory; return one type from every path, after loops; return "
-            "outputs of eager kernels declared with `T.empty`."
+            "Store results to memory; return one type from every path, after loops; leave a loop "
+            "by the condition of a `while`; return outputs of eager kernels declared with "
+            "`T.empty`."
         ),
     ),
     CodeEntry(

@@ -46,7 +46,10 @@ ENTRIES = (
             "p = (bytes_ptr + 2).to(tl.pointer_type(tl.int32))\n"
             "x = tl.load(p)                           # error[TW6103]: must be a multiple of 4"
         ),
-        fix="Check pointer casts: pointer arithmetic counts elements of the pointer's type.",
+        fix=(
+            "Make the byte offset at the cast a multiple of the element size, or load bytes and "
+            "combine them."
+        ),
     ),
     CodeEntry(
         code="TW6104",

@@ -14,8 +14,8 @@ ENTRIES = (
             "writes, and no barrier orders the accesses."
         ),
         example=(
-            "race: the TMA load into tile[0] (iteration 2) and read of tile[0] by partition0 "
-            "(iteration 0) access the same 2048 bytes"
+            "data race: the TMA load into tile[0] (iteration 2) and read of tile[0] by "
+            "partition0 (iteration 0) access the same 2048 bytes"
         ),
         fix="Arrive on a barrier after the first access, and wait for it before the second.",
     ),

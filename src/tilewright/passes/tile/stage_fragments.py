@@ -11,12 +11,14 @@ threads, through shared memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import MemRefType, NoneAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.layout_inference.agreement import LayoutConflict
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, Space, SpaceAttr
+from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
@@ -46,11 +48,7 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
         )
         result = None if clash.result is None else clash.result.owner
         if isinstance(result, AllocOp) and clash.origin not in (None, op):
-            remark.note(
-                clash.origin,
-                f"the layout of '{result.buffer_name}' follows from this use: shuffles are used if "
-                f"each thread reads here only results of elements of '{name}' that it owns",
-            )
+            remark.note(*_use_of(op, clash.origin, result.buffer_name, name))
         reduce_through_memory(op)
         return True
     if isinstance(op, GemmOp):
@@ -80,6 +78,46 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
     engine.remark(op, text, STAGED)
     return True
+
+
+def _use_of(
+    op: ReduceOp, origin: Operation | None, result: str, source: str
+) -> tuple[Operation | None, str]:
+    """The use that the layout of a reduction's result follows from, and what would suit it."""
+    loop = walk(origin) if isinstance(origin, ParallelOp) else ()
+    accesses = [each for each in loop if isinstance(each, (LoadOp, StoreOp))]
+    of_source = [each for each in accesses if base_of(each.memref) is base_of(op.src)]
+    reads = [
+        each
+        for each in accesses
+        if isinstance(each, LoadOp) and base_of(each.memref) is base_of(op.dst)
+    ]
+    text = (
+        f"the layout of '{result}' follows from this use: shuffles are used if each thread reads "
+        f"here only results of elements of '{source}' that it owns"
+    )
+    for read in reads:
+        for each in of_source:
+            owned, wanted = _names(each.indices), _names(read.indices)
+            own = (*owned[: op.axis], *owned[op.axis + 1 :])
+            if all(own) and all(wanted) and len(own) == len(wanted) and own != wanted:
+                return read, (
+                    f"{_element(result, wanted)} is read by the thread that owns "
+                    f"{_element(source, owned)}: with {_element(result, own)} shuffles are used; "
+                    f"if {_element(result, wanted)} is meant, nothing has to be changed"
+                )
+    return (reads[0] if reads else origin), text
+
+
+def _names(indices: Sequence[SSAValue]) -> tuple[str, ...]:
+    """The loop variables that `indices` are; empty where one is something else."""
+    return tuple(
+        (each.name_hint or "") if isinstance(each, BlockArgument) else "" for each in indices
+    )
+
+
+def _element(name: str, indices: Sequence[str]) -> str:
+    return f"{name}[{', '.join(indices)}]"
 
 
 def _stage_gemm(op: GemmOp, clash: LayoutConflict, engine: DiagnosticEngine) -> bool:

@@ -7,8 +7,8 @@ they do not multiply. What two tasks, or a task and an engine, do to the same by
 by barriers. That is decided by vector clocks (`analysis.ordering`), not by what came first in the
 schedules that are followed::
 
-    race: write of 'p'[0] in task 2 may run before read of 'qk'[0] in task 0 completes; no barrier
-    orders them
+    data race: write of 'p'[0] in task 2 may run before read of 'qk'[0] in task 0 completes; no
+    barrier orders them
 
 Task 0 is the default one. Everything is a warning. A kernel, or a part of one, that cannot be
 followed without data is a remark. Silence means that nothing unordered was found for these trip

@@ -69,6 +69,8 @@ class Site:
     """How an atomic orders other accesses: relaxed, acquire, release, acq_rel."""
     masked: bool = False
     """Whether the op has a user-defined mask."""
+    cast: Attribute | None = None
+    """Where the pointer was cast to the type of the element, None if it was not."""
 
 
 @dataclass(frozen=True)

@@ -148,16 +148,32 @@ def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
             f"misaligned {scene.noun} of {site.dtype}: {element}; "
             f"the address must be a multiple of {site.dtype.itemsize} bytes"
         )
-        note = (
-            "pointer arithmetic counts elements of the pointer's type: check casts of the pointer"
-        )
-        return MemoryFault("misaligned", scene, message, (describe(region), note), sources)
+        notes = (describe(region), _alignment_note(site, region, element.distance))
+        return MemoryFault("misaligned", scene, message, notes, sources)
     end = region.low + region.size
     if region.low <= scene.address and scene.address + site.dtype.itemsize <= end:
         message = f"{scene.noun} between the elements of {region.name}: {element}"
         notes = (describe(region), advise_gap(region.name, site.kind))
         return MemoryFault("between elements", scene, message, notes, sources)
     return _out_of_bounds(scene, region, sources)
+
+
+def _alignment_note(site: Site, region: MemoryRegion, distance: int) -> Diagnostic:
+    """Which offset the address has from the array, and which one it needs."""
+    unit = site.dtype.itemsize
+    if distance % unit == 0:
+        text = (
+            f"help: {region.name} itself begins at an address that is not a multiple of {unit} "
+            "bytes: pass an aligned copy"
+        )
+        return Diagnostic(Severity.NOTE, text)
+    offset = (
+        f"make the byte offset from {region.name} a multiple of {unit}, the size of {site.dtype} "
+        f"(this access is at byte {distance}), or load bytes and combine them"
+    )
+    if site.cast is None:
+        return Diagnostic(Severity.NOTE, f"help: {offset}")
+    return Diagnostic(Severity.NOTE, f"help: the pointer is cast here: {offset}", site.cast)
 
 
 def _out_of_bounds(

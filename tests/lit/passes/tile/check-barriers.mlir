@@ -91,6 +91,7 @@ func.func @stale(%A: memref<?x64xf16, #global>, %n: index) {
         %p = arith.remui %k, %c2 : index
         %q = arith.xori %p, %c1 : index
         // expected-error @below {{loader may miss a phase at this wait: the next phase of empty[0] may complete before the wait}}
+        // expected-note @below {{help: let the roles that arrive on empty[0] wait, before the next phase, on another barrier that loader arrives on after this wait}}
         nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
         nv.mbarrier.arrive_expect_tx %full[%c0], 8192 : memref<1x!nv.mbarrier, #barrier>
         %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
@@ -156,7 +157,56 @@ func.func @counts(%n: index) {
         nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
       }
       // expected-error @below {{128 arrivals on b[0] in one phase, but its arrive count is 64}}
+      // expected-note @below {{help: set the arrive count of b[0] to 128, the threads of one that arrive here, or let only 64 of them arrive}}
       nv.mbarrier.arrive %b[%c0] : memref<1x!nv.mbarrier, #barrier>
+    }
+    role "two" threads(128 to 256) {
+      nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+    }
+  }
+  func.return
+}
+
+// -----
+
+#barrier = #tile.space<barrier>
+
+// Parity 1 on a new barrier waits for nothing.
+func.func @parity(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    // expected-note @below {{the barrier is initialised here}}
+    %a = tile.alloc "a" init [128] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "one" threads(0 to 128) {
+      nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
+    }
+    role "two" threads(128 to 256) {
+      // expected-error @below {{two may miss a phase at this wait}}
+      // expected-note @below {{help: use parity 0 here: a wait with parity 1 returns at once on a newly initialised barrier}}
+      nv.mbarrier.wait %a[%c0], %c1 : memref<1x!nv.mbarrier, #barrier>, index
+    }
+  }
+  func.return
+}
+
+// -----
+
+#barrier = #tile.space<barrier>
+
+// Two arrivals in one phase.
+func.func @twice(%n: index) {
+  %c0 = arith.constant 0 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    // expected-note @below {{the barrier is initialised here}}
+    %a = tile.alloc "a" init [192] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "one" threads(0 to 128) {
+      nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
+      // expected-error @below {{256 arrivals on a[0] in one phase, but its arrive count is 192}}
+      // expected-note @below {{help: set the arrive count of a[0] to 256 if these arrivals belong to one phase; otherwise let one wait for the phase before it arrives again}}
+      nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
     }
     role "two" threads(128 to 256) {
       nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index

@@ -324,8 +324,8 @@ def test_the_text_of_an_overwritten_value(tmp_path: Path) -> None:
 
 
 GOLDEN = """
-kernels.py:{copy}:17: error[TW6130]: race: the TMA load into tile[0], issued by partition0 \
-(iteration 2) and read of tile[0] by default (iteration 0) access the same 1024 bytes of \
+kernels.py:{copy}:17: error[TW6130]: data race: the TMA load into tile[0], issued by \
+partition0 (iteration 2) and read of tile[0] by default (iteration 0) access the same 1024 bytes of \
 shared memory, and nothing orders them
   kernels.py:{read}:26: note: the other access: read of tile[0] by default
   note: missing: default arrives on empty[0] before the read of tile[0], so the phase that \

@@ -28,6 +28,7 @@ from tilewright.dialects.tile import (
     WsOp,
 )
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.calls import call_text
 from tilewright.dialects.tile.interfaces import is_async, writes
 from tilewright.dialects.tile.types import space_of
 from tilewright.ir.effects import always_removable
@@ -101,7 +102,7 @@ def kernel_obstacle(kernel: KernelOp) -> str | None:
         if isinstance(op, WsOp):
             return "the kernel is already warp-specialised by the user"
         if op.name.startswith(_ORDERING) or is_async(op):
-            return f"the kernel uses explicit synchronisation ({op.name})"
+            return f"the kernel uses explicit synchronisation ({call_text(op)})"
     return None
 
 

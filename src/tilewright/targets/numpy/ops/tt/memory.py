@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.tt.elementwise import BitcastOp
 from tilewright.dialects.tt.enums import PADDING
 from tilewright.dialects.tt.memory import LoadOp, StoreOp
+from tilewright.dialects.tt.pointers import IntToPtrOp
 from tilewright.dialects.type_utils import element_type_of, rank_of, shape_of
 from tilewright.targets.numpy.api import AccessKind, Site
 from tilewright.targets.numpy.dtypes import ScalarType
@@ -28,6 +30,7 @@ from tilewright.targets.numpy.values import (
 )
 
 _TRUE = "np.True_"
+_POINTER_ARITHMETIC = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims")
 
 
 def new_site(
@@ -60,9 +63,22 @@ def new_site(
             rmw,
             semantic,
             masked,
+            _cast_location(op.operands[0]),
         )
     )
     return len(sites) - 1
+
+
+def _cast_location(pointer: SSAValue) -> Attribute | None:
+    """Where a pointer, or the one that it was computed from, was cast to another type."""
+    made = pointer.owner
+    while isinstance(made, Operation) and made.operands:
+        if isinstance(made, (BitcastOp, IntToPtrOp)):
+            return made.location
+        if made.name not in _POINTER_ARITHMETIC:
+            return None
+        made = made.operands[0].owner
+    return None
 
 
 def mask_terms(emitter: Emitter, mask: SSAValue | None) -> tuple[Expr, ...]:

@@ -158,10 +158,7 @@ class ConcurrentRuntime(Runtime):
     def barriers(
         self, name: str, counts: Sequence[int], site: int | None, *, is_explicit: bool
     ) -> Barriers:
-        names = [name] if len(counts) == 1 else [f"{name}[{i}]" for i in range(len(counts))]
-        items = [
-            MBarrier(each, count, site=site) for each, count in zip(names, counts, strict=True)
-        ]
+        items = [MBarrier(f"{name}[{i}]", count, site=site) for i, count in enumerate(counts)]
         return Barriers(name, items, site, is_explicit)
 
     def arrive(self, barriers: Barriers, index: Any, count: Any = None) -> None:
