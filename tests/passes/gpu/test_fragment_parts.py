@@ -118,3 +118,31 @@ def test_two_parts_in_one_loop(other: Any, is_staged: bool) -> None:
     whole, codes = ran(main, c)
     np.testing.assert_array_equal(c, whole[:, :64] - 2.0 * whole[:, other(np.arange(64))])
     assert (STAGED in codes) == is_staged
+
+
+@pytest.mark.parametrize("by_row", [True, False])
+def test_a_reduction_names_the_read_that_keeps_it_from_shuffles(by_row: bool) -> None:
+    @T.prim_func
+    def main(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            x = T.alloc_fragment((64, 64), "float32")
+            row = T.alloc_fragment((64,), "float32")
+            T.copy(X, x)
+            T.reduce_max(x, row, dim=1)
+            for i, j in T.Parallel(64, 64):
+                x[i, j] = x[i, j] / row[i if by_row else j]
+            T.copy(x, Y)
+
+    module, engine = main.module.clone(), DiagnosticEngine()
+    GpuPipeline(target="cuda:sm_90a").run(module, engine)
+    notes = [
+        note.message for each in engine.diagnostics if each.code == STAGED for note in each.notes
+    ]
+    assert notes == (
+        []
+        if by_row
+        else [
+            "row[j] is read by the thread that owns x[i, j]: with row[i] shuffles are used; if "
+            "row[j] is meant, nothing has to be changed"
+        ]
+    )
