@@ -279,6 +279,8 @@ class _Lowering:
         return tiles * self._depth(loop, effort), False
 
     def _depth(self, loop: Operation, effort: _Effort) -> int:
+        if loop is self.program:
+            return 1  # written once
         if effort.shallow:
             return 2
         depth = loop.attributes.get(DEPTH)

@@ -16,20 +16,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import AddiOp, ConstantOp, DivuiOp, MuliOp, RemuiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tensix.arguments import RasterOp
+from tilewright.dialects.tensix.blocks import ConstantTileOp
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tile import AllocOp, KernelOp, SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import SCHEDULE, functions, get
+from tilewright.passes.tenstorrent.buffer_uses import buffers_written
 
 _Binary = AddiOp | DivuiOp | MuliOp | RemuiOp
 GRID_SYNC = "TW7030"
@@ -144,4 +147,22 @@ class _Conversion:
             if op is block.last_op:
                 continue
             op.detach()
-            loop.body.block.insert_op_before(op, self.end)
+            if isinstance(op, ConstantTileOp) and self._is_constant(op):
+                self._move_before(op, loop)
+            else:
+                loop.body.block.insert_op_before(op, self.end)
+
+    def _is_constant(self, op: ConstantTileOp) -> bool:
+        """Whether a tile is the same in all blocks, and never overwritten."""
+        others = [use.operation for use in op.dst.uses if use.operation is not op]
+        is_known = op.limit is None or constant_value(op.limit) is not None
+        return is_known and not any(op.dst in buffers_written(each) for each in others)
+
+    def _move_before(self, op: ConstantTileOp, loop: ForOp) -> None:
+        """Write a tile once, before the first block."""
+        limit = None if op.limit is None else constant_value(op.limit)
+        if isinstance(limit, IntegerAttr):
+            made = ConstantOp.of(limit.value.data, IndexType())
+            self.rewriter.insert_before(loop, made, op)
+            op.operands[1] = made.results[0]
+        self.rewriter.insert_before(loop, op)
