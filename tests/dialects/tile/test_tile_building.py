@@ -157,7 +157,7 @@ def test_spaces():
     assert space_of(f16) is None
     assert space_attr("shared") is space_attr(Space.SHARED)
     assert [space for space in Space if space.is_shared] == [Space.SHARED, Space.SHARED_STATIC]
-    assert [space for space in Space if not space.is_on_chip] == [Space.GLOBAL]
+    assert [space for space in Space if not space.is_on_chip] == [Space.GLOBAL, Space.DRAM]
     per_thread = [space for space in Space if space.is_per_thread]
     assert per_thread == [Space.LOCAL, Space.VAR, Space.DESCRIPTOR]
 

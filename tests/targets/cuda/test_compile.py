@@ -82,9 +82,9 @@ def test_a_plan_leaves_only_addresses_open(product: Program) -> None:
     assert launch.grid == (2, 1, 1)
     assert found.workspace == 0
     maps = [each for each in launch.arguments if isinstance(each, Map)]
-    assert [each.place.parameter for each in maps][:2] == [0, 1]
-    assert maps[0].facts["swizzle_bytes"] == 128
-    assert maps[0].facts["shape"] == (256, 128)
+    assert [each.address.parameter for each in maps][:2] == [0, 1]
+    assert maps[0].spec["swizzle_bytes"] == 128
+    assert maps[0].spec["shape"] == (256, 128)
 
 
 def test_programs_come_back_from_disk(

@@ -22,6 +22,8 @@ from tilewright.analysis.pipelining.dependences import Dependences
 from tilewright.dialects.tile import AllocOp, PipelinePlanAttr
 from tilewright.dialects.tile.attributes import PlannedPipeline
 
+CARRIED = "TW4043"
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -155,7 +157,7 @@ def _violates_carried(
     if buffer is None:
         return _crosses(ops, dependences.orders[second])
     return Refusal(
-        "TW4043",
+        CARRIED,
         f"schedule violates a loop-carried dependence{_through(buffer)}: the next iteration runs "
         "the other statement before this iteration runs this one, and "
         f"{dependences.why_not_renamable(buffer)}, so it cannot be multi-buffered",
@@ -168,7 +170,7 @@ def _violates_carried(
 def _crosses(ops: tuple[Operation, Operation], is_second: bool) -> Refusal:
     fixed, moved = reversed(ops) if is_second else ops
     return Refusal(
-        "TW4043",
+        CARRIED,
         "a statement that orders all memory accesses (a barrier, an asynchronous operation, "
         "output or foreign code) keeps another one from running an iteration ahead of it",
         (moved, fixed),
