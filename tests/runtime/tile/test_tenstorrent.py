@@ -113,3 +113,19 @@ def test_findings_at_one_line_are_one_diagnostic() -> None:
     assert text.count("error[TW7211]") == 1
     assert "T.copy(A[by * 32, bx * 32], a)" in text
     assert "also on core (1,0), (2,0), (3,0), (4,0) and 1 more" in text
+
+
+def test_a_result_that_depends_on_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = tw.jit(scale, target="tenstorrent:sim")
+    a = np.ones((32, 32), np.float32)
+    own = kernel.compile(a).tenstorrent
+    seeds = iter(range(10))
+    assert own is not None
+    monkeypatch.setattr(
+        type(own.artefact), "outputs", lambda *_: {"B": np.full((32, 32), next(seeds), np.float32)}
+    )
+    with (
+        tw.tile_running(schedules=2),
+        pytest.raises(tw.NumpyFault, match=r"TW6123.*seeds 0 and 1 give different bits"),
+    ):
+        kernel(a)

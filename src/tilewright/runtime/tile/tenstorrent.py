@@ -19,13 +19,13 @@ from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import PassConfigKey
 from tilewright.runtime.tile.tenstorrent_options import current_tenstorrent_options
-from tilewright.targets.numpy.api import NumpyFault
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
     from tilewright.runtime.tile.kernel import CompiledTileKernel
+    from tilewright.targets.numpy.api import NumpyFault
     from tilewright.targets.tenstorrent.artefact import Artefact
     from tilewright.targets.tenstorrent.execution import RunResult
 
@@ -109,19 +109,19 @@ class TenstorrentKernel:
             outputs = self._scheduled(arrays, seed, is_first=seed == seeds.start)
             for name, output in found.items():
                 if output.tobytes() != outputs[name].tobytes():
-                    raise self._failed(
-                        NumpyFault(
-                            Diagnostic(
-                                Severity.ERROR,
-                                f"the result {name} of {self._kernel.name} depends on the "
-                                f"schedule: seeds {seeds.start} and {seed} give different bits",
-                                None,
-                                RESULT_DEPENDS_ON_SCHEDULE,
-                            )
-                        )
-                    )
+                    raise self._failed(self._depends_on_schedule(name, (seeds.start, seed)))
             found = found or outputs
         return found
+
+    def _depends_on_schedule(self, name: str, seeds: tuple[int, int]) -> NumpyFault:
+        from tilewright.targets.numpy.api import NumpyFault
+
+        message = (
+            f"the result {name} of {self._kernel.name} depends on the schedule: seeds {seeds[0]} "
+            f"and {seeds[1]} give different bits"
+        )
+        location = self._kernel.prim_func.func.location
+        return NumpyFault(Diagnostic(Severity.ERROR, message, location, RESULT_DEPENDS_ON_SCHEDULE))
 
     def _scheduled(
         self, arrays: Mapping[str, Any], seed: int, *, is_first: bool
