@@ -311,7 +311,7 @@ class Statements(Expressions):
             scope.known[c.name] = Known(
                 before.bound + total.bound, before.error + total.error
             ).rounded("float32")
-        if rng.random() < 0.1:
+        if inner > 1 and rng.random() < 0.1:
             self._written_out(a, b, c, flip_a, flip_b, clears=clears)
             return True
         options = ["transpose_A=True"] * flip_a + ["transpose_B=True"] * flip_b
