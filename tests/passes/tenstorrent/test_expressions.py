@@ -173,3 +173,22 @@ def test_positions() -> None:
     expected = np.where(rows >= columns, a, 0) + (columns < 50)
     expected = np.where(rows % 32 < 10, 7.0, expected)
     np.testing.assert_allclose(c, expected, rtol=1e-6)
+
+
+def test_equal_positions() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), T.float32), C: T.Tensor((64, 64), T.float32)):
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((32, 32), T.float32)
+            T.copy(A[by * 32, bx * 32], a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = T.if_then_else(by * 32 + i == bx * 32 + j, 1.0, a[i, j])
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = T.if_then_else(j != 5, a[i, j], 9.0)
+            T.copy(a, C[by * 32, bx * 32])
+
+    a = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    (c,) = executed(kernel.module, [a, None], cores="2x1").outputs
+    expected = np.where(np.eye(64), 1, a)
+    expected[:, [5, 37]] = 9
+    np.testing.assert_array_equal(c, expected.astype(np.float32))

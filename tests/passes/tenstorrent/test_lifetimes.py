@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.targets.tenstorrent.matrix import Traced, differences
 from tilewright import T
@@ -109,6 +110,28 @@ def test_one_of_two_outputs_of_a_loop_is_never_read() -> None:
             T.copy(a, B)
 
     agree(kernel, values(32, 32), values(32))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_accumulator_that_one_iteration_clears(first: int) -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 96), T.float32),
+        D: T.Tensor((96, 32), T.float32),
+        B: T.Tensor((32, 32), T.float32),
+    ):
+        with T.Kernel(1) as _:
+            a = T.alloc_shared((32, 32), T.float32)
+            d = T.alloc_shared((32, 32), T.float32)
+            c = T.alloc_fragment((32, 32), T.float32)
+            T.fill(c, 3)
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[0, k * 32], a)
+                T.copy(D[k * 32, 0], d)
+                T.gemm(a, d, c, clear_accum=k == first)
+            T.copy(c, B)
+
+    agree(kernel, values(32, 96), values(96, 32))
 
 
 def test_an_expression_after_a_gemm_that_needs_all_of_dst() -> None:

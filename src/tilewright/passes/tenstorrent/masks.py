@@ -10,7 +10,7 @@ the tile, and compute selects by it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, UnitAttr, i1
@@ -18,10 +18,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.arith import (
     AddiOp,
+    AndiOp,
     CmpfOp,
     CmpiOp,
     ConstantOp,
     MuliOp,
+    OriOp,
     SelectOp,
     SubiOp,
     XoriOp,
@@ -42,6 +44,11 @@ EXTENTS = "tt.extents"
 _EVERYWHERE = 1 << 20
 """A limit that no buffer reaches."""
 _PREDICATES = ("lt", "le", "gt", "ge")
+_EQUALITIES: Mapping[str, tuple[str, str, type[AndiOp | OriOp]]] = {
+    "eq": ("sle", "sge", AndiOp),
+    "ne": ("slt", "sgt", OriOp),
+}
+"""Two comparisons and what joins them."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +75,20 @@ class _Pattern:
 
 def insert_masks(op: ElementwiseOp) -> ElementwiseOp:
     """Replace the comparisons of positions in an element-wise op by inputs."""
+    for each in list(op.body.block.ops):
+        if isinstance(each, CmpiOp) and each.predicate_name in _EQUALITIES:
+            _expand_equality(each)
     comparisons = [each for each in op.body.block.ops if isinstance(each, CmpiOp)]
     if not comparisons:
         return op
     return _Masking(op).run(comparisons)
+
+
+def _expand_equality(op: CmpiOp) -> None:
+    """``a == b`` as ``a <= b and a >= b``, ``a != b`` as ``a < b or a > b``."""
+    below, above, join = _EQUALITIES[op.predicate_name]
+    one, other = CmpiOp(below, *op.operands), CmpiOp(above, *op.operands)
+    Rewriter().replace_op(op, [one, other, join(one, other)])
 
 
 class _Masking:

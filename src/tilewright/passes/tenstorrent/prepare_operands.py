@@ -1,6 +1,7 @@
 """Prepare operands of GEMMs and reductions: transposes, functions of elements, partly filled tiles.
 
 T.gemm(a, b, c, transpose_A=True)     a transposed into a buffer of its own
+T.gemm(a, b, c, clear_accum=k == 0)   c cleared before the loop over k
 T.reduce_min(x, y, dim=1)             y = -max(-x)
 T.reduce_max of 90 columns            columns 90 to 95 replaced by the lowest value
 """
@@ -14,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp, ConstantOp, MinnumfOp, NegfOp, SelectOp
 from tilewright.dialects.math import AbsfOp
+from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp, TileYieldOp
 from tilewright.dialects.tensix.formats import TILE_HEIGHT
 from tilewright.dialects.tensix.types import Role
@@ -22,14 +24,17 @@ from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.block_ops import (
     buffer_tiles,
     extents_of,
     reduces_columns,
     staging_buffer,
+    zero_fill,
 )
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import alloc_of, role_of, write_positions
+from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
 from tilewright.passes.tenstorrent.reports import NotSupported
 
@@ -39,10 +44,7 @@ LOWEST, LOWEST_F16 = -3.0e38, -65504.0
 
 def prepare_gemm(op: GemmOp) -> None:
     """Transpose A in a buffer of its own: the unpacker transposes tiles of B only."""
-    if op.clear_if is not None:
-        raise NotSupported(
-            op, "clear_accum as a run-time value is not supported: clear with T.clear"
-        )
+    _clear_accumulator(op)
     for position, along_rows in ((0, op.transpose_a is not None), (1, op.transpose_b is None)):
         _mask_operand(op, position, along_rows=along_rows)
     if op.transpose_a is None:
@@ -59,6 +61,44 @@ def prepare_gemm(op: GemmOp) -> None:
     rewriter.insert_before(op, TransposeOp(op.a, made.result))
     op.operands[0] = made.result
     op.transpose_a = None
+
+
+def _clear_accumulator(op: GemmOp) -> None:
+    """Clear C before its loop if the first iteration does, else under the condition."""
+    condition = op.clear_if
+    if condition is None:
+        return
+    op.operands = [op.a, op.b, op.c]
+    rewriter = Rewriter()
+    loop = op.parent_op()
+    if isinstance(loop, ForOp) and _is_first_iteration(condition, loop) and _only_use(op, loop):
+        rewriter.insert_before(loop, zero_fill(op.c), op)
+        return
+    branch = IfOp(condition)
+    last = branch.then_region.block.last_op
+    assert last is not None
+    rewriter.insert_before(last, zero_fill(op.c), op)
+    rewriter.insert_before(op, branch)
+
+
+def _is_first_iteration(condition: SSAValue, loop: ForOp) -> bool:
+    """Whether `condition` compares the index of a loop that is not empty with its first value."""
+    test = condition.owner
+    if not isinstance(test, CmpiOp) or test.predicate_name != "eq":
+        return False
+    first, end = known(loop.lower_bound), known(loop.upper_bound)
+    if first is None or end is None or first >= end:
+        return False
+    for index, value in (test.operands, reversed(test.operands)):
+        if index is loop.induction_variable and known(value) == first:
+            return True
+    return False
+
+
+def _only_use(op: GemmOp, loop: ForOp) -> bool:
+    """Whether no other op of the loop uses the accumulator."""
+    uses = {use.operation for use in op.c.uses}
+    return not any(each is not op and each in uses for each in walk(loop))
 
 
 def _mask_operand(op: GemmOp, position: int, *, along_rows: bool) -> None:
