@@ -53,7 +53,7 @@ class Expressions:
         rng = self.rng
         at = rng.randrange(len(dims))
         name = "ij"[at]
-        word = rng.choice(ROUGH)
+        word = rng.choice((*ROUGH, *ROUGH, "==", "!="))
         kind = rng.randrange(4)
         if kind == 0 and len(dims) == 2:
             other = f"{self.offset(dims[1 - at], scope)} + {'ij'[1 - at]}"

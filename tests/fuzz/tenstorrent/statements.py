@@ -316,6 +316,8 @@ class Statements(Expressions):
             return True
         options = ["transpose_A=True"] * flip_a + ["transpose_B=True"] * flip_b
         options += ["clear_accum=True"] * clears
+        if c.name in scope.growing and "k" in scope.loops and rng.random() < 0.15:
+            options.append(f"clear_accum=kx == {rng.choice((0, 0, 1))}")
         self.add(f"T.gemm({', '.join([a.name, b.name, c.name, *options])})")
         return True
 
