@@ -1,4 +1,4 @@
-"""How to leave a loop without ``return``: a rewrite of its header, in the user's words."""
+"""How to leave a loop without ``return``: a rewrite of its header, in the user's names."""
 
 from __future__ import annotations
 

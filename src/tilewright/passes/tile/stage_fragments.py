@@ -98,13 +98,13 @@ def _use_of(
     )
     for read in reads:
         for each in of_source:
-            owned, wanted = _names(each.indices), _names(read.indices)
+            owned, used = _names(each.indices), _names(read.indices)
             own = (*owned[: op.axis], *owned[op.axis + 1 :])
-            if all(own) and all(wanted) and len(own) == len(wanted) and own != wanted:
+            if all(own) and all(used) and len(own) == len(used) and own != used:
                 return read, (
-                    f"{_element(result, wanted)} is read by the thread that owns "
+                    f"{_element(result, used)} is read by the thread that owns "
                     f"{_element(source, owned)}: with {_element(result, own)} shuffles are used; "
-                    f"if {_element(result, wanted)} is meant, nothing has to be changed"
+                    f"if {_element(result, used)} is meant, nothing has to be changed"
                 )
     return (reads[0] if reads else origin), text
 
