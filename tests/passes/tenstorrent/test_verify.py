@@ -23,10 +23,15 @@ from tilewright.dialects.tensix import (
     HostPlanOp,
     InitOp,
     KernelOp,
+    McastOp,
     NocBarrierOp,
     RasterOp,
+    SemMcastOp,
+    SemOp,
 )
+from tilewright.dialects.tensix.chips import SIM
 from tilewright.dialects.tensix.json_attr import dictionary_of, json_of
+from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tile import AllocOp, buffer_type
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
@@ -112,6 +117,7 @@ def three_pages(module: ModuleOp) -> None:
             if isinstance(op, CBOp) and op.index == 0:
                 type = CBType(3, "bf16")
                 made = CBOp(0, type)
+                assert op.parent is not None
                 op.parent.insert_op_before(made, op)
                 op.result.replace_all_uses_with(made.result)
                 op.detach()
@@ -197,3 +203,199 @@ def test_a_circular_wait_names_the_kernels_and_their_pages(program: ModuleOp) ->
         "circular wait on core (0, 0): the writer waits for 2 pushed pages of circular buffer 16 "
         "(1 of 2 ready)"
     )
+
+
+# -- multicast -------------------------------------------------------------------------------------
+
+
+def constants(op: Operation, *values: int) -> Any:
+    """Constants before an op."""
+    made = [ConstantOp.of(value, IndexType()) for value in values]
+    block = op.parent
+    assert block is not None
+    block.insert_ops_before(made, op)
+    return tuple(each.results[0] for each in made)
+
+
+def group(operand: str, first_semaphore: int, **fields: Any) -> dict[str, Any]:
+    """Core (0, 0) sends to the other three cores that have a block."""
+    return {
+        "operand": operand,
+        "axis": "x",
+        "sender": [0, 0],
+        "dests": [1, 0, 3, 0],
+        "num_dests": 3,
+        "ready_sem": first_semaphore,
+        "valid_sem": first_semaphore + 1,
+        "pages_per_step": 1,
+        **fields,
+    }
+
+
+def with_multicast(data: dict[str, Any]) -> None:
+    """Two groups; the rectangle of the second one includes the sender."""
+    names = ("A_ready", "A_valid", "B_ready", "B_valid")
+    data["multicast"] = {
+        "groups": [group("A", 0), group("B", 2, dests=[0, 0, 3, 0])],
+        "semaphores": [
+            {"id": index, "name": name, "initial": 0} for index, name in enumerate(names)
+        ],
+    }
+
+
+def send(module: ModuleOp, corners: tuple[int, int, int, int], dests: int, sem: int) -> None:
+    """Multicast of a page and of a flag to logical cores, in the reader."""
+    push = first(module, "reader", CBPushOp)
+    x0, y0, x1, y1 = corners
+    noc = (*SIM.noc_coordinate(x0, y0), *SIM.noc_coordinate(x1, y1))
+    l1, size, count, *rectangle = constants(push, 0, 2048, dests, *noc)
+    flag = SemOp(sem)
+    copy = McastOp(l1, tuple(rectangle), size, count)
+    push.parent.insert_ops_before(
+        [flag, copy, SemMcastOp(flag.result, tuple(rectangle), count)], push
+    )
+
+
+@pytest.fixture(scope="module")
+def multicasting(program: ModuleOp) -> ModuleOp:
+    module = program.clone()
+    in_plan(with_multicast)(module)
+    send(module, (1, 0, 3, 0), 3, 1)
+    return module
+
+
+def in_group(**fields: Any) -> Change:
+    return in_plan(lambda data: data["multicast"]["groups"][0].update(fields))
+
+
+def in_semaphore(**fields: Any) -> Change:
+    return in_plan(lambda data: data["multicast"]["semaphores"][3].update(fields))
+
+
+def sends(corners: tuple[int, int, int, int], dests: int, sem: int) -> Change:
+    return lambda module: send(module, corners, dests, sem)
+
+
+def sends_to_as_many(dests: int) -> Change:
+    """Corners that are not constant: only the count is compared."""
+
+    def change(module: ModuleOp) -> None:
+        op = first(module, "reader", McastOp)
+        (count,) = constants(op, dests)
+        start = first(module, "reader", RasterOp).operands[0]
+        for position in range(1, 5):
+            op.operands[position] = start
+        op.operands[6] = count
+
+    return change
+
+
+FROM = "multicast of A from core (0, 0): "
+MULTICAST_FAULTS: dict[str, tuple[str, Change]] = {
+    "sender outside": (
+        "multicast of A from core (8, 0): the sender is outside the core grid of 8 x 8",
+        in_group(sender=[8, 0]),
+    ),
+    "corners exchanged": (
+        FROM + "the rectangle (3, 0) to (1, 0) is empty; its first corner has the smaller "
+        "coordinates",
+        in_group(dests=[3, 0, 1, 0]),
+    ),
+    "rectangle outside": (
+        FROM + "the rectangle (1, 0) to (8, 0) is outside the core grid of 8 x 8",
+        in_group(dests=[1, 0, 8, 0], num_dests=8),
+    ),
+    "negative corner": (
+        FROM + "the rectangle (1, -1) to (3, 0) is outside the core grid of 8 x 8",
+        in_group(dests=[1, -1, 3, 0], num_dests=6),
+    ),
+    "no receiver": (
+        FROM + "the rectangle has no core but the sender; a group has a receiver",
+        in_group(dests=[0, 0, 0, 0], num_dests=0),
+    ),
+    "sender counted": (
+        FROM + "num_dests is 4, the rectangle (0, 0) to (3, 0) has 3 cores without the sender",
+        in_group(dests=[0, 0, 3, 0], num_dests=4),
+    ),
+    "other block count": (
+        FROM + "the sender has block count 1 and core (4, 0) has 0; all members of a group process "
+        "the same number of blocks",
+        in_group(dests=[1, 0, 4, 0], num_dests=4),
+    ),
+    "semaphore that the chip does not have": (
+        "semaphore 16 does not exist: sim has the ids 0 to 15",
+        in_semaphore(id=16),
+    ),
+    "semaphore declared twice": (
+        "semaphore 2 is declared 2 times: every id is declared once",
+        in_semaphore(id=2),
+    ),
+    "ready semaphore not declared": (
+        FROM + "ready_sem is 7, which the plan does not declare",
+        in_group(ready_sem=7),
+    ),
+    "valid semaphore not declared": (
+        FROM + "valid_sem is 7, which the plan does not declare",
+        in_group(valid_sem=7),
+    ),
+    "one semaphore for ready and valid": (
+        FROM + "semaphore 0 is valid_sem of A and ready_sem of A; use an id for each",
+        in_group(valid_sem=0),
+    ),
+    "one semaphore for two operands": (
+        "multicast of B from core (0, 0): semaphore 2 is ready_sem of B and ready_sem of A; use an "
+        "id for each",
+        in_group(ready_sem=2),
+    ),
+    "op with a semaphore not declared": (
+        "semaphore 9 in the reader kernel is not declared by the plan",
+        sends((1, 0, 3, 0), 3, 9),
+    ),
+    "op to another rectangle": (
+        "'tensix.mcast' to the NoC rectangle (19, 18) to (20, 18), which is not the rectangle of a "
+        "group of the plan",
+        sends((1, 0, 2, 0), 2, 1),
+    ),
+    "op with another count": (
+        "'tensix.sem_mcast' to 2 cores; num_dests of the groups of the plan is 3",
+        sends((1, 0, 3, 0), 2, 1),
+    ),
+    "op with computed corners and another count": (
+        "'tensix.mcast' to 5 cores; num_dests of the groups of the plan is 3",
+        sends_to_as_many(5),
+    ),
+    "op without a group": (
+        "'tensix.mcast' in a program whose plan has no multicast group",
+        in_plan(lambda data: data.update(multicast=None)),
+    ),
+}
+
+
+def test_a_valid_multicast_is_clean(multicasting: ModuleOp) -> None:
+    assert codes(multicasting) == []
+
+
+def test_corners_of_an_op_may_be_exchanged(multicasting: ModuleOp) -> None:
+    module = multicasting.clone()
+    send(module, (3, 0, 1, 0), 3, 1)
+    assert codes(module) == []
+
+
+@pytest.mark.parametrize("fault", MULTICAST_FAULTS)
+def test_planted_multicast_faults(multicasting: ModuleOp, fault: str) -> None:
+    message, change = MULTICAST_FAULTS[fault]
+    module = multicasting.clone()
+    change(module)
+    engine = DiagnosticEngine()
+    VerifyTt().run(module, engine)
+    assert {str(each.code) for each in engine.diagnostics} == {"TW7116"}
+    assert message in [each.message for each in engine.diagnostics]
+
+
+def test_a_plan_keeps_its_multicast(multicasting: ModuleOp) -> None:
+    op = next(op for op in multicasting.ops if isinstance(op, HostPlanOp))
+    plan = Plan.from_attr(op.plan)
+    assert plan.multicast is not None
+    assert [each.receivers for each in plan.multicast.groups] == [((1, 0), (2, 0), (3, 0))] * 2
+    assert plan.to_attr() == op.plan
+    assert Plan.from_data(plan.to_data()) == plan

@@ -179,6 +179,48 @@ class ComputePlan:
 
 
 @dataclass(frozen=True)
+class MulticastGroup:
+    """One sender, and the cores that receive its pages of an operand."""
+
+    operand: str
+    axis: str
+    """``x`` for cores of one row, ``y`` for cores of one column."""
+    sender: tuple[int, int]
+    dests: tuple[int, int, int, int]
+    """Corners of a rectangle of logical cores, both inclusive; the sender does not count."""
+    num_dests: int
+    ready_sem: int
+    """Id of the semaphore of the sender that counts receivers."""
+    valid_sem: int
+    """Id of the semaphore of a receiver that signals the arrival of pages."""
+    pages_per_step: int
+
+    @property
+    def receivers(self) -> tuple[tuple[int, int], ...]:
+        """The cores of the rectangle without the sender, row by row."""
+        x0, y0, x1, y1 = self.dests
+        cores = [(x, y) for y in range(y0, y1 + 1) for x in range(x0, x1 + 1)]
+        return tuple(core for core in cores if core != self.sender)
+
+
+@dataclass(frozen=True)
+class SemaphorePlan:
+    """One semaphore on every active core."""
+
+    id: int
+    name: str
+    initial: int
+
+
+@dataclass(frozen=True)
+class Multicast:
+    """Which cores receive operands from other cores, and the semaphores of the program."""
+
+    groups: tuple[MulticastGroup, ...]
+    semaphores: tuple[SemaphorePlan, ...]
+
+
+@dataclass(frozen=True)
 class Memory:
     """Bytes of L1 on a core and of DRAM."""
 
@@ -215,6 +257,7 @@ class Plan:
     compute: ComputePlan
     memory: Memory
     traffic: Traffic
+    multicast: Multicast | None = None
     api: str = "2026"
     target: str = "tenstorrent"
     warnings: tuple[str, ...] = field(default=())
@@ -278,7 +321,7 @@ class Plan:
                 "fp32_dest_acc": self.compute.fp32_dest_acc,
                 "math_fidelity": self.compute.math_fidelity,
             },
-            "multicast": None,
+            "multicast": None if self.multicast is None else _multicast_data(self.multicast),
             "memory": {
                 "l1_budget": self.memory.l1_budget,
                 "l1_used": self.memory.l1_used,
@@ -310,6 +353,7 @@ class Plan:
         """The plan of a parsed plan file."""
         grid, problem, schedule = data["grid"], data["problem"], data["schedule"]
         compute, rect = data["compute"], data["schedule"]["rect"]
+        multicast = data.get("multicast")
         return cls(
             arch=data["arch"],
             kernel=data["kernel"],
@@ -330,6 +374,7 @@ class Plan:
             compute=_replaced(ComputePlan, compute, subblock=_pair(compute["subblock"])),
             memory=Memory(**data["memory"]),
             traffic=Traffic(**data["traffic"]),
+            multicast=None if multicast is None else _multicast(multicast),
             api=data["api"],
             target=data["target"],
             warnings=tuple(data["warnings"]),
@@ -421,6 +466,40 @@ def _kernel(data: Mapping[str, Any]) -> KernelPlan:
     return _replaced(KernelPlan, data, **lists)
 
 
+def _multicast_data(multicast: Multicast) -> dict[str, Json]:
+    return {
+        "groups": [
+            {
+                "operand": each.operand,
+                "axis": each.axis,
+                "sender": list(each.sender),
+                "dests": list(each.dests),
+                "num_dests": each.num_dests,
+                "ready_sem": each.ready_sem,
+                "valid_sem": each.valid_sem,
+                "pages_per_step": each.pages_per_step,
+            }
+            for each in multicast.groups
+        ],
+        "semaphores": [
+            {"id": each.id, "name": each.name, "initial": each.initial}
+            for each in multicast.semaphores
+        ],
+    }
+
+
+def _multicast(data: Mapping[str, Any]) -> Multicast:
+    return Multicast(
+        tuple(
+            _replaced(
+                MulticastGroup, each, sender=_pair(each["sender"]), dests=_four(each["dests"])
+            )
+            for each in data["groups"]
+        ),
+        tuple(SemaphorePlan(**each) for each in data["semaphores"]),
+    )
+
+
 def _replaced(make: Callable[..., _T], data: Mapping[str, Any], **changed: Any) -> _T:
     """A value from its fields, some of them converted."""
     return make(**{**data, **changed})
@@ -434,6 +513,11 @@ def _pair(values: Sequence[int]) -> tuple[int, int]:
 def _triple(values: Sequence[int]) -> tuple[int, int, int]:
     first, second, third = values
     return first, second, third
+
+
+def _four(values: Sequence[int]) -> tuple[int, int, int, int]:
+    a, b, c, d = values
+    return a, b, c, d
 
 
 def _six(values: Sequence[int]) -> tuple[int, int, int, int, int, int]:

@@ -308,6 +308,19 @@ ENTRIES = (
         fix="Report it: the passes made inconsistent kernels.",
     ),
     CodeEntry(
+        code="TW7116",
+        severity="error",
+        title="inconsistent multicast",
+        meaning=(
+            "A multicast group sends pages to all cores of a rectangle but the sender. The "
+            "rectangle and the sender are inside the core grid, num_dests is the number of "
+            "receivers, all members process the same number of blocks, and its semaphores are "
+            "declared once, with ids that the target has. Otherwise a core can wait forever."
+        ),
+        example="sender (0, 0), dests (1, 0) to (7, 0), num_dests 8: the rectangle has 7 receivers",
+        fix="Report it: the passes made inconsistent kernels.",
+    ),
+    CodeEntry(
         code="TW7117",
         severity="error",
         title="raw access in a compute kernel",

@@ -3,6 +3,7 @@
     plan       grid, assignment of blocks, cores, circular buffers, L1, pages, arguments
     kernels    one producer and one consumer per circular buffer, pushes = pops, block sizes, DST,
                inits, barriers, raster maps
+    multicast  rectangles, receivers, block counts and semaphores of the groups and of the ops
     flow       a run of the circular-buffer calls of a core, without data: no circular waits
 
 Everything is derived again from the kernels and compared with the plan; nothing is taken from the
@@ -30,6 +31,11 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.assignments import blocks_of
 from tilewright.passes.tenstorrent.verify_flow import flow_problems
 from tilewright.passes.tenstorrent.verify_kernels import kernel_problems
+from tilewright.passes.tenstorrent.verify_multicast import (
+    BAD_MULTICAST,
+    group_problems,
+    multicast_op_problems,
+)
 
 MISSING = "TW7100"
 BAD_GRID = "TW7101"
@@ -67,6 +73,8 @@ class VerifyTt(Pass):
                 engine.error(op, message, code)
             for problem in kernel_problems(plan, kernels):
                 engine.error(problem.op, problem.message, problem.code)
+            for problem in multicast_op_problems(plan, _chip(plan), kernels):
+                engine.error(problem.op, problem.message, problem.code)
             if engine.error_count == before:
                 for problem in flow_problems(plan, kernels):
                     engine.error(problem.op, problem.message, problem.code)
@@ -86,6 +94,7 @@ def plan_problems(plan: Plan, kernels: list[KernelOp]) -> Problems:
     yield from _core_problems(plan, chip)
     yield from _buffer_problems(plan, chip, kernels)
     yield from _argument_problems(plan, chip, kernels)
+    yield from ((BAD_MULTICAST, message) for message in group_problems(plan, chip))
 
 
 def _grid_problems(plan: Plan) -> Problems:
