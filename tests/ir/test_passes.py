@@ -114,7 +114,7 @@ def test_a_pass_prints_as_it_is_written():
     ("text", "message"),
     [
         ("pain", "'pain' is not a pass; did you mean 'paint'"),
-        ("xyz", "'xyz' is not a pass; --list-passes shows"),
+        ("xyz", "'xyz' is not a pass; --list-passes lists"),
         ("paint{warps=1}", "pass 'paint' has no option 'warps'; it has: num-warps, target"),
         ("paint{num-warps=many}", "paint: num-warps: 'many' is not a valid int"),
         ("paint{placement=x}", "'x' is not one of reindex, explicit"),

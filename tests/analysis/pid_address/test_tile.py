@@ -50,7 +50,10 @@ def launches_of(file: Path) -> list[tuple[TileKernel, AccessProperties]]:
 
     def record(compiled, values) -> None:
         for launch in tile_launches(compiled, values):
-            found[f"{launch.title} {launch.kernel.op.num_threads}"] = (launch.kernel, launch.facts)
+            found[f"{launch.title} {launch.kernel.op.num_threads}"] = (
+                launch.kernel,
+                launch.properties,
+            )
 
     quiet = contextlib.redirect_stdout(io.StringIO())
     with observing_launches(record, run=False), quiet, np.errstate(all="ignore"):
