@@ -58,6 +58,11 @@ def answer(connection: socket.socket) -> None:
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    # The streams of this process know whether they can seek: a pipe in place of a file cannot.
+    utf8 = {"encoding": "utf-8", "closefd": False}
+    sys.stdin = os.fdopen(0, **utf8)
+    sys.stdout = os.fdopen(1, "w", **utf8)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", **utf8)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -80,6 +85,7 @@ def exit_code(name: str, *arguments: str) -> int:
     sys.stdout.flush()
     if isinstance(code, str):
         print(code, file=sys.stderr)
+    sys.stderr.flush()
     return code & 0xFF if isinstance(code, int) else int(code is not None)
 
 
