@@ -59,10 +59,11 @@ def answer(connection: socket.socket) -> None:
         os.dup2(descriptor, number)
         os.close(descriptor)
     # The streams of this process know whether they can seek: a pipe in place of a file cannot.
-    utf8 = {"encoding": "utf-8", "closefd": False}
-    sys.stdin = os.fdopen(0, **utf8)
-    sys.stdout = os.fdopen(1, "w", **utf8)
-    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", **utf8)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(
+        2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+    )
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
