@@ -4,7 +4,7 @@
     checker.memory("smem", "shared memory", 1024)
     producer = checker.task("producer")
     ...
-    checker.access(producer, "write", region, "generic", place=3)
+    checker.access(producer, "write", region, "generic", site=3)
     for finding in checker.findings():
         print(finding.message)
 

@@ -84,8 +84,8 @@ def test_events_are_complete() -> None:
     assert counts["issue"] == counts["complete"] == 3 * STEPS + 1  # two loads, an MMA; a store
     assert counts["phase"] == 2 * STEPS
     # A load writes, an MMA reads twice, the result is written and stored.
-    deeds = Counter(kind for _, kind, *_ in log.named_events("access"))
-    assert deeds == {"write": 2 * STEPS + 1, "read": 2 * STEPS + 1}
+    accesses = Counter(kind for _, kind, *_ in log.named_events("access"))
+    assert accesses == {"write": 2 * STEPS + 1, "read": 2 * STEPS + 1}
 
 
 def test_actors_are_tasks_and_operations() -> None:
