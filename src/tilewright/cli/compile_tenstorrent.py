@@ -2,8 +2,8 @@
 
 A Python file is run as a script; every `T` kernel it calls is compiled for the arguments it was
 called with, and not run. IR text with `tile` kernels is compiled as it stands. With ``-o DIR`` the
-five files are written: into DIR for one kernel, into DIR/NAME for several. Nothing is written
-unless everything compiles.
+five files are written (with multicast one more for every further kind of reader): into DIR for one
+kernel, into DIR/NAME for several. Nothing is written unless everything compiles.
 """
 
 from __future__ import annotations
@@ -108,7 +108,11 @@ def _stage(compiled: Compiled, stage: str) -> str:
         return compiled.tile
     if stage == "tensix":
         return print_module(compiled.module)
-    return compiled.artefact.files()[_FILES[stage]]
+    files = compiled.artefact.files()
+    names = [each.file for each in compiled.artefact.plan.kernels if each.role == stage]
+    if len(names) > 1:  # with multicast: senders and receivers
+        return SPLIT_MARKER.join(f"// {name}\n{files[name].rstrip()}\n" for name in names)
+    return files[_FILES[stage]]
 
 
 def explanation(done: Sequence[Compiled]) -> str:

@@ -25,6 +25,17 @@ ENTRIES = (
         fix="Launch with sizes greater than 0.",
     ),
     CodeEntry(
+        code="TW7011",
+        severity="error",
+        title="multicast with the policy strided",
+        meaning=(
+            "With the policy strided the cores of a row or column have no rows or columns of "
+            "blocks in common, so no core can read for the others."
+        ),
+        example='pass_configs={"tt.multicast": "on", "tt.schedule.policy": "strided"}',
+        fix="Use the policy rect, which is the default with multicast.",
+    ),
+    CodeEntry(
         code="TW7012",
         severity="error",
         title="launch grid depends on run-time values",
@@ -155,6 +166,19 @@ ENTRIES = (
         meaning="The order block_linear takes blocks of at least one row and one column.",
         example="order=block_linear:0x4",
         fix="Use extents of at least 1.",
+    ),
+    CodeEntry(
+        code="TW7090",
+        severity="remark",
+        title="no multicast",
+        meaning=(
+            "A load of a kernel that is compiled with multicast is done by every core for itself. "
+            "One core can read for others if these form a rectangle of the core grid, read the "
+            "same pages, and do so in the same iterations. Cores with fewer blocks are completed "
+            "with ghost steps, unless these would be more than a quarter of all steps."
+        ),
+        example="'A' is not multicast: no two cores of a rectangle read the same pages of it",
+        fix="Use the policy rect, and a grid of blocks that the core grid divides evenly.",
     ),
     CodeEntry(
         code="TW7100",

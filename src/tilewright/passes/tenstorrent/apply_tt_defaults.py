@@ -32,6 +32,7 @@ from tilewright.passes.tenstorrent.annotations import (
 from tilewright.passes.tenstorrent.assignments import POLICIES
 
 UNKNOWN_SCHEDULE = "TW7001"
+MULTICAST_MODES = ("off", "on", "auto")
 _DEFAULT_BLOCK = (4, 4)
 """Rows and columns of a block of the order ``block_linear``."""
 
@@ -42,12 +43,16 @@ class ApplyTtDefaults(Pass):
 
     name = "apply-tt-defaults"
 
-    policy: str = "contiguous"
-    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``."""
+    policy: str = ""
+    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``; by default
+    ``contiguous``, and ``rect`` with multicast."""
     order: str = "row_major"
     """In which order block ids walk over the grid; ``block_linear:4x4`` gives the block."""
     cores: str = ""
     """The core grid, columns by rows, as ``8x8``; by default the portable grid of the chip."""
+    multicast: str = "off"
+    """Whether one core reads what several need: ``off``, ``on``, or ``auto`` where the assignment
+    of blocks allows it as it is."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in functions(module):
@@ -75,7 +80,11 @@ class ApplyTtDefaults(Pass):
 
     def _schedule(self, function: FuncOp) -> str | None:
         given: dict[str, Any] = dict(get(function, SCHEDULE) or {})
-        policy = given.get("policy") or get(function, "tt_schedule_policy") or self.policy
+        multicast = given.get("multicast") or self.multicast
+        if multicast not in MULTICAST_MODES:
+            return f"unknown multicast '{multicast}': expected one of {', '.join(MULTICAST_MODES)}"
+        default = self.policy or ("rect" if multicast == "on" else "contiguous")
+        policy = given.get("policy") or get(function, "tt_schedule_policy") or default
         order, _, block = (
             given.get("order") or get(function, "tt_schedule_order") or self.order
         ).partition(":")
@@ -88,5 +97,8 @@ class ApplyTtDefaults(Pass):
             high, _, wide = block.partition("x")
             is_given = high.isdigit() and wide.isdigit()
             rect = [int(high), int(wide)] if is_given else list(_DEFAULT_BLOCK)
-        put(function, SCHEDULE, {**given, "policy": policy, "order": order, "rect": rect})
+        schedule = {**given, "policy": policy, "order": order, "rect": rect}
+        if multicast != "off":
+            schedule["multicast"] = multicast
+        put(function, SCHEDULE, schedule)
         return None

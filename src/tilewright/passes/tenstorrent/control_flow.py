@@ -54,6 +54,7 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "arith.andi": _both,
     "arith.ori": _either,
 }
+_CASTS = ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci")
 _PREDICATES: Mapping[str, Callable[[int, int], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -122,12 +123,19 @@ class ControlFlow:
             found = int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
         elif op.name == "arith.select":
             found = operands[1] if operands[0] else operands[2]
-        elif op.name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
+        elif op.name in _CASTS:
             found = operands[0]
         else:
             found = _ARITHMETIC[op.name](operands[0], operands[1])
         self.values[value] = found
         return found
+
+
+def can_evaluate(op: Operation) -> bool:
+    """Whether the integers that `op` gives follow from its operands."""
+    if isinstance(op, (RasterOp, CmpiOp)) or op.name == "arith.select":
+        return True
+    return op.name in _ARITHMETIC or op.name in _CASTS
 
 
 def _is_uniform(block: Block) -> bool:
@@ -144,7 +152,4 @@ def _is_uniform(block: Block) -> bool:
 
 def words_of(core: Assignment) -> Mapping[str, int]:
     """The run-time words of a core by name, addresses left out."""
-    words = {"start_id": core.start_tile, "count": core.count}
-    if core.rect is not None:
-        words.update(zip(("row0", "col0", "rows", "cols"), core.rect, strict=True))
-    return words
+    return core.words

@@ -20,6 +20,7 @@ from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.fold_grid_reductions import FoldGridReductions
 from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
 from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
+from tilewright.passes.tenstorrent.group_multicast import GroupMulticast
 from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
 from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
 from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
@@ -48,10 +49,13 @@ class TenstorrentPipeline(Pass):
     """The chip: ``tenstorrent:wormhole``, ``tenstorrent:blackhole``, ``tenstorrent:sim``."""
     cores: str = ""
     """The core grid, columns by rows, as ``8x8``; by default the portable grid of the chip."""
-    policy: str = "contiguous"
-    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``."""
+    policy: str = ""
+    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``; by default
+    ``contiguous``, and ``rect`` with multicast."""
     order: str = "row_major"
     """The raster order of blocks: ``row_major``, ``column_major``, ``block_linear:4x4``, ..."""
+    multicast: str = "off"
+    """Whether one core reads what several need: ``off``, ``on``, ``auto``."""
     l1_budget: int = 0
     """Bytes that circular buffers may take; 0 for what the chip has."""
 
@@ -63,7 +67,7 @@ class TenstorrentPipeline(Pass):
             FoldGridReductions(),
             StageGlobalAccesses(),
             RecognizeGemmLoops(),
-            ApplyTtDefaults(self.policy, self.order, self.cores),
+            ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),
             InferTtShards(),
             InferTtSchedule(),
             PadToTiles(),
@@ -74,6 +78,7 @@ class TenstorrentPipeline(Pass):
             MakePersistent(),
             RasterizeTiles(),
             MapCores(),
+            GroupMulticast(),
             LowerCircularBuffers(self.l1_budget),
             SplitTtKernels(),
             LowerTtIntrinsics(),

@@ -12,7 +12,9 @@ bounds and conditions depend on arguments and loop indices only, never on data.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -26,6 +28,7 @@ from tilewright.dialects.tensix.arguments import ArgOp
 from tilewright.dialects.tensix.blocks import ConstantTileOp, ReleaseOp
 from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.noc import AccessorOp
 from tilewright.dialects.tensix.program import (
     CoreProgramOp,
@@ -44,15 +47,17 @@ from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.annotations import functions, get
+from tilewright.passes.tenstorrent.annotations import chip_of, functions, get
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
 from tilewright.passes.tenstorrent.circular_buffers import needed_plan
-from tilewright.passes.tenstorrent.host_plans import host_plan
+from tilewright.passes.tenstorrent.host_plans import host_plan, reader_variants
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.move_pages import fill_pages, load_pages, store_pages
+from tilewright.passes.tenstorrent.multicast_groups import multicast_of, operand_of
+from tilewright.passes.tenstorrent.multicast_pages import MulticastCode, Part, argument_names
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 from tilewright.passes.tile.clone_ops import copy_op
@@ -75,11 +80,26 @@ class SplitTtKernels(Pass):
 
 def _split(module: ModuleOp, function: FuncOp, program: CoreProgramOp) -> None:
     rewriter = Rewriter()
-    kernels = [_Slice(function, program, role).run() for role in Role]
+    kernels = [*_readers(function, program)]
+    kernels += [
+        _Slice(function, program, role, role.value).run()
+        for role in Role
+        if role is not Role.READER
+    ]
     plan = host_plan(function, program, kernels)
     made = [HostPlanOp(function.sym_name.data, plan.to_attr()), *kernels]
     rewriter.insert_after(function, made)
     rewriter.erase(function)
+
+
+def _readers(function: FuncOp, program: CoreProgramOp) -> Iterator[KernelOp]:
+    """The reader, or with multicast one for each combination of senders and receivers."""
+    multicast = multicast_of(function)
+    if multicast is None:
+        yield _Slice(function, program, Role.READER, Role.READER.value).run()
+        return
+    for name, (parts, _) in reader_variants(function, multicast).items():
+        yield _Slice(function, program, Role.READER, name, multicast, parts).run()
 
 
 @dataclass
@@ -89,6 +109,9 @@ class _Slice:
     function: FuncOp
     program: CoreProgramOp
     role: Role
+    name: str
+    multicast: Multicast | None = None
+    parts: dict[str, Part] = field(default_factory=dict[str, Part])
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     accessors: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
@@ -96,7 +119,7 @@ class _Slice:
         compute = get(self.function, COMPUTE)
         is_compute = self.role is Role.COMPUTE
         kernel = KernelOp(
-            self.role.value, self.role, fp32_dest_acc=is_compute and compute["fp32_dest_acc"]
+            self.name, self.role, fp32_dest_acc=is_compute and compute["fp32_dest_acc"]
         )
         kernel.location = self.function.location
         self.code = KernelCode(kernel)
@@ -104,7 +127,14 @@ class _Slice:
         arguments = zip(self.program.argument_names, self.program.body_block.args, strict=True)
         for position, (name, argument) in enumerate(arguments):
             self.values[argument] = self.code.head(ArgOp(position, name))
+        self._groups: MulticastCode | None = None
+        if self.multicast is not None:
+            flushes = not chip_of(self.function).ordered_multicast_flags
+            self._groups = MulticastCode(self.code, self.multicast, self.parts, flushes)
+            self._groups.start()
         self._block(self.program.body_block)
+        if self._groups is not None:
+            self._groups.end()
         _drop_unused(kernel)
         self._assign_positions(kernel)
         return kernel
@@ -214,9 +244,25 @@ class _Slice:
             fill_pages(self.code, op, self._value)
         else:
             assert isinstance(op, CopyOp)
-            move = load_pages if self.role is Role.READER else store_pages
-            tensor = base_of(op.src if self.role is Role.READER else op.dst)
-            move(self.code, op, self._accessor(tensor), self.layouts[tensor], self._value)
+            self._copy(op)
+
+    def _copy(self, op: CopyOp) -> None:
+        operand = operand_of(op)
+        part = None if operand is None else self.parts.get(operand)
+        groups = self._groups
+        if self.role is Role.WRITER:
+            tensor = base_of(op.dst)
+            accessor, layout = self._accessor(tensor), self.layouts[tensor]
+            store_pages(self.code, op, accessor, layout, self._value)
+        elif part is Part.RECEIVER and operand is not None and groups is not None:
+            groups.receive(op, operand)
+        else:
+            tensor = base_of(op.src)
+            accessor, layout = self._accessor(tensor), self.layouts[tensor]
+            send: Callable[[SSAValue], None] | None = None
+            if part is Part.SENDER and operand is not None and groups is not None:
+                send = partial(groups.send, op, operand)
+            load_pages(self.code, op, accessor, layout, self._value, send)
 
     def _outside(self, op: Operation) -> dict[SSAValue, SSAValue]:
         """Values that the body of an element-wise op takes from outside."""
@@ -233,10 +279,12 @@ class _Slice:
         if self.role is Role.COMPUTE:
             self.code.add(copy_op(op, self.values))
             return
-        count = self.code.constant(plan.tiles)
+        # In the pieces in which the contents are pushed: the buffer may be smaller than they are.
+        count = self.code.constant(plan.chunk)
         cb = self.code.cb(op.buffer)
-        self.code.add(CBWaitOp(cb, count))
-        self.code.add(CBPopOp(cb, count))
+        with self.code.loop(plan.tiles // plan.chunk, "s"):
+            self.code.add(CBWaitOp(cb, count))
+            self.code.add(CBPopOp(cb, count))
 
     # -- arguments -------------------------------------------------------------------------------
 
@@ -258,6 +306,8 @@ class _Slice:
         """Addresses in the order of the function's arguments, then the words of the core."""
         order = [f"{name_of(each)}_addr" for each in self.function.body.block.args]
         order += self.program.argument_names
+        for operand, part in self.parts.items():
+            order += argument_names(operand, part)
         words = [op for op in kernel.body_block.ops if isinstance(op, ArgOp)]
         words.sort(key=lambda op: order.index(_label(op)))
         for position, op in enumerate(words):

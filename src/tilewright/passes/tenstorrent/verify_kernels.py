@@ -135,13 +135,16 @@ def _roles(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
 
 def _balance(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
     """Pages pushed and popped per circular buffer, for every core with other arguments."""
-    seen: set[tuple[int, ...]] = set()
+    seen: set[tuple[int | str, ...]] = set()
+    only_count = _depends_on_count_only(kernels)
     for core in plan.cores.active:
-        key = (core.count,) if _depends_on_count_only(kernels) else _key(core)
+        own = kernels_on(plan, kernels, core)
+        names = [each.sym_name.data for each in own]
+        key = (core.steps, *names) if only_count else (*_key(core), *names)
         if key in seen:
             continue
         seen.add(key)
-        pushed, popped, last = _totals(kernels, core)
+        pushed, popped, last = _totals(own, core)
         for index in sorted({*pushed, *popped}):
             if pushed.get(index, 0) != popped.get(index, 0):
                 yield Problem(
@@ -153,8 +156,14 @@ def _balance(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
                 return
 
 
+def kernels_on(plan: Plan, kernels: Sequence[KernelOp], core: Assignment) -> list[KernelOp]:
+    """The kernels that a core runs."""
+    listed = [(each, plan.kernel_named(each.sym_name.data)) for each in kernels]
+    return [each for each, own in listed if own is None or core in plan.cores_of(own)]
+
+
 def _key(core: Assignment) -> tuple[int, ...]:
-    return (core.start_tile, core.count, *(core.rect or ()))
+    return (core.start_tile, core.count, *(core.rect or ()), *core.ghosts)
 
 
 def _depends_on_count_only(kernels: Sequence[KernelOp]) -> bool:

@@ -188,7 +188,13 @@ def _buffer_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Pro
 
 def _argument_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Problems:
     for kernel in kernels:
-        listed = plan.kernel_of(kernel.role.value)
+        listed = plan.kernel_named(kernel.sym_name.data)
+        if listed is None:
+            yield (
+                BAD_ARGUMENTS,
+                f"the plan lists no kernel '{kernel.sym_name.data}', a {kernel.role.value} kernel",
+            )
+            continue
         names = kernel.runtime_arg_names
         if len(names) > chip.max_runtime_args:
             yield (

@@ -49,8 +49,9 @@ class TenstorrentKernel:
         return TenstorrentPipeline(
             target=self.target,
             cores=str(given.get(key.TT_CORE_GRID) or ""),
-            policy=str(given.get(key.TT_SCHEDULE_POLICY) or "contiguous"),
+            policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
             order=str(given.get(key.TT_SCHEDULE_ORDER) or "row_major"),
+            multicast=str(given.get(key.TT_MULTICAST) or "off"),
             l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
         )
 

@@ -61,14 +61,14 @@ class Artefact:
 
     plan: Plan
     kernels: Mapping[str, KernelOp]
-    """By role."""
+    """By name."""
     chip: ChipSpec
     api: Api = Api.CURRENT
 
     def sources(self, *, comments: bool = True) -> dict[str, str]:
         """The emitted files by name, without the plan."""
         texts = {
-            kernel.file: emit_kernel(self.kernels[kernel.role], api=self.api, comments=comments)
+            kernel.file: emit_kernel(self.kernels[kernel.name], api=self.api, comments=comments)
             for kernel in self.plan.kernels
         }
         return {**texts, HOST_FILE: emit_host(self.plan)}
@@ -93,7 +93,7 @@ class Artefact:
         if not with_sources:
             return found
         sources = self.sources()
-        files = {kernel.role: kernel.file for kernel in self.plan.kernels}
+        files = {kernel.name: kernel.file for kernel in self.plan.kernels}
         defines = {"TW_API_2025": "1"} if self.api is Api.OLDER else {}
         kernels = tuple(
             replace(each, text=sources[files[each.name]], defines=defines) for each in found.kernels
@@ -152,7 +152,7 @@ class Artefact:
 
 def artefact_of(module: ModuleOp, chip: ChipSpec | None = None, api: Api = Api.CURRENT) -> Artefact:
     """The program of a module that `tenstorrent-pipeline` has lowered."""
-    kernels = {op.role.value: op for op in module.body.ops if isinstance(op, KernelOp)}
+    kernels = {op.sym_name.data: op for op in module.body.ops if isinstance(op, KernelOp)}
     plans = [op for op in module.body.ops if isinstance(op, HostPlanOp)]
     if len(plans) != 1 or not kernels:
         raise ValueError(

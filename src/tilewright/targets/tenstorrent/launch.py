@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tilewright.dialects.tensix.chips import ChipSpec
+from tilewright.dialects.tensix.multicast import NocWord
 from tilewright.dialects.tensix.plan import ADDRESS_SUFFIX, KernelPlan, Plan
 from tilewright.targets.tenstorrent.formats import TileFormat
 from tilewright.targets.tenstorrent.program import (
@@ -15,11 +16,13 @@ from tilewright.targets.tenstorrent.program import (
     Buffer,
     ComputeConfig,
     Core,
-    CoreSet,
     KernelSource,
+    NocX,
+    NocY,
     Processor,
     Program,
     RuntimeWord,
+    Semaphore,
     circular_buffer,
     core_set,
 )
@@ -47,16 +50,20 @@ def program_of(plan: Plan, chip: ChipSpec, directory: Path | None = None) -> Pro
         plan.kernel,
         chip.with_grid(*plan.cores.grid),
         buffers,
-        tuple(_kernel(plan, each, cores, directory) for each in plan.kernels),
+        tuple(_kernel(plan, each, directory) for each in plan.kernels),
         configs,
+        semaphores=tuple(
+            Semaphore(each.id, each.initial, cores)
+            for each in (() if plan.multicast is None else plan.multicast.semaphores)
+        ),
     )
 
 
-def _kernel(plan: Plan, kernel: KernelPlan, cores: CoreSet, directory: Path | None) -> KernelSource:
+def _kernel(plan: Plan, kernel: KernelPlan, directory: Path | None) -> KernelSource:
     return KernelSource(
-        kernel.role,
+        kernel.name,
         _PROCESSORS[kernel.role],
-        cores,
+        core_set([(each.x, each.y) for each in plan.cores_of(kernel)]),
         path=None if directory is None else directory / kernel.file,
         compile_args=tuple(Accessor(name) for name in plan.accessor_tensors(kernel)),
         runtime_args=_runtime_args(plan, kernel),
@@ -69,13 +76,16 @@ def _kernel(plan: Plan, kernel: KernelPlan, cores: CoreSet, directory: Path | No
 def _runtime_args(plan: Plan, kernel: KernelPlan) -> Mapping[Core, tuple[RuntimeWord, ...]]:
     return MappingProxyType(
         {
-            (core.x, core.y): tuple(
-                Address(word) if isinstance(word, str) else word
-                for word in plan.runtime_words(kernel, core)
-            )
-            for core in plan.cores.active
+            (core.x, core.y): tuple(_word(word) for word in plan.runtime_words(kernel, core))
+            for core in plan.cores_of(kernel)
         }
     )
+
+
+def _word(word: int | str | NocWord) -> RuntimeWord:
+    if isinstance(word, NocWord):
+        return NocX(word.core) if word.axis == "x" else NocY(word.core)
+    return Address(word) if isinstance(word, str) else word
 
 
 __all__ = ["ADDRESS_SUFFIX", "program_of"]
