@@ -71,7 +71,9 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
         own = kernel.tenstorrent
         assert own is not None, "the kernel has a Tenstorrent target"
         module = kernel.prim_func.module.clone()
-        found.setdefault(print_module(module), lambda: _compiled(kernel.name, module, own.pipeline))
+        pipeline = own.pipeline(own.called_with)
+        key = print_module(module) + pipeline.values
+        found.setdefault(key, lambda: _compiled(kernel.name, module, pipeline))
 
     run_script(request, program, record)
     return [make() for make in found.values()]

@@ -116,6 +116,8 @@ tensix.kernel @compute role(compute) attributes {fp32_dest_acc, math_fidelity = 
   tensix.init fill
   // CHECK-NEXT: tensix.fill %c0 bits(1065353216)
   tensix.fill %z bits(1065353216)
+  // CHECK-NEXT: tensix.fill_word i32 %c0, %c1
+  tensix.fill_word i32 %z, %one
   // CHECK-NEXT: tensix.init typecast f32 bf16
   tensix.init typecast f32 bf16
   // CHECK-NEXT: tensix.typecast %c0 from f32 to bf16

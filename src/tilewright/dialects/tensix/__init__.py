@@ -74,6 +74,7 @@ from tilewright.dialects.tensix.rasters import Raster
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
+    FillWordOp,
     PackOp,
     TypecastOp,
     UnaryOp,
@@ -108,6 +109,7 @@ Tensix = Dialect(
         ElementwiseOp,
         EndOp,
         FillOp,
+        FillWordOp,
         FillPageOp,
         HostPlanOp,
         HwStartupOp,
@@ -170,6 +172,7 @@ __all__ = [
     "EndOp",
     "FillOp",
     "FillPageOp",
+    "FillWordOp",
     "Format",
     "HostPlanOp",
     "HwStartupOp",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import DictionaryAttr
 
@@ -32,6 +32,7 @@ from tilewright.dialects.tensix.multicast import (
 
 VERSION = "2.0"
 ADDRESS_SUFFIX = "_addr"
+WORD_SUFFIX = "_word"
 ACCESSOR_SUFFIX = "_accessor"
 
 _T = TypeVar("_T")
@@ -166,6 +167,28 @@ class TensorPlan:
 
 
 @dataclass(frozen=True)
+class ScalarPlan:
+    """A scalar argument of the kernel that is a run-time word, the same on all cores."""
+
+    name: str
+    arg: int
+    """Position among the arguments of the kernel."""
+    format: str
+    """``f32`` or ``i32``: what the bits of the word are."""
+
+
+@dataclass(frozen=True)
+class ScalarWord:
+    """A run-time word that holds a scalar argument, known at launch."""
+
+    scalar: str
+
+
+RuntimeValue: TypeAlias = int | str | NocWord | ScalarWord
+"""A run-time word of a core; a string is the name of the tensor whose address it is."""
+
+
+@dataclass(frozen=True)
 class CircularBufferPlan:
     """One circular buffer on every active core."""
 
@@ -254,6 +277,7 @@ class Plan:
     api: str = "2026"
     target: str = "tenstorrent"
     warnings: tuple[str, ...] = field(default=())
+    scalars: tuple[ScalarPlan, ...] = ()
 
     def kernel_named(self, name: str) -> KernelPlan | None:
         """The kernel of a name."""
@@ -273,11 +297,10 @@ class Plan:
         """The tensor of a name."""
         return next(each for each in self.tensors if each.name == name)
 
-    def runtime_words(
-        self, kernel: KernelPlan, core: Assignment
-    ) -> tuple[int | str | NocWord, ...]:
-        """The run-time words of a core; a string is the name of the tensor whose address it is."""
-        words: dict[str, int | NocWord] = {**core.words}
+    def runtime_words(self, kernel: KernelPlan, core: Assignment) -> tuple[RuntimeValue, ...]:
+        """The run-time words of a core."""
+        words: dict[str, RuntimeValue] = {**core.words}
+        words |= {f"{each.name}{WORD_SUFFIX}": ScalarWord(each.name) for each in self.scalars}
         if self.multicast is not None:
             words |= self.multicast.words((core.x, core.y), kernel.noc or 0)
         return tuple(
@@ -323,6 +346,9 @@ class Plan:
             },
             "core_ranges": [list(each) for each in self.core_ranges],
             "tensors": [_tensor_data(each) for each in self.tensors],
+            "scalars": [
+                {"name": each.name, "arg": each.arg, "format": each.format} for each in self.scalars
+            ],
             "cbs": [_cb_data(each) for each in self.cbs],
             "kernels": [_kernel_data(each) for each in self.kernels],
             "compute": {
@@ -389,6 +415,7 @@ class Plan:
             api=data["api"],
             target=data["target"],
             warnings=tuple(data["warnings"]),
+            scalars=tuple(ScalarPlan(**each) for each in data["scalars"]),
         )
 
 

@@ -39,9 +39,12 @@ ENTRIES = (
         code="TW7012",
         severity="error",
         title="launch grid depends on run-time values",
-        meaning="Blocks are assigned to cores at compile time, which needs a constant grid.",
-        example="with T.Kernel(T.ceildiv(T.dynamic('m'), 32)) as bx: ...",
-        fix="Compile the kernel for fixed sizes.",
+        meaning=(
+            "Blocks are assigned to cores at compile time. A call compiles for its extents; a "
+            "module that is compiled without a call has none."
+        ),
+        example="with T.Kernel(T.ceildiv(T.dynamic('m'), 32)) as bx: ...   # and no call",
+        fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
     ),
     CodeEntry(
         code="TW7013",
@@ -74,9 +77,12 @@ ENTRIES = (
         code="TW7023",
         severity="error",
         title="tensor with run-time extents",
-        meaning="Pages and padding of a tensor are computed at compile time.",
-        example="A: T.Tensor((T.dynamic('m'), 64), T.bfloat16)",
-        fix="Compile the kernel for fixed sizes.",
+        meaning=(
+            "Pages and padding of a tensor are computed at compile time. A call compiles for its "
+            "extents; a module that is compiled without a call has none."
+        ),
+        example="A: T.Tensor((T.dynamic('m'), 64), T.bfloat16)   # and no call",
+        fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
     ),
     CodeEntry(
         code="TW7030",
@@ -277,7 +283,8 @@ ENTRIES = (
         title="control flow depends on data",
         meaning=(
             "Reader, compute and writer run the same loops and branches, so bounds, conditions and "
-            "offsets may depend on arguments and indices only."
+            "offsets may depend on arguments and indices only; a scalar argument that they depend "
+            "on has to be known, which it is in a call."
         ),
         example="if mask[0] > 0: T.copy(A[0, 0], a)",
         fix="Compute both cases and select with T.if_then_else.",

@@ -12,6 +12,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.multicast import Core, Multicast
 from tilewright.dialects.tensix.plan import (
+    WORD_SUFFIX,
     CircularBufferPlan,
     ComputePlan,
     Cores,
@@ -20,6 +21,7 @@ from tilewright.dialects.tensix.plan import (
     Memory,
     Plan,
     Problem,
+    ScalarPlan,
     Schedule,
     TensorPlan,
 )
@@ -40,6 +42,7 @@ from tilewright.passes.tenstorrent.k_loops import steps_of
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.multicast_groups import multicast_of
 from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of, variant_name
+from tilewright.passes.tenstorrent.scalar_words import format_of_scalar
 from tilewright.passes.tenstorrent.traffic import predicted_traffic, written_pages
 
 _PROCESSORS = {
@@ -102,7 +105,19 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
         ),
         traffic=predicted_traffic(program, assignments, multicast),
         multicast=multicast,
+        scalars=_scalars(function, kernels),
     )
+
+
+def _scalars(function: FuncOp, kernels: Sequence[KernelOp]) -> tuple[ScalarPlan, ...]:
+    """The scalar arguments that a kernel takes as words."""
+    words = {name for kernel in kernels for name in kernel.runtime_arg_names}
+    found: list[ScalarPlan] = []
+    for position, argument in enumerate(function.body.block.args):
+        format = format_of_scalar(argument.type)
+        if format is not None and f"{name_of(argument)}{WORD_SUFFIX}" in words:
+            found.append(ScalarPlan(name_of(argument), position, format.value))
+    return tuple(found)
 
 
 def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]:

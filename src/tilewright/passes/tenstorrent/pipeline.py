@@ -17,6 +17,7 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
+from tilewright.passes.tenstorrent.fix_arguments import FixArguments
 from tilewright.passes.tenstorrent.fold_grid_reductions import FoldGridReductions
 from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
 from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
@@ -58,10 +59,13 @@ class TenstorrentPipeline(Pass):
     """Whether one core reads what several need: ``off``, ``on``, ``auto``."""
     l1_budget: int = 0
     """Bytes that circular buffers may take; 0 for what the chip has."""
+    values: str = ""
+    """Extents and values of arguments at launch, see `fix-arguments`: ``A=33x17;n=5``."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
         return [
+            FixArguments(self.values),
             *TilePipeline(target=self.target).common_passes(),
             FoldClears(),
             FoldGridReductions(),

@@ -30,6 +30,7 @@ from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.noc import AccessorOp
+from tilewright.dialects.tensix.plan import WORD_SUFFIX
 from tilewright.dialects.tensix.program import (
     CoreProgramOp,
     EndOp,
@@ -59,6 +60,7 @@ from tilewright.passes.tenstorrent.move_pages import fill_pages, load_pages, sto
 from tilewright.passes.tenstorrent.multicast_groups import multicast_of, operand_of
 from tilewright.passes.tenstorrent.multicast_pages import MulticastCode, Part, argument_names
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
+from tilewright.passes.tenstorrent.scalar_words import is_word_type, scalar_ops
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 from tilewright.passes.tile.clone_ops import copy_op
 
@@ -114,6 +116,8 @@ class _Slice:
     parts: dict[str, Part] = field(default_factory=dict[str, Part])
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     accessors: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    scalars: list[Operation] = field(default_factory=list[Operation])
+    """The ops that convert words to scalars of the user."""
 
     def run(self) -> KernelOp:
         compute = get(self.function, COMPUTE)
@@ -193,12 +197,21 @@ class _Slice:
             # Defined in the function, outside the program.
             self.code.add(copy_op(owner, self._operands(owner)))
             return self.values[value]
-        raise NotSupported(
-            self.program,
-            f"'{name_of(value)}' is a scalar argument, and run-time words of the user are not "
-            "supported yet: compile the kernel for a constant",
-            DATA_DEPENDENT,
-        )
+        assert is_word_type(value.type), "fix-arguments removes the other scalars"
+        self.values[value] = self._scalar(value)
+        return self.values[value]
+
+    def _scalar(self, argument: SSAValue) -> SSAValue:
+        """A scalar argument of the user, from a run-time word."""
+        word = self.code.head(ArgOp(0, f"{name_of(argument)}{WORD_SUFFIX}"))
+        made = scalar_ops(word, argument.type)
+        owner = word.owner
+        for op in made:
+            assert isinstance(owner, Operation)
+            self.code.kernel.body_block.insert_op_after(op, owner)
+            owner = op
+        self.scalars += made
+        return made[-1].results[0]
 
     def _loop(self, op: Operation, bounds: list[SSAValue], body: Block) -> None:
         name = body.args[0].name_hint or "i"
@@ -303,11 +316,13 @@ class _Slice:
         return self.accessors[tensor]
 
     def _assign_positions(self, kernel: KernelOp) -> None:
-        """Addresses in the order of the function's arguments, then the words of the core."""
-        order = [f"{name_of(each)}_addr" for each in self.function.body.block.args]
+        """Addresses in the order of the function's arguments, words of the core, scalars."""
+        arguments = self.function.body.block.args
+        order = [f"{name_of(each)}_addr" for each in arguments]
         order += self.program.argument_names
         for operand, part in self.parts.items():
             order += argument_names(operand, part)
+        order += [f"{name_of(each)}{WORD_SUFFIX}" for each in arguments]
         words = [op for op in kernel.body_block.ops if isinstance(op, ArgOp)]
         words.sort(key=lambda op: order.index(_label(op)))
         for position, op in enumerate(words):
@@ -320,6 +335,10 @@ class _Slice:
         accessors.sort(key=lambda op: order.index(f"{_tensor(op)}_addr"))
         for position, op in enumerate(accessors):
             op.ct_offset = _integer(2 * position)
+            op.detach()
+            self.code.before_body(op)
+        # Each is put before those that use it.
+        for op in reversed([op for op in self.scalars if op.parent is not None]):
             op.detach()
             self.code.before_body(op)
         if accessors:

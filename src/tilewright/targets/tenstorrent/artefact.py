@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -64,6 +64,8 @@ class Artefact:
     """By name."""
     chip: ChipSpec
     api: Api = Api.CURRENT
+    scalars: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The values of scalar arguments, for a run; one that is missing is 0."""
 
     def sources(self, *, comments: bool = True) -> dict[str, str]:
         """The emitted files by name, without the plan."""
@@ -89,7 +91,7 @@ class Artefact:
 
     def program(self, *, with_sources: bool = False) -> Program:
         """The host program as the executors take it."""
-        found = program_of(self.plan, self.chip)
+        found = program_of(self.plan, self.chip, scalars=self.scalars)
         if not with_sources:
             return found
         sources = self.sources()

@@ -1,7 +1,8 @@
 """``main.cpp``: the host program of a plan.
 
-It takes a directory with one file a tensor (``A.bin``: the elements in row-major order), arranges
-and tilizes them, runs the program on one device and writes the files of the outputs:
+It takes a directory with one file a tensor (``A.bin``: the elements in row-major order) and one a
+scalar (``alpha.bin``: one float or int32_t), arranges and tilizes the tensors, runs the program on
+one device and writes the files of the outputs:
 
     ./main DIR
 """
@@ -13,7 +14,15 @@ from math import prod
 
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.multicast import NocWord
-from tilewright.dialects.tensix.plan import Assignment, KernelPlan, Plan, TensorPlan
+from tilewright.dialects.tensix.plan import (
+    Assignment,
+    KernelPlan,
+    Plan,
+    RuntimeValue,
+    ScalarPlan,
+    ScalarWord,
+    TensorPlan,
+)
 from tilewright.targets.cuda.cxx_syntax import Names
 from tilewright.targets.tenstorrent.core_ranges import rectangles
 from tilewright.targets.tenstorrent.emit.host_text import HEADER
@@ -41,7 +50,7 @@ def emit_host(plan: Plan) -> str:
 
 
 def _main(plan: Plan) -> Iterator[str]:
-    names = {each.name: name for each, name in zip(plan.tensors, _names(plan), strict=True)}
+    names = _names(plan)
     columns, rows = plan.cores.grid
     yield from (
         "if (argc != 2) {",
@@ -67,6 +76,8 @@ def _main(plan: Plan) -> Iterator[str]:
     )
     for each in plan.tensors:
         yield from _tensor(each, names[each.name])
+    for each in plan.scalars:
+        yield from _scalar(each, names[each.name])
     yield from _core_set("cores", plan.cores.active)
     yield from _circular_buffers(plan)
     yield from _semaphores(plan)
@@ -76,9 +87,11 @@ def _main(plan: Plan) -> Iterator[str]:
     yield from _launch(plan, names)
 
 
-def _names(plan: Plan) -> list[str]:
+def _names(plan: Plan) -> dict[str, str]:
+    """The variables of tensors and scalars."""
     names = Names()
-    return [names.take(each.name, "tensor") for each in plan.tensors]
+    found = {each.name: names.take(each.name, "tensor") for each in plan.tensors}
+    return found | {each.name: names.take(each.name, "scalar") for each in plan.scalars}
 
 
 def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
@@ -98,6 +111,13 @@ def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
         yield f"std::vector<{type}> {name}({count});"
     else:
         yield f'std::vector<{type}> {name} = load<{type}>(directory + "{plan.name}.bin", {count});'
+    yield ""
+
+
+def _scalar(plan: ScalarPlan, name: str) -> Iterator[str]:
+    type = _TYPES[Format(plan.format)]
+    yield f"// {plan.name}: one {type}, as a word."
+    yield (f'const uint32_t {name} = load<uint32_t>(directory + "{plan.name}.bin", 1)[0];')
     yield ""
 
 
@@ -213,7 +233,7 @@ def _table(
     yield "};"
     yield f"const std::vector<{struct}> {table} = {{"
     for core in cores:
-        words: dict[str, int | str | NocWord] = {}
+        words: dict[str, RuntimeValue] = {}
         for kernel in kernels:
             words |= _arguments(plan, kernel, core)
         values = "".join(f", {_text(words[name])}" for name in columns)
@@ -222,9 +242,7 @@ def _table(
     yield f"for (const {struct}& each : {table}) {{"
     for kernel in kernels:
         texts = [
-            f"uint32_t({names[argument]}_buffer->address())"
-            if isinstance(argument, str)
-            else f"each.{name}"
+            _argument(name, argument, names)
             for name, argument in _arguments(plan, kernel, cores[0]).items()
         ]
         yield "    SetRuntimeArgs("
@@ -234,23 +252,31 @@ def _table(
     yield ""
 
 
-def _text(word: int | str | NocWord) -> str:
+def _text(word: RuntimeValue) -> str:
     if isinstance(word, NocWord):
         return f"noc_{word.axis}({word.core[0]}, {word.core[1]})"
     return str(word)
 
 
-def _arguments(plan: Plan, kernel: KernelPlan, core: Assignment) -> dict[str, int | str | NocWord]:
+def _argument(name: str, argument: RuntimeValue, names: dict[str, str]) -> str:
+    if isinstance(argument, ScalarWord):
+        return names[argument.scalar]
+    if isinstance(argument, str):
+        return f"uint32_t({names[argument]}_buffer->address())"
+    return f"each.{name}"
+
+
+def _arguments(plan: Plan, kernel: KernelPlan, core: Assignment) -> dict[str, RuntimeValue]:
     """The run-time arguments of a core by name; a string is a tensor, for its address."""
     return dict(zip(kernel.runtime_args, plan.runtime_words(kernel, core), strict=True))
 
 
 def _integer_arguments(plan: Plan, kernels: Sequence[KernelPlan]) -> list[str]:
-    """The names of all run-time arguments that are no addresses, in order."""
+    """The names of all run-time arguments that differ from core to core, in order."""
     found: dict[str, None] = {}
     for kernel in kernels:
         for name, argument in _arguments(plan, kernel, plan.cores_of(kernel)[0]).items():
-            if not isinstance(argument, str):
+            if isinstance(argument, (int, NocWord)):
                 found.setdefault(name)
     return list(found)
 

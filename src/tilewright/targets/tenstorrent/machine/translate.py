@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.tensix import arguments, buffers, config, math, noc, sfpu
+from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.machine.tasks import Steps
@@ -285,6 +286,11 @@ def _fill(writer: _Writer, op: sfpu.FillOp) -> None:
     writer.call(op, "fill", writer.constant(op.init_key()), op.dst, op.value_bits)
 
 
+def _fill_word(writer: _Writer, op: sfpu.FillWordOp) -> None:
+    key = writer.constant(op.init_key())
+    writer.call(op, "fill_word", key, writer.constant(Format(op.format_name.data)), *op.operands)
+
+
 def _pack(writer: _Writer, op: sfpu.PackOp) -> None:
     writer.call(op, "pack", op.dst, op.cb, "None" if op.index is None else op.index)
 
@@ -364,6 +370,7 @@ _RULES: Mapping[str, Rule] = {
     "tensix.binary_dst": _math("binary_dst"),
     "tensix.where": _math("where"),
     "tensix.fill": _fill,
+    "tensix.fill_word": _fill_word,
     "tensix.typecast": _math("typecast"),
     "tensix.pack": _pack,
 }
