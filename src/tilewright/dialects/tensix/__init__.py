@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.tensix.arguments import ArgOp, CtArgOp, RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, CtArgOp, RasterOp
 from tilewright.dialects.tensix.blocks import (
     ConstantTileOp,
     ElementwiseOp,
@@ -87,6 +87,7 @@ Tensix = Dialect(
     "tensix",
     [
         AccessorOp,
+        ArgAtOp,
         ArgOp,
         BcastOp,
         BinaryDstOp,
@@ -148,6 +149,7 @@ __all__ = [
     "SEM",
     "AccessorOp",
     "AccessorType",
+    "ArgAtOp",
     "ArgOp",
     "BcastOp",
     "BinaryDstOp",

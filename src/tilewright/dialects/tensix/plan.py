@@ -34,6 +34,8 @@ VERSION = "2.0"
 ADDRESS_SUFFIX = "_addr"
 WORD_SUFFIX = "_word"
 ACCESSOR_SUFFIX = "_accessor"
+BLOCK_IDS = "block_ids"
+"""The run-time argument that stands for one word per block of the core; always the last one."""
 
 _T = TypeVar("_T")
 
@@ -73,6 +75,9 @@ class Assignment:
     """First row, first column, rows and columns, for the policy `rect`."""
     ghosts: tuple[int, int] = (0, 0)
     """Rows and columns of steps without a block of their own, after those of the rectangle."""
+    blocks: tuple[int, ...] | None = None
+    """The blocks in the order of a curve: each as row * columns + column of the grid (of the
+    rectangle, for the policy `rect`)."""
 
     @property
     def steps(self) -> int:
@@ -299,14 +304,19 @@ class Plan:
 
     def runtime_words(self, kernel: KernelPlan, core: Assignment) -> tuple[RuntimeValue, ...]:
         """The run-time words of a core."""
-        words: dict[str, RuntimeValue] = {**core.words}
-        words |= {f"{each.name}{WORD_SUFFIX}": ScalarWord(each.name) for each in self.scalars}
+        known: dict[str, RuntimeValue] = {**core.words}
+        known |= {f"{each.name}{WORD_SUFFIX}": ScalarWord(each.name) for each in self.scalars}
         if self.multicast is not None:
-            words |= self.multicast.words((core.x, core.y), kernel.noc or 0)
-        return tuple(
-            name.removesuffix(ADDRESS_SUFFIX) if name.endswith(ADDRESS_SUFFIX) else words[name]
-            for name in kernel.runtime_args
-        )
+            known |= self.multicast.words((core.x, core.y), kernel.noc or 0)
+        words: list[RuntimeValue] = []
+        for name in kernel.runtime_args:
+            if name.endswith(ADDRESS_SUFFIX):
+                words.append(name.removesuffix(ADDRESS_SUFFIX))
+            elif name == BLOCK_IDS:
+                words += core.blocks or ()
+            else:
+                words.append(known[name])
+        return tuple(words)
 
     def accessor_tensors(self, kernel: KernelPlan) -> tuple[str, ...]:
         """The tensors whose accessors are compile-time arguments of a kernel, in order."""
@@ -434,12 +444,14 @@ def _assignment_data(each: Assignment) -> dict[str, Json]:
         found["rect"] = list(each.rect)
     if any(each.ghosts):
         found["ghosts"] = list(each.ghosts)
+    if each.blocks is not None:
+        found["blocks"] = list(each.blocks)
     return found
 
 
 def _assignment(data: Mapping[str, Any]) -> Assignment:
-    rect = tuple(data["rect"]) if "rect" in data else None
-    return _replaced(Assignment, data, rect=rect, ghosts=_pair(data.get("ghosts", (0, 0))))
+    lists = {name: tuple(data[name]) for name in ("rect", "ghosts", "blocks") if name in data}
+    return _replaced(Assignment, data, **lists)
 
 
 def _tensor_data(each: TensorPlan) -> dict[str, Json]:

@@ -174,6 +174,18 @@ ENTRIES = (
         fix="Use extents of at least 1.",
     ),
     CodeEntry(
+        code="TW7082",
+        severity="error",
+        title="raster order with too large a table",
+        meaning=(
+            "The orders z_order and hilbert are listed among the run-time arguments of a core with "
+            "at most 256 blocks, and otherwise stored in reader and writer, which have little "
+            "memory."
+        ),
+        example="order=hilbert with 20,000 blocks on one core",
+        fix="Use block_linear, larger blocks or more cores.",
+    ),
+    CodeEntry(
         code="TW7090",
         severity="remark",
         title="no multicast",

@@ -6,7 +6,7 @@ Loops whose bodies have constant control flow multiply; other loops are run inde
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -14,9 +14,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tensix.arguments import RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, RasterOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
-from tilewright.dialects.tensix.plan import Assignment
+from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment
 from tilewright.ir.interfaces import constant_value
 
 
@@ -75,6 +75,8 @@ class ControlFlow:
 
     visit: Callable[[Operation, int], None]
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    lists: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Run-time arguments that are lists, by name."""
 
     def block(self, block: Block, times: int) -> None:
         for op in block.ops:
@@ -118,6 +120,8 @@ class ControlFlow:
             row, column = op.raster.at(*(self.value(each) for each in op.operands))
             self.values[op.row], self.values[op.column] = row, column
             return self.values[value]
+        if isinstance(op, ArgAtOp):
+            return self.lists[op.label.data][self.value(op.index)]
         operands = [self.value(each) for each in op.operands]
         if isinstance(op, CmpiOp):
             found = int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
@@ -153,3 +157,8 @@ def _is_uniform(block: Block) -> bool:
 def words_of(core: Assignment) -> Mapping[str, int]:
     """The run-time words of a core by name, addresses left out."""
     return core.words
+
+
+def lists_of(core: Assignment) -> Mapping[str, Sequence[int]]:
+    """The run-time arguments of a core that are lists, by name."""
+    return {} if core.blocks is None else {BLOCK_IDS: core.blocks}

@@ -32,6 +32,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import CORE_RANGES, SCHEDULE, chip_of, get
 from tilewright.passes.tenstorrent.assignments import rectangles
+from tilewright.passes.tenstorrent.block_lists import with_block_lists
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import role_of
@@ -75,7 +76,7 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
     cbs = _circular_buffers(program)
     compute: dict[str, Any] = get(function, COMPUTE)
     rect = schedule.get("rect")
-    assignments = assignments_of(function)
+    assignments = with_block_lists(program, assignments_of(function))
     multicast = multicast_of(function)
     variants = {} if multicast is None else reader_variants(function, multicast)
     return Plan(

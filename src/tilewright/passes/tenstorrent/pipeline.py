@@ -53,8 +53,9 @@ class TenstorrentPipeline(Pass):
     policy: str = ""
     """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``; by default
     ``contiguous``, and ``rect`` with multicast."""
-    order: str = "row_major"
-    """The raster order of blocks: ``row_major``, ``column_major``, ``block_linear:4x4``, ..."""
+    order: str = ""
+    """The raster order of blocks: ``row_major``, ``column_major``, ``block_linear:4x4``,
+    ``z_order``, ``hilbert``; by default the one of ``T.use_swizzle``, or ``row_major``."""
     multicast: str = "off"
     """Whether one core reads what several need: ``off``, ``on``, ``auto``."""
     l1_budget: int = 0

@@ -24,13 +24,13 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
-from tilewright.dialects.tensix.arguments import ArgOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, RasterOp
 from tilewright.dialects.tensix.blocks import ConstantTileOp, ReleaseOp
 from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.noc import AccessorOp
-from tilewright.dialects.tensix.plan import WORD_SUFFIX
+from tilewright.dialects.tensix.plan import BLOCK_IDS, WORD_SUFFIX
 from tilewright.dialects.tensix.program import (
     CoreProgramOp,
     EndOp,
@@ -49,6 +49,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import chip_of, functions, get
+from tilewright.passes.tenstorrent.block_lists import block_loop
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
 from tilewright.passes.tenstorrent.circular_buffers import needed_plan
@@ -166,6 +167,8 @@ class _Slice:
             self._loop(op, bounds, op.body.block)
         elif isinstance(op, IfOp):
             self._branch(op)
+        elif isinstance(op, RasterOp) and op.listed is not None:
+            self._listed_raster(op)
         elif isinstance(op, LoadOp):
             raise NotSupported(
                 op,
@@ -231,6 +234,15 @@ class _Slice:
                 self.code.block = target.block
                 self._block(region.block)
         self.code.block = outer
+
+    def _listed_raster(self, op: RasterOp) -> None:
+        """Look the block up among the run-time arguments, by the number of the iteration."""
+        loop = block_loop(op)
+        block = ArgAtOp(0, BLOCK_IDS, self.values[loop.body.block.args[0]])
+        self.code.add(block)
+        made = RasterOp("row_major", block.result, self._value(op.rows), self._value(op.columns))
+        self.code.add(made)
+        self.values[op.row], self.values[op.column] = made.row, made.column
 
     def _k_loop(self, op: MatmulKLoopOp) -> None:
         bounds = [self._value(each) for each in (op.lower_bound, op.upper_bound, op.step)]
@@ -329,8 +341,14 @@ class _Slice:
             op.position = _integer(position)
             op.detach()
             self.code.before_body(op)
-        if words:
-            kernel.properties["runtime_args"] = names_attr([_label(op) for op in words])
+        names = [_label(op) for op in words]
+        lists = [op for op in walk(kernel) if isinstance(op, ArgAtOp)]
+        for op in lists:
+            op.position = _integer(len(names))
+        if lists:
+            names.append(BLOCK_IDS)
+        if names:
+            kernel.properties["runtime_args"] = names_attr(names)
         accessors = [op for op in kernel.body_block.ops if isinstance(op, AccessorOp)]
         accessors.sort(key=lambda op: order.index(f"{_tensor(op)}_addr"))
         for position, op in enumerate(accessors):

@@ -52,7 +52,7 @@ class TenstorrentKernel:
             target=self.target,
             cores=str(given.get(key.TT_CORE_GRID) or ""),
             policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
-            order=str(given.get(key.TT_SCHEDULE_ORDER) or "row_major"),
+            order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
             multicast=str(given.get(key.TT_MULTICAST) or "off"),
             l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
             values=self._fixed(values),

@@ -15,6 +15,7 @@ from math import prod
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.multicast import NocWord
 from tilewright.dialects.tensix.plan import (
+    BLOCK_IDS,
     Assignment,
     KernelPlan,
     Plan,
@@ -226,10 +227,13 @@ def _table(
 ) -> Iterator[str]:
     cores = plan.cores_of(kernels[0])
     columns = _integer_arguments(plan, kernels)
+    has_lists = any(BLOCK_IDS in kernel.runtime_args for kernel in kernels)
     yield f"struct {struct} {{"
     yield "    CoreCoord core;"
     for name in columns:
         yield f"    uint32_t {name};"
+    if has_lists:
+        yield f"    std::vector<uint32_t> {BLOCK_IDS};"
     yield "};"
     yield f"const std::vector<{struct}> {table} = {{"
     for core in cores:
@@ -237,19 +241,31 @@ def _table(
         for kernel in kernels:
             words |= _arguments(plan, kernel, core)
         values = "".join(f", {_text(words[name])}" for name in columns)
+        if has_lists:
+            values += f", {{{', '.join(map(str, core.blocks or ()))}}}"
         yield f"    {{CoreCoord({core.x}, {core.y}){values}}},"
     yield "};"
     yield f"for (const {struct}& each : {table}) {{"
     for kernel in kernels:
-        texts = [
-            _argument(name, argument, names)
-            for name, argument in _arguments(plan, kernel, cores[0]).items()
-        ]
-        yield "    SetRuntimeArgs("
-        yield f"        program, {kernel.name}, each.core,"
-        yield f"        std::vector<uint32_t>{{{', '.join(texts)}}});"
+        yield from _set_arguments(plan, kernel, names)
     yield "}"
     yield ""
+
+
+def _set_arguments(plan: Plan, kernel: KernelPlan, names: dict[str, str]) -> Iterator[str]:
+    texts = [
+        _argument(name, argument, names)
+        for name, argument in _arguments(plan, kernel, plan.cores_of(kernel)[0]).items()
+    ]
+    words = f"std::vector<uint32_t>{{{', '.join(texts)}}}"
+    if BLOCK_IDS in kernel.runtime_args:
+        list, ids = f"{kernel.name}_args", f"each.{BLOCK_IDS}"
+        yield f"    std::vector<uint32_t> {list}{{{', '.join(texts)}}};"
+        yield f"    {list}.insert({list}.end(), {ids}.begin(), {ids}.end());"
+        words = list
+    yield "    SetRuntimeArgs("
+    yield f"        program, {kernel.name}, each.core,"
+    yield f"        {words});"
 
 
 def _text(word: RuntimeValue) -> str:
@@ -268,7 +284,8 @@ def _argument(name: str, argument: RuntimeValue, names: dict[str, str]) -> str:
 
 def _arguments(plan: Plan, kernel: KernelPlan, core: Assignment) -> dict[str, RuntimeValue]:
     """The run-time arguments of a core by name; a string is a tensor, for its address."""
-    return dict(zip(kernel.runtime_args, plan.runtime_words(kernel, core), strict=True))
+    names = [name for name in kernel.runtime_args if name != BLOCK_IDS]
+    return dict(zip(names, plan.runtime_words(kernel, core), strict=False))
 
 
 def _integer_arguments(plan: Plan, kernels: Sequence[KernelPlan]) -> list[str]:

@@ -218,6 +218,10 @@ def _by_index(method: str) -> Rule:
     return rule
 
 
+def _arg_at(writer: _Writer, op: arguments.ArgAtOp) -> None:
+    writer.call(op, "arg", f"{op.first} + {writer.text(op.index)}")
+
+
 def _raster(writer: _Writer, op: arguments.RasterOp) -> None:
     texts = [writer.text(each) for each in op.operands]
     names = ", ".join(writer.name(each) for each in op.results)
@@ -325,6 +329,7 @@ _RULES: Mapping[str, Rule] = {
     "scf.yield": _nothing,
     "tensix.end": _nothing,
     "tensix.arg": _by_index("arg"),
+    "tensix.arg_at": _arg_at,
     "tensix.ct_arg": _by_index("ct_arg"),
     "tensix.cb": _by_index("cb"),
     "tensix.sem": _by_index("sem"),
