@@ -1,4 +1,4 @@
-"""Whether writes of a kernel overlap in a tensor: in different iterations or ops.
+"""Whether accesses of a kernel overlap in a tensor: in different iterations or ops.
 
     for k in T.serial(8):
         for i in T.Parallel(64):
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from math import gcd
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -37,6 +38,15 @@ from tilewright.dialects.tile.mixed import known
 from tilewright.ir.traversal import walk
 
 _LOOPS = (ForOp, WhileOp, PersistentOp, PipelineOp)
+
+
+class Overlap(Enum):
+    """When two ops may access the same elements of a tensor."""
+
+    NEVER = "never"
+    SAME_ITERATION = "same iteration"
+    """Only in the same iteration of all loops around both."""
+    POSSIBLE = "possible"
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ class WriteOverlap:
     def may_overlap(self, one: Operation, other: Operation) -> bool:
         """Whether two ops without regions may write the same elements of a tensor."""
         return any(
-            own.may_overlap(others) and not self._apart((one, own), (other, others))
+            self.overlap((one, own), (other, others)) is not Overlap.NEVER
             for _, own in tensor_writes(one)
             for _, others in tensor_writes(other)
         )
@@ -109,13 +119,15 @@ class WriteOverlap:
 
     # -- two statements ------------------------------------------------------------------------
 
-    def _apart(
+    def overlap(
         self, one: tuple[Operation, AccessedRegion], other: tuple[Operation, AccessedRegion]
-    ) -> bool:
-        """Whether two writes are proved to be disjoint, in all iterations of loops around both."""
+    ) -> Overlap:
+        """When two accesses, each by an op without regions, may have elements in common."""
         (first, own), (second, others) = one, other
+        if not own.may_overlap(others):
+            return Overlap.NEVER
         if own.base is not others.base:
-            return False
+            return Overlap.POSSIBLE
         parts: list[tuple[dict[_Variable, int], int]] = []
         separating: list[set[_Variable]] = []
         for a, b in zip(
@@ -130,7 +142,7 @@ class WriteOverlap:
             if _apart_by_residue(
                 a.start + a.low, a.high - a.low + 1, b.start + b.low, b.high - b.low + 1
             ):
-                return True
+                return Overlap.NEVER
             distance = (a.start - b.start).constant
             if distance is None or a.outer is None or a.outer != b.outer:
                 continue
@@ -140,12 +152,12 @@ class WriteOverlap:
                 separating.append({*a.outer})
         pinned = _pinned(parts)
         if any(variables <= pinned for variables in separating):
-            return True
+            return Overlap.NEVER
         shared = [loop for loop in _loops_around(first) if loop.is_ancestor(second)]
         held = {variable.value for variable in pinned}
-        return _exclude_each_other(first, second) and all(
-            _index_of(loop) in held for loop in shared
-        )
+        if not all(_index_of(loop) in held for loop in shared):
+            return Overlap.POSSIBLE
+        return Overlap.NEVER if _exclude_each_other(first, second) else Overlap.SAME_ITERATION
 
     # -- indices -------------------------------------------------------------------------------
 

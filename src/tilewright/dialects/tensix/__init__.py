@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, CtArgOp, RasterOp
+from tilewright.dialects.tensix.arguments import ArgOp, CtArgOp, RasterOp
 from tilewright.dialects.tensix.blocks import (
     ConstantTileOp,
     ElementwiseOp,
@@ -74,7 +74,6 @@ from tilewright.dialects.tensix.rasters import Raster
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
-    FillWordOp,
     PackOp,
     TypecastOp,
     UnaryOp,
@@ -87,7 +86,6 @@ Tensix = Dialect(
     "tensix",
     [
         AccessorOp,
-        ArgAtOp,
         ArgOp,
         BcastOp,
         BinaryDstOp,
@@ -110,7 +108,6 @@ Tensix = Dialect(
         ElementwiseOp,
         EndOp,
         FillOp,
-        FillWordOp,
         FillPageOp,
         HostPlanOp,
         HwStartupOp,
@@ -149,7 +146,6 @@ __all__ = [
     "SEM",
     "AccessorOp",
     "AccessorType",
-    "ArgAtOp",
     "ArgOp",
     "BcastOp",
     "BinaryDstOp",
@@ -174,7 +170,6 @@ __all__ = [
     "EndOp",
     "FillOp",
     "FillPageOp",
-    "FillWordOp",
     "Format",
     "HostPlanOp",
     "HwStartupOp",

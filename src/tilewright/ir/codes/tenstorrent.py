@@ -25,26 +25,12 @@ ENTRIES = (
         fix="Launch with sizes greater than 0.",
     ),
     CodeEntry(
-        code="TW7011",
-        severity="error",
-        title="multicast with the policy strided",
-        meaning=(
-            "With the policy strided the cores of a row or column have no rows or columns of "
-            "blocks in common, so no core can read for the others."
-        ),
-        example='pass_configs={"tt.multicast": "on", "tt.schedule.policy": "strided"}',
-        fix="Use the policy rect, which is the default with multicast.",
-    ),
-    CodeEntry(
         code="TW7012",
         severity="error",
         title="launch grid depends on run-time values",
-        meaning=(
-            "Blocks are assigned to cores at compile time. A call compiles for its extents; a "
-            "module that is compiled without a call has none."
-        ),
-        example="with T.Kernel(T.ceildiv(T.dynamic('m'), 32)) as bx: ...   # and no call",
-        fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
+        meaning="Blocks are assigned to cores at compile time, which needs a constant grid.",
+        example="with T.Kernel(T.ceildiv(T.dynamic('m'), 32)) as bx: ...",
+        fix="Compile the kernel for fixed sizes.",
     ),
     CodeEntry(
         code="TW7013",
@@ -77,12 +63,9 @@ ENTRIES = (
         code="TW7023",
         severity="error",
         title="tensor with run-time extents",
-        meaning=(
-            "Pages and padding of a tensor are computed at compile time. A call compiles for its "
-            "extents; a module that is compiled without a call has none."
-        ),
-        example="A: T.Tensor((T.dynamic('m'), 64), T.bfloat16)   # and no call",
-        fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
+        meaning="Pages and padding of a tensor are computed at compile time.",
+        example="A: T.Tensor((T.dynamic('m'), 64), T.bfloat16)",
+        fix="Compile the kernel for fixed sizes.",
     ),
     CodeEntry(
         code="TW7030",
@@ -91,6 +74,18 @@ ENTRIES = (
         meaning="A core processes its blocks sequentially, so blocks cannot wait for each other.",
         example="T.sync_grid()",
         fix="Split the kernel at the synchronisation.",
+    ),
+    CodeEntry(
+        code="TW7031",
+        severity="error",
+        title="order of reads and writes of a tensor",
+        meaning=(
+            "The reader of a core runs ahead of its writer: a block cannot read what it has "
+            "written to a tensor, and cannot overwrite what it has read unless the new values "
+            "depend on that read or a later one."
+        ),
+        example="T.copy(a, A[0, 0]); T.copy(A[0, 0], b)",
+        fix="Keep the values in a buffer, or write to another tensor.",
     ),
     CodeEntry(
         code="TW7040",
@@ -172,31 +167,6 @@ ENTRIES = (
         meaning="The order block_linear takes blocks of at least one row and one column.",
         example="order=block_linear:0x4",
         fix="Use extents of at least 1.",
-    ),
-    CodeEntry(
-        code="TW7082",
-        severity="error",
-        title="raster order with too large a table",
-        meaning=(
-            "The orders z_order and hilbert are listed among the run-time arguments of a core with "
-            "at most 256 blocks, and otherwise stored in reader and writer, which have little "
-            "memory."
-        ),
-        example="order=hilbert with 20,000 blocks on one core",
-        fix="Use block_linear, larger blocks or more cores.",
-    ),
-    CodeEntry(
-        code="TW7090",
-        severity="remark",
-        title="no multicast",
-        meaning=(
-            "A load of a kernel that is compiled with multicast is done by every core for itself. "
-            "One core can read for others if these form a rectangle of the core grid, read the "
-            "same pages, and do so in the same iterations. Cores with fewer blocks are completed "
-            "with ghost steps, unless these would be more than a quarter of all steps."
-        ),
-        example="'A' is not multicast: no two cores of a rectangle read the same pages of it",
-        fix="Use the policy rect, and a grid of blocks that the core grid divides evenly.",
     ),
     CodeEntry(
         code="TW7100",
@@ -295,8 +265,7 @@ ENTRIES = (
         title="control flow depends on data",
         meaning=(
             "Reader, compute and writer run the same loops and branches, so bounds, conditions and "
-            "offsets may depend on arguments and indices only; a scalar argument that they depend "
-            "on has to be known, which it is in a call."
+            "offsets may depend on arguments and indices only."
         ),
         example="if mask[0] > 0: T.copy(A[0, 0], a)",
         fix="Compute both cases and select with T.if_then_else.",

@@ -158,8 +158,9 @@ ENTRIES = (
     ),
     _entry(
         "TW7220",
-        "Two writers of one output page",
-        "Two transfers write the same bytes of an output.",
+        "Two writers of one page",
+        "Two kernels write the same bytes of a buffer in DRAM. One kernel may write them again: "
+        "its writes to one destination arrive in order.",
         "noc_async_write_page(0, c, l1);   // on every core",
         "Give each page to one core.",
     ),
@@ -205,5 +206,14 @@ ENTRIES = (
         "A DST slot is released with a result that was neither packed nor read by the SFPU.",
         "matmul_tiles(c_0, c_1, 0, 0, 1); ... pack_tile(0, c_16); tile_regs_release();",
         "Pack the slot that holds the result.",
+    ),
+    _entry(
+        "TW7227",
+        "Page read and written without order",
+        "A kernel reads bytes in DRAM that another kernel writes in the same run, and nothing "
+        "orders the two: the reader of a core runs ahead of its writer, and cores do not wait for "
+        "each other. A writer may overwrite what the reader of its own core has read.",
+        "noc_async_read_page(i + 1, a, l1);   // the next core writes page i + 1 of a",
+        "Write to another buffer, or split the kernel between the write and the read.",
     ),
 )

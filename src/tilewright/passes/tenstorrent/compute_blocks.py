@@ -30,7 +30,6 @@ from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
-    FillWordOp,
     PackOp,
     UnaryOp,
     UnaryScalarOp,
@@ -47,7 +46,7 @@ from tilewright.passes.tenstorrent.circular_buffers import (
     needed_plan,
     plan_of,
 )
-from tilewright.passes.tenstorrent.dst_instructions import (
+from tilewright.passes.tenstorrent.dst_programs import (
     ZERO,
     Binary,
     Copy,
@@ -58,8 +57,8 @@ from tilewright.passes.tenstorrent.dst_instructions import (
     Scalar,
     Unary,
     Where,
+    dst_program,
 )
-from tilewright.passes.tenstorrent.dst_programs import dst_program
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.reports import NotSupported
 
@@ -236,11 +235,8 @@ class ComputeCode(KernelCode):
         if isinstance(each, Unary):
             return UnaryOp(each.function, slot)
         if isinstance(each, Scalar):
-            bits = each.bits if isinstance(each.bits, SSAValue) else self.constant(each.bits)
-            return UnaryScalarOp(each.function, slot, bits)
+            return UnaryScalarOp(each.function, slot, self.constant(each.bits))
         if isinstance(each, Fill):
-            if isinstance(each.bits, SSAValue):
-                return FillWordOp(slot, each.bits)
             return FillOp(slot, each.bits)
         if isinstance(each, Where):
             slots = [self.constant(n) for n in (each.condition, each.left, each.right)]

@@ -46,6 +46,7 @@ class Check(Enum):
     PAGE_RANGE = "page-range"
     OUTSIDE_WINDOW = "outside-window"
     TWO_WRITERS = "two-writers"
+    UNORDERED_ACCESS = "unordered-access"
     UNWRITTEN_OUTPUT = "unwritten-output"
     SEMAPHORE_OWNER = "semaphore-owner"
     MULTICAST_COUNT = "multicast-count"
@@ -86,6 +87,7 @@ _CODES = {
     Check.ARGUMENT_RANGE: "TW7224",
     Check.BAD_ADDRESS: "TW7225",
     Check.UNUSED_DST: "TW7226",
+    Check.UNORDERED_ACCESS: "TW7227",
 }
 
 

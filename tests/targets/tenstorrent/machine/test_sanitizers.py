@@ -118,8 +118,12 @@ FAULTS = {
             )
         },
     ),
-    "an output page twice": (
+    "an output page from both cores": (
         Check.TWO_WRITERS,
+        {"writer": _instead(WRITER, "noc_write_tile %t", "noc_write_tile %z")},
+    ),
+    "one output page instead of another": (
+        Check.UNWRITTEN_OUTPUT,
         {"writer": _instead(WRITER, "noc_write_tile %t", "noc_write_tile %start")},
     ),
     "an output page never": (

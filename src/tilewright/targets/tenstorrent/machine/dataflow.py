@@ -166,6 +166,7 @@ class DataThread(Thread):
         self._writable(l1, size, site)
         self.core.l1.poison(l1, size)
         self.run.count(dram_page_reads=1, dram_read_bytes=size)
+        self._read_of(buffer, page, site)
 
         def perform() -> None:
             self.core.l1.write(l1, buffer.pages[page])
@@ -180,19 +181,40 @@ class DataThread(Thread):
         self.source(l1, size, site)
         self.run.count(dram_page_writes=1, dram_write_bytes=size)
         buffer.writes[page] += 1
-        if buffer.writes[page] > 1 and buffer.buffer.output:
-            self.report(
-                Check.TWO_WRITERS,
-                f"page {page} of '{buffer.buffer.name}' is written {buffer.writes[page]} times, "
-                f"first by {buffer.writers[page]}",
-                site,
-            )
-        buffer.writers.setdefault(page, self.name)
+        self._write_of(buffer, page, site)
 
         def perform() -> None:
             buffer.pages[page] = self.core.l1.read(l1, size)
 
         self._queue("writes", f"write of {buffer.buffer.name}[{page}]", perform, l1, size, site)
+
+    def _read_of(self, buffer: DramBuffer, page: int, site: int) -> None:
+        """A page that is read may not be written in the same run by another kernel before."""
+        writer = buffer.writers.get(page, self.name)
+        if writer != self.name:
+            self.report(
+                Check.UNORDERED_ACCESS,
+                f"reads page {page} of '{buffer.buffer.name}', which {writer} writes in the same "
+                "run: nothing orders the two",
+                site,
+            )
+        core = self.core.core
+        if buffer.readers.setdefault(page, core) != core:
+            buffer.readers[page] = None
+
+    def _write_of(self, buffer: DramBuffer, page: int, site: int) -> None:
+        """A page has one writer, and no reader on another core."""
+        what = f"page {page} of '{buffer.buffer.name}'"
+        writer = buffer.writers.setdefault(page, self.name)
+        if writer != self.name:
+            self.report(Check.TWO_WRITERS, f"{what} is written by {writer} too", site)
+        core = self.core.core
+        if buffer.readers.get(page, core) != core:
+            self.report(
+                Check.UNORDERED_ACCESS,
+                f"writes {what}, which another core reads in the same run: nothing orders the two",
+                site,
+            )
 
     def _queue(
         self, queue: str, what: str, perform: Callable[[], None], l1: int, size: int, site: int

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.dialects.tensix.formats import Format
 from tilewright.targets.tenstorrent.machine.tiles import Tile, decode
-from tilewright.targets.tenstorrent.program import Buffer
+from tilewright.targets.tenstorrent.program import Buffer, Core
 
 GRANULE = 16
 POISON = 0xFF
@@ -41,7 +41,9 @@ class DramBuffer:
     writes: NDArray[np.int32]
     """How many times each page was written by kernels."""
     writers: dict[int, str] = field(default_factory=dict[int, str])
-    """The first writer of each page."""
+    """The kernel and core that writes a page."""
+    readers: dict[int, Core | None] = field(default_factory=dict[int, Core | None])
+    """The core that reads a page; None if several do."""
 
 
 @dataclass(eq=False)

@@ -121,6 +121,10 @@ inline void read_line(const std::string& text, Job& job) {
         if (buffer.output) {
             buffer.written.resize(size_t(buffer.pages) * buffer.page_bytes);
         }
+        if (buffer.dram) {
+            buffer.writer.resize(size_t(buffer.pages) * (buffer.stride / kGranule));
+            buffer.reader.resize(buffer.writer.size());
+        }
         machine.buffers.push_back(buffer);
     } else if (key == "cb") {
         int x, y, index;
@@ -164,6 +168,7 @@ inline void read_line(const std::string& text, Job& job) {
             fiber->compute->fp32 = fp32;
             fiber->compute->capacity = 16 / (fp32 ? 2 : 1) / (full_sync ? 1 : 2);
         }
+        fiber->id = uint16_t(machine.fibers.size() + 1);
         machine.fibers.push_back(std::move(fiber));
     }
 }

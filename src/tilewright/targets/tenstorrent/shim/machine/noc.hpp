@@ -10,7 +10,7 @@
 // write leaves: overwriting it before a flush changes what arrives.
 #pragma once
 
-#include "circular_buffers.hpp"
+#include "dram.hpp"
 
 namespace tw {
 
@@ -71,46 +71,6 @@ inline void check_alignment(const Endpoint& end, bool reading, const char* call)
     if (end.address % required) {
         report("misaligned", format("%s: %s address 0x%x is not a multiple of %u", call,
                                     end.core ? "L1" : (reading ? "DRAM read" : "DRAM write"), end.address, required));
-    }
-}
-
-// The buffer whose bytes of one bank contain a DRAM range, or null.
-inline Buffer* buffer_at(const Endpoint& end, uint32_t bytes) {
-    for (Buffer& buffer : machine.buffers) {
-        uint32_t rows = (buffer.pages + machine.banks - 1 - end.bank) / machine.banks;
-        if (buffer.dram && end.address >= buffer.address &&
-            end.address + bytes <= buffer.address + rows * buffer.stride) {
-            return &buffer;
-        }
-    }
-    return nullptr;
-}
-
-inline void check_dram(const Endpoint& end, uint32_t bytes, const char* call) {
-    if (!buffer_at(end, bytes)) {
-        report("page-range", format("%s: %u B at address 0x%x of DRAM bank %u are outside every buffer", call, bytes,
-                                    end.address, end.bank));
-    }
-}
-
-inline void mark_output(const Endpoint& end, uint32_t bytes) {
-    Buffer* buffer = buffer_at(end, bytes);
-    if (!buffer || !buffer->output) {
-        return;
-    }
-    uint32_t page = (end.address - buffer->address) / buffer->stride * machine.banks + end.bank;
-    uint32_t offset = (end.address - buffer->address) % buffer->stride;
-    bool twice = false;
-    for (uint32_t i = 0; i < bytes; ++i) {
-        uint32_t p = page + (offset + i) / buffer->stride * machine.banks, o = (offset + i) % buffer->stride;
-        if (o < buffer->page_bytes && p < buffer->pages) {
-            uint8_t& flag = buffer->written[size_t(p) * buffer->page_bytes + o];
-            twice |= flag != 0;
-            flag = 1;
-        }
-    }
-    if (twice) {
-        report("two-writers", format("page %u of output '%s' is written twice", page, buffer->name.c_str()));
     }
 }
 
@@ -368,6 +328,7 @@ void tw_read(uint64_t source, uint32_t l1, uint32_t bytes) {
     check_l1_destination(fiber, l1, bytes, "noc_async_read");
     if (!read.source.core) {
         check_dram(read.source, bytes, "noc_async_read");
+        mark_read(fiber, read.source, bytes);
         machine.traffic.dram_page_reads += dram_pages(read.source, bytes);
         machine.traffic.dram_read_bytes += bytes;
     } else {
@@ -403,7 +364,7 @@ void tw_write(uint32_t l1, uint64_t destination, uint32_t bytes) {
         }
     } else {
         check_dram(to, bytes, "noc_async_write");
-        mark_output(to, bytes);
+        mark_written(fiber, to, bytes);
         machine.traffic.dram_page_writes += dram_pages(to, bytes);
         machine.traffic.dram_write_bytes += bytes;
     }

@@ -26,11 +26,17 @@ constexpr uint32_t kLowest = 0x10000;     // lowest device address mapped for ke
 constexpr size_t kStack = 256 << 10;
 constexpr int kMaxCbs = 64;
 
+constexpr uint32_t kGranule = 16;
+constexpr uint16_t kSeveral = 0xFFFF;
+
 struct Buffer {
     std::string name;
     bool dram, output;
     uint32_t address, stride, page_bytes, pages, core_bytes;  // core_bytes: of an L1 buffer, on each core
     std::vector<uint8_t> written;  // of an output: one flag a byte
+    // In DRAM, of every granule: the fiber that writes it and the core that reads it, counted from
+    // 1; kSeveral if several cores read it.
+    std::vector<uint16_t> writer, reader;
 };
 
 struct CircularBufferState {
@@ -97,6 +103,7 @@ struct Compute {
 };
 
 struct Fiber {
+    uint16_t id;  // position among all fibers, counted from 1
     Core* core;
     int processor;  // 0 writer, 1 reader, 2 compute
     std::string kernel;
