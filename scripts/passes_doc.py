@@ -18,6 +18,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from textwrap import dedent
@@ -448,6 +449,8 @@ _TENSTORRENT_KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
     "split_k": ("matmul_split_k", {"M": 64, "N": 64, "K": 128, "split_k": 2}),
 }
 """Examples that show passes of the Tenstorrent target: function, sizes and options."""
+_TENSTORRENT_OPTIONS: tuple[dict[str, Any], ...] = ({"cores": "2x2", "multicast": "on"},)
+"""Options of the pipeline with which other passes change the first example."""
 _SHOWN_SOURCES = ("reader.cpp", "compute.cpp", "writer.cpp")
 _MAX_WIDTH = 150
 _WITHOUT_FILE = (DropAssumes,)
@@ -491,6 +494,11 @@ def tenstorrent_part() -> list[str]:
             sources = artefact_of(module).sources(comments=False)
             shown = [f"```cpp\n// {name}\n{sources[name]}```\n\n" for name in _SHOWN_SOURCES]
             stages = ["## GEMM and ReLU as kernels of a core\n\n", *shown]
+    for options in _TENSTORRENT_OPTIONS:
+        module = _traced_function("gemm_relu", *_TENSTORRENT_KERNELS["gemm_relu"])
+        for name, lines in _changes(module, replace(pipeline, **options).passes()):
+            if name in passes:
+                changes.setdefault(name, ("gemm_relu", _shortened(lines)))
     rows = ["| pass | what it does |\n|---|---|\n"]
     rows += [f"| {_link(each)} | {_summary(type(each))} |\n" for each in passes.values()]
     sections = [_tenstorrent_section(each, changes.get(each.name)) for each in passes.values()]

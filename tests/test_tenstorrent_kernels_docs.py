@@ -121,7 +121,6 @@ REFUSED = {
     "cast_to_fp8": "TW7020",
     "convolution": "TW7070",
     "dequant_gemm": "TW7020",
-    "dynamic_shapes": "TW7023",
     "gemm_fp8": "TW7020",
     "gemv": "TW7070",
     "grouped_gemm": "TW7062",

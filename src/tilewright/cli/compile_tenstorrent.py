@@ -2,8 +2,8 @@
 
 A Python file is run as a script; every `T` kernel it calls is compiled for the arguments it was
 called with, and not run. IR text with `tile` kernels is compiled as it stands. With ``-o DIR`` the
-five files are written: into DIR for one kernel, into DIR/NAME for several. Nothing is written
-unless everything compiles.
+five files are written (with multicast one more for every further kind of reader): into DIR for one
+kernel, into DIR/NAME for several. Nothing is written unless everything compiles.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
         own = kernel.tenstorrent
         assert own is not None, "the kernel has a Tenstorrent target"
         module = kernel.prim_func.module.clone()
-        found.setdefault(print_module(module), lambda: _compiled(kernel.name, module, own.pipeline))
+        pipeline = own.pipeline(own.called_with)
+        key = print_module(module) + pipeline.values
+        found.setdefault(key, lambda: _compiled(kernel.name, module, pipeline))
 
     run_script(request, program, record)
     return [make() for make in found.values()]
@@ -108,7 +110,11 @@ def _stage(compiled: Compiled, stage: str) -> str:
         return compiled.tile
     if stage == "tensix":
         return print_module(compiled.module)
-    return compiled.artefact.files()[_FILES[stage]]
+    files = compiled.artefact.files()
+    names = [each.file for each in compiled.artefact.plan.kernels if each.role == stage]
+    if len(names) > 1:  # with multicast: senders and receivers
+        return SPLIT_MARKER.join(f"// {name}\n{files[name].rstrip()}\n" for name in names)
+    return files[_FILES[stage]]
 
 
 def explanation(done: Sequence[Compiled]) -> str:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-TENSTORRENT = "later: the Tenstorrent target"
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -26,10 +24,6 @@ class Entry:
     """Files under ``src/tilewright`` that are not passes and contribute to the work."""
     note: str = ""
     """Why there is nothing to do, what is done elsewhere, or when it comes."""
-
-
-def _later(name: str, when: str, what: str) -> Entry:
-    return Entry(name, note=f"{when}, as `{what}`")
 
 
 REFERENCE: Final[tuple[Entry, ...]] = (
@@ -208,7 +202,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "tensorize_tt", ("recognize-gemm-loops", "tensorize-tt", "form-k-loops", "fuse-elementwise")
     ),
     Entry("rasterization_tt", ("rasterize-tiles",)),
-    _later("tt_multicast_reuse", TENSTORRENT, "group_multicast"),
+    Entry("tt_multicast_reuse", ("group-multicast", "split-tt-kernels")),
     Entry("verify_tt_ir", ("verify-tt",), note="raises on every finding"),
     Entry(
         "TTReaderCodegenVisitor",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from tests.fuzz.tenstorrent import values
-from tests.fuzz.tenstorrent.scope import Dim, Memory, Scope
-from tests.fuzz.tenstorrent.values import Value
+from tests.fuzz.tenstorrent.scope import Dim, Memory, Scalar, Scope
+from tests.fuzz.tenstorrent.values import Known, Value
 
 AXES = {"m": 0, "n": 1, "k": 1}
 """A vector over a dimension runs along rows or columns of tiles, in all its uses."""
@@ -22,6 +22,7 @@ class Expressions:
         self.buffers: list[Memory] = []
         self.offsets: dict[str, str] = {}
         """Where the block of a dimension begins, outside of loops."""
+        self.scalars: list[Scalar] = []
 
     def offset(self, dim: Dim, scope: Scope) -> str:
         return scope.loops.get(dim.name) or self.offsets.get(dim.name, "0")
@@ -43,6 +44,10 @@ class Expressions:
 
     def leaf(self, dims: tuple[Dim, ...], scope: Scope) -> Value:
         found = self.readable(dims, scope)
+        floats = [each for each in self.scalars if each.dtype != "int32"]
+        if floats and self.rng.random() < 0.2:
+            scalar = self.rng.choice(floats)
+            return Value(scalar.name, scalar.dtype, Known(abs(scalar.value)))
         if not found or self.rng.random() < 0.08:
             return values.constant(self.rng.randint(-5, 5), "float32")
         text, memory = self.rng.choice(found)
@@ -59,7 +64,8 @@ class Expressions:
             other = f"{self.offset(dims[1 - at], scope)} + {'ij'[1 - at]}"
             return f"{self.offset(dims[at], scope)} + {name} {word} {other}"
         if kind == 1:
-            limit = rng.randint(0, dims[at].size)
+            integers = [each.name for each in self.scalars if each.dtype == "int32"]
+            limit = rng.choice([*integers, rng.randint(0, dims[at].size)])
             return f"{self.offset(dims[at], scope)} + {name} {word} {limit}"
         return f"{name} {word} {rng.randint(0, dims[at].block)}"
 

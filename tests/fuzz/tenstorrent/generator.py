@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from tests.fuzz.tenstorrent.scope import Dim, Memory, Scope
+from tests.fuzz.tenstorrent.scope import Dim, Memory, Scalar, Scope
 from tests.fuzz.tenstorrent.statements import FLOATS, INPUT, Statements
 from tests.fuzz.tenstorrent.values import Known
 
@@ -36,6 +36,7 @@ class Case:
     batches: int
     outputs: dict[str, Known]
     """What is known of each output."""
+    scalars: tuple[Scalar, ...]
     cores: str
     policy: str
     order: str
@@ -76,6 +77,11 @@ class _Maker(Statements):
             "m": f"by * {self.dims['m'].block}",
             "n": "0" if self.form == "rows" else f"bx * {self.dims['n'].block}",
         }
+        if rng.random() < 0.4:
+            for position in range(rng.randint(1, 2)):
+                dtype = rng.choice(("float32", "float32", "bfloat16", "float16", "int32"))
+                low = 0 if dtype == "int32" else -4
+                self.scalars.append(Scalar(f"p{position}", dtype, rng.randint(low, 4)))
         self.indices = {
             "grid": ("bx", "by"), "rows": ("by",), "batched": ("bx", "by", "bz"),
         }[self.form]  # fmt: skip
@@ -114,6 +120,7 @@ class _Maker(Statements):
         self._store_outputs(scope)
         return Case(
             seed, self._source(), tuple(self._parameters()), self.batches, self.outputs,
+            tuple(self.scalars),
             rng.choice(GRIDS), rng.choice(_CHOICES["policy"]), rng.choice(_CHOICES["order"]),
         )  # fmt: skip
 
@@ -227,6 +234,7 @@ class _Maker(Statements):
         for each in self._parameters():
             shape = (self.batches,) * self.is_batched + each.shape
             lines.append(f"    {each.name}: T.Tensor({shape}, {each.dtype!r}),")
+        lines += [f"    {each.name}: T.{each.dtype}," for each in self.scalars]
         m, n = self.dims["m"], self.dims["n"]
         grid = {
             "grid": f"{n.blocks}, {m.blocks}",

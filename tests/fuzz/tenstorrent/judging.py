@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tests.fuzz.tenstorrent.generator import Case, generate
 from tests.fuzz.tenstorrent.values import Known
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.passes.tenstorrent.fix_arguments import described, is_fixed
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 from tilewright.targets.numpy import Buffer
 from tilewright.targets.numpy.tile import compile_tile_module
@@ -83,8 +84,9 @@ def expected(case: Case, prim_func: PrimFunc) -> dict[str, Any]:
     """The arguments after a run on the NumPy target."""
     arrays = case.arrays()
     buffers = [Buffer(name, array) for name, array in arrays.items()]
+    scalars = [each.value for each in case.scalars]
     with np.errstate(all="ignore"):
-        compile_tile_module(prim_func.module.clone()).launch(buffers)
+        compile_tile_module(prim_func.module.clone()).launch([*buffers, *scalars])
     return arrays
 
 
@@ -92,8 +94,15 @@ def compiled(case: Case, prim_func: PrimFunc) -> Artefact | Verdict:
     """The program for the simulated chip, or why there is none."""
     engine = DiagnosticEngine()
     module = prim_func.module.clone()
+    values = {each.name: each.value for each in case.scalars}
+    arguments = prim_func.func.body.block.args[len(case.tensors) :]
+    fixed = [name for name, each in zip(values, arguments, strict=True) if is_fixed(each)]
     pipeline = TenstorrentPipeline(
-        "tenstorrent:sim", cores=case.cores, policy=case.policy, order=case.order
+        "tenstorrent:sim",
+        cores=case.cores,
+        policy=case.policy,
+        order=case.order,
+        values=described({name: str(values[name]) for name in fixed}),
     )
     try:
         pipeline.run(module, engine)
@@ -107,7 +116,7 @@ def compiled(case: Case, prim_func: PrimFunc) -> Artefact | Verdict:
         outcome = "crash" if dishonest else "refused"
         notes: dict[str, object] = {"code": codes[0], "kind": kind}
         return Verdict(outcome, f"{chosen.code}: {chosen.message}", notes=notes)
-    return artefact_of(module)
+    return replace(artefact_of(module), scalars=values)
 
 
 def difference(found: Any, exact: Any, known: Known) -> str:

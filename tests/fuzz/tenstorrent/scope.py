@@ -41,6 +41,15 @@ class Memory:
         return tuple(dim.block for dim in self.dims)
 
 
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar argument of the kernel."""
+
+    name: str
+    dtype: str
+    value: int
+
+
 @dataclass
 class Scope:
     """What the statements of a block of the kernel may use."""

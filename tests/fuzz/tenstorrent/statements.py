@@ -118,6 +118,9 @@ class Statements(Expressions):
         target = self.rng.choice(found)
         content = self.rng.choice((0, 0, 1, -2, 3))
         text = f"T.fill({target.name}, {content})" if content else f"T.clear({target.name})"
+        same = [each for each in self.scalars if each.dtype == target.dtype]
+        if same and self.rng.random() < 0.3:
+            text, content = f"T.fill({target.name}, {same[0].name})", same[0].value
         self.add(text)
         scope.known[target.name] = Known(abs(content))
         return True
@@ -377,7 +380,8 @@ class Statements(Expressions):
         indices = [*(name for name in self.indices), *(f"{dim}x" for dim in scope.loops)]
         if not indices or not any(scope.may_write(name) for name in scope.known):
             return False
-        name = rng.choice(indices)
+        integers = [each.name for each in self.scalars if each.dtype == "int32"]
+        name = rng.choice(integers if integers and rng.random() < 0.3 else indices)
         inner = scope.inner()
         inner.only_ready = True
         inner.growing = {}

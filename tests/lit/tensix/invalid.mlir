@@ -45,6 +45,14 @@ tensix.kernel @semaphores role(reader) {
 
 // -----
 
+tensix.kernel @list role(reader) attributes {runtime_args = ["block_ids", "count"]} {
+  %n = tensix.arg 1
+  // expected-error @+1 {{'tensix.arg_at' op the list at position 0 is not the last of the 2 run-time arguments of '@list'}}
+  %id = tensix.arg_at 0 "block_ids"[%n]
+}
+
+// -----
+
 tensix.kernel @raster role(reader) {
   %n = arith.constant 3 : index
   // expected-error @+1 {{'tensix.raster' op block_linear, and no other policy, takes [rows, columns]}}

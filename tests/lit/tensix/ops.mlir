@@ -7,8 +7,8 @@
 !acc = !tensix.accessor<2, bf16>
 #g = #tile.space<global>
 
-// CHECK-LABEL: tensix.kernel @reader role(reader) attributes {compile_args = ["a", "a.page"], runtime_args = ["a_addr", "start_id", "count"]} {
-tensix.kernel @reader role(reader) attributes {runtime_args = ["a_addr", "start_id", "count"], compile_args = ["a", "a.page"]} {
+// CHECK-LABEL: tensix.kernel @reader role(reader) attributes {compile_args = ["a", "a.page"], runtime_args = ["a_addr", "start_id", "count", "block_ids"]} {
+tensix.kernel @reader role(reader) attributes {runtime_args = ["a_addr", "start_id", "count", "block_ids"], compile_args = ["a", "a.page"]} {
   // CHECK-NEXT: %a_addr = tensix.arg 0 "a_addr"
   %a = tensix.arg 0 "a_addr"
   // CHECK-NEXT: %[[START:.*]] = tensix.arg 1
@@ -24,6 +24,10 @@ tensix.kernel @reader role(reader) attributes {runtime_args = ["a_addr", "start_
   %by, %bx = tensix.raster block_linear [4, 2] %start, %one, %one
   // CHECK-NEXT: tensix.raster column_major %[[START]]
   %cy, %cx = tensix.raster column_major %start, %one, %one
+  // CHECK-NEXT: tensix.raster hilbert %[[START]], %{{.*}}, %{{.*}} listed
+  %hy, %hx = tensix.raster hilbert %start, %one, %one listed
+  // CHECK-NEXT: %{{.*}} = tensix.arg_at 3 "block_ids"[%{{.*}}]
+  %id = tensix.arg_at 3 "block_ids"[%start]
   // CHECK-NEXT: tensix.cb_reserve %cb0, %c1 : !cb
   tensix.cb_reserve %c0, %one : !cb
   // CHECK-NEXT: %[[W:.*]] = tensix.cb_write_ptr %cb0 : !cb
@@ -116,6 +120,8 @@ tensix.kernel @compute role(compute) attributes {fp32_dest_acc, math_fidelity = 
   tensix.init fill
   // CHECK-NEXT: tensix.fill %c0 bits(1065353216)
   tensix.fill %z bits(1065353216)
+  // CHECK-NEXT: tensix.fill_word i32 %c0, %c1
+  tensix.fill_word i32 %z, %one
   // CHECK-NEXT: tensix.init typecast f32 bf16
   tensix.init typecast f32 bf16
   // CHECK-NEXT: tensix.typecast %c0 from f32 to bf16

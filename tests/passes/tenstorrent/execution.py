@@ -34,7 +34,8 @@ def compiled(module: ModuleOp, **options: Any) -> tuple[ModuleOp, Plan]:
     """The kernels of a module, and their plan; every pass leaves valid IR."""
     module = module.clone()
     engine = DiagnosticEngine()
-    for each in TenstorrentPipeline(**{"target": "tenstorrent:sim", **options}).passes():
+    given: dict[str, Any] = {"target": "tenstorrent:sim", **options}
+    for each in TenstorrentPipeline(**given).passes():
         each.run(module, engine)
         engine.raise_if_errors()
         verify(module, engine)
@@ -48,8 +49,9 @@ def executed(
 ) -> Outcome:
     """Run a kernel under some schedules; no sanitizer reports, and the traffic is as predicted."""
     module, plan = compiled(module, **options)
-    kernels = {op.role.value: op for op in module.ops if isinstance(op, KernelOp)}
-    program = program_of(plan, chip_named("sim"))
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    chip = str(options.get("target", "tenstorrent:sim")).partition(":")[2]
+    program = program_of(plan, chip_named(chip))
     program.verify()
     inputs = {
         each.name: pages_of(np.asarray(arrays[each.arg]), each).tobytes()
@@ -59,8 +61,10 @@ def executed(
     outcomes: list[Outcome] = []
     for seed in seeds:
         result = run_kernels(program, kernels, inputs, RunOptions(seed=seed)).raise_for_findings()
-        counted = result.traffic.dram_page_reads, result.traffic.dram_page_writes
-        assert counted == (plan.traffic.dram_page_reads, plan.traffic.dram_page_writes)
+        counted, predicted = result.traffic, plan.traffic
+        assert counted.dram_page_reads == predicted.dram_page_reads
+        assert counted.dram_page_writes == predicted.dram_page_writes
+        assert counted.multicast_pages == predicted.multicast_pages
         outputs = [
             array_of(result.buffers[each.name], each)
             for each in plan.tensors

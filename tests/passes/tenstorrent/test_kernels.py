@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.tenstorrent.execution import BF16_BOUND, executed, relative_error
 from tilewright import T
-from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trace_only import tracing_only
 
@@ -297,17 +296,3 @@ def test_gemm_of_computed_operands() -> None:
     (c,) = outputs(kernel.module, [a, b, None])
     expected = np.exp(a.astype(np.float64)) @ (1 / b.astype(np.float64) ** 2)
     assert relative_error(c, expected) < FP32_BOUND
-
-
-def test_a_scalar_argument_is_refused() -> None:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), T.float32), factor: T.float32):
-        with T.Kernel(1):
-            a = T.alloc_fragment((32, 32), T.float32)
-            T.copy(A, a)
-            for i, j in T.Parallel(32, 32):
-                a[i, j] = a[i, j] * factor
-            T.copy(a, A)
-
-    with pytest.raises(CompileError, match="'factor' is a run-time scalar"):
-        outputs(kernel.module, [random(32, 32), 2.0])

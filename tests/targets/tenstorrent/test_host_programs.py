@@ -39,9 +39,9 @@ OFF = {
 }
 
 
-def emitted(directory: Path) -> tuple[Path, np.ndarray]:
+def emitted(directory: Path, **options: str) -> tuple[Path, np.ndarray]:
     """A GEMM's files, its inputs as files, and its result."""
-    module, _ = compiled(gemm(130, 70, 50))
+    module, _ = compiled(gemm(130, 70, 50), **options)
     artefact_of(module).write(directory)
     draw = np.random.default_rng(7)
     a, b = (
@@ -74,6 +74,24 @@ def test_the_emitted_host_program_reads_runs_and_writes(tmp_path: Path):
     assert smaller.status == 1
     assert smaller.output == "8 x 8 cores needed, the device offers 8 x 7\n"
     assert smaller.results == ()
+
+
+@pytest.mark.slow
+def test_the_emitted_host_program_lists_the_blocks_of_a_core(tmp_path: Path):
+    directory = tmp_path / "program"
+    main, expected = emitted(directory, cores="2x2", order="hilbert")
+    text = main.read_text()
+    assert "    std::vector<uint32_t> block_ids;\n" in text
+    assert "reader_args.insert(reader_args.end(), each.block_ids.begin()" in text
+    try:
+        found = run_host(
+            main, simulated(2, 2), kernel_roots=(directory,), arguments=(str(directory),)
+        )
+    except SourceExecutorUnavailable as reason:
+        pytest.skip(f"the host program was NOT run: {reason}")
+    assert (found.status, found.output, found.results[0].findings) == (0, "", ())
+    pages = np.frombuffer((directory / "C.bin").read_bytes(), ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(pages.reshape(130, 70).astype(np.float32), expected)
 
 
 @pytest.mark.parametrize("name", VENDOR)

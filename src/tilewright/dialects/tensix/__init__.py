@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.tensix.arguments import ArgOp, CtArgOp, RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, CtArgOp, RasterOp
 from tilewright.dialects.tensix.blocks import (
     ConstantTileOp,
     ElementwiseOp,
@@ -74,6 +74,7 @@ from tilewright.dialects.tensix.rasters import Raster
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
+    FillWordOp,
     PackOp,
     TypecastOp,
     UnaryOp,
@@ -86,6 +87,7 @@ Tensix = Dialect(
     "tensix",
     [
         AccessorOp,
+        ArgAtOp,
         ArgOp,
         BcastOp,
         BinaryDstOp,
@@ -108,6 +110,7 @@ Tensix = Dialect(
         ElementwiseOp,
         EndOp,
         FillOp,
+        FillWordOp,
         FillPageOp,
         HostPlanOp,
         HwStartupOp,
@@ -146,6 +149,7 @@ __all__ = [
     "SEM",
     "AccessorOp",
     "AccessorType",
+    "ArgAtOp",
     "ArgOp",
     "BcastOp",
     "BinaryDstOp",
@@ -170,6 +174,7 @@ __all__ = [
     "EndOp",
     "FillOp",
     "FillPageOp",
+    "FillWordOp",
     "Format",
     "HostPlanOp",
     "HwStartupOp",

@@ -2,6 +2,7 @@
 
 %count = tensix.arg 6 "count"             get_arg_val<uint32_t>(6)
 %kt = tensix.ct_arg 0 "kt"                get_compile_time_arg_val(0)
+%id = tensix.arg_at 7 "block_ids" [%i]    get_arg_val<uint32_t>(7 + i)
 %by, %bx = tensix.raster block_linear [4, 4] %t, %mt, %nt
 """
 
@@ -27,8 +28,11 @@ from tilewright.dialects.tile.base import (
     integer_attr,
     integer_prop,
     keyword_prop,
+    mark,
+    mark_prop,
     opt_string_prop,
     string,
+    string_prop,
 )
 from tilewright.dialects.tile.mixed import (
     INDEX,
@@ -36,7 +40,7 @@ from tilewright.dialects.tile.mixed import (
     opt_integers_attr,
     opt_integers_prop,
 )
-from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray, String
+from tilewright.ir.text.syntax import UNIT, AttributeSyntax, IntegerArray, String
 
 MAX_RUNTIME_ARGS = 341
 """Run-time arguments of 32 bits that every target guarantees to a kernel."""
@@ -95,6 +99,51 @@ class ArgOp(ArgumentOp):
 
 
 @irdl_op_definition
+class ArgAtOp(TensixOp):
+    """One of the run-time arguments from a position on, chosen by an index.
+
+    The last name of a kernel's run-time arguments may stand for as many words as a core has
+    blocks.
+    """
+
+    name = "tensix.arg_at"
+
+    position = integer_prop()
+    label = string_prop()
+    index = operand_def(INDEX)
+    result = result_def(INDEX)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = "$position $label `[` $index `]` attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
+
+    def __init__(self, position: int, label: str, index: Operand) -> None:
+        super().__init__(
+            operands=[index],
+            result_types=[INDEX],
+            properties=given(position=integer_attr(position), label=string(label)),
+        )
+
+    @property
+    def first(self) -> int:
+        return self.position.value.data
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        kernel = kernel_of(self)
+        declared = None if kernel is None else kernel.properties.get(ArgOp.LIST)
+        if kernel is None or declared is None:
+            return
+        last = len(names_of(declared)) - 1
+        if self.first != last:
+            raise VerifyException(
+                f"the list at position {self.first} is not the last of the {last + 1} run-time "
+                f"arguments of '@{kernel.sym_name.data}'"
+            )
+
+
+@irdl_op_definition
 class CtArgOp(ArgumentOp):
     """A compile-time argument, the same on all cores."""
 
@@ -111,6 +160,8 @@ class RasterOp(TensixOp):
     policy = keyword_prop(KeywordSyntax(POLICIES))
     block = opt_integers_prop()
     """Rows and columns of a block, for ``block_linear``."""
+    listed = mark_prop()
+    """Whether the host lists the blocks of a core in its order, as run-time arguments."""
     tile = operand_def(INDEX)
     rows = operand_def(INDEX)
     columns = operand_def(INDEX)
@@ -118,10 +169,13 @@ class RasterOp(TensixOp):
     column = result_def(INDEX)
 
     traits = traits_def(Pure())
-    ASM: ClassVar[str] = "$policy ($block^)? $tile `,` $rows `,` $columns attr-dict"
+    ASM: ClassVar[str] = (
+        "$policy ($block^)? $tile `,` $rows `,` $columns (`listed` $listed^)? attr-dict"
+    )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "policy": KeywordSyntax(POLICIES),
         "block": IntegerArray(i64),
+        "listed": UNIT,
     }
 
     def __init__(
@@ -131,11 +185,15 @@ class RasterOp(TensixOp):
         rows: Operand,
         columns: Operand,
         block: tuple[int, int] | None = None,
+        *,
+        listed: bool = False,
     ) -> None:
         super().__init__(
             operands=[tile, rows, columns],
             result_types=[INDEX, INDEX],
-            properties=given(policy=StringAttr(policy), block=opt_integers_attr(block)),
+            properties=given(
+                policy=StringAttr(policy), block=opt_integers_attr(block), listed=mark(listed)
+            ),
         )
 
     @property

@@ -16,15 +16,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import DictionaryAttr
 
 from tilewright.dialects.tensix.json_attr import Json, dictionary_of, json_of
+from tilewright.dialects.tensix.multicast import (
+    Multicast,
+    MulticastGroup,
+    NocWord,
+    SemaphorePlan,
+    multicast_data,
+    multicast_of,
+)
 
 VERSION = "2.0"
 ADDRESS_SUFFIX = "_addr"
+WORD_SUFFIX = "_word"
 ACCESSOR_SUFFIX = "_accessor"
+BLOCK_IDS = "block_ids"
+"""The run-time argument that stands for one word per block of the core; always the last one."""
 
 _T = TypeVar("_T")
 
@@ -62,6 +73,30 @@ class Assignment:
     count: int
     rect: tuple[int, int, int, int] | None = None
     """First row, first column, rows and columns, for the policy `rect`."""
+    ghosts: tuple[int, int] = (0, 0)
+    """Rows and columns of steps without a block of their own, after those of the rectangle."""
+    blocks: tuple[int, ...] | None = None
+    """The blocks in the order of a curve: each as row * columns + column of the grid (of the
+    rectangle, for the policy `rect`)."""
+
+    @property
+    def steps(self) -> int:
+        """Iterations of the loop over blocks, ghost steps included."""
+        if self.rect is None or not self.count:
+            return self.count
+        _, _, rows, cols = self.rect
+        batches = self.count // (rows * cols)
+        return (rows + self.ghosts[0]) * (cols + self.ghosts[1]) * batches
+
+    @property
+    def words(self) -> Mapping[str, int]:
+        """The run-time arguments that determine the blocks of the core, by name."""
+        words = {"start_id": self.start_tile, "count": self.steps}
+        if self.rect is not None:
+            row0, col0, rows, cols = self.rect
+            extents = {"rows": rows + self.ghosts[0], "cols": cols + self.ghosts[1]}
+            words |= {"row0": row0, "col0": col0, **extents}
+        return words
 
 
 @dataclass(frozen=True)
@@ -137,6 +172,28 @@ class TensorPlan:
 
 
 @dataclass(frozen=True)
+class ScalarPlan:
+    """A scalar argument of the kernel that is a run-time word, the same on all cores."""
+
+    name: str
+    arg: int
+    """Position among the arguments of the kernel."""
+    format: str
+    """``f32`` or ``i32``: what the bits of the word are."""
+
+
+@dataclass(frozen=True)
+class ScalarWord:
+    """A run-time word that holds a scalar argument, known at launch."""
+
+    scalar: str
+
+
+RuntimeValue: TypeAlias = int | str | NocWord | ScalarWord
+"""A run-time word of a core; a string is the name of the tensor whose address it is."""
+
+
+@dataclass(frozen=True)
 class CircularBufferPlan:
     """One circular buffer on every active core."""
 
@@ -163,7 +220,13 @@ class KernelPlan:
     noc: int | None
     compile_args: tuple[str, ...]
     runtime_args: tuple[str, ...]
-    cores: str = "active"
+    cores: str | tuple[tuple[int, int, int, int], ...] = "active"
+    """``active`` for all active cores, or rectangles ``[start_x, start_y, end_x, end_y]``."""
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel: its file without the extension."""
+        return self.file.removesuffix(".cpp")
 
 
 @dataclass(frozen=True)
@@ -176,48 +239,6 @@ class ComputePlan:
     dst_tiles: int
     fp32_dest_acc: bool
     math_fidelity: str = "HiFi4"
-
-
-@dataclass(frozen=True)
-class MulticastGroup:
-    """One sender, and the cores that receive its pages of an operand."""
-
-    operand: str
-    axis: str
-    """``x`` for cores of one row, ``y`` for cores of one column."""
-    sender: tuple[int, int]
-    dests: tuple[int, int, int, int]
-    """Corners of a rectangle of logical cores, both inclusive; the sender does not count."""
-    num_dests: int
-    ready_sem: int
-    """Id of the semaphore of the sender that counts receivers."""
-    valid_sem: int
-    """Id of the semaphore of a receiver that signals the arrival of pages."""
-    pages_per_step: int
-
-    @property
-    def receivers(self) -> tuple[tuple[int, int], ...]:
-        """The cores of the rectangle without the sender, row by row."""
-        x0, y0, x1, y1 = self.dests
-        cores = [(x, y) for y in range(y0, y1 + 1) for x in range(x0, x1 + 1)]
-        return tuple(core for core in cores if core != self.sender)
-
-
-@dataclass(frozen=True)
-class SemaphorePlan:
-    """One semaphore on every active core."""
-
-    id: int
-    name: str
-    initial: int
-
-
-@dataclass(frozen=True)
-class Multicast:
-    """Which cores receive operands from other cores, and the semaphores of the program."""
-
-    groups: tuple[MulticastGroup, ...]
-    semaphores: tuple[SemaphorePlan, ...]
 
 
 @dataclass(frozen=True)
@@ -261,18 +282,41 @@ class Plan:
     api: str = "2026"
     target: str = "tenstorrent"
     warnings: tuple[str, ...] = field(default=())
+    scalars: tuple[ScalarPlan, ...] = ()
 
-    def kernel_of(self, role: str) -> KernelPlan:
-        """The kernel of a role."""
-        return next(each for each in self.kernels if each.role == role)
+    def kernel_named(self, name: str) -> KernelPlan | None:
+        """The kernel of a name."""
+        return next((each for each in self.kernels if each.name == name), None)
+
+    def cores_of(self, kernel: KernelPlan) -> tuple[Assignment, ...]:
+        """The active cores that run a kernel."""
+        if isinstance(kernel.cores, str):
+            return self.cores.active
+        return tuple(
+            each
+            for each in self.cores.active
+            if any(x0 <= each.x <= x1 and y0 <= each.y <= y1 for x0, y0, x1, y1 in kernel.cores)
+        )
 
     def tensor(self, name: str) -> TensorPlan:
         """The tensor of a name."""
         return next(each for each in self.tensors if each.name == name)
 
-    def runtime_words(self, kernel: KernelPlan, core: Assignment) -> tuple[int | str, ...]:
-        """The run-time words of a core; a string is the name of the tensor whose address it is."""
-        return tuple(_word(name, core) for name in kernel.runtime_args)
+    def runtime_words(self, kernel: KernelPlan, core: Assignment) -> tuple[RuntimeValue, ...]:
+        """The run-time words of a core."""
+        known: dict[str, RuntimeValue] = {**core.words}
+        known |= {f"{each.name}{WORD_SUFFIX}": ScalarWord(each.name) for each in self.scalars}
+        if self.multicast is not None:
+            known |= self.multicast.words((core.x, core.y), kernel.noc or 0)
+        words: list[RuntimeValue] = []
+        for name in kernel.runtime_args:
+            if name.endswith(ADDRESS_SUFFIX):
+                words.append(name.removesuffix(ADDRESS_SUFFIX))
+            elif name == BLOCK_IDS:
+                words += core.blocks or ()
+            else:
+                words.append(known[name])
+        return tuple(words)
 
     def accessor_tensors(self, kernel: KernelPlan) -> tuple[str, ...]:
         """The tensors whose accessors are compile-time arguments of a kernel, in order."""
@@ -312,6 +356,9 @@ class Plan:
             },
             "core_ranges": [list(each) for each in self.core_ranges],
             "tensors": [_tensor_data(each) for each in self.tensors],
+            "scalars": [
+                {"name": each.name, "arg": each.arg, "format": each.format} for each in self.scalars
+            ],
             "cbs": [_cb_data(each) for each in self.cbs],
             "kernels": [_kernel_data(each) for each in self.kernels],
             "compute": {
@@ -321,7 +368,7 @@ class Plan:
                 "fp32_dest_acc": self.compute.fp32_dest_acc,
                 "math_fidelity": self.compute.math_fidelity,
             },
-            "multicast": None if self.multicast is None else _multicast_data(self.multicast),
+            "multicast": None if self.multicast is None else multicast_data(self.multicast),
             "memory": {
                 "l1_budget": self.memory.l1_budget,
                 "l1_used": self.memory.l1_used,
@@ -374,20 +421,12 @@ class Plan:
             compute=_replaced(ComputePlan, compute, subblock=_pair(compute["subblock"])),
             memory=Memory(**data["memory"]),
             traffic=Traffic(**data["traffic"]),
-            multicast=None if multicast is None else _multicast(multicast),
+            multicast=None if multicast is None else multicast_of(multicast),
             api=data["api"],
             target=data["target"],
             warnings=tuple(data["warnings"]),
+            scalars=tuple(ScalarPlan(**each) for each in data["scalars"]),
         )
-
-
-def _word(name: str, core: Assignment) -> int | str:
-    if name.endswith(ADDRESS_SUFFIX):
-        return name.removesuffix(ADDRESS_SUFFIX)
-    words = {"start_id": core.start_tile, "count": core.count}
-    if core.rect is not None:
-        words.update(zip(("row0", "col0", "rows", "cols"), core.rect, strict=True))
-    return words[name]
 
 
 # -- conversions -----------------------------------------------------------------------------------
@@ -401,12 +440,18 @@ def _assignment_data(each: Assignment) -> dict[str, Json]:
         "start_tile": each.start_tile,
         "count": each.count,
     }
-    return found if each.rect is None else {**found, "rect": list(each.rect)}
+    if each.rect is not None:
+        found["rect"] = list(each.rect)
+    if any(each.ghosts):
+        found["ghosts"] = list(each.ghosts)
+    if each.blocks is not None:
+        found["blocks"] = list(each.blocks)
+    return found
 
 
 def _assignment(data: Mapping[str, Any]) -> Assignment:
-    rect = tuple(data["rect"]) if "rect" in data else None
-    return _replaced(Assignment, data, rect=rect)
+    lists = {name: tuple(data[name]) for name in ("rect", "ghosts", "blocks") if name in data}
+    return _replaced(Assignment, data, **lists)
 
 
 def _tensor_data(each: TensorPlan) -> dict[str, Json]:
@@ -455,7 +500,7 @@ def _kernel_data(each: KernelPlan) -> dict[str, Json]:
         "file": each.file,
         "processor": each.processor,
         "noc": each.noc,
-        "cores": each.cores,
+        "cores": each.cores if isinstance(each.cores, str) else [list(r) for r in each.cores],
         "compile_args": list(each.compile_args),
         "runtime_args": list(each.runtime_args),
     }
@@ -463,41 +508,9 @@ def _kernel_data(each: KernelPlan) -> dict[str, Json]:
 
 def _kernel(data: Mapping[str, Any]) -> KernelPlan:
     lists = {name: tuple(data[name]) for name in ("compile_args", "runtime_args")}
-    return _replaced(KernelPlan, data, **lists)
-
-
-def _multicast_data(multicast: Multicast) -> dict[str, Json]:
-    return {
-        "groups": [
-            {
-                "operand": each.operand,
-                "axis": each.axis,
-                "sender": list(each.sender),
-                "dests": list(each.dests),
-                "num_dests": each.num_dests,
-                "ready_sem": each.ready_sem,
-                "valid_sem": each.valid_sem,
-                "pages_per_step": each.pages_per_step,
-            }
-            for each in multicast.groups
-        ],
-        "semaphores": [
-            {"id": each.id, "name": each.name, "initial": each.initial}
-            for each in multicast.semaphores
-        ],
-    }
-
-
-def _multicast(data: Mapping[str, Any]) -> Multicast:
-    return Multicast(
-        tuple(
-            _replaced(
-                MulticastGroup, each, sender=_pair(each["sender"]), dests=_four(each["dests"])
-            )
-            for each in data["groups"]
-        ),
-        tuple(SemaphorePlan(**each) for each in data["semaphores"]),
-    )
+    cores = data["cores"]
+    ranges = cores if isinstance(cores, str) else tuple(tuple(each) for each in cores)
+    return _replaced(KernelPlan, data, cores=ranges, **lists)
 
 
 def _replaced(make: Callable[..., _T], data: Mapping[str, Any], **changed: Any) -> _T:
@@ -515,11 +528,25 @@ def _triple(values: Sequence[int]) -> tuple[int, int, int]:
     return first, second, third
 
 
-def _four(values: Sequence[int]) -> tuple[int, int, int, int]:
-    a, b, c, d = values
-    return a, b, c, d
-
-
 def _six(values: Sequence[int]) -> tuple[int, int, int, int, int, int]:
     a, b, c, d, e, f = values
     return a, b, c, d, e, f
+
+
+__all__ = [
+    "Assignment",
+    "CircularBufferPlan",
+    "ComputePlan",
+    "Cores",
+    "Grid",
+    "KernelPlan",
+    "Memory",
+    "Multicast",
+    "MulticastGroup",
+    "Plan",
+    "Problem",
+    "Schedule",
+    "SemaphorePlan",
+    "TensorPlan",
+    "Traffic",
+]

@@ -18,7 +18,7 @@ from typing_extensions import override
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.str_enum import StrEnum
 
-from tilewright.dialects.tensix.arguments import ArgumentOp, RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgumentOp, RasterOp
 from tilewright.dialects.tensix.base import TensixOp, cb_type, constant_of
 from tilewright.dialects.tensix.buffers import CBOp
 from tilewright.dialects.tensix.config import (
@@ -258,7 +258,7 @@ class _Walk:
 
 
 def _needs_startup(op: Operation) -> bool:
-    return isinstance(op, TensixOp) and not isinstance(op, (CBOp, ArgumentOp, RasterOp))
+    return isinstance(op, TensixOp) and not isinstance(op, (CBOp, ArgAtOp, ArgumentOp, RasterOp))
 
 
 def _format(cb: SSAValue) -> Format:

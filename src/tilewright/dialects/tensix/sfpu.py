@@ -199,6 +199,32 @@ class FillOp(MathOp):
 
 
 @irdl_op_definition
+class FillWordOp(MathOp):
+    """``DST[dst] = word`` in every element: a run-time value of the format, as a bit pattern."""
+
+    name = "tensix.fill_word"
+    format_name = keyword_prop(_FORMATS, "f32")
+    dst = operand_def(INDEX)
+    word = operand_def(INDEX)
+
+    ASM: ClassVar[str] = "$format_name $dst `,` $word attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"format_name": _FORMATS}
+
+    def __init__(self, dst: Operand, word: Operand, format: Format | str = Format.F32) -> None:
+        super().__init__(
+            operands=[dst, word], properties=given(format_name=StringAttr(Format(format).value))
+        )
+
+    @override
+    def init_key(self) -> InitKey:
+        return InitKey("fill")
+
+    @override
+    def slots_written(self) -> Sequence[SSAValue]:
+        return (self.dst,)
+
+
+@irdl_op_definition
 class TypecastOp(MathOp):
     """Converts the elements of a DST tile from one format to another."""
 

@@ -25,12 +25,26 @@ ENTRIES = (
         fix="Launch with sizes greater than 0.",
     ),
     CodeEntry(
+        code="TW7011",
+        severity="error",
+        title="multicast with the policy strided",
+        meaning=(
+            "With the policy strided the cores of a row or column have no rows or columns of "
+            "blocks in common, so no core can read for the others."
+        ),
+        example='pass_configs={"tt.multicast": "on", "tt.schedule.policy": "strided"}',
+        fix="Use the policy rect, which is the default with multicast.",
+    ),
+    CodeEntry(
         code="TW7012",
         severity="error",
         title="launch grid depends on run-time values",
-        meaning="Blocks are assigned to cores at compile time, which needs a constant grid.",
-        example="with T.Kernel(T.ceildiv(T.dynamic('m'), 32)) as bx: ...",
-        fix="Compile the kernel for fixed sizes.",
+        meaning=(
+            "Blocks are assigned to cores at compile time. A call compiles for its extents; a "
+            "module that is compiled without a call has none."
+        ),
+        example="with T.Kernel(T.ceildiv(T.dynamic('m'), 32)) as bx: ...   # and no call",
+        fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
     ),
     CodeEntry(
         code="TW7013",
@@ -63,9 +77,12 @@ ENTRIES = (
         code="TW7023",
         severity="error",
         title="tensor with run-time extents",
-        meaning="Pages and padding of a tensor are computed at compile time.",
-        example="A: T.Tensor((T.dynamic('m'), 64), T.bfloat16)",
-        fix="Compile the kernel for fixed sizes.",
+        meaning=(
+            "Pages and padding of a tensor are computed at compile time. A call compiles for its "
+            "extents; a module that is compiled without a call has none."
+        ),
+        example="A: T.Tensor((T.dynamic('m'), 64), T.bfloat16)   # and no call",
+        fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
     ),
     CodeEntry(
         code="TW7030",
@@ -169,6 +186,31 @@ ENTRIES = (
         fix="Use extents of at least 1.",
     ),
     CodeEntry(
+        code="TW7082",
+        severity="error",
+        title="raster order with too large a table",
+        meaning=(
+            "The orders z_order and hilbert are listed among the run-time arguments of a core with "
+            "at most 256 blocks, and otherwise stored in reader and writer, which have little "
+            "memory."
+        ),
+        example="order=hilbert with 20,000 blocks on one core",
+        fix="Use block_linear, larger blocks or more cores.",
+    ),
+    CodeEntry(
+        code="TW7090",
+        severity="remark",
+        title="no multicast",
+        meaning=(
+            "A load of a kernel that is compiled with multicast is done by every core for itself. "
+            "One core can read for others if these form a rectangle of the core grid, read the "
+            "same pages, and do so in the same iterations. Cores with fewer blocks are completed "
+            "with ghost steps, unless these would be more than a quarter of all steps."
+        ),
+        example="'A' is not multicast: no two cores of a rectangle read the same pages of it",
+        fix="Use the policy rect, and a grid of blocks that the core grid divides evenly.",
+    ),
+    CodeEntry(
         code="TW7100",
         severity="error",
         title="incomplete plan of a program",
@@ -265,7 +307,8 @@ ENTRIES = (
         title="control flow depends on data",
         meaning=(
             "Reader, compute and writer run the same loops and branches, so bounds, conditions and "
-            "offsets may depend on arguments and indices only."
+            "offsets may depend on arguments and indices only; a scalar argument that they depend "
+            "on has to be known, which it is in a call."
         ),
         example="if mask[0] > 0: T.copy(A[0, 0], a)",
         fix="Compute both cases and select with T.if_then_else.",

@@ -3,6 +3,7 @@
     tt.schedule     {policy, order, rect, grid, cores, assignments}
     tt.shard        one dictionary per argument
     tt.core_ranges  [[start_x, start_y, end_x, end_y, start, count], ...]
+    tt.multicast_groups  [{operand, axis, sender, dests, num_dests, ...}, ...]
 
 They are dictionaries of plain values, so that text tests can state them.
 """
@@ -24,6 +25,10 @@ from tilewright.passes.tile.bind_target import TARGET
 SCHEDULE = "tt.schedule"
 SHARD = "tt.shard"
 CORE_RANGES = "tt.core_ranges"
+MULTICAST = "tt.multicast"
+"""On a load: the operand under which its groups are listed."""
+MULTICAST_GROUPS = "tt.multicast_groups"
+SYNC_BARRIERS = "tt.sync_barriers"
 LAYOUT = "tt.layout"
 TILE = "tt.tile"
 CORE_GRID = "tt.core_grid"

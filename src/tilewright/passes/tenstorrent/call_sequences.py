@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tensix.arguments import ArgOp, CtArgOp, RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, CtArgOp, RasterOp
 from tilewright.dialects.tensix.buffers import (
     CBCountOp,
     CBPopOp,
@@ -114,6 +114,8 @@ class _Follower:
             yield from self._if(op)
         elif isinstance(op, ArgOp):
             self._values[op.result] = self._arguments[op.index]
+        elif isinstance(op, ArgAtOp):
+            self._values[op.result] = self._arguments[op.first + self._value(op.index)]
         elif isinstance(op, RasterOp):
             tile, rows, columns = (self._value(each) for each in op.operands)
             self._values[op.row], self._values[op.column] = op.raster.at(tile, rows, columns)

@@ -30,6 +30,7 @@ from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
+    FillWordOp,
     PackOp,
     UnaryOp,
     UnaryScalarOp,
@@ -46,7 +47,7 @@ from tilewright.passes.tenstorrent.circular_buffers import (
     needed_plan,
     plan_of,
 )
-from tilewright.passes.tenstorrent.dst_programs import (
+from tilewright.passes.tenstorrent.dst_instructions import (
     ZERO,
     Binary,
     Copy,
@@ -57,8 +58,8 @@ from tilewright.passes.tenstorrent.dst_programs import (
     Scalar,
     Unary,
     Where,
-    dst_program,
 )
+from tilewright.passes.tenstorrent.dst_programs import dst_program
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.reports import NotSupported
 
@@ -235,8 +236,11 @@ class ComputeCode(KernelCode):
         if isinstance(each, Unary):
             return UnaryOp(each.function, slot)
         if isinstance(each, Scalar):
-            return UnaryScalarOp(each.function, slot, self.constant(each.bits))
+            bits = each.bits if isinstance(each.bits, SSAValue) else self.constant(each.bits)
+            return UnaryScalarOp(each.function, slot, bits)
         if isinstance(each, Fill):
+            if isinstance(each.bits, SSAValue):
+                return FillWordOp(slot, each.bits)
             return FillOp(slot, each.bits)
         if isinstance(each, Where):
             slots = [self.constant(n) for n in (each.condition, each.left, each.right)]

@@ -6,7 +6,7 @@ Loops whose bodies have constant control flow multiply; other loops are run inde
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -14,9 +14,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tensix.arguments import RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, RasterOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
-from tilewright.dialects.tensix.plan import Assignment
+from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment
 from tilewright.ir.interfaces import constant_value
 
 
@@ -54,6 +54,7 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "arith.andi": _both,
     "arith.ori": _either,
 }
+_CASTS = ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci")
 _PREDICATES: Mapping[str, Callable[[int, int], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -74,6 +75,8 @@ class ControlFlow:
 
     visit: Callable[[Operation, int], None]
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    lists: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Run-time arguments that are lists, by name."""
 
     def block(self, block: Block, times: int) -> None:
         for op in block.ops:
@@ -117,17 +120,26 @@ class ControlFlow:
             row, column = op.raster.at(*(self.value(each) for each in op.operands))
             self.values[op.row], self.values[op.column] = row, column
             return self.values[value]
+        if isinstance(op, ArgAtOp):
+            return self.lists[op.label.data][self.value(op.index)]
         operands = [self.value(each) for each in op.operands]
         if isinstance(op, CmpiOp):
             found = int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
         elif op.name == "arith.select":
             found = operands[1] if operands[0] else operands[2]
-        elif op.name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
+        elif op.name in _CASTS:
             found = operands[0]
         else:
             found = _ARITHMETIC[op.name](operands[0], operands[1])
         self.values[value] = found
         return found
+
+
+def can_evaluate(op: Operation) -> bool:
+    """Whether the integers that `op` gives follow from its operands."""
+    if isinstance(op, (RasterOp, CmpiOp)) or op.name == "arith.select":
+        return True
+    return op.name in _ARITHMETIC or op.name in _CASTS
 
 
 def _is_uniform(block: Block) -> bool:
@@ -144,7 +156,9 @@ def _is_uniform(block: Block) -> bool:
 
 def words_of(core: Assignment) -> Mapping[str, int]:
     """The run-time words of a core by name, addresses left out."""
-    words = {"start_id": core.start_tile, "count": core.count}
-    if core.rect is not None:
-        words.update(zip(("row0", "col0", "rows", "cols"), core.rect, strict=True))
-    return words
+    return core.words
+
+
+def lists_of(core: Assignment) -> Mapping[str, Sequence[int]]:
+    """The run-time arguments of a core that are lists, by name."""
+    return {} if core.blocks is None else {BLOCK_IDS: core.blocks}

@@ -12,10 +12,8 @@ the operand that needs more of them first (Sethi and Ullman), and reused after t
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -23,100 +21,26 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from tilewright.dialects.arith import CmpfOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp
 from tilewright.ir.interfaces import constant_value
+from tilewright.passes.tenstorrent.dst_instructions import (
+    ZERO,
+    Binary,
+    Copy,
+    DstProgram,
+    Fill,
+    Fpu,
+    Instruction,
+    Scalar,
+    Unary,
+    Where,
+    bits_of,
+)
 from tilewright.passes.tenstorrent.reports import NotSupported
+from tilewright.passes.tenstorrent.scalar_words import word_of
 
 MASK = "tt.mask"
 """A test of a mask against 0, whose result is the mask itself."""
 _FRESH_SLOTS = 4
 """Slots of the smallest section; an FPU multiplication does not use more of them."""
-ZERO = -1
-"""The input that is a tile of zeros."""
-
-
-@dataclass(frozen=True)
-class Copy:
-    """``DST[slot] = input``."""
-
-    input: int
-    slot: int
-
-
-@dataclass(frozen=True)
-class Fpu:
-    """``DST[slot] = left function right``; `dim` is what of the right input is repeated."""
-
-    function: str
-    left: int
-    right: int
-    slot: int
-    dim: str | None = None
-
-
-@dataclass(frozen=True)
-class Unary:
-    function: str
-    slot: int
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """``DST[slot] = DST[slot] function value``."""
-
-    function: str
-    slot: int
-    bits: int
-
-
-@dataclass(frozen=True)
-class Binary:
-    """``DST[slot] = DST[left] function DST[right]``."""
-
-    function: str
-    left: int
-    right: int
-    slot: int
-
-
-@dataclass(frozen=True)
-class Fill:
-    slot: int
-    bits: int
-
-
-@dataclass(frozen=True)
-class Where:
-    """``DST[slot] = DST[condition] ? DST[left] : DST[right]``."""
-
-    condition: int
-    left: int
-    right: int
-    slot: int
-
-
-Instruction: TypeAlias = Copy | Fpu | Unary | Scalar | Binary | Fill | Where
-
-
-@dataclass(frozen=True)
-class DstProgram:
-    """The instructions for one tile, and the slots of the results."""
-
-    instructions: tuple[Instruction, ...]
-    results: tuple[int, ...]
-    slots: int
-    """How many slots are in use at max_slots, given ones included."""
-
-    @property
-    def needs_zero(self) -> bool:
-        """Whether a tile of zeros has to be there."""
-        return any(isinstance(each, Fpu) and each.left == ZERO for each in self.instructions)
-
-
-def bits_of(value: float) -> int:
-    """The fp32 bit pattern of a float."""
-    try:
-        return int(struct.unpack("<I", struct.pack("<f", value))[0])
-    except OverflowError:
-        return bits_of(math.copysign(math.inf, value))
 
 
 def dst_program(
@@ -251,14 +175,13 @@ class _Planner:
             slot = self._free()
             self.made.append(Fill(slot, bits_of(constant)))
             return slot
-        if isinstance(value, BlockArgument) and value.block is self.op.body.block:
+        word = word_of(value)
+        if word is not None:
+            slot = self._free()
+            self.made.append(Fill(slot, word))
+            return slot
+        if isinstance(value, BlockArgument):
             return self._load(value)
-        if not self.op.is_ancestor(value.owner):
-            raise NotSupported(
-                self.op,
-                f"'{value.name_hint or 'a value'}' is a run-time scalar: compile the kernel for a "
-                "constant, or pass it in a tensor of one element",
-            )
         slot = self._compute(value)
         if self.uses[value] > 1:
             self.slots[value] = slot
@@ -266,7 +189,7 @@ class _Planner:
 
     def _load(self, value: BlockArgument) -> int:
         position = value.index - 2
-        if position < 0:
+        if value.block is not self.op.body.block or position < 0:
             raise NotSupported(
                 self.op,
                 "the value of an element depends on its position in the block: only comparisons "
@@ -353,6 +276,7 @@ class _Planner:
     def _is_leaf(self, value: SSAValue) -> bool:
         return (
             isinstance(value, BlockArgument)
+            and value.block is self.op.body.block
             and value.index >= 2
             and value not in self.slots
             and isinstance(value.type, AnyFloat)
@@ -363,7 +287,7 @@ class _Planner:
         return value.index - 2
 
     def _with_scalar(self, function: str, left: SSAValue, right: SSAValue) -> int | None:
-        one, other = _constant(left), _constant(right)
+        one, other = _scalar_of(left), _scalar_of(right)
         if other is None and one is not None:
             if function in _COMMUTES:
                 left, right, one, other = right, left, other, one
@@ -379,11 +303,14 @@ class _Planner:
             slot = self._owned(left)
             self.made.append(Unary("relu", slot))
             return slot
+        if function == "div" and isinstance(other, SSAValue):
+            return None  # a division by a scalar multiplies by the reciprocal, which the host has
         return self._scalar(function, left, other) if function in _SCALAR else None
 
-    def _scalar(self, function: str, value: SSAValue, scalar: float) -> int:
+    def _scalar(self, function: str, value: SSAValue, scalar: float | SSAValue) -> int:
         slot = self._owned(value)
-        self.made.append(Scalar(function, slot, bits_of(scalar)))
+        bits = scalar if isinstance(scalar, SSAValue) else bits_of(scalar)
+        self.made.append(Scalar(function, slot, bits))
         return slot
 
     def _select(self, op: Operation) -> int:
@@ -410,7 +337,7 @@ class _Planner:
         """How many slots the evaluation of a value takes, as a tree."""
         found = self.needs.get(value)
         if found is None:
-            operands = [each for each in _operands(value) if _constant(each) is None]
+            operands = [each for each in _operands(value) if _scalar_of(each) is None]
             needs = sorted((self._need(each) for each in operands), reverse=True)
             found = max((need + position for position, need in enumerate(needs)), default=1)
             self.needs[value] = found
@@ -446,6 +373,12 @@ def _constant(value: SSAValue) -> float | None:
     if isinstance(found, IntegerAttr):
         return float(found.value.data)
     return None
+
+
+def _scalar_of(value: SSAValue) -> float | SSAValue | None:
+    """What is the same in all elements: a constant or the word of a run-time scalar."""
+    constant = _constant(value)
+    return word_of(value) if constant is None else constant
 
 
 def _comparison(op: Operation) -> str:

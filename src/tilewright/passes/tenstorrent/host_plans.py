@@ -10,7 +10,9 @@ from xdsl.ir import SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.multicast import Core, Multicast
 from tilewright.dialects.tensix.plan import (
+    WORD_SUFFIX,
     CircularBufferPlan,
     ComputePlan,
     Cores,
@@ -19,6 +21,7 @@ from tilewright.dialects.tensix.plan import (
     Memory,
     Plan,
     Problem,
+    ScalarPlan,
     Schedule,
     TensorPlan,
 )
@@ -28,6 +31,8 @@ from tilewright.dialects.tile import AllocOp, CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import CORE_RANGES, SCHEDULE, chip_of, get
+from tilewright.passes.tenstorrent.assignments import rectangles
+from tilewright.passes.tenstorrent.block_lists import with_block_lists
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import role_of
@@ -36,6 +41,9 @@ from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.k_loops import steps_of
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
+from tilewright.passes.tenstorrent.multicast_groups import multicast_of
+from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of, variant_name
+from tilewright.passes.tenstorrent.scalar_words import format_of_scalar
 from tilewright.passes.tenstorrent.traffic import predicted_traffic, written_pages
 
 _PROCESSORS = {
@@ -43,6 +51,20 @@ _PROCESSORS = {
     Role.COMPUTE: ("TRISC", None),
     Role.WRITER: ("RISCV_0", 0),
 }
+
+
+def reader_variants(
+    function: FuncOp, multicast: Multicast
+) -> dict[str, tuple[dict[str, Part], tuple[Core, ...]]]:
+    """The readers of a program by name: what they do for each operand, and on which cores."""
+    found: dict[str, tuple[dict[str, Part], tuple[Core, ...]]] = {}
+    for each in assignments_of(function):
+        if each.count:
+            parts = parts_of(multicast, (each.x, each.y))
+            name = variant_name(parts)
+            _, cores = found.get(name, (parts, ()))
+            found[name] = parts, (*cores, (each.x, each.y))
+    return found
 
 
 def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[KernelOp]) -> Plan:
@@ -54,7 +76,9 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
     cbs = _circular_buffers(program)
     compute: dict[str, Any] = get(function, COMPUTE)
     rect = schedule.get("rect")
-    assignments = assignments_of(function)
+    assignments = with_block_lists(program, assignments_of(function))
+    multicast = multicast_of(function)
+    variants = {} if multicast is None else reader_variants(function, multicast)
     return Plan(
         arch=chip.arch,
         kernel=function.sym_name.data,
@@ -68,7 +92,7 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
         core_ranges=tuple(tuple(each) for each in get(function, CORE_RANGES)),
         tensors=tensors,
         cbs=cbs,
-        kernels=tuple(_kernel(each) for each in kernels),
+        kernels=tuple(_kernel(each, variants.get(each.sym_name.data)) for each in kernels),
         compute=ComputePlan(
             compute["strategy"],
             (compute["subblock"][0], compute["subblock"][1]),
@@ -80,8 +104,21 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
             sum(each.total_bytes for each in cbs),
             sum(each.total_bytes for each in tensors),
         ),
-        traffic=predicted_traffic(program, assignments),
+        traffic=predicted_traffic(program, assignments, multicast),
+        multicast=multicast,
+        scalars=_scalars(function, kernels),
     )
+
+
+def _scalars(function: FuncOp, kernels: Sequence[KernelOp]) -> tuple[ScalarPlan, ...]:
+    """The scalar arguments that a kernel takes as words."""
+    words = {name for kernel in kernels for name in kernel.runtime_arg_names}
+    found: list[ScalarPlan] = []
+    for position, argument in enumerate(function.body.block.args):
+        format = format_of_scalar(argument.type)
+        if format is not None and f"{name_of(argument)}{WORD_SUFFIX}" in words:
+            found.append(ScalarPlan(name_of(argument), position, format.value))
+    return tuple(found)
 
 
 def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]:
@@ -139,15 +176,18 @@ def _circular_buffers(program: CoreProgramOp) -> tuple[CircularBufferPlan, ...]:
     return tuple(sorted(found, key=lambda each: each.index))
 
 
-def _kernel(kernel: KernelOp) -> KernelPlan:
+def _kernel(
+    kernel: KernelOp, variant: tuple[dict[str, Part], tuple[Core, ...]] | None
+) -> KernelPlan:
     processor, noc = _PROCESSORS[kernel.role]
     return KernelPlan(
         role=kernel.role.value,
-        file=f"{kernel.role.value}.cpp",
+        file=f"{kernel.sym_name.data}.cpp",
         processor=processor,
         noc=noc,
         compile_args=kernel.compile_arg_names,
         runtime_args=kernel.runtime_arg_names,
+        cores="active" if variant is None else rectangles(variant[1]),
     )
 
 

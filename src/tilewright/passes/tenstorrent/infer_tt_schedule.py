@@ -9,6 +9,7 @@ list and is not launched. The policy ``rect`` adds the rectangle of each core.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from tilewright.passes.tenstorrent.annotations import SCHEDULE, chip_of, functio
 from tilewright.passes.tenstorrent.assignments import assign
 
 EMPTY_GRID = "TW7010"
+STRIDED_MULTICAST = "TW7011"
 UNKNOWN_GRID = "TW7012"
 SEVERAL_KERNELS = "TW7013"
 
@@ -66,6 +68,14 @@ def _infer(function: FuncOp, kernel: KernelOp, engine: DiagnosticEngine) -> None
         )
         return
     schedule: dict[str, Any] = get(function, SCHEDULE) or {}
+    if schedule["policy"] == "strided" and schedule.get("multicast") == "on":
+        engine.error(
+            kernel,
+            "multicast with the policy strided: the cores of a row or column have no common rows "
+            "or columns of blocks; use the policy rect",
+            STRIDED_MULTICAST,
+        )
+        return
     cores = chip_of(function).grid
     found = assign(schedule["policy"], (x, y, z), cores)
     put(
@@ -81,15 +91,25 @@ def _infer(function: FuncOp, kernel: KernelOp, engine: DiagnosticEngine) -> None
 
 
 def _row(each: Assignment) -> Json:
-    row = [each.core_id, each.start_tile, each.count]
-    return row if each.rect is None else [*row, *each.rect]
+    row = [each.core_id, each.start_tile, each.count, *(each.rect or ())]
+    return [*row, *each.ghosts] if any(each.ghosts) else row
+
+
+def put_assignments(function: FuncOp, assignments: Sequence[Assignment]) -> None:
+    """Replace the assignments of a function."""
+    schedule: dict[str, Any] = get(function, SCHEDULE)
+    put(function, SCHEDULE, {**schedule, "assignments": [_row(each) for each in assignments]})
 
 
 def assignments_of(function: FuncOp) -> tuple[Assignment, ...]:
     """The assignments that the pass has found."""
     schedule: dict[str, Any] = get(function, SCHEDULE)
     width = schedule["cores"][0]
-    return tuple(
-        Assignment(core, core % width, core // width, start, count, tuple(rest) if rest else None)
-        for core, start, count, *rest in schedule["assignments"]
-    )
+    return tuple(_assignment(row, width) for row in schedule["assignments"])
+
+
+def _assignment(row: Sequence[int], width: int) -> Assignment:
+    core, start, count, *rest = row
+    rect = (rest[0], rest[1], rest[2], rest[3]) if rest else None
+    ghosts = (rest[4], rest[5]) if len(rest) > 4 else (0, 0)
+    return Assignment(core, core % width, core // width, start, count, rect, ghosts)

@@ -100,7 +100,8 @@ def _layout(
         assert use is not None
         raise LayoutError(
             use,
-            "the tensor has a run-time extent: compile the kernel for fixed sizes",
+            "the tensor has a run-time extent: call the kernel, or pass its extents to "
+            "fix-arguments",
             UNKNOWN_SHAPE,
         )
     return layout_of(tensor, format, accesses_of(tensor, copies), axes, ranges)

@@ -13,7 +13,7 @@ from tilewright.dialects.arith import AddiOp, ConstantOp, DivuiOp, MaxsiOp, Mins
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tensix.arguments import ArgOp
 from tilewright.dialects.tensix.buffers import CBOp
-from tilewright.dialects.tensix.noc import AccessorOp
+from tilewright.dialects.tensix.noc import AccessorOp, SemOp
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.types import CBType
 from tilewright.ir.interfaces import constant_value
@@ -60,7 +60,7 @@ class KernelCode:
     def before_body(self, op: Operation) -> None:
         """Put an op after what `head` has put at the start of the kernel."""
         first = self.kernel.body_block.first_op
-        while first is not None and isinstance(first, (CBOp, ConstantOp, ArgOp, AccessorOp)):
+        while first is not None and isinstance(first, (CBOp, ConstantOp, ArgOp, AccessorOp, SemOp)):
             first = first.next_op
         assert first is not None
         self.kernel.body_block.insert_op_before(op, first)

@@ -50,7 +50,8 @@ from tilewright.passes.tenstorrent.circular_buffers import (
     format_of_buffer,
     set_plan,
 )
-from tilewright.passes.tenstorrent.dst_programs import bits_of, dst_program
+from tilewright.passes.tenstorrent.dst_instructions import bits_of
+from tilewright.passes.tenstorrent.dst_programs import dst_program
 from tilewright.passes.tenstorrent.k_loops import ensure_epilogue, epilogue_of
 from tilewright.passes.tenstorrent.liveness import live_at_start, release_buffers
 from tilewright.passes.tenstorrent.masks import EXTENTS

@@ -8,7 +8,8 @@
              body } }
 
 x is the fast axis: ``bx = t mod gx``. The schedule decides what an iteration is: the next id
-(contiguous), the id `cores` further on (strided), or the next block of the core's rectangle.
+(contiguous), the id `cores` further on (strided), or the next block of the core's rectangle. The
+raster is over the grid, or over the rectangle of the core.
 """
 
 from __future__ import annotations
@@ -133,8 +134,10 @@ class _Conversion:
             plane = self._binary(MuliOp, rows, cols)
             batch = self._binary(DivuiOp, iteration, plane)
             iteration = self._binary(RemuiOp, iteration, plane)
-        row = self._binary(AddiOp, row0, self._binary(DivuiOp, iteration, cols))
-        column = self._binary(AddiOp, col0, self._binary(RemuiOp, iteration, cols))
+        raster = RasterOp("row_major", iteration, rows, cols)
+        self._add(raster)
+        row = self._binary(AddiOp, row0, raster.row)
+        column = self._binary(AddiOp, col0, raster.column)
         return [column, row, batch]
 
     def _move_body(self, indices: list[SSAValue], loop: ForOp) -> None:

@@ -35,7 +35,8 @@ from tilewright.dialects.tile.mixed import Mixed, integers_attr
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.effects import is_removable
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.tenstorrent.dst_programs import MASK, bits_of
+from tilewright.passes.tenstorrent.dst_instructions import bits_of
+from tilewright.passes.tenstorrent.dst_programs import MASK
 from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tile.clone_ops import copy_op

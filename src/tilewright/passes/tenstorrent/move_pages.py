@@ -59,9 +59,14 @@ def first_page(
 
 
 def load_pages(
-    code: KernelCode, op: CopyOp, accessor: SSAValue, layout: TensorLayout, translate: Translate
+    code: KernelCode,
+    op: CopyOp,
+    accessor: SSAValue,
+    layout: TensorLayout,
+    translate: Translate,
+    send: Callable[[SSAValue], None] | None = None,
 ) -> None:
-    """What the reader does for a copy from DRAM."""
+    """What the reader does for a copy from DRAM; `send` passes the pages on to other cores."""
     _, offsets, _ = region_shape(op.src)
     plan = needed_plan(op.dst)
     rows, columns = buffer_tiles(op.dst)
@@ -77,6 +82,8 @@ def load_pages(
         slot = code.plus(code.times(slow, extent), fast)
         code.add(NocReadTileOp(page, accessor, code.plus(target, code.times(slot, size))))
     code.add(NocBarrierOp("read"))
+    if send is not None:
+        send(target)
     code.add(CBPushOp(cb, count))
 
 

@@ -18,9 +18,11 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
+from tilewright.passes.tenstorrent.fix_arguments import FixArguments
 from tilewright.passes.tenstorrent.fold_grid_reductions import FoldGridReductions
 from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
 from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
+from tilewright.passes.tenstorrent.group_multicast import GroupMulticast
 from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
 from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
 from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
@@ -49,22 +51,29 @@ class TenstorrentPipeline(Pass):
     """The chip: ``tenstorrent:wormhole``, ``tenstorrent:blackhole``, ``tenstorrent:sim``."""
     cores: str = ""
     """The core grid, columns by rows, as ``8x8``; by default the portable grid of the chip."""
-    policy: str = "contiguous"
-    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``."""
-    order: str = "row_major"
-    """The raster order of blocks: ``row_major``, ``column_major``, ``block_linear:4x4``, ..."""
+    policy: str = ""
+    """How blocks are assigned to cores: ``contiguous``, ``strided``, ``rect``; by default
+    ``contiguous``, and ``rect`` with multicast."""
+    order: str = ""
+    """The raster order of blocks: ``row_major``, ``column_major``, ``block_linear:4x4``,
+    ``z_order``, ``hilbert``; by default the one of ``T.use_swizzle``, or ``row_major``."""
+    multicast: str = "off"
+    """Whether one core reads what several need: ``off``, ``on``, ``auto``."""
     l1_budget: int = 0
     """Bytes that circular buffers may take; 0 for what the chip has."""
+    values: str = ""
+    """Extents and values of arguments at launch, see `fix-arguments`: ``A=33x17;n=5``."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
         return [
+            FixArguments(self.values),
             *TilePipeline(target=self.target).common_passes(),
             FoldClears(),
             FoldGridReductions(),
             StageGlobalAccesses(),
             RecognizeGemmLoops(),
-            ApplyTtDefaults(self.policy, self.order, self.cores),
+            ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),
             InferTtShards(),
             InferTtSchedule(),
             PadToTiles(),
@@ -76,6 +85,7 @@ class TenstorrentPipeline(Pass):
             MakePersistent(),
             RasterizeTiles(),
             MapCores(),
+            GroupMulticast(),
             LowerCircularBuffers(self.l1_budget),
             SplitTtKernels(),
             LowerTtIntrinsics(),

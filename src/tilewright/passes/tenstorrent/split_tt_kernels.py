@@ -12,7 +12,9 @@ bounds and conditions depend on arguments and loop indices only, never on data.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -22,11 +24,13 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
-from tilewright.dialects.tensix.arguments import ArgOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, RasterOp
 from tilewright.dialects.tensix.blocks import ConstantTileOp, ReleaseOp
 from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
+from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.noc import AccessorOp
+from tilewright.dialects.tensix.plan import BLOCK_IDS, WORD_SUFFIX
 from tilewright.dialects.tensix.program import (
     CoreProgramOp,
     EndOp,
@@ -44,16 +48,20 @@ from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.annotations import functions, get
+from tilewright.passes.tenstorrent.annotations import chip_of, functions, get
+from tilewright.passes.tenstorrent.block_lists import block_loop
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
 from tilewright.passes.tenstorrent.circular_buffers import needed_plan
-from tilewright.passes.tenstorrent.host_plans import host_plan
+from tilewright.passes.tenstorrent.host_plans import host_plan, reader_variants
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.move_pages import fill_pages, load_pages, store_pages
+from tilewright.passes.tenstorrent.multicast_groups import multicast_of, operand_of
+from tilewright.passes.tenstorrent.multicast_pages import MulticastCode, Part, argument_names
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
+from tilewright.passes.tenstorrent.scalar_words import is_word_type, scalar_ops
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 from tilewright.passes.tile.clone_ops import copy_op
 
@@ -75,11 +83,26 @@ class SplitTtKernels(Pass):
 
 def _split(module: ModuleOp, function: FuncOp, program: CoreProgramOp) -> None:
     rewriter = Rewriter()
-    kernels = [_Slice(function, program, role).run() for role in Role]
+    kernels = [*_readers(function, program)]
+    kernels += [
+        _Slice(function, program, role, role.value).run()
+        for role in Role
+        if role is not Role.READER
+    ]
     plan = host_plan(function, program, kernels)
     made = [HostPlanOp(function.sym_name.data, plan.to_attr()), *kernels]
     rewriter.insert_after(function, made)
     rewriter.erase(function)
+
+
+def _readers(function: FuncOp, program: CoreProgramOp) -> Iterator[KernelOp]:
+    """The reader, or with multicast one for each combination of senders and receivers."""
+    multicast = multicast_of(function)
+    if multicast is None:
+        yield _Slice(function, program, Role.READER, Role.READER.value).run()
+        return
+    for name, (parts, _) in reader_variants(function, multicast).items():
+        yield _Slice(function, program, Role.READER, name, multicast, parts).run()
 
 
 @dataclass
@@ -89,14 +112,19 @@ class _Slice:
     function: FuncOp
     program: CoreProgramOp
     role: Role
+    name: str
+    multicast: Multicast | None = None
+    parts: dict[str, Part] = field(default_factory=dict[str, Part])
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     accessors: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    scalars: list[Operation] = field(default_factory=list[Operation])
+    """The ops that convert words to scalars of the user."""
 
     def run(self) -> KernelOp:
         compute = get(self.function, COMPUTE)
         is_compute = self.role is Role.COMPUTE
         kernel = KernelOp(
-            self.role.value, self.role, fp32_dest_acc=is_compute and compute["fp32_dest_acc"]
+            self.name, self.role, fp32_dest_acc=is_compute and compute["fp32_dest_acc"]
         )
         kernel.location = self.function.location
         self.code = KernelCode(kernel)
@@ -104,7 +132,14 @@ class _Slice:
         arguments = zip(self.program.argument_names, self.program.body_block.args, strict=True)
         for position, (name, argument) in enumerate(arguments):
             self.values[argument] = self.code.head(ArgOp(position, name))
+        self._groups: MulticastCode | None = None
+        if self.multicast is not None:
+            flushes = not chip_of(self.function).ordered_multicast_flags
+            self._groups = MulticastCode(self.code, self.multicast, self.parts, flushes)
+            self._groups.start()
         self._block(self.program.body_block)
+        if self._groups is not None:
+            self._groups.end()
         _drop_unused(kernel)
         self._assign_positions(kernel)
         return kernel
@@ -132,6 +167,8 @@ class _Slice:
             self._loop(op, bounds, op.body.block)
         elif isinstance(op, IfOp):
             self._branch(op)
+        elif isinstance(op, RasterOp) and op.listed is not None:
+            self._listed_raster(op)
         elif isinstance(op, LoadOp):
             raise NotSupported(
                 op,
@@ -163,12 +200,21 @@ class _Slice:
             # Defined in the function, outside the program.
             self.code.add(copy_op(owner, self._operands(owner)))
             return self.values[value]
-        raise NotSupported(
-            self.program,
-            f"'{name_of(value)}' is a scalar argument, and run-time words of the user are not "
-            "supported yet: compile the kernel for a constant",
-            DATA_DEPENDENT,
-        )
+        assert is_word_type(value.type), "fix-arguments removes the other scalars"
+        self.values[value] = self._scalar(value)
+        return self.values[value]
+
+    def _scalar(self, argument: SSAValue) -> SSAValue:
+        """A scalar argument of the user, from a run-time word."""
+        word = self.code.head(ArgOp(0, f"{name_of(argument)}{WORD_SUFFIX}"))
+        made = scalar_ops(word, argument.type)
+        owner = word.owner
+        for op in made:
+            assert isinstance(owner, Operation)
+            self.code.kernel.body_block.insert_op_after(op, owner)
+            owner = op
+        self.scalars += made
+        return made[-1].results[0]
 
     def _loop(self, op: Operation, bounds: list[SSAValue], body: Block) -> None:
         name = body.args[0].name_hint or "i"
@@ -188,6 +234,15 @@ class _Slice:
                 self.code.block = target.block
                 self._block(region.block)
         self.code.block = outer
+
+    def _listed_raster(self, op: RasterOp) -> None:
+        """Look the block up among the run-time arguments, by the number of the iteration."""
+        loop = block_loop(op)
+        block = ArgAtOp(0, BLOCK_IDS, self.values[loop.body.block.args[0]])
+        self.code.add(block)
+        made = RasterOp("row_major", block.result, self._value(op.rows), self._value(op.columns))
+        self.code.add(made)
+        self.values[op.row], self.values[op.column] = made.row, made.column
 
     def _k_loop(self, op: MatmulKLoopOp) -> None:
         bounds = [self._value(each) for each in (op.lower_bound, op.upper_bound, op.step)]
@@ -214,9 +269,25 @@ class _Slice:
             fill_pages(self.code, op, self._value)
         else:
             assert isinstance(op, CopyOp)
-            move = load_pages if self.role is Role.READER else store_pages
-            tensor = base_of(op.src if self.role is Role.READER else op.dst)
-            move(self.code, op, self._accessor(tensor), self.layouts[tensor], self._value)
+            self._copy(op)
+
+    def _copy(self, op: CopyOp) -> None:
+        operand = operand_of(op)
+        part = None if operand is None else self.parts.get(operand)
+        groups = self._groups
+        if self.role is Role.WRITER:
+            tensor = base_of(op.dst)
+            accessor, layout = self._accessor(tensor), self.layouts[tensor]
+            store_pages(self.code, op, accessor, layout, self._value)
+        elif part is Part.RECEIVER and operand is not None and groups is not None:
+            groups.receive(op, operand)
+        else:
+            tensor = base_of(op.src)
+            accessor, layout = self._accessor(tensor), self.layouts[tensor]
+            send: Callable[[SSAValue], None] | None = None
+            if part is Part.SENDER and operand is not None and groups is not None:
+                send = partial(groups.send, op, operand)
+            load_pages(self.code, op, accessor, layout, self._value, send)
 
     def _outside(self, op: Operation) -> dict[SSAValue, SSAValue]:
         """Values that the body of an element-wise op takes from outside."""
@@ -233,10 +304,12 @@ class _Slice:
         if self.role is Role.COMPUTE:
             self.code.add(copy_op(op, self.values))
             return
-        count = self.code.constant(plan.tiles)
+        # In the pieces in which the contents are pushed: the buffer may be smaller than they are.
+        count = self.code.constant(plan.chunk)
         cb = self.code.cb(op.buffer)
-        self.code.add(CBWaitOp(cb, count))
-        self.code.add(CBPopOp(cb, count))
+        with self.code.loop(plan.tiles // plan.chunk, "s"):
+            self.code.add(CBWaitOp(cb, count))
+            self.code.add(CBPopOp(cb, count))
 
     # -- arguments -------------------------------------------------------------------------------
 
@@ -255,21 +328,35 @@ class _Slice:
         return self.accessors[tensor]
 
     def _assign_positions(self, kernel: KernelOp) -> None:
-        """Addresses in the order of the function's arguments, then the words of the core."""
-        order = [f"{name_of(each)}_addr" for each in self.function.body.block.args]
+        """Addresses in the order of the function's arguments, words of the core, scalars."""
+        arguments = self.function.body.block.args
+        order = [f"{name_of(each)}_addr" for each in arguments]
         order += self.program.argument_names
+        for operand, part in self.parts.items():
+            order += argument_names(operand, part)
+        order += [f"{name_of(each)}{WORD_SUFFIX}" for each in arguments]
         words = [op for op in kernel.body_block.ops if isinstance(op, ArgOp)]
         words.sort(key=lambda op: order.index(_label(op)))
         for position, op in enumerate(words):
             op.position = _integer(position)
             op.detach()
             self.code.before_body(op)
-        if words:
-            kernel.properties["runtime_args"] = names_attr([_label(op) for op in words])
+        names = [_label(op) for op in words]
+        lists = [op for op in walk(kernel) if isinstance(op, ArgAtOp)]
+        for op in lists:
+            op.position = _integer(len(names))
+        if lists:
+            names.append(BLOCK_IDS)
+        if names:
+            kernel.properties["runtime_args"] = names_attr(names)
         accessors = [op for op in kernel.body_block.ops if isinstance(op, AccessorOp)]
         accessors.sort(key=lambda op: order.index(f"{_tensor(op)}_addr"))
         for position, op in enumerate(accessors):
             op.ct_offset = _integer(2 * position)
+            op.detach()
+            self.code.before_body(op)
+        # Each is put before those that use it.
+        for op in reversed([op for op in self.scalars if op.parent is not None]):
             op.detach()
             self.code.before_body(op)
         if accessors:

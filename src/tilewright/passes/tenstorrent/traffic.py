@@ -6,10 +6,11 @@ has retains the caller's values in the others, so that the host has to upload it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.plan import Assignment, Traffic
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tensix.types import Role
@@ -18,19 +19,37 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, words_of
+from tilewright.passes.tenstorrent.multicast_groups import operand_of
+from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of
 
 
-def predicted_traffic(program: CoreProgramOp, assignments: tuple[Assignment, ...]) -> Traffic:
-    """The pages that all cores read and write."""
-    pages = {Role.READER: 0, Role.WRITER: 0}
+def predicted_traffic(
+    program: CoreProgramOp,
+    assignments: tuple[Assignment, ...],
+    multicast: Multicast | None = None,
+) -> Traffic:
+    """The pages that all cores read, write and multicast."""
+    read = written = sent = 0
+    parts: Mapping[str, Part] = {}
 
     def visit(op: Operation, times: int) -> None:
-        if isinstance(op, CopyOp) and (role := role_of(op)) in pages:
-            rows, columns = buffer_tiles(op.dst if role is Role.READER else op.src)
-            pages[role] += times * rows * columns
+        nonlocal read, written, sent
+        if not isinstance(op, CopyOp):
+            return
+        role = role_of(op)
+        if role is Role.COMPUTE:
+            return
+        rows, columns = buffer_tiles(op.dst if role is Role.READER else op.src)
+        pages = times * rows * columns
+        part = parts.get(operand_of(op) or "", Part.ALONE)
+        written += pages if role is Role.WRITER else 0
+        read += pages if role is Role.READER and part is not Part.RECEIVER else 0
+        sent += pages if role is Role.READER and part is Part.SENDER else 0
 
-    _visit(program, assignments, visit)
-    return Traffic(pages[Role.READER], pages[Role.WRITER])
+    for core in assignments:
+        parts = {} if multicast is None else parts_of(multicast, (core.x, core.y))
+        _visit(program, (core,), visit)
+    return Traffic(read, written, sent)
 
 
 def written_pages(

@@ -20,6 +20,7 @@ from tilewright.passes.tenstorrent.verify_kernels import (
     CIRCULAR_WAIT,
     MISSING_BARRIER,
     Problem,
+    kernels_on,
 )
 
 MAX_CALLS = 20_000
@@ -28,18 +29,25 @@ MAX_CALLS = 20_000
 
 def flow_problems(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
     """Circular waits, and pushes and pops of pages that were not granted."""
-    for core in _extreme_cores(plan):
-        found = list(_run(plan, kernels, core))
+    for core in _extreme_cores(plan, kernels):
+        found = list(_run(plan, kernels_on(plan, kernels, core), core))
         yield from found
         if found:
             return
 
 
-def _extreme_cores(plan: Plan) -> Sequence[Assignment]:
-    active = sorted(plan.cores.active, key=lambda core: core.count)
-    if not active:
-        return ()
-    return (active[0],) if active[0].count == active[-1].count else (active[0], active[-1])
+def _extreme_cores(plan: Plan, kernels: Sequence[KernelOp]) -> Sequence[Assignment]:
+    """For each combination of kernels the cores with the fewest and the most blocks."""
+    alike: dict[tuple[str, ...], list[Assignment]] = {}
+    for core in sorted(plan.cores.active, key=lambda core: core.count):
+        names = tuple(each.sym_name.data for each in kernels_on(plan, kernels, core))
+        alike.setdefault(names, []).append(core)
+    found: list[Assignment] = []
+    for active in alike.values():
+        found.append(active[0])
+        if active[0].count != active[-1].count:
+            found.append(active[-1])
+    return found
 
 
 @dataclass
@@ -103,7 +111,8 @@ def _run(plan: Plan, kernels: Sequence[KernelOp], core: Assignment) -> Iterator[
     buffers = {cb.index: _Buffer(cb.pages) for cb in plan.cbs}
     threads: list[_Thread] = []
     for kernel in kernels:
-        arguments = plan.runtime_words(plan.kernel_of(kernel.role.value), core)
+        listed = plan.kernel_named(kernel.sym_name.data)
+        arguments = () if listed is None else plan.runtime_words(listed, core)
         integers = [each if isinstance(each, int) else 0 for each in arguments]
         threads.append(_Thread(kernel.role, calls_of(kernel, integers, MAX_CALLS)))
     try:

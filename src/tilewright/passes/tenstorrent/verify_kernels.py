@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tensix.arguments import ArgOp, RasterOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, RasterOp
 from tilewright.dialects.tensix.base import TensixOp, cb_type, constant_of
 from tilewright.dialects.tensix.buffers import (
     CBCountOp,
@@ -18,12 +18,12 @@ from tilewright.dialects.tensix.buffers import (
     cb_index,
 )
 from tilewright.dialects.tensix.noc import NocBarrierOp, NocReadTileOp, NocWriteTileOp
-from tilewright.dialects.tensix.plan import Assignment, Plan
+from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment, Plan
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.protocol import Rule, violations
 from tilewright.dialects.tensix.types import Role
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.control_flow import ControlFlow, words_of
+from tilewright.passes.tenstorrent.control_flow import ControlFlow, lists_of, words_of
 
 SEVERAL_ROLES = "TW7107"
 UNBALANCED = "TW7108"
@@ -135,13 +135,16 @@ def _roles(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
 
 def _balance(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
     """Pages pushed and popped per circular buffer, for every core with other arguments."""
-    seen: set[tuple[int, ...]] = set()
+    seen: set[tuple[int | str, ...]] = set()
+    only_count = _depends_on_count_only(kernels)
     for core in plan.cores.active:
-        key = (core.count,) if _depends_on_count_only(kernels) else _key(core)
+        own = kernels_on(plan, kernels, core)
+        names = [each.sym_name.data for each in own]
+        key = (core.steps, *names) if only_count else (*_key(core), *names)
         if key in seen:
             continue
         seen.add(key)
-        pushed, popped, last = _totals(kernels, core)
+        pushed, popped, last = _totals(own, core)
         for index in sorted({*pushed, *popped}):
             if pushed.get(index, 0) != popped.get(index, 0):
                 yield Problem(
@@ -153,8 +156,14 @@ def _balance(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
                 return
 
 
+def kernels_on(plan: Plan, kernels: Sequence[KernelOp], core: Assignment) -> list[KernelOp]:
+    """The kernels that a core runs."""
+    listed = [(each, plan.kernel_named(each.sym_name.data)) for each in kernels]
+    return [each for each, own in listed if own is None or core in plan.cores_of(own)]
+
+
 def _key(core: Assignment) -> tuple[int, ...]:
-    return (core.start_tile, core.count, *(core.rect or ()))
+    return (core.start_tile, core.count, *(core.rect or ()), *core.ghosts)
 
 
 def _depends_on_count_only(kernels: Sequence[KernelOp]) -> bool:
@@ -198,7 +207,7 @@ def _totals(
             for op in walk(kernel)
             if isinstance(op, ArgOp) and op.label is not None and op.label.data in words
         }
-        flow = ControlFlow(visit, values)
+        flow = ControlFlow(visit, values, lists_of(core))
         flow.block(kernel.body_block, 1)
     return pushed, popped, last
 
@@ -252,16 +261,17 @@ def _walk_transfers(
 
 
 def _rasters(kernels: Sequence[KernelOp]) -> Iterator[Problem]:
+    """Readers, of which receivers of all operands need no map, against writers."""
     maps = {
-        kernel.role: {
-            (op.raster.policy, op.raster.block) for op in walk(kernel) if isinstance(op, RasterOp)
-        }
+        kernel: {_map_of(op) for op in walk(kernel) if isinstance(op, RasterOp)}
         for kernel in kernels
-        if kernel.role.moves_data
     }
-    reader, writer = maps.get(Role.READER, set()), maps.get(Role.WRITER, set())
-    if reader and writer and reader != writer:
-        kernel = next(each for each in kernels if each.role is Role.WRITER)
+    readers = [maps[each] for each in kernels if each.role is Role.READER and maps[each]]
+    for kernel in [each for each in kernels if each.role is Role.WRITER and maps[each]]:
+        writer = maps[kernel]
+        reader = next((each for each in readers if each != writer), None)
+        if reader is None:
+            continue
         yield Problem(
             kernel,
             f"reader and writer use different raster maps: {_shown(reader)} and {_shown(writer)}",
@@ -269,5 +279,12 @@ def _rasters(kernels: Sequence[KernelOp]) -> Iterator[Problem]:
         )
 
 
-def _shown(maps: set[tuple[str, tuple[int, int] | None]]) -> str:
-    return ", ".join(sorted(f"{policy} {block or ''}".strip() for policy, block in maps))
+def _map_of(op: RasterOp) -> str:
+    """The map as text, with the list of blocks if its ids come from there."""
+    raster = op.raster
+    shown = raster.policy if raster.block is None else f"{raster.policy} {raster.block}"
+    return f"{shown} of {BLOCK_IDS}" if isinstance(op.tile.owner, ArgAtOp) else shown
+
+
+def _shown(maps: set[str]) -> str:
+    return ", ".join(sorted(maps))

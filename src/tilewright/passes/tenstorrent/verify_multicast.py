@@ -67,7 +67,7 @@ def _rectangle_problems(plan: Plan, group: MulticastGroup) -> Iterator[str]:
             f"{_shown(group)}: num_dests is {group.num_dests}, the rectangle ({x0}, {y0}) to "
             f"({x1}, {y1}) has {len(receivers)} cores without the sender"
         )
-    counts = {(each.x, each.y): each.count for each in plan.cores.assignments}
+    counts = {(each.x, each.y): each.steps for each in plan.cores.assignments}
     expected = counts.get(group.sender, 0)
     for core in receivers:
         if counts.get(core, 0) != expected:

@@ -25,6 +25,7 @@ from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tensix.program import HostPlanOp, KernelOp
+from tilewright.dialects.tensix.rasters import Raster
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -119,6 +120,30 @@ def _grid_problems(plan: Plan) -> Problems:
             f"block {block} is assigned to {found[block]} cores, {total} blocks in all: every "
             "block has to be assigned once; recompute the schedule with infer-tt-schedule",
         )
+    yield from _list_problems(plan)
+
+
+def _list_problems(plan: Plan) -> Problems:
+    """Lists of blocks that are not in the order of the schedule."""
+    order = Raster(plan.schedule.order, plan.schedule.rect)
+    for core in plan.cores.active:
+        if core.blocks is None:
+            continue
+        rows, columns = plan.grid.y, plan.grid.x
+        if core.rect is None:
+            grid = (plan.grid.x, plan.grid.y, plan.grid.z)
+            steps = blocks_of(core, plan.schedule.policy, grid, plan.cores.num_cores)
+        else:
+            rows, columns = core.rect[2] + core.ghosts[0], core.rect[3] + core.ghosts[1]
+            steps = range(core.steps)
+        points = [order.at(step % (rows * columns), rows, columns) for step in steps]
+        if core.blocks != tuple(row * columns + column for row, column in points):
+            yield (
+                BAD_ASSIGNMENT,
+                f"the blocks listed for core ({core.x}, {core.y}) are not those of the order "
+                f"{order.policy} from block {core.start_tile} on",
+            )
+            return
 
 
 def _core_problems(plan: Plan, chip: ChipSpec) -> Problems:
@@ -188,12 +213,19 @@ def _buffer_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Pro
 
 def _argument_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Problems:
     for kernel in kernels:
-        listed = plan.kernel_of(kernel.role.value)
-        names = kernel.runtime_arg_names
-        if len(names) > chip.max_runtime_args:
+        listed = plan.kernel_named(kernel.sym_name.data)
+        if listed is None:
             yield (
                 BAD_ARGUMENTS,
-                f"the {kernel.role.value} kernel has {len(names)} run-time arguments, at most "
+                f"the plan lists no kernel '{kernel.sym_name.data}', a {kernel.role.value} kernel",
+            )
+            continue
+        names = kernel.runtime_arg_names
+        longest = max(len(plan.runtime_words(listed, each)) for each in plan.cores_of(listed))
+        if longest > chip.max_runtime_args:
+            yield (
+                BAD_ARGUMENTS,
+                f"the {kernel.role.value} kernel has {longest} run-time arguments, at most "
                 f"{chip.max_runtime_args} are guaranteed",
             )
         if names != listed.runtime_args or kernel.compile_arg_names != listed.compile_args:

@@ -134,7 +134,7 @@ class CompiledTileKernel:
     def build(self) -> None:
         """Make the program that runs: errors of the kernel are reported here at the latest."""
         if self.tenstorrent is not None:
-            assert self.tenstorrent.artefact
+            self.tenstorrent.build()
             return
         assert self.program if self.gpu is None else self.gpu.program
 

@@ -44,6 +44,7 @@ class PassConfigKey(StrEnum):
     TT_CORE_GRID = "tt.core_grid"
     TT_SCHEDULE_POLICY = "tt.schedule.policy"
     TT_SCHEDULE_ORDER = "tt.schedule.order"
+    TT_MULTICAST = "tt.multicast"
     TT_L1_BUDGET = "tt.l1_budget"
 
 

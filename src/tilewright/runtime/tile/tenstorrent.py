@@ -39,51 +39,85 @@ class TenstorrentKernel:
         self._configs = configs
         self.result: RunResult | None = None
         """What the last run counted."""
+        self.called_with: Sequence[Any] = ()
+        """One value for each parameter, of the last call."""
+        self._artefacts: dict[str, Artefact] = {}
 
-    @property
-    def pipeline(self) -> TenstorrentPipeline:
-        """The passes, with the user's settings."""
+    def pipeline(self, values: Sequence[Any] = ()) -> TenstorrentPipeline:
+        """The passes, with the user's settings, for the `values` of a call."""
         from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 
         key, given = PassConfigKey, self._configs
         return TenstorrentPipeline(
             target=self.target,
             cores=str(given.get(key.TT_CORE_GRID) or ""),
-            policy=str(given.get(key.TT_SCHEDULE_POLICY) or "contiguous"),
-            order=str(given.get(key.TT_SCHEDULE_ORDER) or "row_major"),
+            policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
+            order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
+            multicast=str(given.get(key.TT_MULTICAST) or "off"),
             l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
+            values=self._fixed(values),
         )
 
-    def lowered(self, engine: DiagnosticEngine) -> ModuleOp:
-        """The kernels of a core and the plan of the host."""
+    def _fixed(self, values: Sequence[Any]) -> str:
+        """The values of a call that the plan depends on."""
+        from tilewright.passes.tenstorrent.fix_arguments import described
+
+        parameters = zip(self._kernel.params, values, strict=False)
+        pairs = [(param.name, value) for param, value in parameters if param.name in self._decisive]
+        return described({name: _text(value) for name, value in pairs})
+
+    @cached_property
+    def _decisive(self) -> frozenset[str]:
+        """The parameters whose extents or values the plan depends on."""
+        from tilewright.passes.tenstorrent.fix_arguments import is_fixed
+
+        arguments = self._kernel.prim_func.func.body.block.args
+        pairs = zip(self._kernel.params, arguments, strict=True)
+        return frozenset(param.name for param, argument in pairs if is_fixed(argument))
+
+    def build(self) -> None:
+        """Compile, unless that has to wait for the values of a call."""
+        if not self._decisive:
+            assert self.artefact
+
+    def lowered(self, engine: DiagnosticEngine, values: Sequence[Any] = ()) -> ModuleOp:
+        """The kernels of a core and the plan of the host, for the `values` of a call."""
         module = self._kernel.prim_func.module.clone()
-        self.pipeline.run(module, engine)
+        self.pipeline(values).run(module, engine)
         engine.raise_if_errors()
         return module
 
-    @cached_property
+    @property
     def artefact(self) -> Artefact:
         """Kernels, plan and sources; compiled once."""
+        return self.artefact_for(self.called_with)
+
+    def artefact_for(self, values: Sequence[Any]) -> Artefact:
+        """Kernels, plan and sources for the values of a call, compiled once for equal ones."""
         from tilewright.targets.tenstorrent.artefact import artefact_of
 
-        return artefact_of(self.lowered(DiagnosticEngine()))
+        key = self._fixed(values)
+        if key not in self._artefacts:
+            self._artefacts[key] = artefact_of(self.lowered(DiagnosticEngine(), values))
+        return self._artefacts[key]
 
-    @cached_property
-    def _runnable(self) -> Artefact:
+    def _runnable_for(self, values: Sequence[Any]) -> Artefact:
         """The artefact, in which a tensor that the call makes has no contents before the run."""
-        artefact, results = self.artefact, self._kernel.results
+        artefact, results = self.artefact_for(values), self._kernel.results
         tensors = tuple(
             replace(each, role="output") if each.role == "inout" and each.arg in results else each
             for each in artefact.plan.tensors
         )
-        return replace(artefact, plan=replace(artefact.plan, tensors=tensors))
+        scalars = {each.name: values[each.arg] for each in artefact.plan.scalars}
+        return replace(artefact, plan=replace(artefact.plan, tensors=tensors), scalars=scalars)
 
     def launch(self, values: Sequence[Any]) -> None:
         """Run with one value for each parameter; arrays are `HostArray`s."""
         from tilewright.runtime.tile.options import current_tile_options
         from tilewright.targets.numpy.tile import TileReport
 
-        artefact = self._runnable
+        self.called_with = values
+        artefact = self._runnable = self._runnable_for(values)
         arrays = {
             tensor.name: values[tensor.arg].array
             for tensor in artefact.plan.tensors
@@ -148,3 +182,10 @@ class TenstorrentKernel:
     def _failed(self, fault: NumpyFault) -> NumpyFault:
         notify_observers(self._kernel.name, fault)
         return fault
+
+
+def _text(value: Any) -> str:
+    """An argument as `fix-arguments` reads it."""
+    if isinstance(value, HostArray):
+        return "x".join(str(extent) for extent in value.array.shape)
+    return str(int(value) if isinstance(value, bool) else value)

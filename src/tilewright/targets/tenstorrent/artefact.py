@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -61,14 +61,16 @@ class Artefact:
 
     plan: Plan
     kernels: Mapping[str, KernelOp]
-    """By role."""
+    """By name."""
     chip: ChipSpec
     api: Api = Api.CURRENT
+    scalars: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The values of scalar arguments, for a run; one that is missing is 0."""
 
     def sources(self, *, comments: bool = True) -> dict[str, str]:
         """The emitted files by name, without the plan."""
         texts = {
-            kernel.file: emit_kernel(self.kernels[kernel.role], api=self.api, comments=comments)
+            kernel.file: emit_kernel(self.kernels[kernel.name], api=self.api, comments=comments)
             for kernel in self.plan.kernels
         }
         return {**texts, HOST_FILE: emit_host(self.plan)}
@@ -89,11 +91,11 @@ class Artefact:
 
     def program(self, *, with_sources: bool = False) -> Program:
         """The host program as the executors take it."""
-        found = program_of(self.plan, self.chip)
+        found = program_of(self.plan, self.chip, scalars=self.scalars)
         if not with_sources:
             return found
         sources = self.sources()
-        files = {kernel.role: kernel.file for kernel in self.plan.kernels}
+        files = {kernel.name: kernel.file for kernel in self.plan.kernels}
         defines = {"TW_API_2025": "1"} if self.api is Api.OLDER else {}
         kernels = tuple(
             replace(each, text=sources[files[each.name]], defines=defines) for each in found.kernels
@@ -152,7 +154,7 @@ class Artefact:
 
 def artefact_of(module: ModuleOp, chip: ChipSpec | None = None, api: Api = Api.CURRENT) -> Artefact:
     """The program of a module that `tenstorrent-pipeline` has lowered."""
-    kernels = {op.role.value: op for op in module.body.ops if isinstance(op, KernelOp)}
+    kernels = {op.sym_name.data: op for op in module.body.ops if isinstance(op, KernelOp)}
     plans = [op for op in module.body.ops if isinstance(op, HostPlanOp)]
     if len(plans) != 1 or not kernels:
         raise ValueError(

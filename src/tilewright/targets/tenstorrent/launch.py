@@ -6,8 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
+
 from tilewright.dialects.tensix.chips import ChipSpec
-from tilewright.dialects.tensix.plan import ADDRESS_SUFFIX, KernelPlan, Plan
+from tilewright.dialects.tensix.formats import Format
+from tilewright.dialects.tensix.multicast import NocWord
+from tilewright.dialects.tensix.plan import (
+    ADDRESS_SUFFIX,
+    KernelPlan,
+    Plan,
+    RuntimeValue,
+    ScalarPlan,
+    ScalarWord,
+)
 from tilewright.targets.tenstorrent.formats import TileFormat
 from tilewright.targets.tenstorrent.program import (
     Accessor,
@@ -15,11 +26,13 @@ from tilewright.targets.tenstorrent.program import (
     Buffer,
     ComputeConfig,
     Core,
-    CoreSet,
     KernelSource,
+    NocX,
+    NocY,
     Processor,
     Program,
     RuntimeWord,
+    Semaphore,
     circular_buffer,
     core_set,
 )
@@ -31,8 +44,17 @@ _PROCESSORS = {
 }
 
 
-def program_of(plan: Plan, chip: ChipSpec, directory: Path | None = None) -> Program:
-    """The host program of a plan; `directory` holds the sources of its kernels, if they exist."""
+def program_of(
+    plan: Plan,
+    chip: ChipSpec,
+    directory: Path | None = None,
+    scalars: Mapping[str, float] = MappingProxyType({}),
+) -> Program:
+    """The host program of a plan; `directory` holds the sources of its kernels, if they exist.
+
+    `scalars` are the values of scalar arguments; one that is missing is 0.
+    """
+    words = {each.name: word_of_scalar(each, scalars.get(each.name, 0)) for each in plan.scalars}
     active = plan.cores.active
     cores = core_set([(each.x, each.y) for each in active])
     buffers = tuple(
@@ -47,35 +69,62 @@ def program_of(plan: Plan, chip: ChipSpec, directory: Path | None = None) -> Pro
         plan.kernel,
         chip.with_grid(*plan.cores.grid),
         buffers,
-        tuple(_kernel(plan, each, cores, directory) for each in plan.kernels),
+        tuple(_kernel(plan, each, directory, words) for each in plan.kernels),
         configs,
+        semaphores=tuple(
+            Semaphore(each.id, each.initial, cores)
+            for each in (() if plan.multicast is None else plan.multicast.semaphores)
+        ),
     )
 
 
-def _kernel(plan: Plan, kernel: KernelPlan, cores: CoreSet, directory: Path | None) -> KernelSource:
+def word_of_scalar(plan: ScalarPlan, value: float) -> int:
+    """The word of a scalar argument.
+
+    Raises:
+        OverflowError: if an integer needs more than 32 bits.
+    """
+    if Format(plan.format) is Format.F32:
+        return int(np.float32(value).view(np.uint32))
+    return int(np.array([int(value)], np.int32).view(np.uint32)[0])
+
+
+def _kernel(
+    plan: Plan,
+    kernel: KernelPlan,
+    directory: Path | None,
+    words: Mapping[str, int],
+) -> KernelSource:
     return KernelSource(
-        kernel.role,
+        kernel.name,
         _PROCESSORS[kernel.role],
-        cores,
+        core_set([(each.x, each.y) for each in plan.cores_of(kernel)]),
         path=None if directory is None else directory / kernel.file,
         compile_args=tuple(Accessor(name) for name in plan.accessor_tensors(kernel)),
-        runtime_args=_runtime_args(plan, kernel),
+        runtime_args=_runtime_args(plan, kernel, words),
         compute=ComputeConfig(
             fp32_dest_acc=plan.compute.fp32_dest_acc, math_fidelity=plan.compute.math_fidelity
         ),
     )
 
 
-def _runtime_args(plan: Plan, kernel: KernelPlan) -> Mapping[Core, tuple[RuntimeWord, ...]]:
+def _runtime_args(
+    plan: Plan, kernel: KernelPlan, words: Mapping[str, int]
+) -> Mapping[Core, tuple[RuntimeWord, ...]]:
     return MappingProxyType(
         {
-            (core.x, core.y): tuple(
-                Address(word) if isinstance(word, str) else word
-                for word in plan.runtime_words(kernel, core)
-            )
-            for core in plan.cores.active
+            (core.x, core.y): tuple(_word(each, words) for each in plan.runtime_words(kernel, core))
+            for core in plan.cores_of(kernel)
         }
     )
+
+
+def _word(word: RuntimeValue, words: Mapping[str, int]) -> RuntimeWord:
+    if isinstance(word, ScalarWord):
+        return words[word.scalar]
+    if isinstance(word, NocWord):
+        return NocX(word.core) if word.axis == "x" else NocY(word.core)
+    return Address(word) if isinstance(word, str) else word
 
 
 __all__ = ["ADDRESS_SUFFIX", "program_of"]

@@ -142,8 +142,9 @@ tensix.kernel @reader role(reader) {{
   tensix.sem_set %s, %bx
 }}"""
     found = emit_kernel(kernels_of(text)["reader"])
-    assert "constexpr uint16_t block_rows[8] = {\n    0, 0, 1, 1, 0, 0, 1, 1,\n};\n" in found
-    assert "uint32_t*>(sem0), block_rows[t]);" in found
+    assert "constexpr uint16_t block_ids[8] = {\n    0, 1, 4, 5, 2, 3, 6, 7,\n};\n" in found
+    assert "const uint32_t block_id = block_ids[t];" in found
+    assert "uint32_t*>(sem0), block_id / 4);" in found
 
 
 def test_an_op_of_another_level_is_refused():

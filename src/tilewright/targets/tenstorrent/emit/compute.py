@@ -20,6 +20,7 @@ from tilewright.dialects.tensix.math import BcastOp, BinaryOp, MatmulBlockOp, Ma
 from tilewright.dialects.tensix.sfpu import (
     BinaryDstOp,
     FillOp,
+    FillWordOp,
     PackOp,
     TypecastOp,
     UnaryOp,
@@ -263,6 +264,15 @@ def _fill(emitter: Emitter, op: Operation) -> None:
     emitter.invoke("fill_tile", [op.dst, _literal(_float(op.value_bits))])
 
 
+def _fill_word(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(emitter, TensixEmitter) and isinstance(op, FillWordOp)
+    format = Format(op.format_name.data)
+    if format is Format.F32:
+        emitter.invoke("fill_tile_bitcast", op.operands)
+    else:
+        emitter.invoke(f"fill_tile_int<DataFormat::{format.host_name}>", op.operands)
+
+
 def _literal(value: float) -> str:
     if math.isnan(value):
         return '__builtin_nanf("")'
@@ -316,6 +326,7 @@ RULES: Mapping[str, Rule] = {
     "tensix.binary_dst": _binary_dst,
     "tensix.where": _where,
     "tensix.fill": _fill,
+    "tensix.fill_word": _fill_word,
     "tensix.typecast": _typecast,
     "tensix.pack": _pack,
 }

@@ -10,11 +10,11 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.dialects.tensix.arguments import ArgumentOp
+from tilewright.dialects.tensix.arguments import ArgAtOp, ArgumentOp
 from tilewright.dialects.tensix.buffers import CBOp, FillPageOp
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.noc import AccessorOp, McastOp, NocBarrierOp, SemMcastOp, SemOp
-from tilewright.targets.cuda.emit.emitter import ATOM, LESS, Emitter, Rule, Text
+from tilewright.targets.cuda.emit.emitter import ATOM, LESS, SUM, Emitter, Rule, Text
 from tilewright.targets.tenstorrent.emit.emitter import Api, TensixEmitter
 
 _POINTER = "reinterpret_cast<volatile tt_l1_ptr uint32_t*>"
@@ -27,6 +27,12 @@ def _argument(function: str) -> Rule:
         emitter.named(op.result, hint, f"{function}({op.index})")
 
     return rule
+
+
+def _arg_at(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(emitter, TensixEmitter) and isinstance(op, ArgAtOp)
+    index = emitter.operand(op.index, SUM)
+    emitter.named(op.result, "block_id", f"get_arg_val<uint32_t>({op.first} + {index})")
 
 
 def _circular_buffer(emitter: Emitter, op: Operation) -> None:
@@ -186,6 +192,7 @@ def _sem_mcast(emitter: Emitter, op: Operation) -> None:
 
 CIRCULAR_BUFFERS: Mapping[str, Rule] = {
     "tensix.arg": _argument("get_arg_val<uint32_t>"),
+    "tensix.arg_at": _arg_at,
     "tensix.ct_arg": _argument("get_compile_time_arg_val"),
     "tensix.cb": _circular_buffer,
     "tensix.cb_reserve": _call("cb_reserve_back"),

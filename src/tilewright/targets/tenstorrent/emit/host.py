@@ -1,7 +1,8 @@
 """``main.cpp``: the host program of a plan.
 
-It takes a directory with one file a tensor (``A.bin``: the elements in row-major order), arranges
-and tilizes them, runs the program on one device and writes the files of the outputs:
+It takes a directory with one file a tensor (``A.bin``: the elements in row-major order) and one a
+scalar (``alpha.bin``: one float or int32_t), arranges and tilizes the tensors, runs the program on
+one device and writes the files of the outputs:
 
     ./main DIR
 """
@@ -12,7 +13,17 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from tilewright.dialects.tensix.formats import Format
-from tilewright.dialects.tensix.plan import Assignment, KernelPlan, Plan, TensorPlan
+from tilewright.dialects.tensix.multicast import NocWord
+from tilewright.dialects.tensix.plan import (
+    BLOCK_IDS,
+    Assignment,
+    KernelPlan,
+    Plan,
+    RuntimeValue,
+    ScalarPlan,
+    ScalarWord,
+    TensorPlan,
+)
 from tilewright.targets.cuda.cxx_syntax import Names
 from tilewright.targets.tenstorrent.core_ranges import rectangles
 from tilewright.targets.tenstorrent.emit.host_text import HEADER
@@ -40,7 +51,7 @@ def emit_host(plan: Plan) -> str:
 
 
 def _main(plan: Plan) -> Iterator[str]:
-    names = {each.name: name for each, name in zip(plan.tensors, _names(plan), strict=True)}
+    names = _names(plan)
     columns, rows = plan.cores.grid
     yield from (
         "if (argc != 2) {",
@@ -66,17 +77,22 @@ def _main(plan: Plan) -> Iterator[str]:
     )
     for each in plan.tensors:
         yield from _tensor(each, names[each.name])
-    yield from _cores(plan)
+    for each in plan.scalars:
+        yield from _scalar(each, names[each.name])
+    yield from _core_set("cores", plan.cores.active)
     yield from _circular_buffers(plan)
+    yield from _semaphores(plan)
     for kernel in plan.kernels:
         yield from _kernel(plan, kernel, names)
     yield from _runtime_args(plan, names)
     yield from _launch(plan, names)
 
 
-def _names(plan: Plan) -> list[str]:
+def _names(plan: Plan) -> dict[str, str]:
+    """The variables of tensors and scalars."""
     names = Names()
-    return [names.take(each.name, "tensor") for each in plan.tensors]
+    found = {each.name: names.take(each.name, "tensor") for each in plan.tensors}
+    return found | {each.name: names.take(each.name, "scalar") for each in plan.scalars}
 
 
 def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
@@ -99,6 +115,13 @@ def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
     yield ""
 
 
+def _scalar(plan: ScalarPlan, name: str) -> Iterator[str]:
+    type = _TYPES[Format(plan.format)]
+    yield f"// {plan.name}: one {type}, as a word."
+    yield (f'const uint32_t {name} = load<uint32_t>(directory + "{plan.name}.bin", 1)[0];')
+    yield ""
+
+
 def _layout(plan: TensorPlan) -> str:
     """The aggregate of a ``Layout``."""
     strides = [prod(plan.shape[dim + 1 :]) for dim in range(len(plan.shape))]
@@ -117,9 +140,9 @@ def _axis(plan: TensorPlan, dim: int, granule: int, padded: int, strides: Sequen
     return f"{{{extent}, {stride}, {granule}, {-(-granule // 32) * 32}, {padded}}}"
 
 
-def _cores(plan: Plan) -> Iterator[str]:
-    yield "const CoreRangeSet cores(std::vector<CoreRange>{"
-    for r in rectangles([(each.x, each.y) for each in plan.cores.active]).ranges:
+def _core_set(name: str, cores: Sequence[Assignment]) -> Iterator[str]:
+    yield f"const CoreRangeSet {name}(std::vector<CoreRange>{{"
+    for r in rectangles([(each.x, each.y) for each in cores]).ranges:
         yield f"    CoreRange(CoreCoord({r.x0}, {r.y0}), CoreCoord({r.x1}, {r.y1})),"
     yield "});"
     yield ""
@@ -141,16 +164,32 @@ def _circular_buffers(plan: Plan) -> Iterator[str]:
     yield ""
 
 
+def _semaphores(plan: Plan) -> Iterator[str]:
+    """The semaphores, whose ids the kernels know: they are given out in the order of creation."""
+    if plan.multicast is None:
+        return
+    for each in plan.multicast.semaphores:
+        yield f"// {each.name}."
+        yield f"if (CreateSemaphore(program, cores, {each.initial}) != {each.id}) {{"
+        yield f'    std::fprintf(stderr, "semaphore {each.id} has another id\\n");'
+        yield "    return 1;"
+        yield "}"
+    yield ""
+
+
 def _kernel(plan: Plan, kernel: KernelPlan, names: dict[str, str]) -> Iterator[str]:
-    role = kernel.role
+    role, cores = kernel.name, "cores"
+    if not isinstance(kernel.cores, str):
+        cores = f"{role}_cores"
+        yield from _core_set(cores, plan.cores_of(kernel))
     yield f"std::vector<uint32_t> {role}_compile_args;"
     for tensor in plan.accessor_tensors(kernel):
         yield f"TensorAccessorArgs(*{names[tensor]}_buffer).append_to({role}_compile_args);"
     yield f"const KernelHandle {role} = CreateKernel("
     yield "    program,"
     yield f'    "{kernel.file}",'
-    yield "    cores,"
-    if role == "compute":
+    yield f"    {cores},"
+    if kernel.role == "compute":
         wide = str(plan.compute.fp32_dest_acc).lower()
         yield "    ComputeConfig{"
         yield f"        .math_fidelity = MathFidelity::{plan.compute.math_fidelity},"
@@ -165,47 +204,96 @@ def _kernel(plan: Plan, kernel: KernelPlan, names: dict[str, str]) -> Iterator[s
 
 
 def _runtime_args(plan: Plan, names: dict[str, str]) -> Iterator[str]:
-    """One table of the integers, a row for each core, and the calls."""
-    columns = _integer_arguments(plan)
-    yield "struct Work {"
+    """A table of the integers, a row for each core, and the calls that pass them."""
+    if plan.multicast is not None:
+        yield "// NoC coordinates of logical cores."
+        for axis in "xy":
+            yield f"const auto noc_{axis} = [&](size_t x, size_t y) {{"
+            yield (
+                "    return uint32_t(device->worker_core_from_logical_core("
+                f"CoreCoord(x, y)).{axis});"
+            )
+            yield "};"
+        yield ""
+    shared = [each for each in plan.kernels if isinstance(each.cores, str)]
+    yield from _table(plan, names, "Work", "work", shared)
+    for kernel in plan.kernels:
+        if not isinstance(kernel.cores, str):
+            yield from _table(plan, names, f"Work_{kernel.name}", f"work_{kernel.name}", [kernel])
+
+
+def _table(
+    plan: Plan, names: dict[str, str], struct: str, table: str, kernels: Sequence[KernelPlan]
+) -> Iterator[str]:
+    cores = plan.cores_of(kernels[0])
+    columns = _integer_arguments(plan, kernels)
+    has_lists = any(BLOCK_IDS in kernel.runtime_args for kernel in kernels)
+    yield f"struct {struct} {{"
     yield "    CoreCoord core;"
     for name in columns:
         yield f"    uint32_t {name};"
+    if has_lists:
+        yield f"    std::vector<uint32_t> {BLOCK_IDS};"
     yield "};"
-    yield "const std::vector<Work> work = {"
-    for core in plan.cores.active:
-        words: dict[str, int | str] = {}
-        for kernel in plan.kernels:
+    yield f"const std::vector<{struct}> {table} = {{"
+    for core in cores:
+        words: dict[str, RuntimeValue] = {}
+        for kernel in kernels:
             words |= _arguments(plan, kernel, core)
-        values = "".join(f", {words[name]}" for name in columns)
+        values = "".join(f", {_text(words[name])}" for name in columns)
+        if has_lists:
+            values += f", {{{', '.join(map(str, core.blocks or ()))}}}"
         yield f"    {{CoreCoord({core.x}, {core.y}){values}}},"
     yield "};"
-    yield "for (const Work& each : work) {"
-    for kernel in plan.kernels:
-        texts = [
-            f"each.{name}"
-            if isinstance(argument, int)
-            else f"uint32_t({names[argument]}_buffer->address())"
-            for name, argument in _arguments(plan, kernel, plan.cores.active[0]).items()
-        ]
-        yield "    SetRuntimeArgs("
-        yield f"        program, {kernel.role}, each.core,"
-        yield f"        std::vector<uint32_t>{{{', '.join(texts)}}});"
+    yield f"for (const {struct}& each : {table}) {{"
+    for kernel in kernels:
+        yield from _set_arguments(plan, kernel, names)
     yield "}"
     yield ""
 
 
-def _arguments(plan: Plan, kernel: KernelPlan, core: Assignment) -> dict[str, int | str]:
+def _set_arguments(plan: Plan, kernel: KernelPlan, names: dict[str, str]) -> Iterator[str]:
+    texts = [
+        _argument(name, argument, names)
+        for name, argument in _arguments(plan, kernel, plan.cores_of(kernel)[0]).items()
+    ]
+    words = f"std::vector<uint32_t>{{{', '.join(texts)}}}"
+    if BLOCK_IDS in kernel.runtime_args:
+        list, ids = f"{kernel.name}_args", f"each.{BLOCK_IDS}"
+        yield f"    std::vector<uint32_t> {list}{{{', '.join(texts)}}};"
+        yield f"    {list}.insert({list}.end(), {ids}.begin(), {ids}.end());"
+        words = list
+    yield "    SetRuntimeArgs("
+    yield f"        program, {kernel.name}, each.core,"
+    yield f"        {words});"
+
+
+def _text(word: RuntimeValue) -> str:
+    if isinstance(word, NocWord):
+        return f"noc_{word.axis}({word.core[0]}, {word.core[1]})"
+    return str(word)
+
+
+def _argument(name: str, argument: RuntimeValue, names: dict[str, str]) -> str:
+    if isinstance(argument, ScalarWord):
+        return names[argument.scalar]
+    if isinstance(argument, str):
+        return f"uint32_t({names[argument]}_buffer->address())"
+    return f"each.{name}"
+
+
+def _arguments(plan: Plan, kernel: KernelPlan, core: Assignment) -> dict[str, RuntimeValue]:
     """The run-time arguments of a core by name; a string is a tensor, for its address."""
-    return dict(zip(kernel.runtime_args, plan.runtime_words(kernel, core), strict=True))
+    names = [name for name in kernel.runtime_args if name != BLOCK_IDS]
+    return dict(zip(names, plan.runtime_words(kernel, core), strict=False))
 
 
-def _integer_arguments(plan: Plan) -> list[str]:
-    """The names of all run-time arguments that are no addresses, in order."""
+def _integer_arguments(plan: Plan, kernels: Sequence[KernelPlan]) -> list[str]:
+    """The names of all run-time arguments that differ from core to core, in order."""
     found: dict[str, None] = {}
-    for kernel in plan.kernels:
-        for name, argument in _arguments(plan, kernel, plan.cores.active[0]).items():
-            if isinstance(argument, int):
+    for kernel in kernels:
+        for name, argument in _arguments(plan, kernel, plan.cores_of(kernel)[0]).items():
+            if isinstance(argument, (int, NocWord)):
                 found.setdefault(name)
     return list(found)
 

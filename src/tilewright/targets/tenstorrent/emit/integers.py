@@ -173,15 +173,12 @@ def _table(emitter: TensixEmitter, op: RasterOp) -> None:
             f"block order '{op.policy.data}' needs a grid of constant size",
             "use row_major, column_major or block_linear",
         )
-    points = op.raster.table(rows, columns)
-    tile = emitter.operand(op.tile)
-    for value, hint, values in (
-        (op.row, "block_rows", [row for row, _ in points]),
-        (op.column, "block_columns", [column for _, column in points]),
-    ):
-        name = emitter.names.take(hint)
-        emitter.tables.append(_array(name, values))
-        emitter.pure(value, Text(f"{name}[{tile}]", ATOM))
+    ids = [row * columns + column for row, column in op.raster.table(rows, columns)]
+    table, block = emitter.names.take("block_ids"), emitter.names.take("block_id")
+    emitter.tables.append(_array(table, ids))
+    emitter.statement(f"const uint32_t {block} = {table}[{emitter.operand(op.tile)}];")
+    emitter.pure(op.row, Text(f"{block} / {columns}", MULTIPLY))
+    emitter.pure(op.column, Text(f"{block} % {columns}", MULTIPLY))
 
 
 def _array(name: str, values: Sequence[int]) -> str:

@@ -121,6 +121,8 @@ def _table() -> dict[str, tuple[str, ...]]:
         "binop_with_scalar_tile_init": "",
         "fill_tile_init": "",
         "fill_tile": "dst float",
+        "fill_tile_bitcast": "dst bits",
+        "fill_tile_int": "dst value",
         "where_tile_init": "",
         "where_tile": "dst dst dst dst",
         "typecast_tile_init": "",

@@ -301,6 +301,11 @@ class ComputeThread(Thread):
         self._math(key, site)
         self._set_elementwise(dst, np.full((32, 32), float_of(bits), np.float32), (), site)
 
+    def fill_word(self, key: InitKey, format: Format, dst: int, word: int, site: int) -> None:
+        self._math(key, site)
+        value = float_of(word) if format is Format.F32 else np.uint32(word).view(np.int32)
+        self._set_elementwise(dst, np.full((32, 32), value), (), site)
+
     def typecast(self, key: InitKey, dst: int, site: int) -> None:
         self._math(key, site)
         target = Format(key.dim)

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.tensix import arguments, buffers, config, math, noc, sfpu
+from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.machine.tasks import Steps
@@ -217,6 +218,10 @@ def _by_index(method: str) -> Rule:
     return rule
 
 
+def _arg_at(writer: _Writer, op: arguments.ArgAtOp) -> None:
+    writer.call(op, "arg", f"{op.first} + {writer.text(op.index)}")
+
+
 def _raster(writer: _Writer, op: arguments.RasterOp) -> None:
     texts = [writer.text(each) for each in op.operands]
     names = ", ".join(writer.name(each) for each in op.results)
@@ -285,6 +290,11 @@ def _fill(writer: _Writer, op: sfpu.FillOp) -> None:
     writer.call(op, "fill", writer.constant(op.init_key()), op.dst, op.value_bits)
 
 
+def _fill_word(writer: _Writer, op: sfpu.FillWordOp) -> None:
+    key = writer.constant(op.init_key())
+    writer.call(op, "fill_word", key, writer.constant(Format(op.format_name.data)), *op.operands)
+
+
 def _pack(writer: _Writer, op: sfpu.PackOp) -> None:
     writer.call(op, "pack", op.dst, op.cb, "None" if op.index is None else op.index)
 
@@ -319,6 +329,7 @@ _RULES: Mapping[str, Rule] = {
     "scf.yield": _nothing,
     "tensix.end": _nothing,
     "tensix.arg": _by_index("arg"),
+    "tensix.arg_at": _arg_at,
     "tensix.ct_arg": _by_index("ct_arg"),
     "tensix.cb": _by_index("cb"),
     "tensix.sem": _by_index("sem"),
@@ -364,6 +375,7 @@ _RULES: Mapping[str, Rule] = {
     "tensix.binary_dst": _math("binary_dst"),
     "tensix.where": _math("where"),
     "tensix.fill": _fill,
+    "tensix.fill_word": _fill_word,
     "tensix.typecast": _math("typecast"),
     "tensix.pack": _pack,
 }

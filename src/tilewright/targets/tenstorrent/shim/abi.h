@@ -93,7 +93,7 @@ void tw_sfpu_init(int id);
 void tw_sfpu_unary(int id, uint32_t d);
 void tw_sfpu_scalar(int id, uint32_t d, uint32_t bits);
 void tw_sfpu_binary(int id, uint32_t d0, uint32_t d1, uint32_t out);
-void tw_sfpu_fill(uint32_t d, float value);
+void tw_sfpu_fill(uint32_t d, uint32_t bits, int integer);
 void tw_sfpu_where(uint32_t condition, uint32_t a, uint32_t b, uint32_t out);
 void tw_sfpu_typecast(uint32_t d, uint32_t from, uint32_t to);
 

@@ -258,7 +258,16 @@ ALWI void fill_tile_init(TW_LINE) {
 }
 ALWI void fill_tile(uint32_t idst, float value, TW_LINE) {
     tw::at(tw_line);
-    tw_sfpu_fill(idst, value);
+    tw_sfpu_fill(idst, __builtin_bit_cast(uint32_t, value), 0);
+}
+ALWI void fill_tile_bitcast(uint32_t idst, uint32_t bits, TW_LINE) {
+    tw::at(tw_line);
+    tw_sfpu_fill(idst, bits, 0);
+}
+template <DataFormat format>
+ALWI void fill_tile_int(uint32_t idst, uint32_t value, TW_LINE) {
+    tw::at(tw_line);
+    tw_sfpu_fill(idst, value, 1);
 }
 ALWI void where_tile_init(TW_LINE) {
     tw::at(tw_line);

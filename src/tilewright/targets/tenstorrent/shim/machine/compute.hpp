@@ -481,14 +481,14 @@ void tw_sfpu_binary(int id, uint32_t d0, uint32_t d1, uint32_t out) {
     define(compute, slot, true);
 }
 
-void tw_sfpu_fill(uint32_t d, float value) {
+void tw_sfpu_fill(uint32_t d, uint32_t bits, int integer) {
     using namespace tw;
     Compute& compute = compute_of("fill_tile");
     require_math(compute, "fill_tile");
     require_init(compute, TW_SFPU_fill, "fill_tile");
     Slot& slot = slot_of(compute, d, "fill_tile");
-    std::fill(slot.value, slot.value + 1024, value);
-    slot.integer = false;
+    std::fill(slot.value, slot.value + 1024, from_bits(bits));
+    slot.integer = integer;
     define(compute, slot, true);
 }
 
