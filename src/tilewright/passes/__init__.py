@@ -116,7 +116,6 @@ PASSES: PassRegistry = {
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
     "apply-tt-defaults": _lazy("tenstorrent.apply_tt_defaults", "ApplyTtDefaults"),
     "fix-arguments": _lazy("tenstorrent.fix_arguments", "FixArguments"),
-    "insert-transposes": _lazy("tenstorrent.insert_transposes", "InsertTransposes"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),
@@ -136,6 +135,7 @@ PASSES: PassRegistry = {
     "split-tt-kernels": _lazy("tenstorrent.split_tt_kernels", "SplitTtKernels"),
     "lower-tt-intrinsics": _lazy("tenstorrent.lower_tt_intrinsics", "LowerTtIntrinsics"),
     "verify-tt": _lazy("tenstorrent.verify_tt", "VerifyTt"),
+    "count-tt-work": _lazy("tenstorrent.count_tt_work", "CountTtWork"),
     "tenstorrent-pipeline": _lazy("tenstorrent.pipeline", "TenstorrentPipeline"),
 }
 

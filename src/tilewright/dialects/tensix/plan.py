@@ -29,6 +29,7 @@ from tilewright.dialects.tensix.multicast import (
     multicast_data,
     multicast_of,
 )
+from tilewright.dialects.tensix.work import CoreWork, work_data, work_from_data
 
 VERSION = "2.0"
 ADDRESS_SUFFIX = "_addr"
@@ -281,6 +282,8 @@ class Plan:
     multicast: Multicast | None = None
     api: str = "2026"
     target: str = "tenstorrent"
+    work: tuple[CoreWork, ...] = ()
+    """What the kernels of each core execute; a cost model reads it, nothing else does."""
     warnings: tuple[str, ...] = field(default=())
     scalars: tuple[ScalarPlan, ...] = ()
 
@@ -379,6 +382,7 @@ class Plan:
                 "dram_page_writes": self.traffic.dram_page_writes,
                 "multicast_pages": self.traffic.multicast_pages,
             },
+            "work": [work_data(each) for each in self.work],
             "warnings": list(self.warnings),
         }
 
@@ -424,6 +428,7 @@ class Plan:
             multicast=None if multicast is None else multicast_of(multicast),
             api=data["api"],
             target=data["target"],
+            work=tuple(work_from_data(each) for each in data.get("work", ())),
             warnings=tuple(data["warnings"]),
             scalars=tuple(ScalarPlan(**each) for each in data["scalars"]),
         )

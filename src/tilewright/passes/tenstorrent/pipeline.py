@@ -18,6 +18,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
+from tilewright.passes.tenstorrent.count_tt_work import CountTtWork
 from tilewright.passes.tenstorrent.fix_arguments import FixArguments
 from tilewright.passes.tenstorrent.fold_grid_reductions import FoldGridReductions
 from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
@@ -25,7 +26,6 @@ from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
 from tilewright.passes.tenstorrent.group_multicast import GroupMulticast
 from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
 from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
-from tilewright.passes.tenstorrent.insert_transposes import InsertTransposes
 from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
 from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
 from tilewright.passes.tenstorrent.make_persistent import MakePersistent
@@ -74,7 +74,6 @@ class TenstorrentPipeline(Pass):
             FoldGridReductions(),
             StageGlobalAccesses(),
             RecognizeGemmLoops(),
-            InsertTransposes(),
             ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),
             InferTtShards(),
             InferTtSchedule(),
@@ -94,6 +93,7 @@ class TenstorrentPipeline(Pass):
             Canonicalize(),
             Cse(),
             VerifyTt(),
+            CountTtWork(),
         ]
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:

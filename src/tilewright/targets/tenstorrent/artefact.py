@@ -32,6 +32,7 @@ from tilewright.targets.tenstorrent.machine import run_kernels
 from tilewright.targets.tenstorrent.memory_map import l1_map
 from tilewright.targets.tenstorrent.program import Program
 from tilewright.targets.tenstorrent.source.executor import run as run_sources
+from tilewright.targets.tenstorrent.timing import TimedRun, timed_run
 
 PLAN_FILE = "tt.plan.json"
 HOST_FILE = "main.cpp"
@@ -124,8 +125,15 @@ class Artefact:
             if each.role != "output"
         }
         if executor is Executor.SOURCE:
-            return run_sources(self.program(with_sources=True), inputs, options)
-        return run_kernels(self.program(), self.kernels, inputs, options)
+            result = run_sources(self.program(with_sources=True), inputs, options)
+        else:
+            result = run_kernels(self.program(), self.kernels, inputs, options)
+        is_timed = options is not None and options.timed and not result.findings
+        return replace(result, timing=self.timed()) if is_timed else result
+
+    def timed(self) -> TimedRun:
+        """An event-driven run of the program, without data."""
+        return timed_run(self.program(), self.kernels, self.plan)
 
     def outputs(self, result: RunResult) -> Mapping[str, Array]:
         """The arrays that a run wrote, by name."""

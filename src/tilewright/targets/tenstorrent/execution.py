@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tilewright.targets.tenstorrent.program import Core
+
+if TYPE_CHECKING:
+    from tilewright.targets.tenstorrent.timing import TimedRun
 
 
 class Numerics(Enum):
@@ -106,6 +110,8 @@ class RunOptions:
     """Whether the result holds the L1 of every active core."""
     trace: bool = False
     """Whether the result holds the events of the run."""
+    timed: bool = False
+    """Whether the result holds the cycles of an event-driven run of the same program."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +189,8 @@ class RunResult:
     """Switches between kernels."""
     events: tuple[Event, ...] = ()
     """What happened, if the run was traced."""
+    timing: TimedRun | None = None
+    """Cycles of the cost model, if the caller requested them; never of the run itself."""
 
     def raise_for_findings(self) -> RunResult:
         """This result, if no sanitizer reported.

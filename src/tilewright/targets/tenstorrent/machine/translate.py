@@ -48,6 +48,10 @@ class _Writer:
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     ops: list[Operation] = field(default_factory=list[Operation])
     constants: dict[str, object] = field(default_factory=dict[str, object])
+    rules: Mapping[str, Callable[[_Writer, Any], None]] = field(
+        default_factory=dict[str, Callable[["_Writer", Any], None]]
+    )
+    """Rules that replace the usual ones."""
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -94,7 +98,7 @@ class _Writer:
         self.depth -= 1
 
     def op(self, op: Operation) -> None:
-        rule = _RULES.get(op.name)
+        rule = self.rules.get(op.name) or _RULES.get(op.name)
         if rule is None:
             raise NotImplementedError(f"'{op.name}' has no meaning in the executor")
         rule(self, op)
@@ -103,9 +107,13 @@ class _Writer:
 Rule: TypeAlias = Callable[[_Writer, Any], None]
 
 
-def translate(kernel: KernelOp) -> Translation:
-    """The generator function of a kernel."""
-    writer = _Writer(depth=0)
+def translate(kernel: KernelOp, *, blocking_sections: bool = False) -> Translation:
+    """The generator function of a kernel.
+
+    With `blocking_sections`, the steps of DST sections may block too: FPU and packer are threads
+    of their own then.
+    """
+    writer = _Writer(depth=0, rules=_BLOCKING_SECTIONS if blocking_sections else {})
     writer.block(kernel.body.block)
     source = "\n".join(["def kernel(t):", *writer.lines, "    return", "    yield"]) + "\n"
     scope: dict[str, Any] = {**_HELPERS, **writer.constants}
@@ -267,9 +275,9 @@ def _init(writer: _Writer, op: config.InitOp) -> None:
     writer.call(op, "init", writer.constant(op.key))
 
 
-def _step(step: str) -> Rule:
+def _step(step: str, prefix: str = "") -> Rule:
     def rule(writer: _Writer, op: Operation) -> None:
-        writer.call(op, "section_step", repr(step))
+        writer.call(op, "section_step", repr(step), prefix=prefix)
 
     return rule
 
@@ -378,4 +386,9 @@ _RULES: Mapping[str, Rule] = {
     "tensix.fill_word": _fill_word,
     "tensix.typecast": _math("typecast"),
     "tensix.pack": _pack,
+}
+
+_BLOCKING_SECTIONS: Mapping[str, Rule] = {
+    f"tensix.dst_{step}": _step(step, "yield from ")
+    for step in ("acquire", "commit", "wait", "release")
 }

@@ -1,0 +1,260 @@
+"""Cycles of a program, from its plan alone: a bill by kernel and core.
+
+    reader, writer   latency of every barrier, bytes / rate, multicasts, calls
+    compute          matrix + max(FPU and SFPU, unpackers, packer) + calls; where partial sums are
+                     spilled, their reload and packing are added instead of overlapped
+    core             max(reader, compute + startup, writer): circular buffers of two or more blocks
+                     overlap the three; what goes through a buffer of a single block is added, and
+                     so is the first fill and the last drain where they exceed the startup; both
+                     take longer where all cores contend for DRAM
+    total            max(slowest core, bytes of all cores / rate of DRAM)
+
+A model, not a measurement; see `parameters` for how far each number can be relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from tilewright.analysis.tensix_cost import NOTICE
+from tilewright.analysis.tensix_cost.formulas import dram_cycles, read_cycles, write_cycles
+from tilewright.analysis.tensix_cost.op_cost import OpCycles, op_cycles
+from tilewright.analysis.tensix_cost.parameters import CostTable, cost_table
+from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
+from tilewright.dialects.tensix.plan import CircularBufferPlan, Plan
+from tilewright.dialects.tensix.work import ROLES, CoreWork, OpWork
+
+SPILL = "spill"
+
+
+@dataclass(frozen=True)
+class KernelCost:
+    """Cycles of one kernel on one core."""
+
+    role: str
+    parts: tuple[tuple[str, Fraction], ...]
+    """What it is busy with; unpackers and packer count where they are the slowest unit."""
+
+    @property
+    def busy(self) -> Fraction:
+        return sum((cycles for _, cycles in self.parts), Fraction(0))
+
+
+@dataclass(frozen=True)
+class CoreCost:
+    """Cycles of the kernels of some cores, the same on each of them."""
+
+    cores: tuple[int, ...]
+    kernels: tuple[KernelCost, ...]
+    serial: Fraction
+    """Transfers that cannot overlap with compute: their circular buffer holds one block."""
+    ends: Fraction
+    """The first fill and the last drain."""
+    sender: Fraction
+    """Reader cycles of the cores that this core receives operands from."""
+    startup: Fraction
+    contention: Fraction
+    """How much longer transfers take because all cores share DRAM; at least 1."""
+
+    def busy(self, role: str) -> Fraction:
+        """Busy cycles of one kernel."""
+        return next(each.busy for each in self.kernels if each.role == role)
+
+    @property
+    def elapsed(self) -> Fraction:
+        """Cycles from launch to the end."""
+        return max(self.busy("reader"), self.sender, self.occupied, self.busy("writer"))
+
+    @property
+    def occupied(self) -> Fraction:
+        """Cycles of the compute kernel with what does not overlap with it."""
+        ends = max(self.startup, self.contention * self.ends)
+        return self.busy("compute") + self.contention * self.serial + ends
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cycles of a launch."""
+
+    cores: tuple[CoreCost, ...]
+    dram: Fraction
+    """All bytes at the rate of DRAM."""
+    clock_ghz: float
+
+    @property
+    def slowest(self) -> CoreCost:
+        """The core that finishes last."""
+        return max(self.cores, key=lambda each: each.elapsed)
+
+    @property
+    def compute(self) -> Fraction:
+        """Busy cycles of the compute kernel of the slowest core."""
+        return max(each.busy("compute") for each in self.cores)
+
+    @property
+    def dm(self) -> Fraction:
+        """Busy cycles of the slowest data-movement kernel."""
+        return max(max(each.busy("reader"), each.busy("writer")) for each in self.cores)
+
+    @property
+    def total(self) -> Fraction:
+        return max(self.slowest.elapsed, self.dram)
+
+    @property
+    def cycles(self) -> int:
+        """The total, in whole cycles."""
+        return ceil(self.total)
+
+    @property
+    def steady(self) -> Fraction:
+        """The total without what a launch costs beside its work."""
+        launches = (
+            each.occupied - max(Fraction(0), each.startup - each.contention * each.ends)
+            for each in self.cores
+        )
+        return max(max(launches), self.dm, self.dram)
+
+    @property
+    def limit(self) -> str:
+        """What the total is determined by: a kernel, or DRAM."""
+        slowest = self.slowest
+        if self.dram >= slowest.elapsed:
+            return "DRAM"
+        busy = {role: slowest.busy(role) for role in ROLES}
+        busy["compute"] = slowest.occupied
+        busy["reader"] = max(busy["reader"], slowest.sender)
+        return max(busy, key=lambda role: busy[role])
+
+    def __str__(self) -> str:
+        return f"{self.cycles} cycles, limited by {self.limit} ({NOTICE})"
+
+
+def tt_cost(plan: Plan, target: ChipSpec | None = None) -> Cost:
+    """The cost of one launch of `plan`, on `target` if it is not the plan's own.
+
+    Raises:
+        ValueError: if the plan has no counted work.
+    """
+    table = cost_table(plan.arch if target is None else target.arch)
+    if not plan.work:
+        raise ValueError(
+            f"the plan of '{plan.kernel}' has no counted work: it was made without count-tt-work"
+        )
+    kernels = {work.cores: _kernels(table, plan, work) for work in plan.work}
+    senders = _senders(plan, kernels)
+    reads, writes = (dram_cycles(table, _dram_bytes(plan, each)) for each in ("read", "write"))
+    moved = max(each.busy for found in kernels.values() for each in found if each.role == "reader")
+    contention = max(Fraction(1), reads / moved) if moved else Fraction(1)
+    cores = tuple(
+        CoreCost(
+            work.cores,
+            kernels[work.cores],
+            *_exposed(table, plan, work),
+            max((senders.get(core, Fraction(0)) for core in work.cores), default=Fraction(0)),
+            table.startup.value,
+            contention,
+        )
+        for work in plan.work
+    )
+    return Cost(cores, reads + writes, _clock(plan, target))
+
+
+def _clock(plan: Plan, target: ChipSpec | None) -> float:
+    own = next((each for each in CHIPS.values() if each.arch == plan.arch), None)
+    found = target or own
+    return 1.0 if found is None else found.clock_ghz
+
+
+def _dram_bytes(plan: Plan, direction: str) -> int:
+    return sum(
+        len(work.cores) * each.count * sum(each.tile_bytes)
+        for work in plan.work
+        for role in ("reader", "writer")
+        for each in work.of(role)
+        if each.kind == f"noc_{direction}"
+    )
+
+
+def _kernels(table: CostTable, plan: Plan, work: CoreWork) -> tuple[KernelCost, ...]:
+    found: list[KernelCost] = []
+    for role in ROLES:
+        ops = [(each, op_cycles(table, plan.compute.math_fidelity, each)) for each in work.of(role)]
+        parts = _issue_parts(ops)
+        if role == "compute":
+            parts = _compute_parts(parts, ops, is_spilled=plan.compute.strategy == SPILL)
+        found.append(KernelCost(role, tuple((name, each) for name, each in parts.items() if each)))
+    return tuple(found)
+
+
+def _issue_parts(ops: Sequence[tuple[OpWork, OpCycles]]) -> dict[str, Fraction]:
+    parts: dict[str, Fraction] = {}
+    for work, cycles in ops:
+        parts[cycles.part] = parts.get(cycles.part, Fraction(0)) + work.count * cycles.issue
+    return parts
+
+
+def _compute_parts(
+    parts: dict[str, Fraction], ops: Sequence[tuple[OpWork, OpCycles]], *, is_spilled: bool
+) -> dict[str, Fraction]:
+    """The parts of a compute kernel, of which only the slowest unit of the three counts."""
+    unpack = sum((work.count * cycles.unpack for work, cycles in ops), Fraction(0))
+    pack = sum((work.count * cycles.pack for work, cycles in ops), Fraction(0))
+    math = parts.get("vector FPU", Fraction(0)) + parts.get("SFPU", Fraction(0))
+    if is_spilled:
+        return {**parts, "reload": max(Fraction(0), unpack - math), "pack": pack}
+    slowest = max(math, unpack, pack)
+    found = {name: each for name, each in parts.items() if name != "pack"}
+    if slowest > math:
+        name = "unpack" if unpack >= pack else "pack"
+        found[name] = slowest - math
+    return found
+
+
+def _exposed(table: CostTable, plan: Plan, work: CoreWork) -> tuple[Fraction, Fraction]:
+    """Transfers that do not overlap with compute: of single blocks, and at both ends."""
+    serial = ends = Fraction(0)
+    for cb in plan.cbs:
+        calls = [each for each in work.buffers if each.index == cb.index]
+        pushes = [each for each in calls if each.call == "push"]
+        cost = _transfer_cost(cb)
+        if not pushes or cost is None:
+            continue
+        block = max(each.pages for each in calls)
+        total = sum(each.count * each.pages for each in pushes)
+        cycles = sum(
+            (each.count * cost(table, each.pages, cb.page_bytes) for each in pushes), Fraction(0)
+        )
+        if cb.pages < 2 * block and total > cb.pages:
+            serial += cycles
+        else:
+            ends += cycles * min(block, total) / total
+    return serial, ends
+
+
+def _transfer_cost(cb: CircularBufferPlan) -> Callable[[CostTable, int, int], Fraction] | None:
+    if cb.producer == "reader":
+        return read_cycles
+    return write_cycles if cb.consumer == "writer" else None
+
+
+def _senders(
+    plan: Plan, kernels: Mapping[tuple[int, ...], tuple[KernelCost, ...]]
+) -> Mapping[int, Fraction]:
+    """For every core that receives operands, the reader cycles of its slowest sender."""
+    if plan.multicast is None:
+        return {}
+    ids = {(each.x, each.y): each.core_id for each in plan.cores.assignments}
+    reader = {
+        core: next(each.busy for each in found if each.role == "reader")
+        for cores, found in kernels.items()
+        for core in cores
+    }
+    found: dict[int, Fraction] = {}
+    for group in plan.multicast.groups:
+        sent = reader.get(ids[group.sender], Fraction(0))
+        for core in group.receivers:
+            found[ids[core]] = max(found.get(ids[core], Fraction(0)), sent)
+    return found
