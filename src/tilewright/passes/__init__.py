@@ -130,6 +130,7 @@ PASSES: PassRegistry = {
     "make-persistent": _lazy("tenstorrent.make_persistent", "MakePersistent"),
     "rasterize-tiles": _lazy("tenstorrent.rasterize_tiles", "RasterizeTiles"),
     "map-cores": _lazy("tenstorrent.map_cores", "MapCores"),
+    "add-ghost-steps": _lazy("tenstorrent.add_ghost_steps", "AddGhostSteps"),
     "group-multicast": _lazy("tenstorrent.group_multicast", "GroupMulticast"),
     "lower-circular-buffers": _lazy("tenstorrent.lower_circular_buffers", "LowerCircularBuffers"),
     "split-tt-kernels": _lazy("tenstorrent.split_tt_kernels", "SplitTtKernels"),

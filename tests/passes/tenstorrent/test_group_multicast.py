@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from tests.passes.tenstorrent.execution import compiled
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.passes.tenstorrent.execution import BF16_BOUND, compiled, executed, relative_error
 from tests.passes.tenstorrent.test_gemm import check, gemm
+from tests.targets.tenstorrent.matrix import KERNELS, differences
+from tilewright import T
+from tilewright.dialects.tensix.plan import Plan
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+from tilewright.targets.tenstorrent.execution import RunOptions
 
 
 def test_the_first_example_of_the_design() -> None:
@@ -48,3 +59,194 @@ def test_chips(chip: str) -> None:
     module = gemm(128, 128, 64)
     plan = check(128, 128, 64, module, seeds=(0, 3), multicast="on", target=target, cores="4x4")
     assert plan.traffic.dram_page_reads == 2 * 4 * 2
+
+
+# -- ghost steps -----------------------------------------------------------------------------------
+
+
+def steps(plan: Plan) -> tuple[int, int]:
+    """Ghost steps and all steps of all cores."""
+    every = sum(each.steps for each in plan.cores.assignments)
+    return every - plan.grid.total_tiles, every
+
+
+RAGGED = {
+    # Block rows and columns, cores: page reads of two K steps without multicast and with it, ghosts.
+    (7, 5, "8x8"): (140, 24, 0),
+    (7, 5, "4x4"): (140, 64, 7),
+    (9, 3, "8x8"): (108, 32, 3),
+    (9, 3, "2x4"): (108, 60, 9),
+    (5, 9, "4x2"): (180, 90, 9),
+}
+
+
+@pytest.mark.parametrize(("rows", "columns", "cores"), RAGGED)
+def test_ragged_grids(rows: int, columns: int, cores: str) -> None:
+    alone, shared, ghosts = RAGGED[rows, columns, cores]
+    module = gemm(rows * 32, columns * 32, 64)
+    _, before = compiled(module, policy="rect", cores=cores)
+    plan = check(rows * 32, columns * 32, 64, module, multicast="on", cores=cores)
+    assert before.traffic.dram_page_reads == alone
+    assert plan.traffic.dram_page_reads == shared
+    assert plan.traffic.dram_page_writes == rows * columns
+    assert steps(plan)[0] == ghosts
+
+
+def test_ghost_steps_repeat_the_last_row() -> None:
+    """9 x 3 blocks on 8 x 8 cores: five rows of cores with two blocks, the last with one."""
+    _, plan = compiled(gemm(288, 96, 64), multicast="on")
+    assert [(each.count, each.steps) for each in plan.cores.active] == [(2, 2)] * 12 + [(1, 2)] * 3
+    assert plan.multicast is not None
+    # Reads of all steps: A once a row of cores, B once a column.
+    assert plan.traffic.dram_page_reads == 5 * 2 * 2 + 3 * 2 * 2
+
+
+def remarks(module: ModuleOp, **options: Any) -> list[tuple[str | None, str]]:
+    engine = DiagnosticEngine()
+    TenstorrentPipeline("tenstorrent:sim", **options).run(module.clone(), engine)
+    return [(each.code, each.message) for each in engine.diagnostics]
+
+
+def test_more_than_a_quarter_of_ghost_steps() -> None:
+    """7 x 5 blocks on 4 x 4 cores: rows and columns would need 13 of 48; columns alone stay."""
+    assert remarks(gemm(224, 160, 64), multicast="on", cores="4x4") == [
+        (
+            "TW7090",
+            "the cores at the edge of the grid are left out of some multicasts: they would need "
+            "13 ghost steps of 48 in all, more than 25%; use a grid of blocks that the core grid "
+            "divides",
+        )
+    ]
+
+
+# -- other policies and options --------------------------------------------------------------------
+
+
+def test_the_assignment_decides_and_not_the_policy() -> None:
+    """One block for each core of a grid that is as wide as the core grid: as with rectangles."""
+    plan = check(128, 128, 64, gemm(128, 128, 64), multicast="auto", cores="4x4")
+    assert plan.schedule.policy == "contiguous"
+    assert plan.traffic.dram_page_reads == 16
+
+
+def test_a_row_of_blocks_over_several_rows_of_cores() -> None:
+    """16 blocks of one row on 4 x 4 cores: all of them read A, in one group of two dimensions."""
+    plan = check(32, 512, 64, gemm(32, 512, 64), multicast="auto", cores="4x4")
+    assert plan.multicast is not None
+    (group,) = plan.multicast.groups
+    assert (group.operand, group.axis, group.dests, group.num_dests) == (
+        "A",
+        "xy",
+        (0, 0, 3, 3),
+        15,
+    )
+    assert plan.traffic.dram_page_reads == 2 + 16 * 2
+
+
+def test_strided_blocks_share_nothing_on_purpose() -> None:
+    assert remarks(gemm(128, 128, 64), multicast="on", policy="strided") == [
+        (
+            "TW7011",
+            "multicast with the policy strided: the cores of a row or column have no common rows "
+            "or columns of blocks; use the policy rect",
+        )
+    ]
+
+
+def test_an_unknown_option() -> None:
+    assert remarks(gemm(32, 32, 32), multicast="maybe") == [
+        ("TW7001", "unknown multicast 'maybe': expected one of off, on, auto")
+    ]
+
+
+def test_loads_of_different_lengths_are_not_shared() -> None:
+    @T.prim_func
+    def triangle(
+        A: T.Tensor((128, 128), T.bfloat16),
+        B: T.Tensor((128, 128), T.bfloat16),
+        C: T.Tensor((128, 128), T.bfloat16),
+    ):
+        with T.Kernel(4, 4, threads=128) as (bx, by):
+            a = T.alloc_shared((32, 32), T.bfloat16)
+            b = T.alloc_shared((32, 32), T.bfloat16)
+            c = T.alloc_fragment((32, 32), T.float32)
+            T.clear(c)
+            for k in T.serial(by + 1):
+                T.copy(A[by * 32, k * 32], a)
+                T.copy(B[k * 32, bx * 32], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 32, bx * 32])
+
+    found = remarks(triangle.module, multicast="on", cores="4x4")
+    assert found == [
+        (
+            "TW7090",
+            "'B' is not multicast: a core loads it 1 to 4 times, all cores of a group equally "
+            "often",
+        )
+    ]
+    a, b = (bf16(draw, 128, 128) for draw in (1, 2))
+    outcome = executed(triangle.module, [a, b, None], multicast="on", cores="4x4", seeds=range(3))
+    left, right = (np.asarray(each, np.float64) for each in (a, b))
+    expected = np.concatenate(
+        [left[row : row + 32, : row + 32] @ right[: row + 32] for row in range(0, 128, 32)]
+    )
+    assert relative_error(outcome.outputs[0], expected) < BF16_BOUND / 2
+    # A once a row of cores, B by every core: 1 + 2 + 3 + 4 steps.
+    assert outcome.plan.traffic.dram_page_reads == 10 + 4 * 10
+
+
+# -- batches and attention -------------------------------------------------------------------------
+
+
+def bf16(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(ml_dtypes.bfloat16)
+
+
+def test_batches() -> None:
+    """Three matrices of 3 x 5 blocks on 2 x 4 cores, with ghost steps in every batch."""
+
+    @T.prim_func
+    def batched(
+        A: T.Tensor((3, 96, 64), T.bfloat16),
+        B: T.Tensor((3, 64, 160), T.bfloat16),
+        C: T.Tensor((3, 96, 160), T.bfloat16),
+    ):
+        with T.Kernel(5, 3, 3, threads=128) as (bx, by, bz):
+            a = T.alloc_shared((32, 32), T.bfloat16)
+            b = T.alloc_shared((32, 32), T.bfloat16)
+            c = T.alloc_fragment((32, 32), T.float32)
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[bz, by * 32 : by * 32 + 32, k * 32 : k * 32 + 32], a)
+                T.copy(B[bz, k * 32 : k * 32 + 32, bx * 32 : bx * 32 + 32], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[bz, by * 32 : by * 32 + 32, bx * 32 : bx * 32 + 32])
+
+    a, b = bf16(1, 3, 96, 64), bf16(2, 3, 64, 160)
+    outcome = executed(batched.module, [a, b, None], multicast="on", cores="4x2", seeds=range(3))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert relative_error(outcome.outputs[0], expected) < BF16_BOUND / 2
+    assert steps(outcome.plan)[0] > 0
+    assert outcome.plan.traffic.multicast_pages > 0
+    assert outcome.plan.traffic.dram_page_reads < 3 * 15 * 4
+
+
+def test_attention_reads_keys_and_values_once_a_head() -> None:
+    """Four query blocks of each of two heads on 4 x 2 cores: a row of cores is a head."""
+    traced = KERNELS["attention"]((0, 128, 0))
+    alone = traced.compiled("4x2")
+    artefact = traced.compiled("4x2", **{"tt.multicast": "on"})
+    plan = artefact.plan
+    assert plan.multicast is not None
+    assert {(each.operand, each.axis) for each in plan.multicast.groups} == {("K", "x"), ("V", "x")}
+    before = alone.run(traced.arrays())
+    runs = [artefact.run(traced.arrays(), RunOptions(seed=seed)) for seed in range(2)]
+    for run in runs:
+        assert all(
+            run.arrays[name].tobytes() == before.arrays[name].tobytes() for name in run.arrays
+        )
+    assert differences(runs[0].arrays, traced.expected()) == []
+    # Eight blocks of one page of Q; four pages of K and of V for each of them, or for each head.
+    assert before.result.traffic.dram_page_reads == 8 + 8 * 8
+    assert runs[0].result.traffic.dram_page_reads == 8 + 2 * 8 == plan.traffic.dram_page_reads

@@ -26,6 +26,7 @@ from tilewright.dialects.tensix import (
     McastOp,
     NocBarrierOp,
     RasterOp,
+    SemIncOp,
     SemMcastOp,
     SemOp,
 )
@@ -35,6 +36,7 @@ from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tile import AllocOp, buffer_type
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.verify_multicast import multicast_op_problems
 from tilewright.passes.tenstorrent.verify_tt import VerifyTt
 
 Change = Callable[[ModuleOp], None]
@@ -217,32 +219,6 @@ def constants(op: Operation, *values: int) -> Any:
     return tuple(each.results[0] for each in made)
 
 
-def group(operand: str, first_semaphore: int, **fields: Any) -> dict[str, Any]:
-    """Core (0, 0) sends to the other three cores that have a block."""
-    return {
-        "operand": operand,
-        "axis": "x",
-        "sender": [0, 0],
-        "dests": [1, 0, 3, 0],
-        "num_dests": 3,
-        "ready_sem": first_semaphore,
-        "valid_sem": first_semaphore + 1,
-        "pages_per_step": 1,
-        **fields,
-    }
-
-
-def with_multicast(data: dict[str, Any]) -> None:
-    """Two groups; the rectangle of the second one includes the sender."""
-    names = ("A_ready", "A_valid", "B_ready", "B_valid")
-    data["multicast"] = {
-        "groups": [group("A", 0), group("B", 2, dests=[0, 0, 3, 0])],
-        "semaphores": [
-            {"id": index, "name": name, "initial": 0} for index, name in enumerate(names)
-        ],
-    }
-
-
 def send(module: ModuleOp, corners: tuple[int, int, int, int], dests: int, sem: int) -> None:
     """Multicast of a page and of a flag to logical cores, in the reader."""
     push = first(module, "reader", CBPushOp)
@@ -257,10 +233,9 @@ def send(module: ModuleOp, corners: tuple[int, int, int, int], dests: int, sem: 
 
 
 @pytest.fixture(scope="module")
-def multicasting(program: ModuleOp) -> ModuleOp:
-    module = program.clone()
-    in_plan(with_multicast)(module)
-    send(module, (1, 0, 3, 0), 3, 1)
+def multicasting() -> ModuleOp:
+    """A from (0, 0) and (0, 1) along two rows of four cores, B down four columns of two."""
+    module, _ = compiled(gemm(64, 128, 64), multicast="on")
     return module
 
 
@@ -282,7 +257,7 @@ def sends_to_as_many(dests: int) -> Change:
     def change(module: ModuleOp) -> None:
         op = first(module, "reader", McastOp)
         (count,) = constants(op, dests)
-        start = first(module, "reader", RasterOp).operands[0]
+        start = op.operands[1]
         for position in range(1, 5):
             op.operands[position] = start
         op.operands[6] = count
@@ -361,7 +336,7 @@ MULTICAST_FAULTS: dict[str, tuple[str, Change]] = {
         sends((1, 0, 3, 0), 2, 1),
     ),
     "op with computed corners and another count": (
-        "'tensix.mcast' to 5 cores; num_dests of the groups of the plan is 3",
+        "'tensix.mcast' to 5 cores; num_dests of the groups of the plan is 1, 3",
         sends_to_as_many(5),
     ),
     "op without a group": (
@@ -378,7 +353,9 @@ def test_a_valid_multicast_is_clean(multicasting: ModuleOp) -> None:
 def test_corners_of_an_op_may_be_exchanged(multicasting: ModuleOp) -> None:
     module = multicasting.clone()
     send(module, (3, 0, 1, 0), 3, 1)
-    assert codes(module) == []
+    op = next(op for op in module.ops if isinstance(op, HostPlanOp))
+    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+    assert list(multicast_op_problems(Plan.from_attr(op.plan), SIM, kernels)) == []
 
 
 @pytest.mark.parametrize("fault", MULTICAST_FAULTS)
@@ -396,6 +373,78 @@ def test_a_plan_keeps_its_multicast(multicasting: ModuleOp) -> None:
     op = next(op for op in multicasting.ops if isinstance(op, HostPlanOp))
     plan = Plan.from_attr(op.plan)
     assert plan.multicast is not None
-    assert [each.receivers for each in plan.multicast.groups] == [((1, 0), (2, 0), (3, 0))] * 2
+    first_row, _, *columns = (each.receivers for each in plan.multicast.groups)
+    assert first_row == ((1, 0), (2, 0), (3, 0))
+    assert columns == [((x, 1),) for x in range(4)]
     assert plan.to_attr() == op.plan
     assert Plan.from_data(plan.to_data()) == plan
+
+
+def kernel(module: ModuleOp, name: str) -> KernelOp:
+    return next(op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name)
+
+
+def test_a_receiver_that_skips_a_multicast(multicasting: ModuleOp) -> None:
+    module = multicasting.clone()
+    reader = kernel(module, "reader_A_receiver_B_sender")
+    op = next(op for op in walk(reader) if isinstance(op, SemIncOp))
+    op.detach()
+    op.erase()
+    engine = DiagnosticEngine()
+    VerifyTt().run(module, engine)
+    assert [(each.code, each.message) for each in engine.diagnostics] == [
+        (
+            "TW7116",
+            FROM + "the sender sends 2 times and core (1, 0) is ready 0 times; one of them would "
+            "wait forever",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ([[1, 0, 2, 0]], "core (3, 0) runs 0 reader kernels: every active core runs one"),
+        ([[0, 0, 3, 0]], "core (0, 0) runs 2 reader kernels: every active core runs one"),
+    ],
+)
+def test_every_core_has_one_reader(
+    multicasting: ModuleOp, ranges: list[list[int]], message: str
+) -> None:
+    module = multicasting.clone()
+
+    def change(data: dict[str, Any]) -> None:
+        reader = next(each for each in data["kernels"] if "A_receiver_B_sender" in each["file"])
+        reader["cores"] = ranges
+
+    in_plan(change)(module)
+    engine = DiagnosticEngine()
+    VerifyTt().run(module, engine)
+    assert ("TW7103", message) in [(each.code, each.message) for each in engine.diagnostics]
+
+
+def test_a_sender_on_a_core_that_receives(multicasting: ModuleOp) -> None:
+    module = multicasting.clone()
+
+    def change(data: dict[str, Any]) -> None:
+        one, two = (
+            next(each for each in data["kernels"] if name in each["file"])
+            for name in ("A_receiver_B_sender", "A_sender_B_receiver")
+        )
+        one["cores"], two["cores"] = two["cores"], one["cores"]
+
+    in_plan(change)(module)
+    engine = DiagnosticEngine()
+    VerifyTt().run(module, engine)
+    assert [(each.code, each.message) for each in engine.diagnostics] == [
+        (
+            "TW7115",
+            "the plan has no value for the argument 'A_sender_x' of reader_A_receiver_B_sender on "
+            "core (0, 1)",
+        ),
+        (
+            "TW7115",
+            "the plan has no value for the argument 'A_x_start' of reader_A_sender_B_receiver on "
+            "core (1, 0)",
+        ),
+    ]

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.multicast import MulticastGroup, groups_data
 from tilewright.dialects.tensix.program import CoreProgramOp
+from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -37,12 +38,10 @@ from tilewright.passes.tenstorrent.annotations import (
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.multicast_groups import (
+    LoadedPages,
     SharedLoad,
     groups_of_load,
-    loads_of,
     operand_names,
-    shared_loads,
-    tensor_of,
 )
 
 DISSOLVED = "TW7090"
@@ -69,21 +68,22 @@ class GroupMulticast(Pass):
 
 
 def _group(function: FuncOp, program: CoreProgramOp, engine: DiagnosticEngine) -> None:
-    shared = shared_loads(program, assignments_of(function))
-    _explain_unshared(function, program, shared, engine)
+    found = LoadedPages(program, assignments_of(function))
+    shared = found.shared()
+    _explain_unshared(function, found, shared, engine)
     pairs = chip_of(function).semaphores // 2
     chosen = sorted(shared, key=lambda each: -each.saved_pages)[:pairs]
     groups: list[MulticastGroup] = []
-    kept = [each for each in shared if each in chosen]
-    for number, (each, operand) in enumerate(zip(kept, operand_names(kept), strict=True)):
+    chosen = [each for each in shared if each in chosen]
+    for index, (each, operand) in enumerate(zip(chosen, operand_names(chosen), strict=True)):
         each.load.attributes[MULTICAST] = StringAttr(operand)
-        groups += groups_of_load(each, operand, 2 * number, 2 * number + 1)
+        groups += groups_of_load(each, operand, 2 * index, 2 * index + 1)
     for each in shared:
         if each not in chosen:
             engine.remark(
                 each.load,
-                f"'{name_of(tensor_of(each.load))}' is not multicast: {len(shared)} loads are "
-                f"shared, and the semaphores of {chip_of(function).name} suffice for {pairs}",
+                f"'{name_of(base_of(each.load.src))}' is not multicast: {len(shared)} loads are "
+                f"shared, and {chip_of(function).name} has semaphores for {pairs}",
                 DISSOLVED,
             )
     put(function, MULTICAST_GROUPS, groups_data(groups))
@@ -93,18 +93,21 @@ def _group(function: FuncOp, program: CoreProgramOp, engine: DiagnosticEngine) -
 
 def _explain_unshared(
     function: FuncOp,
-    program: CoreProgramOp,
+    found: LoadedPages,
     shared: tuple[SharedLoad, ...],
     engine: DiagnosticEngine,
 ) -> None:
     """Why a load of a program with multicast is not multicast."""
     if multicast_mode(function) != "on":
         return
-    for load in loads_of(program):
-        if not any(each.load is load for each in shared):
-            engine.remark(
-                load,
-                f"'{name_of(tensor_of(load))}' is not multicast: no two cores of a rectangle read "
-                "the same pages of it in the same iterations",
-                DISSOLVED,
-            )
+    for load in found.loads:
+        if any(each.load is load for each in shared):
+            continue
+        least, largest = found.executions(load)
+        reason = (
+            "no two cores of a rectangle read the same pages of it in the same iterations"
+            if least == largest
+            else f"a core loads it {least} to {largest} times, all cores of a group equally often"
+        )
+        name = name_of(base_of(load.src))
+        engine.remark(load, f"'{name}' is not multicast: {reason}", DISSOLVED)

@@ -2,8 +2,8 @@
 
 The cores that read the same pages of an operand in the same iterations form a class; a class is
 covered with rectangles, and a rectangle of two cores or more becomes a group. Its first core reads
-from DRAM and sends to the others. All cores run the same program, so the points at which members
-of a group meet have the same order on all of them: no core waits for one that is behind it.
+from DRAM and sends to the others. All cores run the same program, so its multicasts have the same
+order on all of them, and the first one that is not complete can always proceed: no deadlock.
 
 The write pointers of the circular buffer have to be equal on all members: what is compared is
 therefore every load into that buffer.
@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.multicast import (
@@ -65,26 +64,36 @@ def loads_of(program: CoreProgramOp) -> list[CopyOp]:
     return [op for op in copies if role_of(op) is Role.READER and base_of(op.src) not in written]
 
 
-def shared_loads(
-    program: CoreProgramOp, assignments: Sequence[Assignment]
-) -> tuple[SharedLoad, ...]:
-    """The loads of which several cores read the same pages."""
-    loads = loads_of(program)
-    sequences = PageSequences(program, loads)
-    active = [core for core in assignments if core.count]
-    found = {(core.x, core.y): sequences.of_core(core) for core in active}
-    shared: list[SharedLoad] = []
-    for load in sequences.loads:
-        beside = [op for op in loads if op.dst is load.dst]
-        if not all(op in sequences.loads for op in beside):
-            continue
-        classes: dict[tuple[PageSequence, ...], list[Core]] = {}
-        for core, by_load in found.items():
-            classes.setdefault(tuple(by_load[op] for op in beside), []).append(core)
-        own = _shared(load, beside.index(load), classes, sequences)
-        if own is not None:
-            shared.append(own)
-    return tuple(shared)
+class LoadedPages:
+    """What all cores of a program load."""
+
+    def __init__(self, program: CoreProgramOp, assignments: Sequence[Assignment]) -> None:
+        self.loads = loads_of(program)
+        self._sequences = PageSequences(program, self.loads)
+        active = [core for core in assignments if core.count]
+        self._found = {(core.x, core.y): self._sequences.of_core(core) for core in active}
+
+    def executions(self, load: CopyOp) -> tuple[int, int]:
+        """The executions of a load on the cores that have the fewest and the most of them."""
+        if load not in self._sequences.loads:
+            return 0, 0
+        counts = [self._sequences.executions(each[load]) for each in self._found.values()]
+        return min(counts), max(counts)
+
+    def shared(self) -> tuple[SharedLoad, ...]:
+        """The loads of which several cores read the same pages."""
+        shared: list[SharedLoad] = []
+        for load in self._sequences.loads:
+            beside = [op for op in self.loads if op.dst is load.dst]
+            if not all(op in self._sequences.loads for op in beside):
+                continue
+            classes: dict[tuple[PageSequence, ...], list[Core]] = {}
+            for core, by_load in self._found.items():
+                classes.setdefault(tuple(by_load[op] for op in beside), []).append(core)
+            own = _shared(load, beside.index(load), classes, self._sequences)
+            if own is not None:
+                shared.append(own)
+        return tuple(shared)
 
 
 def _shared(
@@ -129,9 +138,9 @@ def operand_names(shared: Sequence[SharedLoad]) -> list[str]:
         name = tensor
         if tensors.count(tensor) > 1:
             name = f"{tensor}_{name_of(each.load.dst)}"
-        number = 2
+        count = 2
         while name in names:
-            name, number = f"{tensor}_{number}", number + 1
+            name, count = f"{tensor}_{count}", count + 1
         names.append(name)
     return names
 
@@ -183,7 +192,3 @@ def operand_of(load: CopyOp) -> str | None:
     """The operand of a load whose pages are multicast."""
     found = load.attributes.get(MULTICAST)
     return found.data if isinstance(found, StringAttr) else None
-
-
-def tensor_of(load: CopyOp) -> SSAValue:
-    return base_of(load.src)

@@ -11,8 +11,8 @@
       cb_push cb, n
 
 A receiver invalidates its flag before it reports readiness: the other order can lose the sender's
-flag. Where data and flag may overtake each other, the sender flushes between them; with room for
-one block only, it flushes because the next block overwrites the pages that it sends.
+flag. On chips that do not order data and flag, the sender flushes between them; with a buffer of
+one block, it flushes because the next block overwrites the pages that it sends.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class MulticastCode:
     multicast: Multicast
     parts: dict[str, Part]
     flushes: bool
-    """Whether data and flag may overtake each other."""
+    """Whether the chip does not order data and flag."""
     _sems: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     _words: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 

@@ -29,7 +29,7 @@ from tilewright.passes.tenstorrent.block_shapes import region_shape
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, can_evaluate
 
 PageSequence: TypeAlias = tuple[int, ...]
-"""What a core reads in each of its iterations; equal numbers are equal descriptions."""
+"""What a core reads in each of its iterations; equal ids are equal descriptions."""
 _Loop = ForOp | MatmulKLoopOp
 _Reads: TypeAlias = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """Indices of the inner loops and offsets of each execution."""
@@ -170,7 +170,7 @@ class PageSequences:
         self._program = program
         self._loop = block_loop(program)
         self._loads: dict[CopyOp, _Load] = {}
-        self._numbers: dict[_Reads, int] = {}
+        self._ids: dict[_Reads, int] = {}
         self._counts: dict[int, int] = {}
         for op in loads:
             try:
@@ -184,8 +184,8 @@ class PageSequences:
         return tuple(self._loads)
 
     def executions(self, sequence: PageSequence) -> int:
-        """How often a load with this description is executed."""
-        return sum(self._counts[number] for number in sequence)
+        """The executions of a load with this description."""
+        return sum(self._counts[index] for index in sequence)
 
     def of_core(self, core: Assignment) -> dict[CopyOp, PageSequence]:
         """What a core reads, load by load."""
@@ -201,13 +201,13 @@ class PageSequences:
             flow = ControlFlow(_ignore, {**arguments, self._loop.body.block.args[0]: iteration})
             for op, load in self._loads.items():
                 inputs = tuple(flow.value(each) for each in load.inputs)
-                number = load.known.get(inputs)
-                if number is None:
-                    number = load.known[inputs] = self._number(load.reads(inputs))
-                found[op].append(number)
-        return {op: tuple(numbers) for op, numbers in found.items()}
+                index = load.known.get(inputs)
+                if index is None:
+                    index = load.known[inputs] = self._id(load.reads(inputs))
+                found[op].append(index)
+        return {op: tuple(ids) for op, ids in found.items()}
 
-    def _number(self, reads: _Reads) -> int:
-        number = self._numbers.setdefault(reads, len(self._numbers))
-        self._counts[number] = len(reads)
-        return number
+    def _id(self, reads: _Reads) -> int:
+        index = self._ids.setdefault(reads, len(self._ids))
+        self._counts[index] = len(reads)
+        return index

@@ -16,6 +16,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
+from tilewright.passes.tenstorrent.add_ghost_steps import AddGhostSteps
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
 from tilewright.passes.tenstorrent.count_tt_work import CountTtWork
@@ -86,6 +87,7 @@ class TenstorrentPipeline(Pass):
             MakePersistent(),
             RasterizeTiles(),
             MapCores(),
+            AddGhostSteps(),
             GroupMulticast(),
             LowerCircularBuffers(self.l1_budget),
             SplitTtKernels(),

@@ -304,7 +304,7 @@ class _Slice:
         if self.role is Role.COMPUTE:
             self.code.add(copy_op(op, self.values))
             return
-        # In the pieces in which the contents are pushed: the buffer may be smaller than they are.
+        # In the chunks in which the contents are pushed: the buffer may be smaller than they are.
         count = self.code.constant(plan.chunk)
         cb = self.code.cb(op.buffer)
         with self.code.loop(plan.tiles // plan.chunk, "s"):

@@ -23,7 +23,7 @@ from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.protocol import Rule, violations
 from tilewright.dialects.tensix.types import Role
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.control_flow import ControlFlow, lists_of, words_of
+from tilewright.passes.tenstorrent.control_flow import ControlFlow, lists_of
 
 SEVERAL_ROLES = "TW7107"
 UNBALANCED = "TW7108"
@@ -191,7 +191,6 @@ def _totals(
     pushed: dict[int, int] = {}
     popped: dict[int, int] = {}
     last: dict[int, Operation] = {}
-    words = words_of(core)
     for kernel in kernels:
         flow: ControlFlow
 
@@ -202,14 +201,19 @@ def _totals(
                 totals[index] = totals.get(index, 0) + times * flow.value(op.pages)  # noqa: B023
                 last[index] = op
 
-        values: dict[SSAValue, int] = {
-            op.result: words[op.label.data]
-            for op in walk(kernel)
-            if isinstance(op, ArgOp) and op.label is not None and op.label.data in words
-        }
-        flow = ControlFlow(visit, values, lists_of(core))
+        flow = ControlFlow(visit, argument_values(kernel, core), lists_of(core))
         flow.block(kernel.body_block, 1)
     return pushed, popped, last
+
+
+def argument_values(kernel: KernelOp, core: Assignment) -> dict[SSAValue, int]:
+    """The run-time arguments of a kernel that determine its control flow on a core."""
+    words = core.words
+    return {
+        op.result: words[op.label.data]
+        for op in walk(kernel)
+        if isinstance(op, ArgOp) and op.label is not None and op.label.data in words
+    }
 
 
 # -- transfers -------------------------------------------------------------------------------------

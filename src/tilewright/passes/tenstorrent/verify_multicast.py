@@ -4,6 +4,7 @@ groups       sender and rectangle inside the core grid, as many receivers as `nu
              all members with the same block count: else a core waits forever
 semaphores   ids below the chip's count, each declared once and with one meaning
 ops          semaphores that are declared; rectangles and counts, where constant, of a group
+protocol     on every core of a group as many multicasts received as the sender sends
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from xdsl.ir import Operation
+
 from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.chips import ChipSpec
-from tilewright.dialects.tensix.noc import McastOp, SemMcastOp, SemOp
-from tilewright.dialects.tensix.plan import Multicast, MulticastGroup, Plan
+from tilewright.dialects.tensix.multicast import Core, Multicast, MulticastGroup
+from tilewright.dialects.tensix.noc import McastOp, SemIncOp, SemMcastOp, SemOp
+from tilewright.dialects.tensix.plan import Assignment, Plan
 from tilewright.dialects.tensix.program import KernelOp
+from tilewright.dialects.tensix.types import Role
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.verify_kernels import Problem
+from tilewright.passes.tenstorrent.control_flow import ControlFlow, lists_of
+from tilewright.passes.tenstorrent.verify_kernels import Problem, argument_values, kernels_on
 
 BAD_MULTICAST = "TW7116"
 
@@ -102,13 +108,75 @@ def _semaphore_problems(multicast: Multicast, chip: ChipSpec) -> Iterator[str]:
                 )
 
 
+# -- the protocol ----------------------------------------------------------------------------------
+
+
+def protocol_problems(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
+    """Groups of which a member takes part in other multicasts than its sender sends."""
+    counts = _TransferCounts(plan, kernels)
+    for group in (plan.multicast or _NONE).groups:
+        sent = counts.of(group.sender).get((SemMcastOp, group.valid_sem), 0)
+        for core in group.receivers:
+            received = counts.of(core).get((SemIncOp, group.ready_sem), 0)
+            if received != sent or not sent:
+                yield Problem(
+                    counts.reader(core) or kernels[0],
+                    f"{_shown(group)}: the sender sends {sent} times and core ({core[0]}, "
+                    f"{core[1]}) is ready {received} times; one of them would wait forever",
+                    BAD_MULTICAST,
+                )
+                return
+
+
+class _TransferCounts:
+    """The executions of ops on semaphores of other cores, by core."""
+
+    def __init__(self, plan: Plan, kernels: Sequence[KernelOp]) -> None:
+        self._plan, self._kernels = plan, kernels
+        self._cores = {(each.x, each.y): each for each in plan.cores.active}
+        self._known: dict[tuple[object, ...], dict[tuple[type[Operation], int], int]] = {}
+
+    def reader(self, core: Core) -> KernelOp | None:
+        own = kernels_on(self._plan, self._kernels, self._cores[core])
+        return next((each for each in own if each.role is Role.READER), None)
+
+    def of(self, core: Core) -> dict[tuple[type[Operation], int], int]:
+        kernel, assignment = self.reader(core), self._cores[core]
+        if kernel is None:
+            return {}
+        key = (kernel, *assignment.words.items())
+        if key not in self._known:
+            self._known[key] = self._count(kernel, assignment)
+        return self._known[key]
+
+    def _count(self, kernel: KernelOp, core: Assignment) -> dict[tuple[type[Operation], int], int]:
+        found: dict[tuple[type[Operation], int], int] = {}
+
+        def visit(op: Operation, times: int) -> None:
+            if isinstance(op, (SemMcastOp, SemIncOp)) and isinstance(op.sem.owner, SemOp):
+                key = type(op), op.sem.owner.index
+                found[key] = found.get(key, 0) + times
+
+        flow = ControlFlow(visit, argument_values(kernel, core), lists_of(core))
+        flow.block(kernel.body_block, 1)
+        return found
+
+
 # -- the kernels -----------------------------------------------------------------------------------
 
 
 def multicast_op_problems(
     plan: Plan, chip: ChipSpec, kernels: Sequence[KernelOp]
 ) -> Iterator[Problem]:
-    """What is wrong with the multicast and semaphore ops of the kernels."""
+    """What is wrong with the multicast and semaphore ops of the kernels, each fault once."""
+    seen: set[str] = set()
+    for each in _op_problems(plan, chip, kernels):
+        if each.message not in seen:
+            seen.add(each.message)
+            yield each
+
+
+def _op_problems(plan: Plan, chip: ChipSpec, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
     multicast = plan.multicast or _NONE
     declared = {each.id for each in multicast.semaphores}
     for kernel in kernels:

@@ -23,7 +23,7 @@ from xdsl.ir import Operation
 from tilewright.dialects.tensix.buffers import CBOp
 from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
 from tilewright.dialects.tensix.formats import Format
-from tilewright.dialects.tensix.plan import Plan
+from tilewright.dialects.tensix.plan import Assignment, KernelPlan, Plan
 from tilewright.dialects.tensix.program import HostPlanOp, KernelOp
 from tilewright.dialects.tensix.rasters import Raster
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -36,6 +36,7 @@ from tilewright.passes.tenstorrent.verify_multicast import (
     BAD_MULTICAST,
     group_problems,
     multicast_op_problems,
+    protocol_problems,
 )
 
 MISSING = "TW7100"
@@ -77,7 +78,10 @@ class VerifyTt(Pass):
             for problem in multicast_op_problems(plan, _chip(plan), kernels):
                 engine.error(problem.op, problem.message, problem.code)
             if engine.error_count == before:
-                for problem in flow_problems(plan, kernels):
+                for code, message in _word_problems(plan):
+                    engine.error(op, message, code)
+            if engine.error_count == before:
+                for problem in (*protocol_problems(plan, kernels), *flow_problems(plan, kernels)):
                     engine.error(problem.op, problem.message, problem.code)
             _warn(plan, op, engine)
         if kernels and not any(isinstance(op, HostPlanOp) for op in module.ops):
@@ -154,6 +158,16 @@ def _core_problems(plan: Plan, chip: ChipSpec) -> Problems:
             BAD_CORES,
             f"core grid {width}x{height}: {chip.name} has at most {widest}x{tallest} cores",
         )
+    for role in dict.fromkeys(each.role for each in plan.kernels):
+        cores = [core for each in plan.kernels if each.role == role for core in plan.cores_of(each)]
+        for core in plan.cores.active:
+            if cores.count(core) != 1:
+                yield (
+                    BAD_CORES,
+                    f"core ({core.x}, {core.y}) runs {cores.count(core)} {role} kernels: every "
+                    "active core runs one",
+                )
+                return
     for each in plan.core_ranges:
         if len(each) != 6:
             yield (
@@ -221,7 +235,9 @@ def _argument_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> P
             )
             continue
         names = kernel.runtime_arg_names
-        longest = max(len(plan.runtime_words(listed, each)) for each in plan.cores_of(listed))
+        longest = max(
+            (_word_count(plan, listed, each) for each in plan.cores_of(listed)), default=0
+        )
         if longest > chip.max_runtime_args:
             yield (
                 BAD_ARGUMENTS,
@@ -234,6 +250,29 @@ def _argument_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> P
                 f"arguments of the {kernel.role.value} kernel differ from the plan: "
                 f"{', '.join(names)} and {', '.join(listed.runtime_args)}",
             )
+
+
+def _word_count(plan: Plan, kernel: KernelPlan, core: Assignment) -> int:
+    """The run-time words of a core; 0 if the plan lacks some, see `_word_problems`."""
+    try:
+        return len(plan.runtime_words(kernel, core))
+    except KeyError:
+        return 0
+
+
+def _word_problems(plan: Plan) -> Problems:
+    """Run-time arguments that the plan has no value for on a core that needs one."""
+    for kernel in plan.kernels:
+        for core in plan.cores_of(kernel):
+            try:
+                plan.runtime_words(kernel, core)
+            except KeyError as name:
+                yield (
+                    BAD_ARGUMENTS,
+                    f"the plan has no value for the argument {name} of {kernel.name} on core "
+                    f"({core.x}, {core.y})",
+                )
+                break
 
 
 def _warn(plan: Plan, op: Operation, engine: DiagnosticEngine) -> None:
