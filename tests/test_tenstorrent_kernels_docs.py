@@ -79,6 +79,12 @@ def test_a_missing_barrier(example: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert found.removeprefix("relative error 0.0017\n").rstrip("\n") == shown
 
 
+def test_multicast(example: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert example.is_file()
+    assert run.run(["multicast.py"], "run") == 0
+    assert capfd.readouterr().out.splitlines()[-2:] == _shown("off: 1024 pages read")
+
+
 def test_diagrams(example: Path) -> None:
     assert example.is_file()
     for line in _shown("tilewright run"):

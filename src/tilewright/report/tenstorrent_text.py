@@ -30,8 +30,14 @@ TRAFFIC = (
 
 def program_text(plan: Plan, memory: MemoryMap, counted: Traffic | None = None) -> str:
     """All of it; without a run there is no counted traffic."""
-    parts = (cores_line(plan), core_map(plan), memory_text.render([memory]), traffic(plan, counted))
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    parts = (
+        cores_line(plan),
+        core_map(plan),
+        multicasts(plan),
+        memory_text.render([memory]),
+        traffic(plan, counted),
+    )
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
 def cores_line(plan: Plan) -> str:
@@ -74,6 +80,26 @@ def blocks_of(core: Assignment, step: int) -> str:
     if core.count == 1:
         return str(core.start_tile)
     return f"{core.start_tile}..{core.start_tile + (core.count - 1) * step}"
+
+
+def multicasts(plan: Plan) -> str:
+    """The operands that some cores read for others; empty if each reads for itself."""
+    if plan.multicast is None:
+        return ""
+    found: dict[tuple[str, str, int, int], int] = {}
+    for each in plan.multicast.groups:
+        key = each.operand, each.axis, each.num_dests + 1, each.pages_per_step
+        found[key] = found.get(key, 0) + 1
+    lines = ["multicast"]
+    for (operand, axis, cores, pages), count in found.items():
+        lines.append(
+            f"  {operand}: {count} x {cores} cores along {axis}, {pages} page"
+            f"{'' if pages == 1 else 's'} a step"
+        )
+    steps = sum(each.steps for each in plan.cores.active)
+    if steps > plan.grid.total_tiles:
+        lines.append(f"  {steps - plan.grid.total_tiles} of {steps} steps are ghost steps")
+    return "\n".join(lines)
 
 
 def traffic(plan: Plan, counted: Traffic | None = None) -> str:
