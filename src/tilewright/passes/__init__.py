@@ -116,6 +116,7 @@ PASSES: PassRegistry = {
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
     "apply-tt-defaults": _lazy("tenstorrent.apply_tt_defaults", "ApplyTtDefaults"),
     "fix-arguments": _lazy("tenstorrent.fix_arguments", "FixArguments"),
+    "insert-transposes": _lazy("tenstorrent.insert_transposes", "InsertTransposes"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),

@@ -9,7 +9,7 @@ from tests.fuzz.tenstorrent.scope import Dim, Memory, Scalar, Scope
 from tests.fuzz.tenstorrent.values import Known, Value
 
 AXES = {"m": 0, "n": 1, "k": 1}
-"""A vector over a dimension runs along rows or columns of tiles, in all its uses."""
+"""Along which axis of tiles most uses of a vector over a dimension run."""
 ROUGH = ("<", ">", "<=", ">=")
 OPERATORS = ("+", "+", "-", "*", "*", "min", "max")
 
@@ -36,8 +36,12 @@ class Expressions:
                 continue
             if each.dims == dims:
                 found.append((f"{each.name}[{', '.join(names)}]", each))
+            elif each.dims == dims[::-1] and self.rng.random() < 0.3:
+                found.append((f"{each.name}[j, i]", each))
             elif len(each.dims) == 1 and len(dims) == 2:
                 axis = AXES[each.dims[0].name]
+                if self.rng.random() < 0.2:
+                    axis = 1 - axis
                 if dims[axis] == each.dims[0]:
                     found.append((f"{each.name}[{names[axis]}]", each))
         return found

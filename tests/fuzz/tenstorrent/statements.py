@@ -233,7 +233,8 @@ class Statements(Expressions):
             for axis in (0, 1)
             for target in self.buffers
             if target.dims == (source.dims[1 - axis],) and target.dtype == source.dtype
-            and AXES[target.dims[0].name] == 1 - axis and not scope.known[source.name].is_coarse
+            and (AXES[target.dims[0].name] == 1 - axis or rng.random() < 0.2)
+            and not scope.known[source.name].is_coarse
         ]  # fmt: skip
         if not pairs:
             return False

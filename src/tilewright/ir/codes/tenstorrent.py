@@ -67,10 +67,11 @@ ENTRIES = (
         severity="error",
         title="dimensions that do not form tiles",
         meaning=(
-            "A buffer or a tensor is used along tile rows and along tile columns, or a copied box "
-            "has more than two dimensions. A tensor has one arrangement in tiles."
+            "A buffer or a tensor is used along tile rows and along tile columns where no "
+            "transposition can be inserted, or a copied box has more than two dimensions. A tensor "
+            "has one arrangement in tiles."
         ),
-        example="y[i, j] = x[i, j] + s[i] + s[j]   # s runs along both axes",
+        example="for i, j in T.Parallel(32, 32): a[i, j] = a[j, i]   # reads what it writes",
         fix="Use two buffers, one of them transposed, and copy one matrix at a time.",
     ),
     CodeEntry(

@@ -136,9 +136,9 @@ def name_of(value: SSAValue) -> str:
 def _of_loop(loop: ParallelOp, axes: Axes) -> None:
     """Loop indices share the axis of the dimensions that they index."""
     arguments = loop.arguments
-    for op in walk(loop):
-        if not isinstance(op, (LoadOp, StoreOp)):
-            continue
+    accesses = [op for op in walk(loop) if isinstance(op, (LoadOp, StoreOp))]
+    # What is stored decides; loads follow.
+    for op in sorted(accesses, key=lambda op: isinstance(op, LoadOp)):
         buffer = op.memref
         if space_of(buffer.type) is Space.GLOBAL:
             continue

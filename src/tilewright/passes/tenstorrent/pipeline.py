@@ -27,6 +27,7 @@ from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
 from tilewright.passes.tenstorrent.group_multicast import GroupMulticast
 from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
 from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
+from tilewright.passes.tenstorrent.insert_transposes import InsertTransposes
 from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
 from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
 from tilewright.passes.tenstorrent.make_persistent import MakePersistent
@@ -75,6 +76,7 @@ class TenstorrentPipeline(Pass):
             FoldGridReductions(),
             StageGlobalAccesses(),
             RecognizeGemmLoops(),
+            InsertTransposes(),
             ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),
             InferTtShards(),
             InferTtSchedule(),
