@@ -132,6 +132,7 @@ PASSES: PassRegistry = {
     "rasterize-tiles": _lazy("tenstorrent.rasterize_tiles", "RasterizeTiles"),
     "map-cores": _lazy("tenstorrent.map_cores", "MapCores"),
     "add-ghost-steps": _lazy("tenstorrent.add_ghost_steps", "AddGhostSteps"),
+    "keep-panels": _lazy("tenstorrent.keep_panels", "KeepPanels"),
     "group-multicast": _lazy("tenstorrent.group_multicast", "GroupMulticast"),
     "lower-circular-buffers": _lazy("tenstorrent.lower_circular_buffers", "LowerCircularBuffers"),
     "split-tt-kernels": _lazy("tenstorrent.split_tt_kernels", "SplitTtKernels"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.dialects.tensix.plan import Assignment, Plan
+from tilewright.dialects.tensix.residency import Residency
 from tilewright.memory.map import MemoryMap
 from tilewright.report import memory_text
 from tilewright.targets.tenstorrent.execution import Traffic
@@ -35,6 +36,7 @@ def program_text(plan: Plan, memory: MemoryMap, counted: Traffic | None = None) 
         core_map(plan),
         multicasts(plan),
         memory_text.render([memory]),
+        residency(plan.residency),
         traffic(plan, counted),
     )
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
@@ -100,6 +102,26 @@ def multicasts(plan: Plan) -> str:
     if steps > plan.grid.total_tiles:
         lines.append(f"  {steps - plan.grid.total_tiles} of {steps} steps are ghost steps")
     return "\n".join(lines)
+
+
+def residency(found: Residency | None) -> str:
+    """What stays in L1 from one block of a core to the next; empty if nothing was asked to."""
+    return "" if found is None else "\n".join(_residency_rows(found))
+
+
+def _residency_rows(found: Residency) -> Iterator[str]:
+    yield f"residency {found.mode}: what consecutive blocks of a core read in common"
+    for panel in found.panels:
+        when = f"while {', '.join(panel.axes)} stays" if panel.axes else "for all blocks"
+        yield (
+            f"  {panel.buffer} ({panel.tensor}) stays {when}: {panel.pages} pages, loaded "
+            f"{panel.loads} times for {panel.blocks} blocks, {panel.saved_page_reads} page reads "
+            "saved"
+        )
+    for each in found.streamed:
+        yield f"  {each.buffer} ({each.tensor}) is loaded in every block: {each.reason}"
+    if not found.panels and not found.streamed:
+        yield "  nothing: every load depends on more than block indices and loops of constant size"
 
 
 def traffic(plan: Plan, counted: Traffic | None = None) -> str:

@@ -29,6 +29,7 @@ from tilewright.dialects.tensix.multicast import (
     multicast_data,
     multicast_of,
 )
+from tilewright.dialects.tensix.residency import Residency, residency_data, residency_of
 from tilewright.dialects.tensix.work import CoreWork, work_data, work_from_data
 
 VERSION = "2.0"
@@ -280,6 +281,7 @@ class Plan:
     memory: Memory
     traffic: Traffic
     multicast: Multicast | None = None
+    residency: Residency | None = None
     api: str = "2026"
     target: str = "tenstorrent"
     work: tuple[CoreWork, ...] = ()
@@ -372,6 +374,7 @@ class Plan:
                 "math_fidelity": self.compute.math_fidelity,
             },
             "multicast": None if self.multicast is None else multicast_data(self.multicast),
+            "residency": None if self.residency is None else residency_data(self.residency),
             "memory": {
                 "l1_budget": self.memory.l1_budget,
                 "l1_used": self.memory.l1_used,
@@ -404,7 +407,7 @@ class Plan:
         """The plan of a parsed plan file."""
         grid, problem, schedule = data["grid"], data["problem"], data["schedule"]
         compute, rect = data["compute"], data["schedule"]["rect"]
-        multicast = data.get("multicast")
+        multicast, residency = data.get("multicast"), data.get("residency")
         return cls(
             arch=data["arch"],
             kernel=data["kernel"],
@@ -426,6 +429,7 @@ class Plan:
             memory=Memory(**data["memory"]),
             traffic=Traffic(**data["traffic"]),
             multicast=None if multicast is None else multicast_of(multicast),
+            residency=None if residency is None else residency_of(residency),
             api=data["api"],
             target=data["target"],
             work=tuple(work_from_data(each) for each in data.get("work", ())),

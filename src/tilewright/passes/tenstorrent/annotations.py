@@ -2,6 +2,7 @@
 
     tt.schedule     {policy, order, rect, grid, cores, assignments}
     tt.shard        one dictionary per argument
+    tt.residency    {mode, streamed}: which loads are repeated in every block
     tt.core_ranges  [[start_x, start_y, end_x, end_y, start, count], ...]
     tt.multicast_groups  [{operand, axis, sender, dests, num_dests, ...}, ...]
 
@@ -33,6 +34,7 @@ LAYOUT = "tt.layout"
 TILE = "tt.tile"
 CORE_GRID = "tt.core_grid"
 DEPTH = "tt.depth"
+RESIDENCY = "tt.residency"
 
 
 def functions(module: ModuleOp) -> Iterator[FuncOp]:

@@ -59,6 +59,8 @@ _BINARY: Mapping[str, Callable[[int, int], int]] = {
     "arith.remui": lambda a, b: a % b,
     "arith.divsi": lambda a, b: a // b,
     "arith.remsi": lambda a, b: a % b,
+    "arith.floordivsi": lambda a, b: (_signed(a) // _signed(b)) & _MASK,
+    "arith.ceildivsi": lambda a, b: -(-_signed(a) // _signed(b)) & _MASK,
     "arith.ceildivui": lambda a, b: -(-a // b),
     "arith.minui": lambda a, b: min(a, b),
     "arith.maxui": lambda a, b: max(a, b),

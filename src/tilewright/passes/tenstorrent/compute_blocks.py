@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp, released
 from tilewright.dialects.tensix.buffers import CBPopOp, CBPushOp, CBReserveOp, CBWaitOp
 from tilewright.dialects.tensix.config import (
@@ -60,7 +61,8 @@ from tilewright.passes.tenstorrent.dst_instructions import (
     Where,
 )
 from tilewright.passes.tenstorrent.dst_programs import dst_program
-from tilewright.passes.tenstorrent.kernel_code import KernelCode
+from tilewright.passes.tenstorrent.kept_panels import kept_panel
+from tilewright.passes.tenstorrent.kernel_code import KernelCode, known
 from tilewright.passes.tenstorrent.reports import NotSupported
 
 OUTPUT = "tt.output"
@@ -111,7 +113,37 @@ class ComputeCode(KernelCode):
     def wait(self, buffers: Sequence[SSAValue]) -> None:
         for buffer in dict.fromkeys(buffers):
             plan = needed_plan(buffer)
-            self.add(CBWaitOp(self.cb(buffer), self.constant(plan.tiles)))
+            pages = self.plus(self.first_tile(buffer), self.constant(plan.tiles))
+            self.add(CBWaitOp(self.cb(buffer), pages))
+
+    def first_tile(self, buffer: SSAValue) -> SSAValue:
+        """The first tile of a buffer's contents: not 0 for a step of a kept panel."""
+        panel = kept_panel(buffer)
+        if panel is None:
+            return self.constant(0)
+        return self.times(self.step_of(panel.loops), panel.tiles)
+
+    def step_of(self, depth: int) -> SSAValue:
+        """The iteration of the `depth` loops inside the loop over blocks, counted as one loop."""
+        step = self.constant(0)
+        for loop in self._loops_around()[1 : 1 + depth]:
+            lower, upper, stride = (
+                known(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)
+            )
+            assert lower is not None and upper is not None and stride is not None, loop
+            own = self.quotient(self.minus(loop.induction_variable, self.constant(lower)), stride)
+            step = self.plus(self.times(step, -(-(upper - lower) // stride)), own)
+        return step
+
+    def _loops_around(self) -> list[ForOp]:
+        """The loops around the current position, the loop over blocks first."""
+        found: list[ForOp] = []
+        op = self.anchor
+        while op is not None:
+            if isinstance(op, ForOp):
+                found.insert(0, op)
+            op = op.parent_op()
+        return found
 
     def pop(self, op: Operation, popped: SSAValue | None = None) -> None:
         """Release what `op` reads last, but for a buffer that is `popped` already."""
@@ -123,8 +155,10 @@ class ComputeCode(KernelCode):
     def release(self, buffer: SSAValue) -> None:
         plan = plan_of(buffer)
         if plan is not None:
-            self.add(CBWaitOp(self.cb(buffer), self.constant(plan.tiles)))
-            self.add(CBPopOp(self.cb(buffer), self.constant(plan.tiles)))
+            panel = kept_panel(buffer)
+            pages = self.constant(plan.tiles if panel is None else panel.pages)
+            self.add(CBWaitOp(self.cb(buffer), pages))
+            self.add(CBPopOp(self.cb(buffer), pages))
 
     def constant_tile(self, what: str, like: SSAValue) -> SSAValue:
         """The circular buffer of a tile of zeros, or of the scaler of reductions."""
@@ -209,7 +243,7 @@ class ComputeCode(KernelCode):
             tile = self.times(row, columns)
         else:
             tile = column if kind == "row" else self.constant(0)
-        return self.cb(buffer), tile
+        return self.cb(buffer), self.plus(self.first_tile(buffer), tile)
 
     def _instruction(
         self,
@@ -258,6 +292,7 @@ class ComputeCode(KernelCode):
         transposed = op.transpose_b is not None
         clears = op.clear is not None
         self.wait([op.a, op.b] if clears else [op.a, op.b, op.c])
+        a_first, b_first = self.first_tile(op.a), self.first_tile(op.b)
         count = self.constant(rows * columns)
         cb = self.cb(op.c)
         self.add(CBReserveOp(cb, count))
@@ -268,12 +303,13 @@ class ComputeCode(KernelCode):
             if not clears:
                 self.add(CopyTileOp((cb, tile), slot))
             with self.loop(depth, "k") as k:
-                left = self.plus(self.times(row, depth), k)
+                left = self.plus(a_first, self.plus(self.times(row, depth), k))
                 right = (
                     self.plus(self.times(column, depth), k)
                     if transposed
                     else self.plus(self.times(k, columns), column)
                 )
+                right = self.plus(b_first, right)
                 self.add(
                     MatmulTileOp(
                         (self.cb(op.a), left), (self.cb(op.b), right), slot, transpose=transposed
@@ -299,6 +335,7 @@ class ComputeCode(KernelCode):
         scaler = self.constant_tile("scaler", op.src)
         results, steps = (rows, columns) if across else (columns, rows)
         cb, count = self.cb(op.dst), self.constant(results)
+        first = self.first_tile(op.src)
         self.wait([op.src] if op.clear else [op.src, op.dst])
         self.add(CBReserveOp(cb, count))
         with self.loop(results, "r") as result:
@@ -312,7 +349,7 @@ class ComputeCode(KernelCode):
                 reduce = ReduceTileOp(
                     kind,
                     dim,
-                    (self.cb(op.src), tile),
+                    (self.cb(op.src), self.plus(first, tile)),
                     (scaler, self.constant(0)),
                     self.constant(0),
                 )
@@ -333,11 +370,12 @@ class ComputeCode(KernelCode):
     def transposition(self, op: TransposeOp) -> None:
         rows, columns = buffer_tiles(op.dst)
         cb, count = self.cb(op.dst), self.constant(rows * columns)
+        first = self.first_tile(op.src)
         self.wait([op.src])
         self.add(CBReserveOp(cb, count))
         with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
             self.acquire()
-            source = self.plus(self.times(column, rows), row)
+            source = self.plus(first, self.plus(self.times(column, rows), row))
             self.add(TransposeTileOp((self.cb(op.src), source), self.constant(0)))
             self.hand_over()
             tile = self.plus(self.times(row, columns), column)

@@ -26,20 +26,22 @@ from tilewright.dialects.tensix.plan import (
     TensorPlan,
 )
 from tilewright.dialects.tensix.program import CoreProgramOp, KernelOp
+from tilewright.dialects.tensix.residency import PanelPlan, Residency, StreamedPlan
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.annotations import CORE_RANGES, SCHEDULE, chip_of, get
+from tilewright.passes.tenstorrent.annotations import CORE_RANGES, RESIDENCY, SCHEDULE, chip_of, get
 from tilewright.passes.tenstorrent.assignments import rectangles
 from tilewright.passes.tenstorrent.block_lists import with_block_lists
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import role_of
-from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, plan_of
+from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, needed_plan, plan_of
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.k_loops import steps_of
+from tilewright.passes.tenstorrent.kept_panels import kept_panel
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.multicast_groups import multicast_of
 from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of, variant_name
@@ -107,6 +109,36 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
         traffic=predicted_traffic(program, assignments, multicast),
         multicast=multicast,
         scalars=_scalars(function, kernels),
+        residency=_residency(function, program),
+    )
+
+
+def _residency(function: FuncOp, program: CoreProgramOp) -> Residency | None:
+    """What stays in L1 over several blocks; None if the kernel was not asked for it."""
+    decided: dict[str, Any] | None = get(function, RESIDENCY)
+    if decided is None:
+        return None
+    panels: list[PanelPlan] = []
+    for alloc in [op for op in walk(program) if isinstance(op, AllocOp)]:
+        panel = kept_panel(alloc.result)
+        if panel is not None:
+            panels.append(
+                PanelPlan(
+                    panel.tensor,
+                    alloc.buffer_name,
+                    needed_plan(alloc.result).index,
+                    panel.axes,
+                    panel.pages,
+                    panel.copies,
+                    panel.loads,
+                    panel.blocks,
+                )
+            )
+    panels.sort(key=lambda each: each.cb)
+    return Residency(
+        decided["mode"],
+        tuple(panels),
+        tuple(StreamedPlan(**each) for each in decided["streamed"]),
     )
 
 

@@ -5,6 +5,9 @@ resident   wait for all panels ; per sub-block: acquire ; for all k: matmul ; ep
            pop all panels
 spill      per step and sub-block: acquire ; reload ; matmul ; pack to the partial sums,
            in the last step epilogue and pack to the output
+
+A panel that is kept over several blocks (`kept_panels`) is waited for up to the current step, and
+not popped.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from tilewright.passes.tenstorrent.annotations import get
 from tilewright.passes.tenstorrent.circular_buffers import K_LOOP, needed_plan
 from tilewright.passes.tenstorrent.compute_blocks import ComputeCode
 from tilewright.passes.tenstorrent.dst_programs import dst_program
+from tilewright.passes.tenstorrent.kept_panels import kept_panel
 from tilewright.passes.tenstorrent.strategies import RESIDENT, WHOLE
 
 
@@ -43,6 +47,7 @@ class _KLoop:
         self.rows, self.columns, self.depth = loop.block_tiles
         self.a, self.b = code.cb(loop.a), code.cb(loop.b)
         self.a_tiles, self.b_tiles = self.rows * self.depth, self.columns * self.depth
+        self.kept = {each: kept_panel(each) for each in (loop.a, loop.b)}
 
     def run(self) -> None:
         code = self.code
@@ -50,16 +55,18 @@ class _KLoop:
         others = [each for each in self.epilogue.inputs if each is not self.loop.acc]
         self._around_outputs(CBReserveOp)
         if self.strategy == WHOLE:
+            self._find_panels()
             code.acquire()
-            with code.loop_over(*self._bounds(), name="k"):
-                self._wait(1)
-                self._multiply(code.constant(0), code.constant(0), code.constant(0), self.depth)
+            with self._steps() as step:
+                self._wait(1, step)
+                self._multiply(code.constant(0), code.constant(0), step, self.depth)
                 self._pop(1)
             code.wait(others)
             self._finish(code.constant(0), code.constant(0))
         elif self.strategy == RESIDENT:
+            self._find_panels()
             code.wait(others)
-            self._wait(self.steps)
+            self._wait(self.steps, code.constant(0))
             with self._subblocks() as (row, column):
                 code.acquire()
                 with code.loop(self.steps, "k") as step:
@@ -72,8 +79,15 @@ class _KLoop:
         self._around_outputs(CBPushOp)
         code.pop(self.epilogue, self.loop.acc)
 
-    def _bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
-        return self.loop.lower_bound, self.loop.upper_bound, self.loop.step
+    @contextmanager
+    def _steps(self) -> Generator[SSAValue]:
+        """The loop over K; its steps count from 0 where a panel is kept."""
+        code, loop = self.code, self.loop
+        bounds = loop.lower_bound, loop.upper_bound, loop.step
+        if any(panel is not None for panel in self.kept.values()):
+            bounds = code.constant(0), code.constant(self.steps), code.constant(1)
+        with code.loop_over(*bounds, name="k") as step:
+            yield step
 
     @contextmanager
     def _subblocks(self) -> Generator[tuple[SSAValue, SSAValue]]:
@@ -85,15 +99,42 @@ class _KLoop:
         ):
             yield code.times(row, self.high), code.times(column, self.wide)
 
-    def _wait(self, steps: int) -> None:
+    def _operands(self) -> tuple[tuple[SSAValue, SSAValue, int], ...]:
+        """The two operands: buffer, circular buffer, tiles of a step."""
+        return (self.loop.a, self.a, self.a_tiles), (self.loop.b, self.b, self.b_tiles)
+
+    def _find_panels(self) -> None:
+        """The steps before this loop in the panels that are kept over blocks."""
         code = self.code
-        code.add(CBWaitOp(self.a, code.constant(self.a_tiles * steps)))
-        code.add(CBWaitOp(self.b, code.constant(self.b_tiles * steps)))
+        self.before = {
+            buffer: code.constant(0)
+            if panel is None
+            else code.times(code.step_of(panel.loops - 1), self.steps)
+            for buffer, panel in self.kept.items()
+        }
+
+    def _wait(self, steps: int, step: SSAValue) -> None:
+        """Wait for so many steps from `step` on: for a kept panel also for those before."""
+        code = self.code
+        for buffer, cb, tiles in self._operands():
+            pages = code.constant(tiles * steps)
+            if self.kept[buffer] is not None:
+                before = code.plus(self.before[buffer], step)
+                pages = code.plus(code.times(before, tiles), pages)
+            code.add(CBWaitOp(cb, pages))
 
     def _pop(self, steps: int) -> None:
         code = self.code
-        code.add(CBPopOp(self.a, code.constant(self.a_tiles * steps)))
-        code.add(CBPopOp(self.b, code.constant(self.b_tiles * steps)))
+        for buffer, cb, tiles in self._operands():
+            if self.kept[buffer] is None:
+                code.add(CBPopOp(cb, code.constant(tiles * steps)))
+
+    def _first_tile(self, buffer: SSAValue, step: SSAValue, tiles: int) -> SSAValue:
+        """The first tile of a step: only the steps that are not popped yet count."""
+        code = self.code
+        if self.kept[buffer] is not None:
+            return code.times(code.plus(self.before[buffer], step), tiles)
+        return code.times(step, tiles) if self.strategy == RESIDENT else code.constant(0)
 
     def _multiply(self, row: SSAValue, column: SSAValue, step: SSAValue, depth: int) -> None:
         """Add one K step of the sub-block at (row, column) to the slots of DST."""
@@ -101,10 +142,12 @@ class _KLoop:
         transposed = self.loop.transpose_b is not None
         with code.loop(depth, "kk") as k:
             left = code.plus(
-                code.times(step, self.a_tiles), code.plus(code.times(row, self.depth), k)
+                self._first_tile(self.loop.a, step, self.a_tiles),
+                code.plus(code.times(row, self.depth), k),
             )
             right = code.plus(
-                code.times(step, self.b_tiles), code.plus(code.times(k, self.columns), column)
+                self._first_tile(self.loop.b, step, self.b_tiles),
+                code.plus(code.times(k, self.columns), column),
             )
             first = code.constant(0)
             if self.high * self.wide == 1:
@@ -175,21 +218,22 @@ class _KLoop:
     def _spill(self, others: list[SSAValue]) -> None:
         code = self.code
         steps = self.steps
+        self._find_panels()
         code.wait(others)
         if steps != 1:
-            self._step(first=True, last=False)
-            with code.loop_over(*self._middle(), name="k"):
-                self._step(first=False, last=False)
-        self._step(first=steps == 1, last=True)
+            self._step(code.constant(0), first=True, last=False)
+            with code.loop_over(*self._middle(), name="k") as step:
+                self._step(step, first=False, last=False)
+        self._step(code.constant(max(0, steps - 1)), first=steps == 1, last=True)
 
     def _middle(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         code = self.code
         return code.constant(1), code.constant(max(1, self.steps - 1)), code.constant(1)
 
-    def _step(self, *, first: bool, last: bool) -> None:
+    def _step(self, step: SSAValue, *, first: bool, last: bool) -> None:
         """One K step: every sub-block, with the partial sums of the steps before."""
         code = self.code
-        self._wait(1)
+        self._wait(1, step)
         partial = code.cb(self.loop.acc)
         count = self.high * self.wide
         with self._subblocks() as (row, column):
@@ -199,7 +243,7 @@ class _KLoop:
                 for tile in range(count):
                     code.add(CopyTileOp((partial, code.constant(tile)), code.constant(tile)))
                 code.add(CBPopOp(partial, code.constant(count)))
-            self._multiply(row, column, code.constant(0), self.depth)
+            self._multiply(row, column, step, self.depth)
             if last:
                 self._finish(row, column)
             else:

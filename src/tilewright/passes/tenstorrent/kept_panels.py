@@ -40,7 +40,7 @@ class KeptPanel:
     loads: int
     """Panels that all cores together load."""
     blocks: int
-    """Blocks that all cores together process: the loads if nothing were kept."""
+    """Blocks of all cores, ghost steps included: the loads if nothing were kept."""
 
     @property
     def pages(self) -> int:
@@ -59,7 +59,10 @@ def keep(alloc: AllocOp, panel: KeptPanel) -> None:
 def kept_panel(buffer: SSAValue) -> KeptPanel | None:
     """The panel of a buffer whose contents stay; None for one that is loaded in every block."""
     data: dict[str, Any] | None = get(alloc_of(buffer), KEPT)
-    return None if data is None else KeptPanel(**{**data, "axes": tuple(data["axes"])})
+    if data is None:
+        return None
+    fields: dict[str, Any] = {**data, "axes": tuple(data["axes"])}
+    return KeptPanel(**fields)
 
 
 def is_kept(buffer: SSAValue) -> bool:

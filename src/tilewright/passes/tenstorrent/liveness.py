@@ -7,6 +7,8 @@ the buffers that are read later; contents that are not are released
 - by the op that reads them last, or right after the op that wrote them for no reader;
 - on the edges of the control flow: before a branch that does not read them, at the start of an
   iteration that overwrites them, after a loop whose last iteration leaves them unread.
+
+Panels that stay over several blocks (`kept_panels`) are left out: their end is in the program.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tenstorrent.buffer_uses import buffers_read, buffers_written, is_block_op
+from tilewright.passes.tenstorrent.kept_panels import is_kept
 
 Live = frozenset[SSAValue]
 
@@ -39,7 +42,10 @@ def _effects(op: Operation) -> tuple[list[SSAValue], list[SSAValue]]:
     reads, writes = buffers_read(op), buffers_written(op)
     if isinstance(op, MatmulKLoopOp):  # its operands are loaded and released in every iteration
         reads = [each for each in reads if each not in (op.a, op.b)]
-    return reads, writes
+    # A kept panel is released by an op of its own, in the last block that needs it.
+    return [each for each in reads if not is_kept(each)], [
+        each for each in writes if not is_kept(each)
+    ]
 
 
 def _block(block: Block, live: Live, found: _Releases | None) -> Live:

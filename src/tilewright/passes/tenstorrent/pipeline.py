@@ -28,6 +28,7 @@ from tilewright.passes.tenstorrent.group_multicast import GroupMulticast
 from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
 from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
 from tilewright.passes.tenstorrent.insert_transposes import InsertTransposes
+from tilewright.passes.tenstorrent.keep_panels import KeepPanels
 from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
 from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
 from tilewright.passes.tenstorrent.make_persistent import MakePersistent
@@ -67,6 +68,9 @@ class TenstorrentPipeline(Pass):
     values: str = ""
     """Extents and values of arguments at launch, see `fix-arguments`: ``A=33x17;n=5``."""
 
+    residency: str = "off"
+    """Whether panels stay in L1 while consecutive blocks need them: ``off``, ``auto``, ``on``."""
+
     def passes(self) -> list[Pass]:
         """The passes, in order."""
         return [
@@ -90,6 +94,7 @@ class TenstorrentPipeline(Pass):
             RasterizeTiles(),
             MapCores(),
             AddGhostSteps(),
+            KeepPanels(self.residency, self.l1_budget),
             GroupMulticast(),
             LowerCircularBuffers(self.l1_budget),
             SplitTtKernels(),

@@ -45,6 +45,7 @@ class PassConfigKey(StrEnum):
     TT_SCHEDULE_POLICY = "tt.schedule.policy"
     TT_SCHEDULE_ORDER = "tt.schedule.order"
     TT_MULTICAST = "tt.multicast"
+    TT_RESIDENCY = "tt.residency"
     TT_L1_BUDGET = "tt.l1_budget"
 
 

@@ -54,6 +54,7 @@ class TenstorrentKernel:
             policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
             order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
             multicast=str(given.get(key.TT_MULTICAST) or "off"),
+            residency=str(given.get(key.TT_RESIDENCY) or "off"),
             l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
             values=self._fixed(values),
         )

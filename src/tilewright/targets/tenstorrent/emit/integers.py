@@ -83,6 +83,18 @@ def _ceil_div(emitter: Emitter, op: Operation) -> None:
     emitter.pure(op.results[0], Text(text, MULTIPLY))
 
 
+def _rounded(comparison: str, correction: str) -> Rule:
+    """A signed quotient, corrected where it has a remainder: rounded down or up."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        left, right = (f"int32_t({_atom(emitter, each)})" for each in op.operands)
+        signs = f"({left} < 0) {comparison} ({right} < 0)"
+        text = f"{left} / {right} {correction} ({left} % {right} != 0 && {signs})"
+        emitter.pure(op.results[0], Text(text, SUM))
+
+    return rule
+
+
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _FIRST_SIGNED, _FIRST_UNSIGNED = 2, 6
 
@@ -201,6 +213,8 @@ RULES: Mapping[str, Rule] = {
     "arith.divui": _infix("/", MULTIPLY),
     "arith.remui": _infix("%", MULTIPLY),
     "arith.ceildivui": _ceil_div,
+    "arith.floordivsi": _rounded("!=", "-"),
+    "arith.ceildivsi": _rounded("==", "+"),
     "arith.divsi": _signed_infix("/", MULTIPLY),
     "arith.remsi": _signed_infix("%", MULTIPLY),
     "arith.minui": _choice("<", signed=False),
