@@ -24,8 +24,8 @@ tensix.kernel @reader role(reader) attributes {runtime_args = ["a_addr", "start_
   %by, %bx = tensix.raster block_linear [4, 2] %start, %one, %one
   // CHECK-NEXT: tensix.raster column_major %[[START]]
   %cy, %cx = tensix.raster column_major %start, %one, %one
-  // CHECK-NEXT: tensix.raster hilbert %[[START]], %{{.*}}, %{{.*}} listed
-  %hy, %hx = tensix.raster hilbert %start, %one, %one listed
+  // CHECK-NEXT: tensix.raster hilbert %[[START]], %{{.*}}, %{{.*}} listed %{{.*}}
+  %hy, %hx = tensix.raster hilbert %start, %one, %one listed %one
   // CHECK-NEXT: %{{.*}} = tensix.arg_at 3 "block_ids"[%{{.*}}]
   %id = tensix.arg_at 3 "block_ids"[%start]
   // CHECK-NEXT: tensix.cb_reserve %cb0, %c1 : !cb

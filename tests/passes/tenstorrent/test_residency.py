@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -97,10 +98,14 @@ def panel_loads(policy: str, order: str, grid: tuple[int, int], cores: str) -> d
     found = {"A": 0, "B": 0}
     for core in assign(policy, (columns, rows, 1), (width, height)):
         before: tuple[int, int] | None = None
-        ids = blocks_of(core, policy, (columns, rows, 1), width * height)
+        ids: Sequence[int] = range(core.count)
+        extents = (rows, columns)
+        if core.rect is not None:
+            extents = core.rect[2:]
+        else:
+            ids = blocks_of(core, policy, (columns, rows, 1), width * height)
         for each in ids:
-            # The blocks of a rectangle are in the order of their ids in it.
-            at = divmod(each, columns) if policy == "rect" else raster.at(each, rows, columns)
+            at = raster.at(each, *extents)
             found["A"] += before is None or before[0] != at[0]
             found["B"] += before is None or before[1] != at[1]
             before = at

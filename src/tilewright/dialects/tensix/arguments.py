@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import StringAttr, i64
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -28,8 +29,6 @@ from tilewright.dialects.tile.base import (
     integer_attr,
     integer_prop,
     keyword_prop,
-    mark,
-    mark_prop,
     opt_string_prop,
     string,
     string_prop,
@@ -40,7 +39,7 @@ from tilewright.dialects.tile.mixed import (
     opt_integers_attr,
     opt_integers_prop,
 )
-from tilewright.ir.text.syntax import UNIT, AttributeSyntax, IntegerArray, String
+from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray, String
 
 MAX_RUNTIME_ARGS = 341
 """Run-time arguments of 32 bits that every target guarantees to a kernel."""
@@ -160,11 +159,12 @@ class RasterOp(TensixOp):
     policy = keyword_prop(KeywordSyntax(POLICIES))
     block = opt_integers_prop()
     """Rows and columns of a block, for ``block_linear``."""
-    listed = mark_prop()
-    """Whether the host lists the blocks of a core in its order, as run-time arguments."""
     tile = operand_def(INDEX)
     rows = operand_def(INDEX)
     columns = operand_def(INDEX)
+    listed = opt_operand_def(INDEX)
+    """The position of the block in the list of a core, where the host lists its blocks in their
+    order as run-time arguments."""
     row = result_def(INDEX)
     column = result_def(INDEX)
 
@@ -175,7 +175,6 @@ class RasterOp(TensixOp):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "policy": KeywordSyntax(POLICIES),
         "block": IntegerArray(i64),
-        "listed": UNIT,
     }
 
     def __init__(
@@ -186,15 +185,18 @@ class RasterOp(TensixOp):
         columns: Operand,
         block: tuple[int, int] | None = None,
         *,
-        listed: bool = False,
+        listed: Operand | None = None,
     ) -> None:
         super().__init__(
-            operands=[tile, rows, columns],
+            operands=[tile, rows, columns, listed],
             result_types=[INDEX, INDEX],
-            properties=given(
-                policy=StringAttr(policy), block=opt_integers_attr(block), listed=mark(listed)
-            ),
+            properties=given(policy=StringAttr(policy), block=opt_integers_attr(block)),
         )
+
+    @property
+    def position(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """What the map takes: the block, rows and columns of the grid."""
+        return self.tile, self.rows, self.columns
 
     @property
     def raster(self) -> Raster:

@@ -37,7 +37,12 @@ def with_block_lists(
 ) -> tuple[Assignment, ...]:
     """The assignments, with the blocks of each core if a raster of the program is listed."""
     found = next(
-        (op for op in walk(program) if isinstance(op, RasterOp) and op.listed is not None), None
+        (
+            op
+            for op in walk(program)
+            if isinstance(op, RasterOp) and op.listed is block_loop(op).induction_variable
+        ),
+        None,
     )
     if found is None:
         return assignments
@@ -54,7 +59,7 @@ def _blocks(program: CoreProgramOp, raster: RasterOp, core: Assignment) -> tuple
         for name, argument in zip(program.argument_names, program.body_block.args, strict=True)
         if name in words
     }
-    index = block_loop(raster).body.block.args[0]
+    index = block_loop(raster).induction_variable
     found: list[int] = []
     for iteration in range(core.steps):
         flow = ControlFlow(_ignore, {**arguments, index: iteration})

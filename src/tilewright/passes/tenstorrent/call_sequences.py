@@ -119,7 +119,7 @@ class _Follower:
         elif isinstance(op, ArgAtOp):
             self._values[op.result] = self._arguments[op.first + self._value(op.index)]
         elif isinstance(op, RasterOp):
-            tile, rows, columns = (self._value(each) for each in op.operands)
+            tile, rows, columns = (self._value(each) for each in op.position)
             self._values[op.row], self._values[op.column] = op.raster.at(tile, rows, columns)
         elif op.results and not isinstance(op, CtArgOp):
             self._integer(op)

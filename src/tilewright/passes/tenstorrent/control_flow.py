@@ -117,7 +117,7 @@ class ControlFlow:
         op = value.owner
         assert isinstance(op, Operation), value
         if isinstance(op, RasterOp):
-            row, column = op.raster.at(*(self.value(each) for each in op.operands))
+            row, column = op.raster.at(*(self.value(each) for each in op.position))
             self.values[op.row], self.values[op.column] = row, column
             return self.values[value]
         if isinstance(op, ArgAtOp):

@@ -27,7 +27,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import SCHEDULE, functions, get
-from tilewright.passes.tenstorrent.block_lists import LONGEST_LIST
+from tilewright.passes.tenstorrent.block_lists import LONGEST_LIST, block_loop
 
 SYMBOLIC_TABLE = "TW7080"
 BAD_BLOCK = "TW7081"
@@ -71,7 +71,8 @@ class _Order:
         if not made.raster.is_table:
             Rewriter().replace_op(op, made)
         elif self._max_blocks() <= LONGEST_LIST:
-            listed = RasterOp(order, op.tile, op.rows, op.columns, listed=True)
+            iteration = block_loop(op).induction_variable
+            listed = RasterOp(order, op.tile, op.rows, op.columns, listed=iteration)
             Rewriter().replace_op(op, listed)
         else:
             self._tables(order)

@@ -49,7 +49,6 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import chip_of, functions, get
-from tilewright.passes.tenstorrent.block_lists import block_loop
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
 from tilewright.passes.tenstorrent.circular_buffers import needed_plan
@@ -168,7 +167,7 @@ class _Slice:
         elif isinstance(op, IfOp):
             self._branch(op)
         elif isinstance(op, RasterOp) and op.listed is not None:
-            self._listed_raster(op)
+            self._listed_raster(op, op.listed)
         elif isinstance(op, LoadOp):
             raise NotSupported(
                 op,
@@ -235,10 +234,9 @@ class _Slice:
                 self._block(region.block)
         self.code.block = outer
 
-    def _listed_raster(self, op: RasterOp) -> None:
-        """Look the block up among the run-time arguments, by the number of the iteration."""
-        loop = block_loop(op)
-        block = ArgAtOp(0, BLOCK_IDS, self.values[loop.body.block.args[0]])
+    def _listed_raster(self, op: RasterOp, position: SSAValue) -> None:
+        """Look the block up among the run-time arguments, by its position in the list."""
+        block = ArgAtOp(0, BLOCK_IDS, self._value(position))
         self.code.add(block)
         made = RasterOp("row_major", block.result, self._value(op.rows), self._value(op.columns))
         self.code.add(made)

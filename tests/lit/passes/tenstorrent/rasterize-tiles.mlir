@@ -14,7 +14,7 @@
 // RECT-NEXT: arith.addi %col0, %[[X]]
 
 // At most 256 blocks a core: a list, which reader and writer read from their arguments.
-// LISTED: tensix.raster hilbert %block, %{{.*}}, %{{.*}} listed
+// LISTED: tensix.raster hilbert %block, %{{.*}}, %{{.*}} listed %i
 // KERNEL: blocks = [3, 2]
 // KERNEL: tensix.kernel @reader
 // KERNEL: %[[ID:.*]] = tensix.arg_at 3 "block_ids"[%i]

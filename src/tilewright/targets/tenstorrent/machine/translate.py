@@ -231,7 +231,7 @@ def _arg_at(writer: _Writer, op: arguments.ArgAtOp) -> None:
 
 
 def _raster(writer: _Writer, op: arguments.RasterOp) -> None:
-    texts = [writer.text(each) for each in op.operands]
+    texts = [writer.text(each) for each in op.position]
     names = ", ".join(writer.name(each) for each in op.results)
     writer.line(f"{names} = {writer.constant(op.raster)}.at({', '.join(texts)})")
 
