@@ -403,4 +403,16 @@ ENTRIES = (
         example="cb_wait_front(c_0, 4) with 2 pages",
         fix="Report it: the passes made inconsistent kernels.",
     ),
+    CodeEntry(
+        code="TW7120",
+        severity="error",
+        title="a panel that stays in L1 is not the one that a block needs",
+        meaning=(
+            "The reader leaves out a load although the block needs other pages than those that its "
+            "circular buffer holds, or it loads more often than the plan says, or the circular "
+            "buffer has another size than the panels that stay in it."
+        ),
+        example="blocks of one row share a panel of A, and the reader loads it for the first only",
+        fix="Report it: the passes made inconsistent kernels; compile with `tt.residency` off.",
+    ),
 )

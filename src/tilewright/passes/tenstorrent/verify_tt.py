@@ -4,6 +4,7 @@
     kernels    one producer and one consumer per circular buffer, pushes = pops, block sizes, DST,
                inits, barriers, raster maps
     multicast  rectangles, receivers, block counts and semaphores of the groups and of the ops
+    residency  a panel that is not loaded in a block is the one that the block needs
     flow       a run of the circular-buffer calls of a core, without data: no circular waits
 
 Everything is derived again from the kernels and compared with the plan; nothing is taken from the
@@ -38,6 +39,7 @@ from tilewright.passes.tenstorrent.verify_multicast import (
     multicast_op_problems,
     protocol_problems,
 )
+from tilewright.passes.tenstorrent.verify_residency import residency_problems
 
 MISSING = "TW7100"
 BAD_GRID = "TW7101"
@@ -80,6 +82,9 @@ class VerifyTt(Pass):
             if engine.error_count == before:
                 for code, message in _word_problems(plan):
                     engine.error(op, message, code)
+            if engine.error_count == before:
+                for problem in residency_problems(plan, kernels):
+                    engine.error(problem.op, problem.message, problem.code)
             if engine.error_count == before:
                 for problem in (*protocol_problems(plan, kernels), *flow_problems(plan, kernels)):
                     engine.error(problem.op, problem.message, problem.code)
