@@ -452,8 +452,8 @@ def matmul_multicore_reuse(root: Path) -> Case:
     return blocked_case("matmul_multicore_reuse", simulated(4, 4), s, kernels, cbs)
 
 
-def matmul_multicore_reuse_mcast(root: Path) -> Case:
-    s = Blocking()
+def matmul_multicore_reuse_mcast(root: Path, blocking: Blocking | None = None) -> Case:
+    s = blocking or Blocking()
     chip = simulated(4, 4)
     cores = core_rectangle(s.columns, s.rows)
     cbs, compute, writer, reader = blocked_parts(root, s, cores)

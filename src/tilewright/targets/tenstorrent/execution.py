@@ -181,6 +181,8 @@ class RunResult:
     """The pages of every buffer, in page order."""
     findings: tuple[Finding, ...] = ()
     traffic: Traffic = field(default_factory=Traffic)
+    page_reads: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Pages that were read from every buffer in DRAM, by its name."""
     prints: tuple[str, ...] = ()
     """Lines that kernels printed, each with its core."""
     l1: Mapping[Core, bytes] = field(default_factory=lambda: MappingProxyType({}))

@@ -167,6 +167,7 @@ class DataThread(Thread):
         self.core.l1.poison(l1, size)
         self.run.count(dram_page_reads=1, dram_read_bytes=size)
         self._read_of(buffer, page, site)
+        buffer.page_reads += 1
 
         def perform() -> None:
             self.core.l1.write(l1, buffer.pages[page])

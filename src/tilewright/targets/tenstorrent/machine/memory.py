@@ -44,6 +44,7 @@ class DramBuffer:
     """The kernel and core that writes a page."""
     readers: dict[int, Core | None] = field(default_factory=dict[int, Core | None])
     """The core that reads a page; None if several do."""
+    page_reads: int = 0
 
 
 @dataclass(eq=False)

@@ -78,6 +78,7 @@ def run_kernels(
         MappingProxyType(pages),
         tuple(state.findings),
         state.traffic,
+        MappingProxyType({each.buffer.name: each.page_reads for each in state.dram.values()}),
         switches=steps,
         events=() if state.recorder is None else tuple(state.recorder.events),
     )

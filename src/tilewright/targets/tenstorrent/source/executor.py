@@ -74,6 +74,7 @@ def run(
         buffers=MappingProxyType(image.read_buffers(data)),
         findings=tuple(report.findings),
         traffic=report.traffic,
+        page_reads=MappingProxyType(report.page_reads),
         prints=tuple(report.prints),
         l1=MappingProxyType(l1),
         switches=report.switches,

@@ -14,6 +14,7 @@ class Report:
 
     findings: list[Finding] = field(default_factory=list[Finding])
     traffic: Traffic = field(default_factory=Traffic)
+    page_reads: dict[str, int] = field(default_factory=dict[str, int])
     prints: list[str] = field(default_factory=list[str])
     switches: int = 0
     events: list[Event] = field(default_factory=list[Event])
@@ -54,6 +55,8 @@ def parse_report(text: str) -> Report:
             report.findings.append(_finding(*fields))
         elif key == "traffic":
             report.traffic = Traffic(*(int(each) for each in fields))
+        elif key == "reads":
+            report.page_reads[_text(fields[0])] = int(fields[1])
         elif key == "switches":
             report.switches = int(fields[0])
         elif key == "print":

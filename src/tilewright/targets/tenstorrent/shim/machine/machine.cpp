@@ -212,6 +212,11 @@ inline void write_summary() {
             (unsigned long long)t.dram_page_writes, (unsigned long long)t.multicast_pages,
             (unsigned long long)t.dram_read_bytes, (unsigned long long)t.dram_write_bytes,
             (unsigned long long)t.noc_bytes);
+    for (const Buffer& buffer : machine.buffers) {
+        if (buffer.dram) {
+            fprintf(machine.report, "reads\t%s\t%llu\n", buffer.name.c_str(), (unsigned long long)buffer.page_reads);
+        }
+    }
     fprintf(machine.report, "switches\t%llu\nend\n", (unsigned long long)machine.switches);
     fflush(machine.report);
 }

@@ -329,7 +329,11 @@ void tw_read(uint64_t source, uint32_t l1, uint32_t bytes) {
     if (!read.source.core) {
         check_dram(read.source, bytes, "noc_async_read");
         mark_read(fiber, read.source, bytes);
-        machine.traffic.dram_page_reads += dram_pages(read.source, bytes);
+        uint64_t pages = dram_pages(read.source, bytes);
+        machine.traffic.dram_page_reads += pages;
+        if (Buffer* buffer = buffer_at(read.source, bytes)) {
+            buffer->page_reads += pages;
+        }
         machine.traffic.dram_read_bytes += bytes;
     } else {
         machine.traffic.noc_bytes += bytes;

@@ -37,6 +37,7 @@ struct Buffer {
     // In DRAM, of every granule: the fiber that writes it and the core that reads it, counted from
     // 1; kSeveral if several cores read it.
     std::vector<uint16_t> writer, reader;
+    uint64_t page_reads = 0;
 };
 
 struct CircularBufferState {
