@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation
@@ -12,6 +13,7 @@ from tilewright.targets.tenstorrent.allocation import Allocation
 from tilewright.targets.tenstorrent.execution import Check, Finding, RunOptions, Traffic
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.machine.ordering import Arrival, Event, Word
 from tilewright.targets.tenstorrent.machine.recorder import Recorder
 from tilewright.targets.tenstorrent.program import Core, Program
 
@@ -30,6 +32,12 @@ class CoreState:
     semaphores: dict[int, int] = field(default_factory=dict[int, int])
     waiting: dict[int, str] = field(default_factory=dict[int, str])
     """The kernel that waits for a semaphore."""
+    words: dict[int, Word] = field(default_factory=lambda: defaultdict(Word))
+    """Who wrote to a semaphore."""
+    reserves: dict[int, Event] = field(default_factory=dict[int, Event])
+    """The last reserve of a circular buffer by data movement."""
+    arrivals: list[Arrival] = field(default_factory=list[Arrival])
+    """Multicasts into pages that have not been pushed."""
 
     def cb_at(self, address: int) -> CircularBuffer | None:
         """The circular buffer that holds an L1 address."""

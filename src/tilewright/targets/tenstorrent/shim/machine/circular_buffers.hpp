@@ -1,7 +1,7 @@
 // Circular buffers: page counters shared by a core's processors, pointers private to each of them.
 #pragma once
 
-#include "fibers.hpp"
+#include "ordering.hpp"
 
 namespace tw {
 
@@ -43,6 +43,7 @@ inline void reserve(Fiber& fiber, uint32_t index, uint32_t pages) {
     block(WaitKind::CbSpace, index, 0, pages);
     CbView& view = view_of(fiber, index);
     view.reserved = std::max(view.reserved, pages);
+    order_reserve(fiber, index);
 }
 
 inline void check_written(Fiber& fiber, CircularBufferState& cb, CbView& view, uint32_t index, uint32_t pages) {
@@ -68,6 +69,7 @@ inline void push(Fiber& fiber, uint32_t index, uint32_t pages) {
                format("cb_push_back(c_%u, %u): %u pages reserved", index, pages, view.reserved));
     }
     check_straddle(cb, index, view.wr, pages, "cb_push_back");
+    order_push(fiber, index, pages, view.wr, pages * cb.page);
     for (const Transfer& read : fiber.reads) {
         if (overlaps(read.destinations[0].address, read.bytes, view.wr, pages * cb.page)) {
             report("push-before-barrier",

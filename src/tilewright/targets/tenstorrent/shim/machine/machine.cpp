@@ -169,6 +169,7 @@ inline void read_line(const std::string& text, Job& job) {
             fiber->compute->capacity = 16 / (fp32 ? 2 : 1) / (full_sync ? 1 : 2);
         }
         fiber->id = uint16_t(machine.fibers.size() + 1);
+        fiber->position = uint32_t(machine.fibers.size());
         machine.fibers.push_back(std::move(fiber));
     }
 }

@@ -137,12 +137,16 @@ inline void perform(Transfer& transfer) {
     if (transfer.kind == TransferKind::Increment) {
         uint32_t word = load_word(transfer.destinations[0].core, transfer.destinations[0].address) + transfer.value;
         std::memcpy(bytes_at(transfer.destinations[0]), &word, 4);
+        order_performed(transfer.destinations[0].core, transfer.destinations[0].address, transfer.writer, transfer.clock);
         return;
     }
     const uint8_t* source = transfer.data.empty() ? bytes_at(transfer.source) : transfer.data.data();
     std::vector<uint8_t> copy(source, source + transfer.bytes);
     for (const Endpoint& to : transfer.destinations) {
         std::memcpy(bytes_at(to), copy.data(), transfer.bytes);
+        if (transfer.kind == TransferKind::Semaphore && to.core) {
+            order_performed(to.core, to.address, transfer.writer, transfer.clock);
+        }
     }
 }
 
@@ -326,6 +330,7 @@ void tw_read(uint64_t source, uint32_t l1, uint32_t bytes) {
     check_alignment(read.source, true, "noc_async_read");
     check_alignment(read.destinations[0], false, "noc_async_read");
     check_l1_destination(fiber, l1, bytes, "noc_async_read");
+    order_overwrite(fiber, l1, bytes, "noc_async_read");
     if (!read.source.core) {
         check_dram(read.source, bytes, "noc_async_read");
         mark_read(fiber, read.source, bytes);
@@ -418,6 +423,20 @@ void tw_multicast(uint32_t l1, uint64_t rectangle, uint32_t bytes, uint32_t num_
             }
         }
     }
+    if (semaphore) {
+        write.writer = &fiber;
+        write.clock = carried(fiber, machine.ordered_flags ? fiber.multicasts : fiber.flushed_multicasts);
+        for (const Endpoint& to : write.destinations) {
+            order_remote(fiber, to.core, to.address, "multicast", call);
+            write.clock[fiber.position] = fiber.clock[fiber.position];
+        }
+    } else {
+        std::vector<int> cbs;
+        for (const Endpoint& to : write.destinations) {
+            cbs.push_back(in_l1_buffer(to.address, bytes) ? -1 : cb_at(to.core, to.address));
+        }
+        order_multicast(fiber, l1, bytes, write.destinations, cbs, call);
+    }
     drop_done(fiber);
     if (!write.destinations.empty()) {
         queue(fiber.writes, std::move(write), semaphore ? "semaphore multicast" : "multicast");
@@ -440,6 +459,9 @@ void tw_barrier(int kind) {
     }
     if (kind == TW_BARRIER_ATOMIC || kind == TW_BARRIER_FULL) {
         complete(fiber.writes, increments);
+    }
+    if (kind == TW_BARRIER_WRITE || kind == TW_BARRIER_FULL || kind == TW_BARRIER_FLUSH) {
+        order_flush(fiber);
     }
     if (kind == TW_BARRIER_FLUSH) {
         for (Transfer& write : fiber.writes) {
@@ -474,6 +496,7 @@ void tw_semaphore_set(uint32_t address, uint32_t value) {
                                              other->kernel.c_str(), other->line));
         }
     }
+    order_store(fiber, address);
     std::memcpy(fiber.core->l1 + address, &value, 4);
     maybe_yield();
 }
@@ -489,6 +512,10 @@ void tw_semaphore_increment(uint64_t destination, uint32_t value) {
         fatal("bad-address", "noc_semaphore_inc: the destination is in DRAM");
     }
     check_limits(increment.destinations[0], 4, "noc_semaphore_inc");
+    order_remote(fiber, increment.destinations[0].core, increment.destinations[0].address, "increment",
+                 "noc_semaphore_inc");
+    increment.writer = &fiber;
+    increment.clock = carried(fiber, fiber.flushed_multicasts);
     drop_done(fiber);
     queue(fiber.writes, std::move(increment), "semaphore increment");
     maybe_yield();
@@ -504,6 +531,12 @@ void tw_semaphore_set_remote(uint32_t l1, uint64_t destination) {
     write.line = tw_current_line;
     check_limits(write.source, 4, "noc_semaphore_set_remote");
     check_limits(write.destinations[0], 4, "noc_semaphore_set_remote");
+    if (write.destinations[0].core) {
+        order_remote(fiber, write.destinations[0].core, write.destinations[0].address, "remote store",
+                     "noc_semaphore_set_remote");
+        write.writer = &fiber;
+        write.clock = carried(fiber, fiber.flushed_multicasts);
+    }
     queue(fiber.writes, std::move(write), "semaphore write");
     maybe_yield();
 }
@@ -514,5 +547,6 @@ void tw_semaphore_wait(uint32_t address, uint32_t value, int minimum) {
     fiber.line = tw_current_line;
     check_limits(Endpoint{fiber.core, 0, address}, 4, "noc_semaphore_wait");
     block(minimum ? WaitKind::SemaphoreMinimum : WaitKind::SemaphoreEqual, 0, address, value);
+    order_wait_ended(fiber, address);
 }
 }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -47,10 +48,45 @@ struct CircularBufferState {
     uint32_t filled() const { return (received - acked) & 0xFFFF; }
 };
 
+struct Fiber;
+
+// One action of a kernel; `component` of a clock counts those of its kind.
+struct Event {
+    Fiber* fiber = nullptr;
+    uint32_t component = 0, tick = 0;
+    const char* what = "";
+};
+
+struct Core;
+
+// The writes to a semaphore of a core: the last store, remote writes since then, and what a fiber
+// knows that waits for it.
+struct Word {
+    Event store;
+    std::vector<Event> remote;
+    std::vector<uint32_t> seen;
+    std::map<Core*, std::vector<uint32_t>> senders;
+};
+
+// Pages that a multicast writes.
+struct Arrival {
+    uint32_t address, bytes;
+    Event event;
+};
+
 struct Core {
     int x, y, noc_x, noc_y;
     uint8_t* l1;
     CircularBufferState cbs[kMaxCbs];
+    std::map<uint32_t, Word> words;       // by address
+    std::map<uint32_t, Event> reserves;   // the last one of data movement, by circular buffer
+    std::vector<Arrival> arrivals;        // multicasts into pages that have not been pushed
+};
+
+// The source of a multicast.
+struct Sent {
+    uint32_t address, bytes, number;
+    std::vector<Core*> targets;
 };
 
 // A processor's private pointers of one circular buffer, and what it has claimed.
@@ -67,8 +103,6 @@ struct Endpoint {
 
 enum class TransferKind { Read, Write, Semaphore, Increment };
 
-struct Fiber;
-
 struct Transfer {
     TransferKind kind;
     Endpoint source;
@@ -79,6 +113,8 @@ struct Transfer {
     Fiber* issuer = nullptr;
     unsigned line = 0;
     std::vector<uint8_t> data;  // a snapshot of the source once the write has left
+    std::vector<uint32_t> clock;  // of a write to a semaphore: what its issuer knew
+    Fiber* writer = nullptr;
 };
 
 enum class WaitKind { None, CbSpace, CbPages, SemaphoreEqual, SemaphoreMinimum };
@@ -117,6 +153,11 @@ struct Fiber {
     uint32_t wait_cb = 0, wait_amount = 0, wait_address = 0;
     unsigned line = 0;
     std::vector<Transfer> reads, writes;
+    uint32_t position = 0;  // among the fibers
+    std::vector<uint32_t> clock;
+    uint32_t multicasts = 0, flushed_multicasts = 0;
+    std::map<Core*, uint32_t> acknowledged;  // multicasts that a core is known to have received
+    std::vector<Sent> sent;
     CbView views[kMaxCbs];
     std::unique_ptr<Compute> compute;
 };

@@ -1,0 +1,193 @@
+"""Mutants of the multicast protocol: one op of a reader dropped, moved, or with another operand.
+
+drop         calls of semaphores and circular buffers, multicasts, barriers, reads
+move         the same, before or after the adjacent call
+count        page counts, semaphore values, destinations, bytes, by one
+semaphore    another semaphore of the kernel
+rectangle    one corner only, or the rectangle of another operand
+core         the sender of another operand
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.arith import AddiOp, ConstantOp, SubiOp
+from tilewright.dialects.tensix import buffers, noc
+from tilewright.dialects.tensix.program import KernelOp
+
+PROTOCOL = (
+    buffers.CBReserveOp,
+    buffers.CBPushOp,
+    noc.SemSetOp,
+    noc.SemIncOp,
+    noc.SemWaitOp,
+    noc.McastOp,
+    noc.SemMcastOp,
+    noc.NocBarrierOp,
+    noc.NocReadTileOp,
+)
+COUNTS: Mapping[type[Operation], tuple[str, ...]] = {
+    buffers.CBReserveOp: ("pages",),
+    buffers.CBPushOp: ("pages",),
+    noc.SemSetOp: ("value",),
+    noc.SemIncOp: ("value",),
+    noc.SemWaitOp: ("value",),
+    noc.McastOp: ("dests", "bytes"),
+    noc.SemMcastOp: ("dests",),
+}
+PAGE_BYTES = 2048
+
+
+@dataclass(frozen=True)
+class ProtocolMutant:
+    """One mutant: the kernel that it changes, which op, and how."""
+
+    kernel: str
+    position: int
+    op: str
+    kind: str
+    """The class of the change, for a table."""
+    change: str
+    kernels: Mapping[str, KernelOp]
+    original: Operation
+
+    def __str__(self) -> str:
+        return f"{self.kernel} {self.position} {self.op}: {self.change}"
+
+
+def protocol_mutants(kernels: Mapping[str, KernelOp]) -> Iterator[ProtocolMutant]:
+    """Every mutant of the readers of a program; the kernels are copies."""
+    for name, kernel in kernels.items():
+        if not any(isinstance(op, (noc.SemIncOp, noc.McastOp)) for op in kernel.walk()):
+            continue
+        for position, op in enumerate(kernel.walk()):
+            if not isinstance(op, PROTOCOL):
+                continue
+            for kind, change in _changes(op):
+                copy = kernel.clone()
+                target = list(copy.walk())[position]
+                if _apply(target, change):
+                    changed = {**kernels, name: copy}
+                    yield ProtocolMutant(name, position, op.name, kind, change, changed, op)
+
+
+def _changes(op: Operation) -> Iterator[tuple[str, str]]:
+    yield "drop", "drop"
+    yield "move", "move earlier"
+    yield "move", "move later"
+    for name in COUNTS.get(type(op), ()):
+        yield "count", f"{name} + 1"
+        yield "count", f"{name} - 1"
+    if isinstance(op, (noc.SemSetOp, noc.SemIncOp, noc.SemWaitOp, noc.SemMcastOp)):
+        for number in range(3):
+            yield "semaphore", f"other semaphore {number}"
+    if isinstance(op, (noc.McastOp, noc.SemMcastOp)):
+        yield "rectangle", "x_end = x_start"
+        yield "rectangle", "y_end = y_start"
+        yield "rectangle", "rectangle of another operand"
+    if isinstance(op, noc.SemIncOp):
+        yield "core", "core of another operand"
+
+
+def _apply(op: Operation, change: str) -> bool:
+    """Change one op; False if the change is not possible or changes nothing."""
+    if change == "drop":
+        op.detach()
+        op.erase()
+        return True
+    if change.startswith("move"):
+        return _move(op, earlier=change.endswith("earlier"))
+    if change.startswith("other semaphore"):
+        return _other_semaphore(op, int(change[-1]))
+    if "another operand" in change:
+        return _other_place(op)
+    if "=" in change:
+        to, _, source = change.partition(" = ")
+        return _replace(op, to, getattr(op, source))
+    name, sign, _ = change.split(" ")
+    return _count(op, name, sign)
+
+
+def _names(op: Operation) -> list[str]:
+    return [each for each, _ in op.get_irdl_definition().operands]
+
+
+def _replace(op: Operation, name: str, value: SSAValue) -> bool:
+    if getattr(op, name) is value:
+        return False
+    op.operands[_names(op).index(name)] = value
+    return True
+
+
+def _count(op: Operation, name: str, sign: str) -> bool:
+    value: SSAValue = getattr(op, name)
+    owner = value.owner
+    unit = PAGE_BYTES if name == "bytes" else 1
+    if sign == "-" and isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        if owner.value.value.data < unit:
+            return False
+    constant = ConstantOp.of(unit, IndexType())
+    made = (AddiOp if sign == "+" else SubiOp)(value, constant.results[0])
+    block = op.parent
+    assert block is not None
+    block.insert_ops_before([constant, made], op)
+    return _replace(op, name, made.results[0])
+
+
+def _semaphores(op: Operation) -> list[SSAValue]:
+    kernel = op
+    while not isinstance(kernel, KernelOp):
+        parent = kernel.parent_op()
+        assert parent is not None
+        kernel = parent
+    return [each.result for each in kernel.walk() if isinstance(each, noc.SemOp)]
+
+
+def _other_semaphore(op: Operation, number: int) -> bool:
+    own: SSAValue = getattr(op, "sem")
+    others = [each for each in _semaphores(op) if each is not own]
+    return number < len(others) and _replace(op, "sem", others[number])
+
+
+def _other_place(op: Operation) -> bool:
+    """The rectangle or the core of the same kind of op for another operand."""
+    kernel = op.parent_op()
+    while kernel is not None and not isinstance(kernel, KernelOp):
+        kernel = kernel.parent_op()
+    assert kernel is not None
+    names = ("x", "y") if isinstance(op, noc.SemIncOp) else ("x_start", "y_start", "x_end", "y_end")
+    for other in kernel.walk():
+        if type(other) is type(op) and getattr(other, names[0]) is not getattr(op, names[0]):
+            for name in names:
+                _replace(op, name, getattr(other, name))
+            return True
+    return False
+
+
+def _move(op: Operation, *, earlier: bool) -> bool:
+    """Exchange an op and the adjacent call of the protocol, over index arithmetic between them."""
+    block = op.parent
+    assert block is not None
+    other = op.prev_op if earlier else op.next_op
+    while other is not None and not isinstance(other, PROTOCOL) and not other.regions:
+        if _uses(op, other) if earlier else _uses(other, op):
+            return False
+        other = other.prev_op if earlier else other.next_op
+    if other is None or other.next_op is None:
+        return False
+    op.detach()
+    if earlier:
+        block.insert_op_before(op, other)
+    else:
+        block.insert_op_after(op, other)
+    return True
+
+
+def _uses(op: Operation, other: Operation) -> bool:
+    inner = [op, *op.walk()]
+    return any(operand.owner is other for each in inner for operand in each.operands)
