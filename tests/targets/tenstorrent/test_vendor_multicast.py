@@ -68,18 +68,18 @@ def test_our_gemm_and_the_vendors_agree(name: str, checkout: Path) -> None:
     ours = artefact_of(module)
     assert plan.multicast is not None
     for seed in (1, 2, 3):
-        theirs = run(
+        vendor = run(
             case.program, {"a": tilize(a), "b": tilize(b)}, RunOptions(seed=seed)
         ).raise_for_findings()
         own = ours.run({"A": a, "B": b}, RunOptions(seed=seed), Executor.SOURCE)
-        product = untilize(result(theirs, "c").reshape(-1, 1024), (s.mt * 32, s.nt * 32))
-        assert own.arrays["C"].tobytes() == product.astype(ml_dtypes.bfloat16).tobytes()
+        result_array = untilize(result(vendor, "c").reshape(-1, 1024), (s.mt * 32, s.nt * 32))
+        assert own.arrays["C"].tobytes() == result_array.astype(ml_dtypes.bfloat16).tobytes()
         np.testing.assert_array_equal(
-            product.astype(np.float32), a.astype(np.float32) @ b.astype(np.float32)
+            result_array.astype(np.float32), a.astype(np.float32) @ b.astype(np.float32)
         )
         reads = own.result.page_reads
-        assert (reads["A"], reads["B"]) == (theirs.page_reads["a"], theirs.page_reads["b"])
+        assert (reads["A"], reads["B"]) == (vendor.page_reads["a"], vendor.page_reads["b"])
         assert (reads["A"], reads["B"]) == (s.mt * s.kt, s.kt * s.nt)
-        own_counts, their_counts = own.result.traffic, theirs.traffic
-        assert own_counts.multicast_pages == their_counts.multicast_pages
-        assert own_counts.noc_bytes == their_counts.noc_bytes
+        own_counts, vendor_counts = own.result.traffic, vendor.traffic
+        assert own_counts.multicast_pages == vendor_counts.multicast_pages
+        assert own_counts.noc_bytes == vendor_counts.noc_bytes

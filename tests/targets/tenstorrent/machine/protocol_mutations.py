@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import AddiOp, ConstantOp, SubiOp
 from tilewright.dialects.tensix import buffers, noc
+from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.program import KernelOp
 
 PROTOCOL = (
@@ -84,8 +85,8 @@ def _changes(op: Operation) -> Iterator[tuple[str, str]]:
         yield "count", f"{name} + 1"
         yield "count", f"{name} - 1"
     if isinstance(op, (noc.SemSetOp, noc.SemIncOp, noc.SemWaitOp, noc.SemMcastOp)):
-        for number in range(3):
-            yield "semaphore", f"other semaphore {number}"
+        for index in range(3):
+            yield "semaphore", f"other semaphore {index}"
     if isinstance(op, (noc.McastOp, noc.SemMcastOp)):
         yield "rectangle", "x_end = x_start"
         yield "rectangle", "y_end = y_start"
@@ -105,7 +106,7 @@ def _apply(op: Operation, change: str) -> bool:
     if change.startswith("other semaphore"):
         return _other_semaphore(op, int(change[-1]))
     if "another operand" in change:
-        return _other_place(op)
+        return _other_operand(op)
     if "=" in change:
         to, _, source = change.partition(" = ")
         return _replace(op, to, getattr(op, source))
@@ -126,11 +127,10 @@ def _replace(op: Operation, name: str, value: SSAValue) -> bool:
 
 def _count(op: Operation, name: str, sign: str) -> bool:
     value: SSAValue = getattr(op, name)
-    owner = value.owner
     unit = PAGE_BYTES if name == "bytes" else 1
-    if sign == "-" and isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
-        if owner.value.value.data < unit:
-            return False
+    known = constant_of(value)
+    if sign == "-" and known is not None and known < unit:
+        return False
     constant = ConstantOp.of(unit, IndexType())
     made = (AddiOp if sign == "+" else SubiOp)(value, constant.results[0])
     block = op.parent
@@ -148,13 +148,12 @@ def _semaphores(op: Operation) -> list[SSAValue]:
     return [each.result for each in kernel.walk() if isinstance(each, noc.SemOp)]
 
 
-def _other_semaphore(op: Operation, number: int) -> bool:
-    own: SSAValue = getattr(op, "sem")
-    others = [each for each in _semaphores(op) if each is not own]
-    return number < len(others) and _replace(op, "sem", others[number])
+def _other_semaphore(op: Operation, index: int) -> bool:
+    others = [each for each in _semaphores(op) if each not in op.operands]
+    return index < len(others) and _replace(op, "sem", others[index])
 
 
-def _other_place(op: Operation) -> bool:
+def _other_operand(op: Operation) -> bool:
     """The rectangle or the core of the same kind of op for another operand."""
     kernel = op.parent_op()
     while kernel is not None and not isinstance(kernel, KernelOp):

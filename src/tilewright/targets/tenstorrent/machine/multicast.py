@@ -18,7 +18,7 @@ from tilewright.targets.tenstorrent.execution import Check
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.dataflow import DataThread
 from tilewright.targets.tenstorrent.machine.memory import DramBuffer
-from tilewright.targets.tenstorrent.machine.ordering import Event, Knowledge
+from tilewright.targets.tenstorrent.machine.ordering import Event, KernelClock
 from tilewright.targets.tenstorrent.machine.state import CoreState
 
 Corners = tuple[int, int, int, int]
@@ -28,30 +28,30 @@ Corners = tuple[int, int, int, int]
 class MulticastThread(DataThread):
     """A reader or writer kernel on one core, with the calls that reach other cores."""
 
-    knowledge: Knowledge
+    clock: KernelClock
 
     @override
     def start(self) -> None:
         super().start()
-        self.knowledge = Knowledge(self.name)
+        self.clock = KernelClock(self.name)
 
     # -- pages -------------------------------------------------------------------------------
 
     @override
     def cb_reserve(self, cb: CircularBuffer, pages: int, site: int) -> Steps:
         yield from super().cb_reserve(cb, pages, site)
-        self.core.reserves[cb.index] = self.knowledge.event("reserve")
+        self.core.reserves[cb.index] = self.clock.event("reserve")
 
     @override
     def cb_push(self, cb: CircularBuffer, pages: int, site: int) -> None:
         address, size = cb.window_address(cb.writer(self.kernel), 0), pages * cb.page_bytes
         pushed = [each for each in self.core.arrivals if each.overlaps(address, size)]
-        unknown = next((each for each in pushed if not self.knowledge.knows(each.event)), None)
+        unknown = next((each for each in pushed if not self.clock.follows(each.event)), None)
         if unknown is not None:
             self.report(
                 Check.UNWRITTEN_PAGE,
-                f"pushes {pages} pages of {cb.name} into which {_who(unknown.event)} multicasts: "
-                "no semaphore tells that the pages have arrived",
+                f"pushes {pages} pages of {cb.name} into which {_thread_of(unknown.event)} "
+                "multicasts: no semaphore signals that they have arrived",
                 site,
             )
         for each in pushed:
@@ -60,7 +60,7 @@ class MulticastThread(DataThread):
 
     @override
     def noc_read_tile(self, page: int, buffer: DramBuffer, l1: int, site: int) -> None:
-        if self.knowledge.overwrites(l1, buffer.buffer.page_bytes) is not None:
+        if self.clock.overwrites(l1, buffer.buffer.page_bytes) is not None:
             self.report(
                 Check.POP_BEFORE_WRITE,
                 f"reads into L1 address {l1} while a multicast from there may be in flight: "
@@ -72,7 +72,7 @@ class MulticastThread(DataThread):
     @override
     def noc_barrier(self, kind: str, site: int) -> Wait:
         if kind in ("flush", "write"):
-            self.knowledge.flush()
+            self.clock.flush()
         return super().noc_barrier(kind, site)
 
     # -- multicast ---------------------------------------------------------------------------
@@ -102,8 +102,8 @@ class MulticastThread(DataThread):
         cb = self.core.cb_at(l1)
         pages = 0 if cb is None else size // cb.page_bytes
         self.run.count(multicast_pages=pages, noc_bytes=size * len(targets))
-        self._check_known(targets, l1, site)
-        arrival = self.knowledge.multicast(l1, size, tuple(each.core for each in targets))
+        self._check_order(targets, l1, site)
+        arrival = self.clock.multicast(l1, size, tuple(each.core for each in targets))
         for target in targets:
             target.arrivals.append(arrival)
 
@@ -115,16 +115,16 @@ class MulticastThread(DataThread):
 
         self.issue("writes", "writes", "multicast", perform, l1, size, site)
 
-    def _check_known(self, targets: Sequence[CoreState], l1: int, site: int) -> None:
+    def _check_order(self, targets: Sequence[CoreState], l1: int, site: int) -> None:
         """Whether the reserves of all destinations precede the multicast."""
         for target in targets:
             cb = target.cb_at(l1)
             reserve = None if cb is None else target.reserves.get(cb.index)
-            if cb is not None and (reserve is None or not self.knowledge.knows(reserve)):
+            if cb is not None and (reserve is None or not self.clock.follows(reserve)):
                 self.report(
                     Check.OUTSIDE_WINDOW,
                     f"multicast to core ({target.core[0]},{target.core[1]}) into pages of "
-                    f"{cb.name}: no semaphore tells that they are reserved there",
+                    f"{cb.name}: no semaphore signals that they are reserved there",
                     site,
                 )
 
@@ -156,15 +156,15 @@ class MulticastThread(DataThread):
                 f"stores to semaphore {sem} while {waiting} waits for it",
                 site,
             )
-        self.knowledge.store(self.core.words[sem], self._race(sem, site))
+        self.clock.store(self.core.words[sem], self._race(sem, site))
         self.core.semaphores[sem] = value
 
     def _race(self, sem: int, site: int) -> Callable[[Event], None]:
         def report(other: Event) -> None:
             self.report(
                 Check.SEMAPHORE_OWNER,
-                f"writes semaphore {sem} in no order with the {other.what} of {_who(other)}: one "
-                "of them can be lost",
+                f"writes semaphore {sem} in no order with the {other.what} of "
+                f"{_thread_of(other)}: one of them can be lost",
                 site,
             )
 
@@ -176,7 +176,7 @@ class MulticastThread(DataThread):
         target = next((s for c, s in self.run.cores.items() if noc(*c) == (x, y)), None)
         if target is None:
             self.stop(Check.BAD_ADDRESS, f"NoC coordinate ({x},{y}) is no core", site)
-        performed = self.knowledge.remote_write(
+        performed = self.clock.remote_write(
             target.words[sem], "increment", carries_data=False, report=self._race(sem, site)
         )
 
@@ -197,14 +197,14 @@ class MulticastThread(DataThread):
             self.ops[site],
         )
         self.core.waiting.pop(sem, None)
-        self.knowledge.wait_ended(self.core.words[sem])
+        self.clock.wait_ended(self.core.words[sem])
 
     def sem_mcast(self, sem: int, corners: Corners, dests: int, site: int) -> None:
         """Queue the own value of a semaphore to other cores."""
         targets = self._rectangle(corners, dests, site)
         is_ordered = self.run.program.chip.ordered_multicast_flags
         performed = [
-            self.knowledge.remote_write(
+            self.clock.remote_write(
                 each.words[sem], "multicast", carries_data=is_ordered, report=self._race(sem, site)
             )
             for each in targets
@@ -219,7 +219,7 @@ class MulticastThread(DataThread):
         self.issue("writes", engine, f"semaphore {sem} multicast", perform, 0, 0, site)
 
 
-def _who(event: Event) -> str:
+def _thread_of(event: Event) -> str:
     return event.thread.removesuffix(" data")
 
 

@@ -1,7 +1,7 @@
-"""What a kernel can know of kernels on other cores: the order that semaphores establish.
+"""Happens-before between kernels of different cores: the order that semaphores establish.
 
-A schedule shows a missing wait only if it happens to be unlucky. Here every kernel has a clock
-(a vector clock: the latest event of each kernel that it knows of), which increments and flags carry
+A schedule shows a missing wait only if it happens to be unlucky. Here every kernel has a vector
+clock, the latest event of each kernel that precedes its own next one. Increments and flags carry it
 to the kernels that wait for them. Two events without order are a fault under every schedule:
 
     a store to a semaphore, and a remote write to it that neither precedes nor follows it
@@ -38,9 +38,9 @@ class Word:
     remote: list[Event] = field(default_factory=list[Event])
     """Writes of other cores since then."""
     seen: Clock = field(default_factory=Clock)
-    """What a kernel knows that waits for the word now."""
+    """The clock that a kernel takes over when its wait for the word ends."""
     senders: dict[Core, Clock] = field(default_factory=dict[Core, Clock])
-    """What other cores knew at their last write that was performed."""
+    """The clocks of the last performed writes of other cores."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Sent:
     targets: tuple[Core, ...]
 
 
-class Knowledge:
-    """What one kernel knows."""
+class KernelClock:
+    """The clock of one kernel, and its multicasts."""
 
     def __init__(self, thread: str) -> None:
         self.thread = thread
@@ -74,7 +74,7 @@ class Knowledge:
         self.flushed = 0
         """Of these, how many have left."""
         self.acknowledged: dict[Core, int] = {}
-        """Of these, how many each core is known to have received."""
+        """Of these, how many each core has received for certain."""
         self.sent: list[Sent] = []
 
     @property
@@ -87,14 +87,15 @@ class Knowledge:
         self.clock[self.thread] += 1
         return Event(self.thread, self.clock[self.thread], what)
 
-    def knows(self, event: Event) -> bool:
+    def follows(self, event: Event) -> bool:
+        """Whether an event happens before the next one of this kernel."""
         return event.thread == self.thread or self.clock.get(event.thread, 0) >= event.tick
 
     # -- semaphores --------------------------------------------------------------------------
 
     def store(self, word: Word, report: Callable[[Event], None]) -> None:
         """A store to the own semaphore; `report` gets a remote write without order."""
-        racing = [each for each in word.remote if not self.knows(each)]
+        racing = [each for each in word.remote if not self.follows(each)]
         if racing:
             report(racing[0])
         word.store = self.event("store")
@@ -108,11 +109,11 @@ class Knowledge:
         With `carries_data` the write arrives after the multicasts before it, otherwise after those
         that were flushed.
         """
-        racing = [] if word.store is None or self.knows(word.store) else [word.store]
+        racing = [] if word.store is None or self.follows(word.store) else [word.store]
         racing += [
             each
             for each in word.remote
-            if not self.knows(each) and (each.what != "increment" or what != "increment")
+            if not self.follows(each) and (each.what != "increment" or what != "increment")
         ]
         if racing:
             report(racing[0])

@@ -33,7 +33,7 @@ class CoreState:
     waiting: dict[int, str] = field(default_factory=dict[int, str])
     """The kernel that waits for a semaphore."""
     words: dict[int, Word] = field(default_factory=lambda: defaultdict(Word))
-    """Who wrote to a semaphore."""
+    """The writes to a semaphore."""
     reserves: dict[int, Event] = field(default_factory=dict[int, Event])
     """The last reserve of a circular buffer by data movement."""
     arrivals: list[Arrival] = field(default_factory=list[Arrival])

@@ -1,6 +1,6 @@
-// What a kernel can know of kernels on other cores: the order that semaphores establish.
+// Happens-before between kernels of different cores: the order that semaphores establish.
 //
-// Every fiber has a vector clock: the latest event of each fiber that it knows of, and how many data
+// Every fiber has a vector clock: the latest event of each fiber that precedes its own, and how many data
 // multicasts of each fiber have arrived for certain. Increments and flags carry it to the fibers that
 // wait for them. Two accesses without order are reported under every schedule, not only under one
 // that happens to be unlucky.
@@ -18,7 +18,7 @@ inline Event next_event(Fiber& fiber, const char* what) {
     return Event{&fiber, fiber.position, ++fiber.clock[fiber.position], what};
 }
 
-inline bool knows(Fiber& fiber, const Event& event) {
+inline bool follows(Fiber& fiber, const Event& event) {
     init_clock(fiber);
     return event.fiber == &fiber || fiber.clock[event.component] >= event.tick;
 }
@@ -30,7 +30,7 @@ inline void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& othe
     }
 }
 
-inline std::string who(const Event& event) {
+inline std::string fiber_text(const Event& event) {
     return format("kernel '%s' of core (%d,%d)", event.fiber->kernel.c_str(), event.fiber->core->x, event.fiber->core->y);
 }
 
@@ -41,14 +41,14 @@ inline Word& word_at(Core* core, uint32_t address) { return core->words[address]
 inline void report_race(const char* call, uint32_t address, const Event& other) {
     report("semaphore-owner", format("%s: writes semaphore %u in no order with the %s of %s: one of them can be lost",
                                      call, (address - machine.semaphore_base) / machine.semaphore_stride, other.what,
-                                     who(other).c_str()));
+                                     fiber_text(other).c_str()));
 }
 
-// A store to the own semaphore: all remote writes to it have to be known.
+// A store to the own semaphore: all remote writes have to precede it.
 inline void order_store(Fiber& fiber, uint32_t address) {
     Word& word = word_at(fiber.core, address);
     for (const Event& remote : word.remote) {
-        if (!knows(fiber, remote)) {
+        if (!follows(fiber, remote)) {
             report_race("noc_semaphore_set", address, remote);
             break;
         }
@@ -61,10 +61,10 @@ inline void order_store(Fiber& fiber, uint32_t address) {
 inline void order_remote(Fiber& fiber, Core* target, uint32_t address, const char* what, const char* call) {
     Word& word = word_at(target, address);
     bool increment = std::strcmp(what, "increment") == 0;
-    const Event* racing = word.store.fiber && !knows(fiber, word.store) ? &word.store : nullptr;
+    const Event* racing = word.store.fiber && !follows(fiber, word.store) ? &word.store : nullptr;
     for (const Event& remote : word.remote) {
         bool both = increment && std::strcmp(remote.what, "increment") == 0;
-        if (!racing && !both && !knows(fiber, remote)) {
+        if (!racing && !both && !follows(fiber, remote)) {
             racing = &remote;
         }
     }
@@ -125,9 +125,9 @@ inline void order_multicast(Fiber& fiber, uint32_t l1, uint32_t bytes, const std
             continue;
         }
         auto reserve = to.core->reserves.find(cbs[i]);
-        if (reserve == to.core->reserves.end() || !knows(fiber, reserve->second)) {
+        if (reserve == to.core->reserves.end() || !follows(fiber, reserve->second)) {
             report("outside-window", format("%s: core (%d,%d) may not have reserved the pages of c_%d at 0x%x: no "
-                                            "semaphore tells",
+                                            "semaphore signals it",
                                             call, to.core->x, to.core->y, cbs[i], to.address));
         }
     }
@@ -140,10 +140,10 @@ inline void order_multicast(Fiber& fiber, uint32_t l1, uint32_t bytes, const std
 inline void order_push(Fiber& fiber, uint32_t index, uint32_t pages, uint32_t address, uint32_t bytes) {
     auto& arrivals = fiber.core->arrivals;
     for (const Arrival& arrival : arrivals) {
-        if (overlaps(arrival.address, arrival.bytes, address, bytes) && !knows(fiber, arrival.event)) {
+        if (overlaps(arrival.address, arrival.bytes, address, bytes) && !follows(fiber, arrival.event)) {
             report("unwritten-page", format("cb_push_back(c_%u, %u): %s multicasts into these pages, and no semaphore "
-                                            "tells that they have arrived",
-                                            index, pages, who(arrival.event).c_str()));
+                                            "signals that they have arrived",
+                                            index, pages, fiber_text(arrival.event).c_str()));
             break;
         }
     }
