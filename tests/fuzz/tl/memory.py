@@ -148,9 +148,12 @@ def _unfilled(
     """Lanes without a value are replaced before anything reads them."""
     name = k.fresh("m")
     k.text.add(f"{name} = {mask}", None)
-    text = f"tl.where({name}, tl.load({place}, mask={name}{options}), 2)"
-    low, high = min(plain.low, 2), max(plain.high, 2)
-    return k.assign(replace(plain, text=text, numpy=f"load({reference}, 2)", low=low, high=high))
+    # A number of Python would turn booleans into int32.
+    filler, value = ("False", 0) if plain.dtype == BOOL else ("2", 2)
+    text = f"tl.where({name}, tl.load({place}, mask={name}{options}), {filler})"
+    low, high = min(plain.low, value), max(plain.high, value)
+    numpy = f"load({reference}, {value})"
+    return k.assign(replace(plain, text=text, numpy=numpy, low=low, high=high))
 
 
 def _cache(k: Builder) -> str:

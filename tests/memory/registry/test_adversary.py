@@ -27,14 +27,19 @@ class Refused(Exception):
 
 
 class Model:
-    """Owners by number; an entry is [size, location, persistent, aliases, precision]."""
+    """Owners by number; an entry is [size, location, persistent, aliases, precision].
+
+    An owner whose first buffer was refused is known and has none, as upstream.
+    """
 
     def __init__(self, policy):
         self.policy = policy
+        self.known = set()
         self.entries = {}
         self.children = {}
 
     def register(self, owner, name, size, location, persistent, aliases, precision):
+        self.known.add(owner)
         mine = self.entries.get(owner, {})
         if not name or aliases == name or (aliases is not None and aliases not in mine):
             raise Refused
@@ -75,16 +80,17 @@ class Model:
         return True
 
     def relocate(self, owner, locations):
-        if owner not in self.entries:
+        if owner not in self.known:
             return set()
         if any(where not in ("shared", "local") for where in locations.values()):
             raise Refused
-        proposed = {name: list(entry) for name, entry in self.entries[owner].items()}
+        proposed = {name: list(entry) for name, entry in self.entries.get(owner, {}).items()}
         known = {name for name in locations if name in proposed}
         for name in known:
             proposed[name][1] = locations[name]
         self.check(proposed)
-        self.entries[owner] = proposed
+        if proposed:
+            self.entries[owner] = proposed
         return known
 
     def layout(self, owner):
@@ -276,6 +282,7 @@ class Game:
         number, owner = self.pick()
         self.registry.clear_own(owner)
         self.model.entries.pop(number, None)
+        self.model.known.discard(number)
 
     def check(self):
         for number, owner in enumerate(self.owners):

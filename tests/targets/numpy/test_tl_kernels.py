@@ -510,3 +510,25 @@ def test_a_store_through_a_descriptor_chosen_by_an_if():
     write_by_choice[(2,)](a, b, 16)
     assert (a == 1).all()
     assert (b == 2).all()
+
+
+# One element that all programs share is a scalar, whatever computed it.
+
+
+@tw.jit
+def dot_of_one_row(x, out, N: tl.constexpr):
+    row = tl.load(x + tl.arange(0, 1)[:, None] + tl.arange(0, N)[None, :])
+    squares = tl.dot(row, tl.trans(row))
+    tl.store(out + tl.program_id(0) + tl.arange(0, 1), tl.sum(squares, axis=0))
+    tl.store(out + 8 + tl.program_id(0), tl.sum(squares + squares))
+
+
+@BATCHES
+def test_a_dot_with_one_element(batch) -> None:
+    x = np.arange(32, dtype=np.float32)
+    out = np.zeros(16, np.float32)
+    with tw.running(batch=batch):
+        dot_of_one_row[(3,)](x, out, N=32)
+    expected = np.zeros(16, np.float32)
+    expected[:3], expected[8:11] = 10416, 20832
+    np.testing.assert_array_equal(out, expected)

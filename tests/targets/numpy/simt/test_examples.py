@@ -27,6 +27,10 @@ PATHS = {
 }
 """TMA, wgmma and roles; cp.async and wgmma; cp.async and mma.sync, also with one loop for all, and
 with buffers that share bytes wherever they can."""
+SMALLER: dict[tuple[str, str], dict[str, int]] = {
+    ("gemm", path): {"num_stages": 3} for path, each in PATHS.items() if each.target == "cuda:sm_80"
+}
+"""What an example is given where its defaults need more shared memory than there is."""
 
 
 @cache
@@ -53,7 +57,8 @@ def test_on_hopper(name: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_path_and_order(name: str, path: str, seed: int) -> None:
-    agree(name, example_results(load(name), PATHS[path], SimtOptions(seed=seed)))
+    settings = SMALLER.get((name, path), {})
+    agree(name, example_results(load(name), PATHS[path], SimtOptions(seed=seed), **settings))
 
 
 @pytest.mark.parametrize(

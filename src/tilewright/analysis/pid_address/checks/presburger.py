@@ -57,6 +57,8 @@ def _decide(question: Question, effort: Effort) -> QueryResult:
     preferred = described.set.intersect(to_set(natural, dims).set)
     chosen = described.set if preferred.is_empty() else preferred
     point = _first_point(chosen, effort)
+    # Reading a coordinate counts as an operation too, and has no result beyond the limit.
+    islpy.DEFAULT_CONTEXT.reset_operations()
     values = {
         atom.name: point.get_coordinate_val(islpy.dim_type.set, at).to_python()
         for at, atom in enumerate(symbols)

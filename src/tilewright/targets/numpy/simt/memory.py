@@ -233,12 +233,14 @@ def _async_move(compiler: Compiler, op: Operation) -> Act:
     source, target = compiler.slot(op.src), compiler.slot(op.dst)
     at = index_of(compiler, op.src, op.src_indices)
     to = index_of(compiler, op.dst, op.dst_indices)
-    lanes = op.width
+    lanes, inside = op.width, _inside(compiler, op.src, op.src_indices)
     valid = None if op.valid is None else compiler.slot(op.valid)
 
     def act(frame: Frame) -> None:
         src, dst = frame.env[source], frame.env[target]
         count = np.int64(lanes) if valid is None else frame.env[valid]
+        if (in_bounds := inside(frame)) is not None:
+            count = np.where(in_bounds, frame.wide(count), 0)
         _start_copy(frame, op, (src, at(frame)), (dst, to(frame)), lanes, count)
 
     return act

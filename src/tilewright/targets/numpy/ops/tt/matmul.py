@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tt.enums import SCALE_DOT_ELEM_TYPE
@@ -27,13 +29,20 @@ def _dot(emitter: Emitter, op: Operation) -> None:
     c = emitter.expr(op.c)
     shape = shape_of(op.d.type)
     axes = (union(a, b, c) & PROGRAM) | all_axes(shape)
-    expr = emitter.pure("dot({0}, {1}, {2})", a, b, c, axes=axes, rank=len(shape))
+    expr = _matrix(emitter, "dot({0}, {1}, {2})", (a, b, c), axes, len(shape))
     shadows = (
         *emitter.shadows(op.c),
         *_along(emitter, op.a, len(shape) - 1),
         *_along(emitter, op.b, len(shape) - 2),
     )
     emitter.define(op.d, Tensor(expr, shadows=shadows))
+
+
+def _matrix(emitter: Emitter, text: str, operands: Sequence[Expr], axes: int, rank: int) -> Expr:
+    """The result of a dot written as `text`; one element that all programs share is a scalar."""
+    if not axes:
+        return emitter.pure(f"only({text})", *operands, axes=0, rank=0)
+    return emitter.pure(text, *operands, axes=axes, rank=rank)
 
 
 def _along(emitter: Emitter, operand: SSAValue, axis: int) -> Shadows:
@@ -64,7 +73,7 @@ def _dot_scaled(emitter: Emitter, op: Operation) -> None:
         f"dot_scaled({{0}}, {a_scale}, {formats[0]!r}, {op.packs_lhs_along_k}, "
         f"{{1}}, {b_scale}, {formats[1]!r}, {op.packs_rhs_along_k}, {{2}})"
     )
-    expr = emitter.pure(text, *exprs, axes=axes, rank=len(shape))
+    expr = _matrix(emitter, text, exprs, axes, len(shape))
     emitter.define(op.d, Tensor(expr, shadows=_all_or_nothing(emitter, op)))
 
 
