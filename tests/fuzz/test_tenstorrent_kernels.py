@@ -22,6 +22,22 @@ def test_sample(seed: int) -> None:
     assert verdict.outcome == "right", f"{verdict.reason}\n{generate(seed).source}"
 
 
+@pytest.mark.parametrize("seed", (500_002, 500_010))
+def test_sample_with_residency(seed: int) -> None:
+    verdict = Judge(source_every=0, residency="on", multicast="auto")(seed)
+    assert verdict.outcome == "right", f"{verdict.reason}\n{generate(seed).source}"
+    assert verdict.notes["kept"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, WHOLE, BATCH))
+@pytest.mark.parametrize("multicast", ("off", "auto"))
+def test_all_with_residency(first: int, multicast: str) -> None:
+    judge = Judge(source_every=5, residency="on", multicast=multicast)
+    verdicts = {seed: judge(seed) for seed in range(first, first + BATCH)}
+    assert {n: each for n, each in verdicts.items() if each.outcome not in _ACCEPTED} == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, WHOLE, BATCH))
 def test_all(first: int) -> None:

@@ -37,6 +37,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--schedules", type=int, default=2, help="schedules of each run")
     parser.add_argument("--patience", type=float, default=120, help="seconds until a seed hangs")
+    parser.add_argument("--residency", default="off", choices=("off", "auto", "on"))
+    parser.add_argument("--multicast", default="off", choices=("off", "auto"))
     parser.add_argument("--show", action="store_true", help="print the sources of failures")
     parser.add_argument("--shrink", action="store_true", help="remove what failures do not need")
     return parser.parse_args(argv)
@@ -47,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds = list(range(options.first, options.first + options.count))
     if options.seeds:
         seeds = [int(each) for each in options.seeds.split(",")]
-    judge = Judge(options.source_every, options.schedules)
+    judge = Judge(options.source_every, options.schedules, options.residency, options.multicast)
     found: Iterable[tuple[int, Verdict]] = ((seed, judge(seed)) for seed in seeds)
     if options.jobs > 1:
         found = judged(judge, seeds, jobs=options.jobs, patience_s=options.patience)
@@ -72,6 +74,9 @@ def table(verdicts: dict[int, Verdict]) -> str:
     """Outcomes and reasons of refusals, each with its count and one seed."""
     outcomes = Counter(each.outcome for each in verdicts.values())
     lines = [f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items())]
+    kept = sum(bool(each.notes.get("kept")) for each in verdicts.values() if each.notes)
+    if kept:
+        lines.append(f"  {kept:5} with panels that stay in L1")
     kinds: dict[tuple[object, object], list[int]] = {}
     for seed, each in verdicts.items():
         if each.outcome == "refused":

@@ -32,6 +32,9 @@ class Judge:
 
     source_every: int = 10
     schedules: int = 2
+    residency: str = "off"
+    """With ``auto`` or ``on`` results also have to be those of a program without, bit for bit."""
+    multicast: str = "off"
 
     def __call__(self, seed: int) -> Verdict:
         return self.of_case(generate(seed))
@@ -49,13 +52,19 @@ class Judge:
     def _judged(self, case: Case) -> Verdict:
         prim_func = traced(case)
         arrays = expected(case, prim_func)
-        artefact = compiled(case, prim_func)
+        artefact = compiled(case, prim_func, self.residency, self.multicast)
         if isinstance(artefact, Verdict):
             return artefact
+        plain = compiled(case, prim_func) if self._changes_traffic() else artefact
+        assert isinstance(plain, Artefact), "the same kernel"
+        bits = plain.run(case.arrays(), RunOptions()).arrays if plain is not artefact else {}
         found: list[tuple[str, dict[str, Any]]] = []
         for seed in range(self.schedules):
             run = artefact.run(case.arrays(), RunOptions(seed=seed))
             found.append((f"IR executor, schedule {seed}", dict(run.arrays)))
+            changed = [name for name in bits if bits[name].tobytes() != run.arrays[name].tobytes()]
+            if changed:
+                return Verdict("wrong", f"{changed[0]} has other bits than without residency")
             counted = run.result.traffic.dram_page_reads, run.result.traffic.dram_page_writes
             planned = artefact.plan.traffic
             if counted != (planned.dram_page_reads, planned.dram_page_writes):
@@ -68,7 +77,12 @@ class Judge:
                 wrong = difference(array, arrays[name], case.outputs[name])
                 if wrong:
                     return Verdict("wrong", f"{label}: {name}{wrong}")
-        return Verdict("right")
+        residency = artefact.plan.residency
+        kept = 0 if residency is None else len(residency.panels)
+        return Verdict("right", notes={"kept": kept})
+
+    def _changes_traffic(self) -> bool:
+        return self.residency != "off" or self.multicast != "off"
 
 
 def traced(case: Case) -> PrimFunc:
@@ -90,7 +104,9 @@ def expected(case: Case, prim_func: PrimFunc) -> dict[str, Any]:
     return arrays
 
 
-def compiled(case: Case, prim_func: PrimFunc) -> Artefact | Verdict:
+def compiled(
+    case: Case, prim_func: PrimFunc, residency: str = "off", multicast: str = "off"
+) -> Artefact | Verdict:
     """The program for the simulated chip, or why there is none."""
     engine = DiagnosticEngine()
     module = prim_func.module.clone()
@@ -102,6 +118,8 @@ def compiled(case: Case, prim_func: PrimFunc) -> Artefact | Verdict:
         cores=case.cores,
         policy=case.policy,
         order=case.order,
+        residency=residency,
+        multicast=multicast,
         values=described({name: str(values[name]) for name in fixed}),
     )
     try:

@@ -199,6 +199,59 @@ def test_residency_is_off_unless_asked_for() -> None:
     assert gemm(2, 2, 2).compiled("1x1").plan.residency is None
 
 
+# -- with multicast --------------------------------------------------------------------------------
+
+
+def with_multicast(
+    grid: tuple[int, int], steps: int, cores: str, seeds: range, executor: Executor, **options: Any
+) -> tuple[Plan, Plan]:
+    """The plans with multicast, without and with residency, after runs of the second."""
+    traced = gemm(*grid, steps)
+    alone = traced.compiled(cores, **options, **{"tt.multicast": "off"})
+    without = traced.compiled(cores, **options, **{"tt.multicast": "on"})
+    both = traced.compiled(cores, **options, **{"tt.multicast": "on", "tt.residency": "on"})
+    expected = alone.run(traced.arrays(), RunOptions(), executor).arrays
+    for seed in seeds:
+        run = both.run(traced.arrays(), RunOptions(seed=seed), executor)
+        counted, planned = run.result.traffic, both.plan.traffic
+        assert counted.dram_page_reads == planned.dram_page_reads
+        assert counted.multicast_pages == planned.multicast_pages
+        assert run.arrays["C"].tobytes() == expected["C"].tobytes()
+    return without.plan, both.plan
+
+
+def test_a_kept_panel_is_sent_only_when_it_changes() -> None:
+    # 4 x 4 blocks on 2 x 2 cores: each has 2 x 2, and 2 pages of each operand in every block.
+    without, both = with_multicast((4, 4), 2, "2x2", range(3), Executor.IR)
+    assert without.traffic.dram_page_reads == 2 * 4 * 2 + 2 * 4 * 2
+    a, b = 2 * 2 * 2, 2 * 4 * 2
+    assert both.traffic.dram_page_reads == a + b
+    assert both.traffic.multicast_pages == a + b
+
+
+@pytest.mark.parametrize("case", random.Random(7).sample(range(60), 4))
+def test_ragged_grids_with_multicast(case: int) -> None:
+    rng = random.Random(case)
+    grid = rng.choice(((7, 5), (9, 3), (3, 8), (6, 6)))
+    cores, order = rng.choice(("2x2", "3x2", "2x4")), rng.choice(ORDERS)
+    without, both = with_multicast(
+        grid, 2, cores, range(2), Executor.IR, **{"tt.schedule.order": order}
+    )
+    assert both.traffic.dram_page_reads <= without.traffic.dram_page_reads
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", range(60))
+def test_many_ragged_grids_with_multicast(case: int) -> None:
+    rng = random.Random(case)
+    grid = rng.randint(1, 9), rng.randint(1, 9)
+    cores, order = f"{rng.randint(1, 5)}x{rng.randint(1, 5)}", rng.choice(ORDERS)
+    for executor, seeds in ((Executor.IR, range(20)), (Executor.SOURCE, range(1))):
+        with_multicast(
+            grid, rng.randint(1, 4), cores, seeds, executor, **{"tt.schedule.order": order}
+        )
+
+
 # -- other kernels ---------------------------------------------------------------------------------
 
 
