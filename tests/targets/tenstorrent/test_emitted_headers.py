@@ -21,9 +21,13 @@ from tilewright.targets.tenstorrent.headers.vendor_headers import (
 )
 from tilewright.targets.tenstorrent.program import Program
 
+MULTICAST = ("gemm", "batched", "attention", "gemm fp16, blocks of 4 tiles")
+"""Kernels whose readers send and receive with multicast."""
 
-def emitted(name: str) -> Program:
-    artefact = KERNELS[name](SIZES["past"]).compiled("2x2")
+
+def emitted(name: str, multicast: str = "off") -> Program:
+    artefact = KERNELS[name](SIZES["past"]).compiled("2x2", **{"tt.multicast": multicast})
+    assert (artefact.plan.multicast is not None) == (multicast == "on")
     return artefact.program(with_sources=True)
 
 
@@ -33,11 +37,22 @@ def test_arguments_are_in_their_roles(name: str):
         assert check_calls(kernel.source) == ()
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_the_real_headers_accept_it(name: str):
+@pytest.mark.parametrize("name", every(2, MULTICAST))
+def test_arguments_of_multicasts_are_in_their_roles(name: str):
+    program = emitted(name, "on")
+    assert len(program.kernels) > 3
+    for kernel in program.kernels:
+        assert check_calls(kernel.source) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "multicast"),
+    [*((name, "off") for name in KERNELS), *((name, "on") for name in MULTICAST)],
+)
+def test_the_real_headers_accept_it(name: str, multicast: str):
     if not os.environ.get(VARIABLE):
         pytest.skip(f"{VARIABLE} is not set: nothing was checked against the real headers")
-    program = emitted(name)
+    program = emitted(name, multicast)
     allocation = allocate(program)
     for kernel in program.kernels:
         words = allocation.compile_time_words(kernel.compile_args)

@@ -103,11 +103,11 @@ def _explain_unshared(
     for load in found.loads:
         if any(each.load is load for each in shared):
             continue
-        least, largest = found.executions(load)
+        smallest, largest = found.executions(load)
         reason = (
-            "no two cores of a rectangle read the same pages of it in the same iterations"
-            if least == largest
-            else f"a core loads it {least} to {largest} times, all cores of a group equally often"
+            f"a core loads it {smallest} to {largest} times, all cores of a group equally often"
+            if smallest < largest
+            else "no two cores of a rectangle read the same pages of it in the same iterations"
         )
         name = name_of(base_of(load.src))
         engine.remark(load, f"'{name}' is not multicast: {reason}", DISSOLVED)

@@ -11,7 +11,8 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.dialects.tensix.arguments import ArgAtOp, ArgumentOp
-from tilewright.dialects.tensix.buffers import CBOp, FillPageOp
+from tilewright.dialects.tensix.base import cb_type, constant_of
+from tilewright.dialects.tensix.buffers import CBOp, CBPointerOp, FillPageOp
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.noc import AccessorOp, McastOp, NocBarrierOp, SemMcastOp, SemOp
 from tilewright.targets.cuda.emit.emitter import ATOM, LESS, SUM, Emitter, Rule, Text
@@ -157,8 +158,19 @@ def _mcast(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, McastOp)
     source = emitter.operand(op.l1)
     target = _rectangle(emitter, op, source)
-    size, dests = emitter.operand(op.bytes), emitter.operand(op.dests)
+    size, dests = _size_of_pages(emitter, op), emitter.operand(op.dests)
     emitter.statement(f"noc_async_write_multicast({source}, {target}, {size}, {dests});")
+
+
+def _size_of_pages(emitter: Emitter, op: McastOp) -> str:
+    """The bytes of a multicast, in tiles of its circular buffer where they are whole tiles."""
+    pointer, size = op.l1.owner, constant_of(op.bytes)
+    if isinstance(pointer, CBPointerOp) and size is not None:
+        pages, rest = divmod(size, cb_type(pointer.cb).page_bytes)
+        if pages and not rest:
+            tile = f"get_tile_size({emitter.operand(pointer.cb)})"
+            return tile if pages == 1 else f"{pages} * {tile}"
+    return emitter.operand(op.bytes)
 
 
 def _sem(emitter: Emitter, op: Operation) -> None:

@@ -52,8 +52,9 @@ def split_arguments(text: str) -> tuple[str, ...]:
     """Arguments or parameters at the outermost level of commas."""
     parts: list[str] = []
     depth, current = 0, ""
-    for character in text:
-        depth += (character in "([{<") - (character in ")]}>")
+    for position, character in enumerate(text):
+        if not _is_comparison(text, position):
+            depth += (character in "([{<") - (character in ")]}>")
         if character == "," and depth == 0:
             parts.append(current.strip())
             current = ""
@@ -62,6 +63,12 @@ def split_arguments(text: str) -> tuple[str, ...]:
     if current.strip():
         parts.append(current.strip())
     return tuple(parts)
+
+
+def _is_comparison(text: str, position: int) -> bool:
+    """Whether an angle bracket is an operator: it stands between spaces."""
+    around = text[max(0, position - 1) : position + 3]
+    return text[position] in "<>" and re.match(r" [<>]=? ", around) is not None
 
 
 def enclosed(text: str, start: int) -> str:
