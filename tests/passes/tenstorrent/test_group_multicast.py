@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.tenstorrent.execution import BF16_BOUND, compiled, executed, relative_error
 from tests.passes.tenstorrent.test_gemm import check, gemm
-from tests.targets.tenstorrent.matrix import KERNELS, differences
+from tests.targets.tenstorrent.matrix import KERNELS, SIZES, differences
 from tilewright import T
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -250,3 +250,57 @@ def test_attention_reads_keys_and_values_once_a_head() -> None:
     # Eight blocks of one page of Q; four pages of K and of V for each of them, or for each head.
     assert before.result.traffic.dram_page_reads == 8 + 8 * 8
     assert runs[0].result.traffic.dram_page_reads == 8 + 2 * 8 == plan.traffic.dram_page_reads
+
+
+def test_heads_that_share_keys_share_their_loads() -> None:
+    """Grouped queries: four heads of two query blocks read one head of K, on all 2 x 4 cores."""
+
+    @T.prim_func
+    def scores(
+        Q: T.Tensor((4, 64, 32), T.bfloat16),
+        K: T.Tensor((1, 96, 32), T.bfloat16),
+        S: T.Tensor((4, 64, 96), T.bfloat16),
+    ):
+        with T.Kernel(2, 4, threads=128) as (bx, by):
+            q = T.alloc_shared((32, 32), T.bfloat16)
+            k = T.alloc_shared((32, 32), T.bfloat16)
+            s = T.alloc_fragment((32, 32), T.float32)
+            T.copy(Q[by, bx * 32 : bx * 32 + 32, 0:32], q)
+            for step in T.serial(3):
+                T.copy(K[by // 4, step * 32 : step * 32 + 32, 0:32], k)
+                T.clear(s)
+                T.gemm(q, k, s, transpose_B=True)
+                T.copy(s, S[by, bx * 32 : bx * 32 + 32, step * 32 : step * 32 + 32])
+
+    q, k = bf16(1, 4, 64, 32), bf16(2, 1, 96, 32)
+    outcome = executed(scores.module, [q, k, None], multicast="on", cores="2x4", seeds=range(2))
+    expected = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1)
+    assert relative_error(outcome.outputs[0], expected) < BF16_BOUND / 2
+    assert outcome.plan.multicast is not None
+    (group,) = outcome.plan.multicast.groups
+    assert (group.operand, group.axis, group.num_dests) == ("K", "xy", 7)
+    assert outcome.plan.traffic.dram_page_reads == 8 + 3
+
+
+# -- with residency --------------------------------------------------------------------------------
+
+
+def test_panels_that_stay_are_sent_once() -> None:
+    """4 x 4 blocks on 2 x 2 cores, Kt = 2: A stays for a row of blocks of a core."""
+    module = gemm(128, 128, 64)
+    plan = check(128, 128, 64, module, multicast="on", residency="on", cores="2x2", seeds=range(3))
+    _, alone = compiled(module, policy="rect", cores="2x2")
+    _, shared = compiled(module, multicast="on", cores="2x2")
+    _, stays = compiled(module, policy="rect", residency="on", cores="2x2")
+    reads = [each.traffic.dram_page_reads for each in (alone, shared, stays, plan)]
+    # Of A and B: 16 blocks each; two lines of 4 blocks each; 8 rows of blocks and 16 blocks; both.
+    assert reads == [32 + 32, 16 + 16, 16 + 32, 8 + 16]
+
+
+def test_no_ghost_steps_where_a_ghost_would_read_what_is_stored() -> None:
+    """The sum of a split K is loaded and stored: the page of the last block must not be read."""
+    traced = KERNELS["split K"](SIZES["past"])
+    artefact = traced.compiled("2x2", **{"tt.multicast": "on"})
+    assert steps(artefact.plan)[0] == 0
+    run = artefact.run(traced.arrays(), RunOptions(seed=2))
+    assert differences(run.arrays, traced.expected()) == []

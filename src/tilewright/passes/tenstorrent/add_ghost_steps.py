@@ -7,7 +7,8 @@
 A grid of 9 rows of blocks on 5 rows of cores, two each, leaves one for the last core: it could not
 take part in a multicast along a column of cores. With ghost steps it loads, receives and computes
 like the others, the last block of its column a second time, and stores nothing. Rows and columns
-are completed only where that saves page reads, and only up to a quarter of all steps.
+are completed only where that saves page reads, and only up to a quarter of all steps; never in a
+kernel that loads from a tensor that it also stores to.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tilewright.dialects.tensix.plan import Assignment
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import CopyOp
+from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -73,7 +75,7 @@ class _Choice:
 
 def _complete(function: FuncOp, engine: DiagnosticEngine) -> None:
     program = next((op for op in walk(function) if isinstance(op, CoreProgramOp)), None)
-    if program is None:
+    if program is None or _reads_what_it_writes(program):
         return
     best, fewest = None, _page_reads(program, assignments_of(function))
     dissolved: _Choice | None = None
@@ -99,6 +101,13 @@ def _complete(function: FuncOp, engine: DiagnosticEngine) -> None:
     if best is not None:
         _rewrite(program, best, get(function, SCHEDULE)["grid"])
         put_assignments(function, best.assignments)
+
+
+def _reads_what_it_writes(program: CoreProgramOp) -> bool:
+    """Whether a ghost step would load pages of a tensor that the step with that block stores."""
+    copies = [op for op in walk(program) if isinstance(op, CopyOp)]
+    written = {base_of(op.dst) for op in copies if role_of(op) is Role.WRITER}
+    return any(base_of(op.src) in written for op in copies if role_of(op) is Role.READER)
 
 
 def _page_reads(program: CoreProgramOp, assignments: tuple[Assignment, ...]) -> int:
