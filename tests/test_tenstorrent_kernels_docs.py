@@ -122,15 +122,11 @@ def _compiling() -> list[str]:
 
 REFUSED = {
     "attention_backward": "TW7070",
-    "attention_varlen": "TW7062",
-    "block_sparse_gemm": "TW7020",
     "cast_to_fp8": "TW7020",
     "convolution": "TW7070",
     "dequant_gemm": "TW7020",
     "gemm_fp8": "TW7020",
     "gemv": "TW7070",
-    "grouped_gemm": "TW7062",
-    "persistent_gemm": "TW7070",
     "stream_k": "TW7070",
     "top_k": "TW7070",
 }

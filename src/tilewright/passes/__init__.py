@@ -116,6 +116,10 @@ PASSES: PassRegistry = {
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
     "apply-tt-defaults": _lazy("tenstorrent.apply_tt_defaults", "ApplyTtDefaults"),
     "fix-arguments": _lazy("tenstorrent.fix_arguments", "FixArguments"),
+    "tabulate-scalars": _lazy("tenstorrent.tabulate_scalars", "TabulateScalars"),
+    "flatten-persistent-loops": _lazy(
+        "tenstorrent.flatten_persistent_loops", "FlattenPersistentLoops"
+    ),
     "insert-transposes": _lazy("tenstorrent.insert_transposes", "InsertTransposes"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),

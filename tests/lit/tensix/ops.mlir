@@ -20,6 +20,8 @@ tensix.kernel @reader role(reader) attributes {runtime_args = ["a_addr", "start_
   // CHECK-NEXT: %[[ACC:.*]] = tensix.accessor %a_addr ct_offset(0) "A" : !tensix.accessor<2, bf16>
   %acc = tensix.accessor %a ct_offset(0) "A" : !acc
   %one = arith.constant 1 : index
+  // CHECK: tensix.table [0, 64, 70] %{{.*}}
+  %row = tensix.table [0, 64, 70] %one
   // CHECK: %by, %bx = tensix.raster block_linear [4, 2] %[[START]], %{{.*}}, %{{.*}}
   %by, %bx = tensix.raster block_linear [4, 2] %start, %one, %one
   // CHECK-NEXT: tensix.raster column_major %[[START]]

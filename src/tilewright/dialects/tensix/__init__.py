@@ -81,6 +81,7 @@ from tilewright.dialects.tensix.sfpu import (
     UnaryScalarOp,
     WhereOp,
 )
+from tilewright.dialects.tensix.tables import TableOp
 from tilewright.dialects.tensix.types import SEM, AccessorType, CBType, Role, SemType
 
 Tensix = Dialect(
@@ -127,6 +128,7 @@ Tensix = Dialect(
         PackOp,
         PackReconfigOp,
         RasterOp,
+        TableOp,
         ReconfigOp,
         ReduceOp,
         ReleaseOp,
@@ -203,6 +205,7 @@ __all__ = [
     "SemSetOp",
     "SemType",
     "SemWaitOp",
+    "TableOp",
     "Tensix",
     "TileYieldOp",
     "TransposeTileOp",

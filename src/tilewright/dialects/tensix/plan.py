@@ -160,6 +160,10 @@ class TensorPlan:
     """Dimensions of the tensor: leading ones, then rows, then columns; -1 where there is none."""
     granules: tuple[int, int] = (32, 32)
     """Elements of a row (column) block; blocks that are not whole tiles are padded individually."""
+    starts: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The first row (column) of each block; empty if block n begins at n granules."""
+    limits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The valid rows (columns) of each block; empty if all are."""
 
     @property
     def pages(self) -> int:
@@ -478,11 +482,17 @@ def _tensor_data(each: TensorPlan) -> dict[str, Json]:
         "pad_value": each.pad_value,
         "dims": list(each.dims),
         "granules": list(each.granules),
+        **({"starts": [list(one) for one in each.starts]} if any(each.starts) else {}),
+        **({"limits": [list(one) for one in each.limits]} if any(each.limits) else {}),
     }
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorPlan:
     lists = {name: tuple(data[name]) for name in ("shape", "padded", "tiles", "dims", "granules")}
+    for name in ("starts", "limits"):
+        if name in data:
+            first, second = data[name]
+            lists[name] = tuple(first), tuple(second)
     return _replaced(TensorPlan, {name: data[name] for name in data if name != "pages"}, **lists)
 
 

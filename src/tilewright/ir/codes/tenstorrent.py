@@ -138,18 +138,23 @@ ENTRIES = (
         title="blocks that are not whole tiles",
         meaning=(
             "Offsets and sizes of the copies of a tensor have a common divisor that is not a "
-            "multiple of 32, and a copy spans several such units."
+            "multiple of 32, and a copy spans several such units. The host gathers such blocks "
+            "into tiles if all copies have one size and no two blocks write the same elements."
         ),
-        example="T.copy(A[bx * 16, 0], a)   # a has 48 rows",
+        example="T.copy(c, C[bx * 16, 0])   # c has 48 rows: blocks overlap",
         fix="Use block sizes and offsets that are multiples of 32.",
     ),
     CodeEntry(
         code="TW7062",
         severity="error",
         title="copy with unknown bounds",
-        meaning="The pages of a tensor are laid out for the offsets that copies can have.",
-        example="T.copy(A[index[0], 0], a)",
-        fix="Use offsets that depend on block and loop indices only, and constant extents.",
+        meaning=(
+            "The pages of a tensor are laid out for the offsets that copies can have. They may "
+            "depend on an integer tensor of up to 4096 elements that the caller passes, not on "
+            "what the kernel computes; blocks may not write the same elements."
+        ),
+        example="T.copy(A[computed[0], 0], a)",
+        fix="Use offsets that depend on blocks, loops and index tensors, and constant extents.",
     ),
     CodeEntry(
         code="TW7070",
@@ -308,8 +313,8 @@ ENTRIES = (
         title="control flow depends on data",
         meaning=(
             "Reader, compute and writer run the same loops and branches, so bounds, conditions and "
-            "offsets may depend on arguments and indices only; a scalar argument that they depend "
-            "on has to be known, which it is in a call."
+            "offsets may depend on indices, scalar arguments and integer tensors of the caller "
+            "only, whose values have to be known: they are in a call."
         ),
         example="if mask[0] > 0: T.copy(A[0, 0], a)",
         fix="Compute both cases and select with T.if_then_else.",

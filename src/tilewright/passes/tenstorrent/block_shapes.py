@@ -54,7 +54,7 @@ class Axes:
 
     def union(self, one: Node, other: Node, op: Operation, what: str) -> None:
         first, second = self.find(one), self.find(other)
-        if first == second:
+        if first == second or _is_single(one) or _is_single(other):
             return
         if {first, second} == {ROWS, COLUMNS}:
             self.conflicts.append(Conflict(op, what))
@@ -79,6 +79,13 @@ class Axes:
         for dim, axis in self.of_buffer(buffer).items():
             found[axis] = shape[dim]
         return found[ROWS], found[COLUMNS]
+
+
+def _is_single(node: Node) -> bool:
+    """Whether a node is the dimension of a vector of one element, which has no axis."""
+    return (
+        isinstance(node, tuple) and isinstance(node[0], SSAValue) and shape_of(node[0].type) == (1,)
+    )
 
 
 def matrix_dims(shape: Sequence[int]) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from tilewright.dialects.tensix.buffers import (
     cb_index,
 )
 from tilewright.dialects.tensix.program import KernelOp
+from tilewright.dialects.tensix.tables import TableOp
 from tilewright.ir.interfaces import constant_value
 
 _MASK = 0xFFFFFFFF
@@ -165,6 +166,8 @@ class _Follower:
         elif op.name == "arith.select":
             test, first, second = (self._value(each) for each in op.operands)
             self._values[op.results[0]] = first if test else second
+        elif isinstance(op, TableOp):
+            self._values[op.result] = op.entries[self._value(op.position)] & _MASK
         elif op.name in _SAME:
             self._values[op.results[0]] = self._value(op.operands[0])
 

@@ -17,6 +17,7 @@ from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tensix.arguments import ArgAtOp, RasterOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment
+from tilewright.dialects.tensix.tables import TableOp
 from tilewright.ir.interfaces import constant_value
 
 
@@ -67,6 +68,20 @@ _PREDICATES: Mapping[str, Callable[[int, int], bool]] = {
     "sge": operator.ge,
     "uge": operator.ge,
 }
+
+
+def integer_of(op: Operation, operands: Sequence[int]) -> int | None:
+    """The integer that an op computes from integers; None if it computes something else."""
+    if isinstance(op, TableOp):
+        return op.entries[operands[0]]
+    if isinstance(op, CmpiOp):
+        return int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
+    if op.name == "arith.select":
+        return operands[1] if operands[0] else operands[2]
+    if op.name in _CASTS:
+        return operands[0]
+    compute = _ARITHMETIC.get(op.name)
+    return None if compute is None else compute(operands[0], operands[1])
 
 
 @dataclass
@@ -123,21 +138,15 @@ class ControlFlow:
         if isinstance(op, ArgAtOp):
             return self.lists[op.label.data][self.value(op.index)]
         operands = [self.value(each) for each in op.operands]
-        if isinstance(op, CmpiOp):
-            found = int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
-        elif op.name == "arith.select":
-            found = operands[1] if operands[0] else operands[2]
-        elif op.name in _CASTS:
-            found = operands[0]
-        else:
-            found = _ARITHMETIC[op.name](operands[0], operands[1])
+        found = integer_of(op, operands)
+        assert found is not None, op
         self.values[value] = found
         return found
 
 
 def can_evaluate(op: Operation) -> bool:
     """Whether the integers that `op` gives follow from its operands."""
-    if isinstance(op, (RasterOp, CmpiOp)) or op.name == "arith.select":
+    if isinstance(op, (RasterOp, CmpiOp, TableOp)) or op.name == "arith.select":
         return True
     return op.name in _ARITHMETIC or op.name in _CASTS
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -31,6 +32,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tensix.json_attr import Json
 from tilewright.dialects.tile import FillOp, ParallelOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
@@ -39,10 +41,15 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
+from tilewright.passes.tenstorrent.annotations import get, put
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.scalar_words import is_word_type
 
 UNKNOWN_VALUE = "TW7110"
+CONTENTS = "tt.contents"
+"""The elements of tensors that the plan depends on, by position of the argument."""
+MAX_CONTENTS = 4096
+"""Elements of such a tensor."""
 _ENTRY = "tile.entry"
 _SHAPE = "tile.shape"
 
@@ -54,7 +61,8 @@ class FixArguments(Pass):
     name = "fix-arguments"
 
     values: str = ""
-    """Arguments by name: extents of a tensor (``A=33x17``), the value of a scalar (``n=5``)."""
+    """Arguments by name: extents of a tensor (``A=33x17``), the value of a scalar (``n=5``), the
+    elements of a tensor that loops, branches or addresses depend on (``first=3:0,64,70``)."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         known = dict(each.split("=", 1) for each in self.values.split(";") if each)
@@ -91,12 +99,29 @@ def argument_name(argument: BlockArgument) -> str:
 
 
 def is_fixed(argument: BlockArgument) -> bool:
-    """Whether the plan depends on the value of an argument."""
+    """Whether the plan depends on the extents or the value of an argument."""
     if isinstance(argument.type, MemRefType):
-        return DYNAMIC_INDEX in shape_of(argument.type)
+        return DYNAMIC_INDEX in shape_of(argument.type) or needs_contents(argument)
     return bool(argument.uses) and (
         not is_word_type(argument.type) or decides_about_the_plan(argument)
     )
+
+
+def needs_contents(tensor: BlockArgument) -> bool:
+    """Whether the plan depends on the elements of a tensor."""
+    type = tensor.type
+    if not isinstance(type, MemRefType) or not isinstance(type.element_type, IntegerType):
+        return False
+    loads = [use.operation for use in tensor.uses if isinstance(use.operation, LoadOp)]
+    return any(
+        not _is_in_elementwise_loop(op) and decides_about_the_plan(op.result) for op in loads
+    )
+
+
+def contents_of(function: FuncOp) -> dict[SSAValue, list[int]]:
+    """The elements of the tensors whose contents are known."""
+    data: dict[str, list[int]] = get(function, CONTENTS) or {}
+    return {function.body.block.args[int(position)]: values for position, values in data.items()}
 
 
 def decides_about_the_plan(value: SSAValue) -> bool:
@@ -131,7 +156,14 @@ def _is_in_elementwise_loop(op: Operation) -> bool:
 
 def _fix(function: FuncOp, argument: BlockArgument, text: str) -> None:
     if isinstance(argument.type, MemRefType):
-        _set_extents(function, argument, tuple(int(each) for each in text.split("x")))
+        extents, _, elements = text.partition(":")
+        position = argument.index
+        if DYNAMIC_INDEX in shape_of(argument.type):
+            _set_extents(function, argument, tuple(int(each) for each in extents.split("x")))
+        if elements:
+            known: dict[str, Json] = get(function, CONTENTS) or {}
+            known[str(position)] = [int(each) for each in elements.split(",")]
+            put(function, CONTENTS, known)
         return
     value = float(text) if isinstance(argument.type, AnyFloat) else int(text)
     made = ConstantOp.of(value, argument.type)

@@ -183,6 +183,8 @@ def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]
                 page_bytes=layout.format.tile_bytes,
                 dims=layout.dims,
                 granules=layout.granules,
+                starts=layout.starts,
+                limits=layout.limits,
             )
         )
     return tuple(found)

@@ -27,11 +27,13 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import SHARD, functions, get, put
 from tilewright.passes.tenstorrent.block_shapes import Axes, axes_of, conflicts_of, name_of
+from tilewright.passes.tenstorrent.gathered_layouts import Gather, use_positions
 from tilewright.passes.tenstorrent.tensor_layouts import (
     MIXED_AXES,
     LayoutError,
     TensorLayout,
     accesses_of,
+    boxes_of,
     layout_from_data,
     layout_of,
 )
@@ -61,6 +63,7 @@ class InferTtShards(Pass):
             found = _shards(function, axes, engine)
             if engine.error_count == before:
                 put(function, SHARD, found)
+                _use_positions(function)
 
 
 def _shards(function: FuncOp, axes: Axes, engine: DiagnosticEngine) -> list[Json]:
@@ -105,6 +108,16 @@ def _layout(
             UNKNOWN_SHAPE,
         )
     return layout_of(tensor, format, accesses_of(tensor, copies), axes, ranges)
+
+
+def _use_positions(function: FuncOp) -> None:
+    """Offsets of accesses to tensors that the host gathers become positions of blocks."""
+    copies = [op for op in walk(function) if isinstance(op, CopyOp)]
+    for tensor, layout in layouts_of(function).items():
+        for axis, dim in enumerate((layout.row_dim, layout.column_dim)):
+            if layout.starts[axis]:
+                gather = Gather(layout.granules[axis], layout.starts[axis])
+                use_positions(boxes_of(accesses_of(tensor, copies), dim), gather)
 
 
 def layouts_of(function: FuncOp) -> dict[SSAValue, TensorLayout]:

@@ -49,8 +49,10 @@ class InsertTransposes(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in functions(module):
-            while _resolve_one(function):
-                pass
+            # Each resolution adds ops, so one that does not succeed would never end.
+            for _ in range(sum(1 for _ in walk(function))):
+                if not _resolve_one(function):
+                    break
 
 
 def _resolve_one(function: FuncOp) -> bool:

@@ -22,6 +22,10 @@ from tilewright.dialects.arith import (
     CmpfOp,
     CmpiOp,
     ConstantOp,
+    MaxsiOp,
+    MaxuiOp,
+    MinsiOp,
+    MinuiOp,
     MuliOp,
     OriOp,
     SelectOp,
@@ -79,6 +83,8 @@ def insert_masks(op: ElementwiseOp) -> ElementwiseOp:
     for each in list(op.body.block.ops):
         if isinstance(each, CmpiOp) and each.predicate_name in _EQUALITIES:
             _expand_equality(each)
+    while any(_expand_bound(each) for each in list(op.body.block.ops)):
+        pass
     comparisons = [each for each in op.body.block.ops if isinstance(each, CmpiOp)]
     if not comparisons:
         return op
@@ -90,6 +96,28 @@ def _expand_equality(op: CmpiOp) -> None:
     below, above, join = _EQUALITIES[op.predicate_name]
     one, other = CmpiOp(below, *op.operands), CmpiOp(above, *op.operands)
     Rewriter().replace_op(op, [one, other, join(one, other)])
+
+
+def _expand_bound(op: Operation) -> bool:
+    """``x < min(a, b)`` as ``x < a and x < b``, ``x < max(a, b)`` as ``x < a or x < b``, ..."""
+    if not isinstance(op, CmpiOp) or op.predicate_name[1:] not in _PREDICATES:
+        return False
+    for position in (0, 1):
+        bound = op.operands[position].owner
+        if not isinstance(bound, (MinsiOp, MinuiOp, MaxsiOp, MaxuiOp)):
+            continue
+        if bound.parent is not op.parent:
+            continue  # the same for all elements
+        is_minimum = isinstance(bound, (MinsiOp, MinuiOp))
+        is_upper = (op.predicate_name[1:] in ("lt", "le")) == (position == 1)
+        made: list[CmpiOp] = []
+        for value in bound.operands:
+            sides = [value, op.operands[1]] if position == 0 else [op.operands[0], value]
+            made.append(CmpiOp(op.predicate_name, *sides))
+        join = AndiOp if is_minimum == is_upper else OriOp
+        Rewriter().replace_op(op, [*made, join(*made)])
+        return True
+    return False
 
 
 class _Masking:

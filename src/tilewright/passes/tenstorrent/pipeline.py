@@ -21,6 +21,7 @@ from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
 from tilewright.passes.tenstorrent.count_tt_work import CountTtWork
 from tilewright.passes.tenstorrent.fix_arguments import FixArguments
+from tilewright.passes.tenstorrent.flatten_persistent_loops import FlattenPersistentLoops
 from tilewright.passes.tenstorrent.fold_grid_reductions import FoldGridReductions
 from tilewright.passes.tenstorrent.form_k_loops import FormKLoops
 from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
@@ -39,6 +40,7 @@ from tilewright.passes.tenstorrent.recognize_gemm_loops import RecognizeGemmLoop
 from tilewright.passes.tenstorrent.separate_buffers import SeparateBuffers
 from tilewright.passes.tenstorrent.split_tt_kernels import SplitTtKernels
 from tilewright.passes.tenstorrent.stage_global_accesses import StageGlobalAccesses
+from tilewright.passes.tenstorrent.tabulate_scalars import TabulateScalars
 from tilewright.passes.tenstorrent.tensorize_tt import TensorizeTt
 from tilewright.passes.tenstorrent.verify_tt import VerifyTt
 from tilewright.passes.tile.fold_clears import FoldClears
@@ -77,6 +79,8 @@ class TenstorrentPipeline(Pass):
             FixArguments(self.values),
             *TilePipeline(target=self.target).common_passes(),
             FoldClears(),
+            FlattenPersistentLoops(),
+            TabulateScalars(),
             FoldGridReductions(),
             StageGlobalAccesses(),
             RecognizeGemmLoops(),

@@ -26,6 +26,7 @@ from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import shape_of
 from tilewright.passes.tenstorrent.block_shapes import COLUMNS, ROWS, Axes, region_shape
+from tilewright.passes.tenstorrent.gathered_layouts import Box, Gather, gather_of
 
 TILE = TILE_HEIGHT
 NONE = -1
@@ -69,6 +70,10 @@ class TensorLayout:
     """Elements of a row and of a column block."""
     blocks: tuple[int, int]
     """How many of them there are."""
+    starts: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The first element of each block, where it is not that of the position of the block."""
+    limits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The valid elements of each block that is written, where those are not all."""
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -115,6 +120,8 @@ class TensorLayout:
             "page_bytes": self.format.tile_bytes,
             "pages": self.pages,
             "needs_padding": list(self.padded) != list(self.shape),
+            **({"starts": [list(each) for each in self.starts]} if any(self.starts) else {}),
+            **({"limits": [list(each) for each in self.limits]} if any(self.limits) else {}),
         }
 
 
@@ -132,7 +139,14 @@ def layout_from_data(data: Mapping[str, Any]) -> TensorLayout:
         column_dim,
         (granules[0], granules[1]),
         (blocks[0], blocks[1]),
+        _two_lists(data.get("starts")),
+        _two_lists(data.get("limits")),
     )
+
+
+def _two_lists(data: list[list[int]] | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    first, second = data or ((), ())
+    return tuple(first), tuple(second)
 
 
 def accesses_of(tensor: SSAValue, copies: Sequence[CopyOp]) -> list[Access]:
@@ -160,10 +174,25 @@ def layout_of(
     row_dim, column_dim = _tiled_dims(tensor, shape, accesses, axes)
     granules: list[int] = []
     blocks: list[int] = []
+    gathers: list[Gather | None] = []
     for dim in (row_dim, column_dim):
-        granule, count = (1, 1) if dim == NONE else _granule(tensor, dim, shape, accesses, ranges)
+        gather = None
+        granule, count = 1, 1
+        if dim != NONE:
+            try:
+                granule, count = _granule(tensor, dim, shape, accesses, ranges)
+            except LayoutError:
+                gather = gather_of(boxes_of(accesses, dim), shape[dim])
+                if gather is None:
+                    raise
+                granule, count = gather.extent, len(gather.starts)
         granules.append(granule)
         blocks.append(count)
+        gathers.append(gather)
+    starts, limits = (
+        [() if each is None else getattr(each, name) for each in gathers]
+        for name in ("starts", "limits")
+    )
     leading = tuple(dim for dim in range(len(shape)) if dim not in (row_dim, column_dim))
     return TensorLayout(
         shape,
@@ -173,7 +202,24 @@ def layout_of(
         column_dim,
         (granules[0], granules[1]),
         (blocks[0], blocks[1]),
+        (starts[0], starts[1]),
+        (limits[0], limits[1]),
     )
+
+
+def boxes_of(accesses: Sequence[Access], dim: int) -> list[Box]:
+    """The accesses along a dimension."""
+    return [
+        Box(
+            each.op,
+            each.op.dst if each.is_write else each.op.src,
+            each.offsets[dim],
+            each.extents[dim],
+            each.is_write,
+            dim,
+        )
+        for each in accesses
+    ]
 
 
 def _tiled_dims(

@@ -138,8 +138,8 @@ def _lower(op: Operation, axes: Axes) -> None:
     elif isinstance(op, PersistentOp):
         raise NotSupported(
             op,
-            "T.Persistent has no counterpart on the Tenstorrent target, where every core processes "
-            "several blocks: use one block per tile, T.Kernel(columns, rows)",
+            "T.Persistent is supported where it is all that a kernel does, with one worker per "
+            "block of the grid: use one block per tile, T.Kernel(columns, rows)",
         )
     elif not (op.regions or is_removable(op) or isinstance(op, (YieldOp, ScfYieldOp))):
         raise NotSupported(

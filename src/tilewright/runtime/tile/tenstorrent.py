@@ -65,16 +65,18 @@ class TenstorrentKernel:
 
         parameters = zip(self._kernel.params, values, strict=False)
         pairs = [(param.name, value) for param, value in parameters if param.name in self._decisive]
-        return described({name: _text(value) for name, value in pairs})
+        return described({name: _text(value, self._decisive[name]) for name, value in pairs})
 
     @cached_property
-    def _decisive(self) -> frozenset[str]:
-        """The parameters whose extents or values the plan depends on."""
-        from tilewright.passes.tenstorrent.fix_arguments import is_fixed
+    def _decisive(self) -> Mapping[str, bool]:
+        """The parameters whose extents or values the plan depends on; whether it needs elements."""
+        from tilewright.passes.tenstorrent.fix_arguments import is_fixed, needs_contents
 
         arguments = self._kernel.prim_func.func.body.block.args
         pairs = zip(self._kernel.params, arguments, strict=True)
-        return frozenset(param.name for param, argument in pairs if is_fixed(argument))
+        return {
+            param.name: needs_contents(argument) for param, argument in pairs if is_fixed(argument)
+        }
 
     def build(self) -> None:
         """Compile, unless that has to wait for the values of a call."""
@@ -105,12 +107,22 @@ class TenstorrentKernel:
     def _runnable_for(self, values: Sequence[Any]) -> Artefact:
         """The artefact, in which a tensor that the call makes has no contents before the run."""
         artefact, results = self.artefact_for(values), self._kernel.results
+        plan = artefact.plan
+        # A store under a condition reads the old elements first, whatever they are.
+        read = {
+            name
+            for kernel in plan.kernels
+            if kernel.role == "reader"
+            for name in plan.accessor_tensors(kernel)
+        }
         tensors = tuple(
-            replace(each, role="output") if each.role == "inout" and each.arg in results else each
-            for each in artefact.plan.tensors
+            replace(each, role="output")
+            if each.role == "inout" and each.arg in results and each.name not in read
+            else each
+            for each in plan.tensors
         )
-        scalars = {each.name: values[each.arg] for each in artefact.plan.scalars}
-        return replace(artefact, plan=replace(artefact.plan, tensors=tensors), scalars=scalars)
+        scalars = {each.name: values[each.arg] for each in plan.scalars}
+        return replace(artefact, plan=replace(plan, tensors=tensors), scalars=scalars)
 
     def launch(self, values: Sequence[Any]) -> None:
         """Run with one value for each parameter; arrays are `HostArray`s."""
@@ -178,15 +190,20 @@ class TenstorrentKernel:
             program = self._runnable.program(with_sources=executor is Executor.SOURCE)
             function = self._kernel.prim_func.func
             raise self._failed(TenstorrentFault(result.findings, program, function, seed))
-        return self._runnable.outputs(result)
+        return self._runnable.outputs(result, arrays)
 
     def _failed(self, fault: NumpyFault) -> NumpyFault:
         notify_observers(self._kernel.name, fault)
         return fault
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, needs_elements: bool) -> str:
     """An argument as `fix-arguments` reads it."""
+    from tilewright.passes.tenstorrent.fix_arguments import MAX_CONTENTS
+
     if isinstance(value, HostArray):
-        return "x".join(str(extent) for extent in value.array.shape)
+        extents = "x".join(str(extent) for extent in value.array.shape)
+        if not needs_elements or value.array.size > MAX_CONTENTS:
+            return extents
+        return f"{extents}:{','.join(str(int(each)) for each in value.array.reshape(-1))}"
     return str(int(value) if isinstance(value, bool) else value)

@@ -25,6 +25,8 @@ Array: TypeAlias = NDArray[Any]
 def pages_of(array: Array, tensor: TensorPlan) -> Array:
     """The pages of an array, in page order."""
     matrix = _matrix(array, tensor)
+    if any(tensor.starts):
+        return _gathered(matrix, tensor)
     blocks, padded = _blocks(tensor)
     batch, rows, columns = matrix.shape
     (high, wide), (tall, broad) = tensor.granules, padded
@@ -42,8 +44,10 @@ def pages_of(array: Array, tensor: TensorPlan) -> Array:
     return tilize(flat.astype(dtype, copy=False))
 
 
-def array_of(pages: bytes, tensor: TensorPlan) -> Array:
-    """The array whose pages these are, without padding."""
+def array_of(pages: bytes, tensor: TensorPlan, before: Array | None = None) -> Array:
+    """The array whose pages these are, without padding; `before` has what no page holds."""
+    if any(tensor.starts):
+        return _scattered(pages, tensor, before)
     blocks, (tall, broad) = _blocks(tensor)
     high, wide = tensor.granules
     leading = [tensor.shape[dim] for dim in tensor.dims[:-2]]
@@ -56,6 +60,49 @@ def array_of(pages: bytes, tensor: TensorPlan) -> Array:
     real = [dim for dim in tensor.dims if dim >= 0]
     cropped = whole[:, :rows, :columns].reshape([tensor.shape[dim] for dim in real])
     return np.ascontiguousarray(cropped.transpose(np.argsort(real)))
+
+
+def _elements(tensor: TensorPlan, axis: int) -> Array:
+    """The row (column) of the tensor at each padded position; -1 where there is none."""
+    counts, padded = _blocks(tensor)
+    dim = tensor.dims[-2:][axis]
+    extent = 1 if dim < 0 else tensor.shape[dim]
+    granule, starts, limits = tensor.granules[axis], tensor.starts[axis], tensor.limits[axis]
+    inside = np.arange(padded[axis])
+    found: list[Array] = []
+    for block in range(counts[axis]):
+        start = starts[block] if starts else block * granule
+        valid = inside < (limits[block] if limits else granule)
+        element = start + inside
+        found.append(np.where(valid & (element < extent), element, -1))
+    return np.concatenate(found)
+
+
+def _gathered(matrix: Array, tensor: TensorPlan) -> Array:
+    """Pages of blocks that begin anywhere."""
+    rows, columns = _elements(tensor, 0), _elements(tensor, 1)
+    batch, height, width = matrix.shape
+    padded = np.full((batch, height + 1, width + 1), tensor.pad_value, dtype=matrix.dtype)
+    padded[:, :height, :width] = matrix
+    flat = padded[:, rows[:, None], columns[None, :]]
+    return tilize(flat.astype(TileFormat(tensor.format).dtype, copy=False))
+
+
+def _scattered(pages: bytes, tensor: TensorPlan, before: Array | None) -> Array:
+    """The inverse of `_gathered`."""
+    rows, columns = _elements(tensor, 0), _elements(tensor, 1)
+    dtype = TileFormat(tensor.format).dtype
+    array = np.zeros(tensor.shape, dtype) if before is None else before.astype(dtype)
+    real = [dim for dim in tensor.dims if dim >= 0]
+    matrix = _matrix(array, tensor)
+    elements = np.frombuffer(pages, dtype=dtype)
+    flat = untilize(elements, (matrix.shape[0], len(rows), len(columns)))
+    down, across = np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0)
+    matrix[:, rows[down][:, None], columns[across][None, :]] = flat[
+        :, down[:, None], across[None, :]
+    ]
+    shaped = matrix.reshape([tensor.shape[dim] for dim in real])
+    return np.ascontiguousarray(shaped.transpose(np.argsort(real)))
 
 
 def _matrix(array: Array, tensor: TensorPlan) -> Array:

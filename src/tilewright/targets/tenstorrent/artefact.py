@@ -135,10 +135,12 @@ class Artefact:
         """An event-driven run of the program, without data."""
         return timed_run(self.program(), self.kernels, self.plan)
 
-    def outputs(self, result: RunResult) -> Mapping[str, Array]:
-        """The arrays that a run wrote, by name."""
+    def outputs(
+        self, result: RunResult, arrays: Mapping[str, Array] = MappingProxyType({})
+    ) -> Mapping[str, Array]:
+        """The arrays that a run wrote, by name; `arrays` are those of before the run."""
         found = {
-            each.name: array_of(result.buffers[each.name], each)
+            each.name: array_of(result.buffers[each.name], each, arrays.get(each.name))
             for each in self.plan.tensors
             if each.role != "input"
         }
@@ -157,7 +159,7 @@ class Artefact:
             ExecutionError: if a sanitizer reports.
         """
         result = self.execute(arrays, options, executor).raise_for_findings()
-        return Run(self.outputs(result), result)
+        return Run(self.outputs(result, arrays), result)
 
 
 def artefact_of(module: ModuleOp, chip: ChipSpec | None = None, api: Api = Api.CURRENT) -> Artefact:

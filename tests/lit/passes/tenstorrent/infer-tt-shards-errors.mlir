@@ -25,7 +25,7 @@ func.func public @misaligned(%X: memref<96x32xf32, #global>) {
     %x = tile.alloc "x" : memref<48x32xf32, #shared>
     %row = arith.muli %bx, %c16 : index
     %r = tile.region %X[%row, 0] [48, 32] : memref<96x32xf32, #global> to !tile.region<48x32xf32, #global>
-    tile.copy %r -> %x : !tile.region<48x32xf32, #global> -> memref<48x32xf32, #shared>
+    tile.copy %x -> %r : memref<48x32xf32, #shared> -> !tile.region<48x32xf32, #global>
   }
   func.return
 }

@@ -128,16 +128,18 @@ def _layout(plan: TensorPlan) -> str:
     *leading, row, column = plan.dims
     extents = ", ".join(str(plan.shape[dim]) for dim in leading)
     steps = ", ".join(str(strides[dim]) for dim in leading)
-    axes = ", ".join(
-        _axis(plan, dim, granule, padded, strides)
-        for dim, granule, padded in zip((row, column), plan.granules, plan.padded[-2:], strict=True)
-    )
+    axes = ", ".join(_axis(plan, axis, dim, strides) for axis, dim in enumerate((row, column)))
     return f"{{{{{extents}}}, {{{steps}}}, {axes}}}"
 
 
-def _axis(plan: TensorPlan, dim: int, granule: int, padded: int, strides: Sequence[int]) -> str:
+def _axis(plan: TensorPlan, axis: int, dim: int, strides: Sequence[int]) -> str:
     extent, stride = (1, 0) if dim < 0 else (plan.shape[dim], strides[dim])
-    return f"{{{extent}, {stride}, {granule}, {-(-granule // 32) * 32}, {padded}}}"
+    granule, padded = plan.granules[axis], plan.padded[-2:][axis]
+    words = [str(each) for each in (extent, stride, granule, -(-granule // 32) * 32, padded)]
+    if plan.starts[axis]:
+        lists = (plan.starts[axis], plan.limits[axis])
+        words += [f"{{{', '.join(map(str, each))}}}" for each in lists]
+    return f"{{{', '.join(words)}}}"
 
 
 def _core_set(name: str, cores: Sequence[Assignment]) -> Iterator[str]:

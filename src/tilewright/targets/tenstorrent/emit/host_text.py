@@ -23,13 +23,16 @@ HEADER = """\
 using namespace tt;
 using namespace tt::tt_metal;
 
-// One axis of a tensor: blocks of `granule` elements, each padded to `padded_granule`.
+// One axis of a tensor: blocks of `granule` elements, each padded to `padded_granule`. If given,
+// `starts` is the first element of each block and `limits` the number of its valid elements.
 struct Axis {{
     uint32_t extent;
     uint32_t stride;
     uint32_t granule;
     uint32_t padded_granule;
     uint32_t padded;
+    std::vector<uint32_t> starts = {{}};
+    std::vector<uint32_t> limits = {{}};
 }};
 
 struct Layout {{
@@ -49,9 +52,12 @@ struct Layout {{
 
 // The element of an axis at a padded position, or `extent` if the position is padding.
 static uint32_t element_at(const Axis& axis, uint32_t position) {{
+    const uint32_t block = position / axis.padded_granule;
     const uint32_t inside = position % axis.padded_granule;
-    const uint32_t element = position / axis.padded_granule * axis.granule + inside;
-    return inside < axis.granule && element < axis.extent ? element : axis.extent;
+    const uint32_t start = axis.starts.empty() ? block * axis.granule : axis.starts[block];
+    const uint32_t valid = axis.limits.empty() ? axis.granule : axis.limits[block];
+    const uint32_t element = start + inside;
+    return inside < valid && element < axis.extent ? element : axis.extent;
 }}
 
 // Calls `visit(element, position)` for all elements of a tensor that have a padded position.

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tensix.arguments import RasterOp
 from tilewright.dialects.tensix.base import constant_of
+from tilewright.dialects.tensix.tables import TableOp
 from tilewright.targets.cuda.emit.control import RULES as CONTROL
 from tilewright.targets.cuda.emit.emitter import (
     ATOM,
@@ -193,12 +194,19 @@ def _table(emitter: TensixEmitter, op: RasterOp) -> None:
     emitter.pure(op.column, Text(f"{block} % {columns}", MULTIPLY))
 
 
-def _array(name: str, values: Sequence[int]) -> str:
+def _lookup(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(emitter, TensixEmitter) and isinstance(op, TableOp)
+    name = emitter.names.take(f"{op.result.name_hint or 'value'}_table")
+    emitter.tables.append(_array(name, [each & 0xFFFFFFFF for each in op.entries], "uint32_t"))
+    emitter.pure(op.result, Text(f"{name}[{emitter.operand(op.position)}]", ATOM))
+
+
+def _array(name: str, values: Sequence[int], type: str = "uint16_t") -> str:
     lines = [
         "    " + ", ".join(map(str, values[start : start + 16])) + ","
         for start in range(0, len(values), 16)
     ]
-    return "\n".join([f"constexpr uint16_t {name}[{len(values)}] = {{", *lines, "};"])
+    return "\n".join([f"constexpr {type} {name}[{len(values)}] = {{", *lines, "};"])
 
 
 RULES: Mapping[str, Rule] = {
@@ -231,4 +239,5 @@ RULES: Mapping[str, Rule] = {
     "arith.index_cast": _same,
     "arith.extui": _widened,
     "tensix.raster": _raster,
+    "tensix.table": _lookup,
 }

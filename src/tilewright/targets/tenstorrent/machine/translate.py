@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.dialects.tensix import arguments, buffers, config, math, noc, sfpu
+from tilewright.dialects.tensix import arguments, buffers, config, math, noc, sfpu, tables
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.ir.interfaces import constant_value
@@ -236,6 +236,11 @@ def _raster(writer: _Writer, op: arguments.RasterOp) -> None:
     writer.line(f"{names} = {writer.constant(op.raster)}.at({', '.join(texts)})")
 
 
+def _table(writer: _Writer, op: tables.TableOp) -> None:
+    entries = writer.constant(tuple(each & MASK for each in op.entries))
+    writer.line(f"{writer.name(op.result)} = {entries}[{writer.text(op.position)}]")
+
+
 def _accessor(writer: _Writer, op: noc.AccessorOp) -> None:
     format = writer.constant(cast("Any", op.result.type).format)
     writer.call(op, "accessor", op.address, op.offset, format)
@@ -342,6 +347,7 @@ _RULES: Mapping[str, Rule] = {
     "tensix.cb": _by_index("cb"),
     "tensix.sem": _by_index("sem"),
     "tensix.raster": _raster,
+    "tensix.table": _table,
     "tensix.cb_reserve": _plain("cb_reserve", "yield from "),
     "tensix.cb_push": _plain("cb_push"),
     "tensix.cb_wait": _plain("cb_wait", "yield "),
