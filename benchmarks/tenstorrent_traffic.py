@@ -95,11 +95,11 @@ class Row:
         return self.reads == self.plan.traffic.dram_page_reads
 
     @property
-    def kept(self) -> str:
-        return ", ".join(kept(self.plan)) or "nothing"
+    def retained(self) -> str:
+        return ", ".join(retained(self.plan)) or "nothing"
 
 
-def kept(plan: Plan) -> list[str]:
+def retained(plan: Plan) -> list[str]:
     return [] if plan.residency is None else [each.tensor for each in plan.residency.panels]
 
 
@@ -117,7 +117,7 @@ def measured(
     settings = VARIANTS[name]
     full = compiled(size, block, k // STEP, cores, settings).plan
     program = compiled(size, block, steps, cores, settings)
-    assert kept(program.plan) == kept(full), "other panels stay at the reduced K"
+    assert retained(program.plan) == retained(full), "other panels stay at the reduced K"
     random = np.random.default_rng(0)
     a = random.standard_normal((size, steps * STEP), np.float32).astype(ml_dtypes.bfloat16)
     b = random.standard_normal((steps * STEP, size), np.float32).astype(ml_dtypes.bfloat16)
@@ -142,7 +142,7 @@ def table(rows: Sequence[Row], k: int) -> str:
     ]
     for row in rows:
         lines.append(
-            f"| {row.name} | {row.plan.schedule.policy} | {row.kept} | {row.counted:,} | "
+            f"| {row.name} | {row.plan.schedule.policy} | {row.retained} | {row.counted:,} | "
             f"{row.reads:,} | {row.reads * page / 2**30:.2f} | 1/{naive / row.reads:.1f} |"
         )
     return "\n".join(lines)

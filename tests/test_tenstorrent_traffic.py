@@ -12,7 +12,7 @@ from tilewright.targets.tenstorrent.artefact import Executor
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _ROW = re.compile(
-    r"^\| (?P<name>[a-z ]+) \| (?P<policy>\w+) \| (?P<kept>\w+) \| (?P<counted>[\d,]+) \| "
+    r"^\| (?P<name>[a-z ]+) \| (?P<policy>\w+) \| (?P<retained>\w+) \| (?P<counted>[\d,]+) \| "
     r"(?P<reads>[\d,]+) \| (?P<gib>[\d.]+) \| 1/(?P<factor>[\d.]+) \|$",
     re.MULTILINE,
 )
@@ -24,16 +24,16 @@ def documented() -> dict[str, dict[str, str]]:
     return rows
 
 
-def number(text: str) -> int:
+def integer(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def test_the_products_are_right() -> None:
+def test_the_factors_are_right() -> None:
     factor = traffic.SIZE // traffic.STEP // traffic.REDUCED_STEPS
-    naive = number(documented()["naive"]["reads"])
+    naive = integer(documented()["naive"]["reads"])
     for row in documented().values():
-        reads = number(row["reads"])
-        assert reads == factor * number(row["counted"])
+        reads = integer(row["reads"])
+        assert reads == factor * integer(row["counted"])
         assert row["gib"] == f"{reads * 2048 / 2**30:.2f}"
         assert row["factor"] == f"{naive / reads:.1f}"
 
@@ -45,7 +45,7 @@ def test_scaled_counts_are_those_of_the_full_program(name: str) -> None:
         name, size=256, block=64, k=1024, steps=2, cores="2x2", executor=Executor.IR
     )
     assert row.is_right, (row.reads, row.plan.traffic)
-    assert row.kept == documented()[name]["kept"]
+    assert row.retained == documented()[name]["retained"]
     # 16 blocks of 2 x 2 tiles, 4 on a core, 32 steps: of each operand 2 pages a block and step.
     pages = {"naive": (16, 16), "residency": (4, 16), "multicast": (8, 8)}
     a, b = pages.get(name, (4, 8))
@@ -57,5 +57,5 @@ def test_scaled_counts_are_those_of_the_full_program(name: str) -> None:
 def test_the_table(name: str) -> None:
     row, found = documented()[name], traffic.measured(name)
     assert found.is_right
-    assert (found.counted, found.reads) == (number(row["counted"]), number(row["reads"]))
-    assert (found.plan.schedule.policy, found.kept) == (row["policy"], row["kept"])
+    assert (found.counted, found.reads) == (integer(row["counted"]), integer(row["reads"]))
+    assert (found.plan.schedule.policy, found.retained) == (row["policy"], row["retained"])

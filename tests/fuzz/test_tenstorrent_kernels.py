@@ -26,7 +26,7 @@ def test_sample(seed: int) -> None:
 def test_sample_with_residency(seed: int) -> None:
     verdict = Judge(source_every=0, residency="on", multicast="auto")(seed)
     assert verdict.outcome == "right", f"{verdict.reason}\n{generate(seed).source}"
-    assert verdict.notes["kept"]
+    assert verdict.notes["retained"]
 
 
 @pytest.mark.slow

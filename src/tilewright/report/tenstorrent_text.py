@@ -105,7 +105,7 @@ def multicasts(plan: Plan) -> str:
 
 
 def residency(found: Residency | None) -> str:
-    """What stays in L1 from one block of a core to the next; empty if nothing was asked to."""
+    """What stays in L1 from one block of a core to the next; empty with residency off."""
     return "" if found is None else "\n".join(_residency_rows(found))
 
 

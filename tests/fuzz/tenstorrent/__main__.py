@@ -74,9 +74,9 @@ def table(verdicts: dict[int, Verdict]) -> str:
     """Outcomes and reasons of refusals, each with its count and one seed."""
     outcomes = Counter(each.outcome for each in verdicts.values())
     lines = [f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items())]
-    kept = sum(bool(each.notes.get("kept")) for each in verdicts.values() if each.notes)
-    if kept:
-        lines.append(f"  {kept:5} with panels that stay in L1")
+    retained = sum(bool(each.notes.get("retained")) for each in verdicts.values() if each.notes)
+    if retained:
+        lines.append(f"  {retained:5} with panels that stay in L1")
     kinds: dict[tuple[object, object], list[int]] = {}
     for seed, each in verdicts.items():
         if each.outcome == "refused":

@@ -78,8 +78,8 @@ class Judge:
                 if wrong:
                     return Verdict("wrong", f"{label}: {name}{wrong}")
         residency = artefact.plan.residency
-        kept = 0 if residency is None else len(residency.panels)
-        return Verdict("right", notes={"kept": kept})
+        retained = 0 if residency is None else len(residency.panels)
+        return Verdict("right", notes={"retained": retained})
 
     def _changes_traffic(self) -> bool:
         return self.residency != "off" or self.multicast != "off"

@@ -90,7 +90,7 @@ def agree(
 
 
 def panel_loads(policy: str, order: str, grid: tuple[int, int], cores: str) -> dict[str, int]:
-    """Loads of A and B panels by the definition: how often a core's row or column changes."""
+    """Loads of A and B panels by the definition: changes of a core's row or column."""
     rows, columns = grid
     width, height = (int(each) for each in cores.split("x"))
     name, _, block = order.partition(":")
@@ -126,9 +126,9 @@ def check(policy: str, order: str, grid: tuple[int, int], cores: str, **options:
     plan = agree(gemm(*grid, 3), cores, **schedule(policy, order), **options)
     assert plan.residency is not None
     expected = panel_loads(policy, order, grid, cores)
-    kept = {panel.tensor: panel.loads for panel in plan.residency.panels}
+    retained = {panel.tensor: panel.loads for panel in plan.residency.panels}
     blocks = grid[0] * grid[1]
-    assert kept == {name: loads for name, loads in expected.items() if loads < blocks}
+    assert retained == {name: loads for name, loads in expected.items() if loads < blocks}
 
 
 @pytest.mark.parametrize("case", random.Random(20).sample(range(len(CASES)), 16))
@@ -164,7 +164,7 @@ def test_strategies_of_the_k_loop(
     assert [panel.tensor for panel in plan.residency.panels] == ["A"]
 
 
-def test_the_panel_that_saves_most_is_kept_where_both_do_not_fit() -> None:
+def test_the_panel_that_saves_more_is_retained_where_both_do_not_fit() -> None:
     traced = gemm(4, 4, 8)
     order = schedule("contiguous", "hilbert")
     both = agree(traced, "1x1", **order)
@@ -187,7 +187,7 @@ def test_auto_leaves_the_depth_of_other_buffers() -> None:
     assert auto.traffic.dram_page_reads >= on.traffic.dram_page_reads
 
 
-def test_nothing_is_kept_where_every_core_has_one_block() -> None:
+def test_nothing_is_retained_where_every_core_has_one_block() -> None:
     plan = agree(gemm(2, 2, 2), "2x2")
     assert plan.residency is not None and not plan.residency.panels
     assert {each.reason for each in plan.residency.streamed} == {
@@ -195,7 +195,7 @@ def test_nothing_is_kept_where_every_core_has_one_block() -> None:
     }
 
 
-def test_residency_is_off_unless_asked_for() -> None:
+def test_residency_is_off_by_default() -> None:
     assert gemm(2, 2, 2).compiled("1x1").plan.residency is None
 
 
@@ -220,7 +220,7 @@ def with_multicast(
     return without.plan, both.plan
 
 
-def test_a_kept_panel_is_sent_only_when_it_changes() -> None:
+def test_a_retained_panel_is_sent_only_when_it_changes() -> None:
     # 4 x 4 blocks on 2 x 2 cores: each has 2 x 2, and 2 pages of each operand in every block.
     without, both = with_multicast((4, 4), 2, "2x2", range(3), Executor.IR)
     assert without.traffic.dram_page_reads == 2 * 4 * 2 + 2 * 4 * 2
@@ -383,7 +383,7 @@ def test_tensors_that_the_kernel_writes_are_loaded_again() -> None:
     assert panels_of(plan) == {"A": ((), 1, 1, 4)}
 
 
-def test_loads_under_a_condition_are_not_kept() -> None:
+def test_loads_under_a_condition_are_not_retained() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((32, 32), T.float32), B: T.Tensor((32, 128), T.float32)):
         with T.Kernel(4) as bx:
@@ -400,7 +400,7 @@ def test_loads_under_a_condition_are_not_kept() -> None:
     assert panels_of(plan) == {}
 
 
-def test_loops_whose_size_depends_on_the_block_are_not_kept() -> None:
+def test_loops_whose_size_depends_on_the_block_are_not_retained() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((32, 128), T.float32), B: T.Tensor((32, 128), T.float32)):
         with T.Kernel(4) as bx:

@@ -1,4 +1,4 @@
-"""`verify-tt` finds panels that a block must not use, and plans that say something else."""
+"""`verify-tt` finds panels that a block must not use, and plans that differ from the kernels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def never_reloaded(module: ModuleOp) -> None:
 
 
 def always_loaded(module: ModuleOp) -> None:
-    """Loaded and popped in every block: right, but not what the plan says."""
+    """Loaded and popped in every block: right, but not what the plan has."""
     for op in conditions(module):
         true = ConstantOp.of(1, op.condition.type)
         assert op.parent is not None
@@ -64,7 +64,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
     ),
     "loaded in every block": (
         always_loaded,
-        "the readers load the panel of 'A' in circular buffer 0 12 times, the plan says 4 for 12 "
+        "the readers load the panel of 'A' in circular buffer 0 12 times, the plan has 4 for 12 "
         "blocks",
     ),
     "other pages": (
@@ -81,7 +81,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
     ),
     "other loads": (
         of_panel(lambda panel: panel.update(loads=5)),
-        "the readers load the panel of 'A' in circular buffer 0 4 times, the plan says 5 for 12 "
+        "the readers load the panel of 'A' in circular buffer 0 4 times, the plan has 5 for 12 "
         "blocks",
     ),
 }

@@ -1,4 +1,4 @@
-"""The part of a plan that says which operands stay in L1 from one block to the next.
+"""The part of a plan with the operands that stay in L1 from one block to the next.
 
 ``residency`` in ``tt.plan.json`` is null where every block loads all it needs. Otherwise
 

@@ -1,6 +1,6 @@
 """The sizes of the circular buffers of a core, for what is given up so that they fit.
 
-Pages: tiles per step times depth for loads, the panel for one that is kept, twice the block for
+Pages: tiles per step times depth for loads, the panel for one that is retained, twice the block for
 stores, the block for partial sums, twice the block for a buffer that is read while it is rewritten.
 """
 
@@ -32,8 +32,8 @@ from tilewright.passes.tenstorrent.circular_buffers import CONSTANT, BufferPlan,
 from tilewright.passes.tenstorrent.dst_programs import dst_program
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.k_loops import epilogue_of, steps_of
-from tilewright.passes.tenstorrent.kept_panels import kept_panel, loop_of_load
 from tilewright.passes.tenstorrent.reports import NotSupported
+from tilewright.passes.tenstorrent.retained_panels import loop_of_load, retained_panel
 from tilewright.passes.tenstorrent.strategies import RESIDENT, SPILL, KLoopPlan, k_loop_plan
 
 Plans = dict[AllocOp, BufferPlan]
@@ -139,12 +139,12 @@ class Sizing:
     ) -> tuple[int, bool]:
         """Pages of a loaded buffer, and whether its tiles are stored column by column."""
         loop = loop_of_load(load, buffer)
-        kept = kept_panel(buffer)
+        retained = retained_panel(buffer)
         transposed = (
             isinstance(loop, MatmulKLoopOp) and loop.transpose_b is not None and loop.b is buffer
         )
-        if kept is not None:
-            return kept.pages * kept.copies, transposed
+        if retained is not None:
+            return retained.pages * retained.copies, transposed
         if isinstance(loop, MatmulKLoopOp):
             plan = self.k_loops[loop]
             if plan.strategy == RESIDENT:

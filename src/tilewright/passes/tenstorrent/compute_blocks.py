@@ -61,9 +61,9 @@ from tilewright.passes.tenstorrent.dst_instructions import (
     Where,
 )
 from tilewright.passes.tenstorrent.dst_programs import dst_program
-from tilewright.passes.tenstorrent.kept_panels import kept_panel
 from tilewright.passes.tenstorrent.kernel_code import KernelCode, known
 from tilewright.passes.tenstorrent.reports import NotSupported
+from tilewright.passes.tenstorrent.retained_panels import retained_panel
 
 OUTPUT = "tt.output"
 
@@ -117,8 +117,8 @@ class ComputeCode(KernelCode):
             self.add(CBWaitOp(self.cb(buffer), pages))
 
     def first_tile(self, buffer: SSAValue) -> SSAValue:
-        """The first tile of a buffer's contents: not 0 for a step of a kept panel."""
-        panel = kept_panel(buffer)
+        """The first tile of a buffer's contents: not 0 for a step of a retained panel."""
+        panel = retained_panel(buffer)
         if panel is None:
             return self.constant(0)
         return self.times(self.step_of(panel.loops), panel.tiles)
@@ -155,7 +155,7 @@ class ComputeCode(KernelCode):
     def release(self, buffer: SSAValue) -> None:
         plan = plan_of(buffer)
         if plan is not None:
-            panel = kept_panel(buffer)
+            panel = retained_panel(buffer)
             pages = self.constant(plan.tiles if panel is None else panel.pages)
             self.add(CBWaitOp(self.cb(buffer), pages))
             self.add(CBPopOp(self.cb(buffer), pages))

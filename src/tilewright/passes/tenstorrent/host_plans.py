@@ -41,10 +41,10 @@ from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, nee
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
 from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
 from tilewright.passes.tenstorrent.k_loops import steps_of
-from tilewright.passes.tenstorrent.kept_panels import kept_panel
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.multicast_groups import multicast_of
 from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of, variant_name
+from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.scalar_words import format_of_scalar
 from tilewright.passes.tenstorrent.traffic import predicted_traffic, written_pages
 
@@ -114,13 +114,13 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
 
 
 def _residency(function: FuncOp, program: CoreProgramOp) -> Residency | None:
-    """What stays in L1 over several blocks; None if the kernel was not asked for it."""
+    """What stays in L1 over several blocks; None with residency off."""
     decided: dict[str, Any] | None = get(function, RESIDENCY)
     if decided is None:
         return None
     panels: list[PanelPlan] = []
     for alloc in [op for op in walk(program) if isinstance(op, AllocOp)]:
-        panel = kept_panel(alloc.result)
+        panel = retained_panel(alloc.result)
         if panel is not None:
             panels.append(
                 PanelPlan(

@@ -6,8 +6,8 @@ resident   wait for all panels ; per sub-block: acquire ; for all k: matmul ; ep
 spill      per step and sub-block: acquire ; reload ; matmul ; pack to the partial sums,
            in the last step epilogue and pack to the output
 
-A panel that is kept over several blocks (`kept_panels`) is waited for up to the current step, and
-not popped.
+A panel that is retained over several blocks (`retained_panels`) is waited for up to the current
+step, and not popped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilewright.passes.tenstorrent.annotations import get
 from tilewright.passes.tenstorrent.circular_buffers import K_LOOP, needed_plan
 from tilewright.passes.tenstorrent.compute_blocks import ComputeCode
 from tilewright.passes.tenstorrent.dst_programs import dst_program
-from tilewright.passes.tenstorrent.kept_panels import kept_panel
+from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.strategies import RESIDENT, WHOLE
 
 
@@ -47,7 +47,7 @@ class _KLoop:
         self.rows, self.columns, self.depth = loop.block_tiles
         self.a, self.b = code.cb(loop.a), code.cb(loop.b)
         self.a_tiles, self.b_tiles = self.rows * self.depth, self.columns * self.depth
-        self.kept = {each: kept_panel(each) for each in (loop.a, loop.b)}
+        self.retained = {each: retained_panel(each) for each in (loop.a, loop.b)}
 
     def run(self) -> None:
         code = self.code
@@ -81,10 +81,10 @@ class _KLoop:
 
     @contextmanager
     def _steps(self) -> Generator[SSAValue]:
-        """The loop over K; its steps count from 0 where a panel is kept."""
+        """The loop over K; its steps count from 0 where a panel is retained."""
         code, loop = self.code, self.loop
         bounds = loop.lower_bound, loop.upper_bound, loop.step
-        if any(panel is not None for panel in self.kept.values()):
+        if any(panel is not None for panel in self.retained.values()):
             bounds = code.constant(0), code.constant(self.steps), code.constant(1)
         with code.loop_over(*bounds, name="k") as step:
             yield step
@@ -104,21 +104,21 @@ class _KLoop:
         return (self.loop.a, self.a, self.a_tiles), (self.loop.b, self.b, self.b_tiles)
 
     def _find_panels(self) -> None:
-        """The steps before this loop in the panels that are kept over blocks."""
+        """The steps before this loop in the panels that are retained over blocks."""
         code = self.code
         self.before = {
             buffer: code.constant(0)
             if panel is None
             else code.times(code.step_of(panel.loops - 1), self.steps)
-            for buffer, panel in self.kept.items()
+            for buffer, panel in self.retained.items()
         }
 
     def _wait(self, steps: int, step: SSAValue) -> None:
-        """Wait for so many steps from `step` on: for a kept panel also for those before."""
+        """Wait for so many steps from `step` on: for a retained panel also for those before."""
         code = self.code
         for buffer, cb, tiles in self._operands():
             pages = code.constant(tiles * steps)
-            if self.kept[buffer] is not None:
+            if self.retained[buffer] is not None:
                 before = code.plus(self.before[buffer], step)
                 pages = code.plus(code.times(before, tiles), pages)
             code.add(CBWaitOp(cb, pages))
@@ -126,13 +126,13 @@ class _KLoop:
     def _pop(self, steps: int) -> None:
         code = self.code
         for buffer, cb, tiles in self._operands():
-            if self.kept[buffer] is None:
+            if self.retained[buffer] is None:
                 code.add(CBPopOp(cb, code.constant(tiles * steps)))
 
     def _first_tile(self, buffer: SSAValue, step: SSAValue, tiles: int) -> SSAValue:
         """The first tile of a step: only the steps that are not popped yet count."""
         code = self.code
-        if self.kept[buffer] is not None:
+        if self.retained[buffer] is not None:
             return code.times(code.plus(self.before[buffer], step), tiles)
         return code.times(step, tiles) if self.strategy == RESIDENT else code.constant(0)
 

@@ -10,8 +10,8 @@
                                                  scf.if %last { tensix.release %a }
                                                }
 
-L1 is not a cache: a core that processes the blocks of one row one after another reads the rows of A
-again for every block, unless the whole panel stays in its circular buffer. A load is kept where
+L1 is not a cache: a core that processes consecutive blocks of one row reads the rows of A again for
+every block, unless the whole panel stays in its circular buffer. A load is retained where
 
 - the values that its address depends on (`panel_loads`) stay the same from one block to the next
   at least once, in the schedule and the order of the kernel; and
@@ -49,18 +49,18 @@ from tilewright.passes.tenstorrent.buffer_sizes import EFFORTS, Sizing, allocs_o
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer
 from tilewright.passes.tenstorrent.control_flow import ControlFlow
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
-from tilewright.passes.tenstorrent.kept_panels import KEPT, KeptPanel, keep
 from tilewright.passes.tenstorrent.lower_circular_buffers import first_fit, prepare
 from tilewright.passes.tenstorrent.page_sequences import block_loop
 from tilewright.passes.tenstorrent.panel_loads import PanelLoad, panel_loads
 from tilewright.passes.tenstorrent.reports import NotSupported
+from tilewright.passes.tenstorrent.retained_panels import RETAINED, RetainedPanel, keep
 from tilewright.passes.tile.clone_ops import copy_op
 
 RESIDENCIES = ("off", "on", "auto")
 UNKNOWN_RESIDENCY = "TW7001"
 
 _EXHAUSTIVE = 10
-"""So many candidates are tried in all combinations; of more, one after another."""
+"""So many candidates are tried in all combinations, more of them greedily."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Candidate:
     """A load, and what keeping its panel would save."""
 
     source: PanelLoad
-    panel: KeptPanel
+    panel: RetainedPanel
     changes: bool
     """Whether some core needs more than one panel."""
 
@@ -131,7 +131,7 @@ class Candidate:
 def _panel(program: CoreProgramOp, source: PanelLoad, cores: Sequence[Assignment]) -> Candidate:
     loads = sum(len(runs(program, source.keys, core)) for core in cores)
     changes = loads > len(cores)
-    panel = KeptPanel(
+    panel = RetainedPanel(
         tensor=name_of(base_of(source.load.src)),
         axes=source.axes,
         loops=source.loops,
@@ -187,7 +187,7 @@ class _Space:
             prepare(own)
             self.sizing = Sizing(copy, own)
             effort, plans = first_fit(self.sizing, self.budget)
-        except NotSupported:  # lower-circular-buffers says why
+        except NotSupported:  # lower-circular-buffers reports it
             self.sizing = None
             return
         if effort is None:
@@ -232,14 +232,14 @@ class _Space:
                 chosen.append(each)
         return [each for each in self.candidates if each in chosen]
 
-    def _bytes(self, kept: Sequence[Candidate]) -> int | None:
+    def _bytes(self, retained: Sequence[Candidate]) -> int | None:
         """The L1 of a core with these panels; None if it is not enough."""
         assert self.sizing is not None
         for each, alloc in self.allocs.items():
-            if each in kept:
+            if each in retained:
                 keep(alloc, each.panel)
             else:
-                alloc.attributes.pop(KEPT, None)
+                alloc.attributes.pop(RETAINED, None)
         for effort in self.efforts:
             used = total_bytes(self.sizing.plans(effort))
             if used <= self.budget:

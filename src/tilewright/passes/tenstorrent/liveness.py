@@ -8,7 +8,7 @@ the buffers that are read later; contents that are not are released
 - on the edges of the control flow: before a branch that does not read them, at the start of an
   iteration that overwrites them, after a loop whose last iteration leaves them unread.
 
-Panels that stay over several blocks (`kept_panels`) are left out: their end is in the program.
+Panels that stay over several blocks (`retained_panels`) are left out: their end is in the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tenstorrent.buffer_uses import buffers_read, buffers_written, is_block_op
-from tilewright.passes.tenstorrent.kept_panels import is_kept
+from tilewright.passes.tenstorrent.retained_panels import is_retained
 
 Live = frozenset[SSAValue]
 
@@ -42,9 +42,9 @@ def _effects(op: Operation) -> tuple[list[SSAValue], list[SSAValue]]:
     reads, writes = buffers_read(op), buffers_written(op)
     if isinstance(op, MatmulKLoopOp):  # its operands are loaded and released in every iteration
         reads = [each for each in reads if each not in (op.a, op.b)]
-    # A kept panel is released by an op of its own, in the last block that needs it.
-    return [each for each in reads if not is_kept(each)], [
-        each for each in writes if not is_kept(each)
+    # A retained panel is released by an op of its own, in the last block that needs it.
+    return [each for each in reads if not is_retained(each)], [
+        each for each in writes if not is_retained(each)
     ]
 
 

@@ -28,8 +28,7 @@ from tilewright.passes.tenstorrent.verify_kernels import Problem, argument_value
 BAD_PANEL = "TW7120"
 
 MAX_PAGES = 20_000
-"""So many pages of a panel on all cores are followed one by one; of more, first and last of each
-loop."""
+"""So many pages of a panel on all cores are all followed; of more, first and last of each loop."""
 
 
 def residency_problems(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
@@ -64,7 +63,7 @@ def _panel_problems(plan: Plan, kernels: Sequence[KernelOp], panel: PanelPlan) -
         yield Problem(
             kernels[0],
             f"the readers load the panel of '{panel.tensor}' in circular buffer {panel.cb} {loads} "
-            f"times, the plan says {panel.loads} for {panel.blocks} blocks",
+            f"times, the plan has {panel.loads} for {panel.blocks} blocks",
             BAD_PANEL,
         )
 

@@ -4,7 +4,7 @@
 
 // Blocks 0 1 2 | 3 4 5 | 6 7 of two columns: rows change after 1 and 3 and 5, columns always.
 // CHECK: tt.residency = {mode = "auto", streamed = [{buffer = "b", pages = 2 : i64, reason = "no two consecutive blocks of a core read the same", saved_page_reads = 0 : i64
-// CHECK: %a = tile.alloc "a" {{.*}}tt.kept = {axes = ["y"], blocks = 8 : i64, copies = 1 : i64, loads = 5 : i64, loops = 1 : i64, steps = 2 : i64, tensor = "arg0", tiles = 1 : i64}
+// CHECK: %a = tile.alloc "a" {{.*}}tt.retained = {axes = ["y"], blocks = 8 : i64, copies = 1 : i64, loads = 5 : i64, loops = 1 : i64, steps = 2 : i64, tensor = "arg0", tiles = 1 : i64}
 // CHECK: scf.for %i = %c0 to %count
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %i, %{{.*}}
 // CHECK: %[[BEFORE:.*]] = arith.maxui %i

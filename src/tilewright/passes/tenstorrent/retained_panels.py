@@ -1,6 +1,6 @@
-"""What is known of a kept panel: the annotation ``tt.kept`` on its buffer.
+"""What is known of a retained panel: the annotation ``tt.retained`` on its buffer.
 
-A kept panel stays in its circular buffer while consecutive blocks of a core need the same data:
+A retained panel stays in its circular buffer while consecutive blocks of a core need the same data:
 the reader loads it in the first block of such a run, compute releases it in the last. In between
 nothing is pushed and nothing popped, so a step of the panel is addressed by its position in it.
 
@@ -19,11 +19,11 @@ from tilewright.dialects.tile import AllocOp
 from tilewright.passes.tenstorrent.annotations import get, put
 from tilewright.passes.tenstorrent.buffer_uses import alloc_of
 
-KEPT = "tt.kept"
+RETAINED = "tt.retained"
 
 
 @dataclass(frozen=True)
-class KeptPanel:
+class RetainedPanel:
     """One panel: the contents that the loads of one block write."""
 
     tensor: str
@@ -32,7 +32,7 @@ class KeptPanel:
     loops: int
     """Loops around the load, inside the loop over blocks; all their bounds are constants."""
     steps: int
-    """Loads of a block: the product of the trip counts of the loops."""
+    """Loads of a block: the trip counts of the loops, multiplied."""
     tiles: int
     """Pages of one load."""
     copies: int
@@ -40,7 +40,7 @@ class KeptPanel:
     loads: int
     """Panels that all cores together load."""
     blocks: int
-    """Blocks of all cores, ghost steps included: the loads if nothing were kept."""
+    """Blocks of all cores, ghost steps included: the loads if nothing were retained."""
 
     @property
     def pages(self) -> int:
@@ -52,25 +52,25 @@ class KeptPanel:
         return (self.blocks - self.loads) * self.pages
 
 
-def keep(alloc: AllocOp, panel: KeptPanel) -> None:
-    put(alloc, KEPT, {**asdict(panel), "axes": list(panel.axes)})
+def keep(alloc: AllocOp, panel: RetainedPanel) -> None:
+    put(alloc, RETAINED, {**asdict(panel), "axes": list(panel.axes)})
 
 
-def kept_panel(buffer: SSAValue) -> KeptPanel | None:
+def retained_panel(buffer: SSAValue) -> RetainedPanel | None:
     """The panel of a buffer whose contents stay; None for one that is loaded in every block."""
-    data: dict[str, Any] | None = get(alloc_of(buffer), KEPT)
+    data: dict[str, Any] | None = get(alloc_of(buffer), RETAINED)
     if data is None:
         return None
     fields: dict[str, Any] = {**data, "axes": tuple(data["axes"])}
-    return KeptPanel(**fields)
+    return RetainedPanel(**fields)
 
 
-def is_kept(buffer: SSAValue) -> bool:
+def is_retained(buffer: SSAValue) -> bool:
     owner = buffer.owner
-    return isinstance(owner, AllocOp) and KEPT in owner.attributes
+    return isinstance(owner, AllocOp) and RETAINED in owner.attributes
 
 
 def loop_of_load(load: Operation, buffer: SSAValue) -> Operation | None:
-    """The loop or program around the load of a buffer; the condition of a kept one is passed."""
+    """The loop or program around the load of a buffer; the condition of a panel is passed."""
     parent = load.parent_op()
-    return parent.parent_op() if isinstance(parent, IfOp) and is_kept(buffer) else parent
+    return parent.parent_op() if isinstance(parent, IfOp) and is_retained(buffer) else parent
