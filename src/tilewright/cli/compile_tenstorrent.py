@@ -16,18 +16,24 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.analysis.tensix_cost.plan_cost import tt_cost
 from tilewright.cli.command_line import UsageError
 from tilewright.cli.compile_tile import Request, read_module, run_script
+from tilewright.dialects.tensix.work import ROLES
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.text import print_module
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+from tilewright.report.tenstorrent_cost import cost_text
 from tilewright.report.tenstorrent_text import program_text
 from tilewright.targets.tenstorrent.artefact import Artefact, artefact_of
+from tilewright.targets.tenstorrent.choice import Chooser
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
+LONGEST_TIMED_RUN = 500_000
+"""Operations of all cores up to which the event-driven run is made."""
 STAGES = ("tile", "tensix", "reader", "compute", "writer", "host", "plan")
 _FILES: Mapping[str, str] = {
     "reader": "reader.cpp",
@@ -53,6 +59,8 @@ class Compiled:
     artefact: Artefact
     engine: DiagnosticEngine
     seconds: float
+    chooser: Chooser
+    """Prices other settings of the same kernel."""
 
 
 def compile_file(request: Request, program: str) -> list[Compiled]:
@@ -71,7 +79,7 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
         own = kernel.tenstorrent
         assert own is not None, "the kernel has a Tenstorrent target"
         module = kernel.prim_func.module.clone()
-        pipeline = own.pipeline(own.called_with)
+        pipeline = own.chosen_pipeline(own.called_with)
         key = print_module(module) + pipeline.values
         found.setdefault(key, lambda: _compiled(kernel.name, module, pipeline))
 
@@ -86,12 +94,13 @@ def _text(request: Request) -> Compiled:
 
 def _compiled(name: str, module: ModuleOp, pipeline: TenstorrentPipeline) -> Compiled:
     tile = print_module(module)
+    chooser = Chooser(module.clone(), pipeline)
     engine = DiagnosticEngine()
     start = perf_counter()
     pipeline.run(module, engine)
     engine.raise_if_errors()
     artefact = artefact_of(module)
-    return Compiled(name, tile, module, artefact, engine, perf_counter() - start)
+    return Compiled(name, tile, module, artefact, engine, perf_counter() - start, chooser)
 
 
 # -- what is shown and written ---------------------------------------------------------------------
@@ -118,8 +127,23 @@ def _stage(compiled: Compiled, stage: str) -> str:
 
 
 def explanation(done: Sequence[Compiled]) -> str:
-    """Cores with their blocks, the L1 of a core and the predicted traffic of each program."""
-    return "\n".join(program_text(each.artefact.plan, each.artefact.memory_map()) for each in done)
+    """Cores with their blocks, L1, predicted traffic and cost of each program."""
+    return "\n".join(_explained(each) for each in done)
+
+
+def _explained(compiled: Compiled) -> str:
+    artefact, chooser = compiled.artefact, compiled.chooser
+    plan = artefact.plan
+    work = sum(
+        len(each.cores) * op.count for each in plan.work for role in ROLES for op in each.of(role)
+    )
+    bill = cost_text(
+        plan,
+        tt_cost(plan),
+        artefact.timed() if work <= LONGEST_TIMED_RUN else None,
+        chooser.alternatives(chooser.axes()),
+    )
+    return f"{program_text(plan, artefact.memory_map())}\n{bill}"
 
 
 def write_files(directory: Path, done: Sequence[Compiled]) -> None:

@@ -121,6 +121,7 @@ PASSES: PassRegistry = {
         "tenstorrent.flatten_persistent_loops", "FlattenPersistentLoops"
     ),
     "insert-transposes": _lazy("tenstorrent.insert_transposes", "InsertTransposes"),
+    "apply-tt-tuning": _lazy("tenstorrent.apply_tt_tuning", "ApplyTtTuning"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.runtime.tile.jit import TileJIT
+from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.tenstorrent.artefact import Artefact
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "tile"
@@ -66,6 +67,36 @@ def gemm(
         num_stages=num_stages,
         dtype="bfloat16",
     )
+
+
+class _Gemm:
+    """The GEMM of the examples, traced and not compiled."""
+
+    def jit(self, cores: str, **settings: Any) -> TileJIT:
+        configs = {"tt.core_grid": cores, **settings}
+        function = _example("gemm", "gemm").function
+        return TileJIT(function, target="tenstorrent:wormhole", pass_configs=configs)
+
+    def __call__(
+        self,
+        sizes: tuple[int, int, int],
+        blocks: tuple[int, int, int],
+        cores: str,
+        **settings: Any,
+    ) -> CompiledTileKernel:
+        (m, n, k), (high, wide, deep) = sizes, blocks
+        return self.jit(cores, **settings).traced(
+            zeros(m, k),
+            zeros(k, n),
+            block_M=high,
+            block_N=wide,
+            block_K=deep,
+            num_stages=2,
+            dtype="bfloat16",
+        )
+
+
+gemm_kernel = _Gemm()
 
 
 def add(sizes: tuple[int, int], cores: str) -> Artefact:

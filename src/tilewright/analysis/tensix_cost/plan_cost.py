@@ -7,24 +7,25 @@
                      overlap the three; what goes through a buffer of a single block is added, and
                      so is the first fill and the last drain where they exceed the startup; both
                      take longer where all cores contend for DRAM
-    total            max(slowest core, bytes of all cores / rate of DRAM)
+    total            the slowest core, where cores that together move more bytes per cycle than
+                     DRAM has progress more slowly; for equal cores max(core, bytes / rate of DRAM)
 
 A model, not a measurement; see `parameters` for how far each number can be relied on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
 from tilewright.analysis.tensix_cost import NOTICE
-from tilewright.analysis.tensix_cost.formulas import dram_cycles, read_cycles, write_cycles
+from tilewright.analysis.tensix_cost.formulas import dram_cycles
 from tilewright.analysis.tensix_cost.op_cost import OpCycles, op_cycles
 from tilewright.analysis.tensix_cost.parameters import CostTable, cost_table
 from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
-from tilewright.dialects.tensix.plan import CircularBufferPlan, Plan
+from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tensix.work import ROLES, CoreWork, OpWork
 
 SPILL = "spill"
@@ -56,6 +57,8 @@ class CoreCost:
     sender: Fraction
     """Reader cycles of the cores that this core receives operands from."""
     startup: Fraction
+    dram_bytes: int
+    """Bytes that one core reads and writes."""
     contention: Fraction
     """How much longer transfers take because all cores share DRAM; at least 1."""
 
@@ -67,6 +70,13 @@ class CoreCost:
     def elapsed(self) -> Fraction:
         """Cycles from launch to the end."""
         return max(self.busy("reader"), self.sender, self.occupied, self.busy("writer"))
+
+    @property
+    def steady(self) -> Fraction:
+        """The same without what a launch costs beside its work."""
+        launch = max(Fraction(0), self.startup - self.contention * self.ends)
+        compute = self.occupied - launch
+        return max(self.busy("reader"), self.sender, compute, self.busy("writer"))
 
     @property
     def occupied(self) -> Fraction:
@@ -82,6 +92,7 @@ class Cost:
     cores: tuple[CoreCost, ...]
     dram: Fraction
     """All bytes at the rate of DRAM."""
+    dram_rate: Fraction
     clock_ghz: float
 
     @property
@@ -101,7 +112,7 @@ class Cost:
 
     @property
     def total(self) -> Fraction:
-        return max(self.slowest.elapsed, self.dram)
+        return self._shared([each.elapsed for each in self.cores])
 
     @property
     def cycles(self) -> int:
@@ -111,17 +122,31 @@ class Cost:
     @property
     def steady(self) -> Fraction:
         """The total without what a launch costs beside its work."""
-        launches = (
-            each.occupied - max(Fraction(0), each.startup - each.contention * each.ends)
-            for each in self.cores
-        )
-        return max(max(launches), self.dm, self.dram)
+        return self._shared([each.steady for each in self.cores])
+
+    def _shared(self, alone: Sequence[Fraction]) -> Fraction:
+        """Cycles until all cores have finished, which take `alone` if DRAM is fast enough.
+
+        Between the ends of two cores the same ones are active; their bytes per cycle are at most
+        what DRAM has.
+        """
+        total = before = Fraction(0)
+        for end in sorted(set(alone)):
+            active = [
+                (len(core.cores) * core.dram_bytes, cycles)
+                for core, cycles in zip(self.cores, alone, strict=True)
+                if cycles >= end
+            ]
+            demand = sum(size / cycles for size, cycles in active)
+            total += (end - before) * max(Fraction(1), demand / self.dram_rate)
+            before = end
+        return total
 
     @property
     def limit(self) -> str:
         """What the total is determined by: a kernel, or DRAM."""
         slowest = self.slowest
-        if self.dram >= slowest.elapsed:
+        if self.total > slowest.elapsed:
             return "DRAM"
         busy = {role: slowest.busy(role) for role in ROLES}
         busy["compute"] = slowest.occupied
@@ -148,18 +173,16 @@ def tt_cost(plan: Plan, target: ChipSpec | None = None) -> Cost:
     reads, writes = (dram_cycles(table, _dram_bytes(plan, each)) for each in ("read", "write"))
     moved = max(each.busy for found in kernels.values() for each in found if each.role == "reader")
     contention = max(Fraction(1), reads / moved) if moved else Fraction(1)
-    cores = tuple(
-        CoreCost(
-            work.cores,
-            kernels[work.cores],
-            *_exposed(table, plan, work),
-            max((senders.get(core, Fraction(0)) for core in work.cores), default=Fraction(0)),
-            table.startup.value,
-            contention,
-        )
-        for work in plan.work
-    )
-    return Cost(cores, reads + writes, _clock(plan, target))
+    cores: list[CoreCost] = []
+    for work in plan.work:
+        own = kernels[work.cores]
+        sender = max((senders.get(core, Fraction(0)) for core in work.cores), default=Fraction(0))
+        busy = {each.role: each.busy for each in own}
+        serial, ends = _exposed(plan, work, {**busy, "reader": max(busy["reader"], sender)})
+        size = _core_bytes(work, "read") + _core_bytes(work, "write")
+        startup = table.startup.value
+        cores.append(CoreCost(work.cores, own, serial, ends, sender, startup, size, contention))
+    return Cost(tuple(cores), reads + writes, table.dram_rate.value, _clock(plan, target))
 
 
 def _clock(plan: Plan, target: ChipSpec | None) -> float:
@@ -169,9 +192,12 @@ def _clock(plan: Plan, target: ChipSpec | None) -> float:
 
 
 def _dram_bytes(plan: Plan, direction: str) -> int:
+    return sum(len(work.cores) * _core_bytes(work, direction) for work in plan.work)
+
+
+def _core_bytes(work: CoreWork, direction: str) -> int:
     return sum(
-        len(work.cores) * each.count * sum(each.tile_bytes)
-        for work in plan.work
+        each.count * sum(each.tile_bytes)
         for role in ("reader", "writer")
         for each in work.of(role)
         if each.kind == f"noc_{direction}"
@@ -213,31 +239,36 @@ def _compute_parts(
     return found
 
 
-def _exposed(table: CostTable, plan: Plan, work: CoreWork) -> tuple[Fraction, Fraction]:
-    """Transfers that do not overlap with compute: of single blocks, and at both ends."""
+def _exposed(plan: Plan, work: CoreWork, busy: Mapping[str, Fraction]) -> tuple[Fraction, Fraction]:
+    """Transfers that do not overlap with compute: of single blocks, and at both ends.
+
+    `busy` is how long reader and writer take for all their pages.
+    """
     serial = ends = Fraction(0)
-    for cb in plan.cbs:
-        calls = [each for each in work.buffers if each.index == cb.index]
-        pushes = [each for each in calls if each.call == "push"]
-        cost = _transfer_cost(cb)
-        if not pushes or cost is None:
-            continue
-        block = max(each.pages for each in calls)
-        total = sum(each.count * each.pages for each in pushes)
-        cycles = sum(
-            (each.count * cost(table, each.pages, cb.page_bytes) for each in pushes), Fraction(0)
-        )
-        if cb.pages < 2 * block and total > cb.pages:
-            serial += cycles
-        else:
-            ends += cycles * min(block, total) / total
+    for role in ("reader", "writer"):
+        moved = [
+            cb for cb in plan.cbs if (cb.producer if role == "reader" else cb.consumer) == role
+        ]
+        sizes = {cb.index: _pushed_pages(work, cb.index) * cb.page_bytes for cb in moved}
+        for cb in moved:
+            if not sizes[cb.index]:
+                continue
+            calls = [each for each in work.buffers if each.index == cb.index]
+            block, total = max(each.pages for each in calls), _pushed_pages(work, cb.index)
+            cycles = busy[role] * sizes[cb.index] / sum(sizes.values())
+            if cb.pages < 2 * block and total > cb.pages:
+                serial += cycles
+            else:
+                ends += cycles * min(block, total) / total
     return serial, ends
 
 
-def _transfer_cost(cb: CircularBufferPlan) -> Callable[[CostTable, int, int], Fraction] | None:
-    if cb.producer == "reader":
-        return read_cycles
-    return write_cycles if cb.consumer == "writer" else None
+def _pushed_pages(work: CoreWork, index: int) -> int:
+    return sum(
+        each.count * each.pages
+        for each in work.buffers
+        if each.index == index and each.call == "push"
+    )
 
 
 def _senders(

@@ -21,6 +21,7 @@ from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import DEPTH, chip_of
+from tilewright.passes.tenstorrent.apply_tt_tuning import BAD_TUNING, stages_of, subblock_of
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.buffer_uses import (
     buffers_read,
@@ -71,6 +72,7 @@ class Sizing:
         self.fp32 = any(
             element_type_of(each.result.type) == f32 for each in allocs_of(self.program)
         )
+        self.subblock = subblock_of(self.function)
         self.slots = chip.dst_tiles(fp32_dest_acc=self.fp32, full_sync=False)
 
     def plans(self, effort: Effort) -> Plans:
@@ -95,7 +97,10 @@ class Sizing:
                 "store an intermediate result in a buffer",
             )
         panels = 0 if effort.spill else 1 << 30
-        return k_loop_plan(loop.block_tiles, steps_of(loop), spare, panels)
+        try:
+            return k_loop_plan(loop.block_tiles, steps_of(loop), spare, panels, self.subblock)
+        except ValueError as error:
+            raise NotSupported(loop, str(error), BAD_TUNING) from None
 
     def _plan(self, alloc: AllocOp, effort: Effort) -> BufferPlan | None:
         buffer = alloc.result
@@ -158,6 +163,9 @@ class Sizing:
             return 1  # written once
         if effort.shallow:
             return 2
+        stages = stages_of(self.function)
+        if stages is not None and DEPTH in loop.attributes:
+            return stages
         depth = loop.attributes.get(DEPTH)
         if depth is not None:
             found = json_of(depth)

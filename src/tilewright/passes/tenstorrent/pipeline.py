@@ -18,6 +18,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.tenstorrent.add_ghost_steps import AddGhostSteps
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
+from tilewright.passes.tenstorrent.apply_tt_tuning import ApplyTtTuning
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
 from tilewright.passes.tenstorrent.count_tt_work import CountTtWork
 from tilewright.passes.tenstorrent.fix_arguments import FixArguments
@@ -65,6 +66,10 @@ class TenstorrentPipeline(Pass):
     ``z_order``, ``hilbert``; by default the one of ``T.use_swizzle``, or ``row_major``."""
     multicast: str = "off"
     """Whether one core reads what several need: ``off``, ``on``, ``auto``."""
+    subblock: str = ""
+    """Tiles of a GEMM that accumulate together, as ``1x8``; by default those of a rule."""
+    stages: int = 0
+    """Blocks that circular buffers of loads hold; by default the kernel's ``num_stages``."""
     l1_budget: int = 0
     """Bytes that circular buffers may take; 0 for what the chip has."""
     values: str = ""
@@ -86,6 +91,7 @@ class TenstorrentPipeline(Pass):
             RecognizeGemmLoops(),
             InsertTransposes(),
             ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),
+            ApplyTtTuning(self.subblock, self.stages),
             InferTtShards(),
             InferTtSchedule(),
             PadToTiles(),

@@ -41,10 +41,27 @@ def _reads(height: int, width: int) -> Fraction:
     return Fraction(1, height) + Fraction(1, width)
 
 
-def k_loop_plan(tiles: tuple[int, int, int], steps: int, slots: int, panel_pages: int) -> KLoopPlan:
-    """The plan of a K loop; `panel_pages` is how many pages the panels may take."""
+def k_loop_plan(
+    tiles: tuple[int, int, int],
+    steps: int,
+    slots: int,
+    panel_pages: int,
+    given: tuple[int, int] | None = None,
+) -> KLoopPlan:
+    """The plan of a K loop; `panel_pages` is how many pages the panels may take.
+
+    `given` is the sub-block that the user has set.
+
+    Raises:
+        ValueError: if that does not divide the block, or does not fit DST.
+    """
     rows, columns, depth = tiles
-    chosen = subblock(rows, columns, slots)
+    if given is not None and (rows % given[0] or columns % given[1] or given[0] * given[1] > slots):
+        raise ValueError(
+            f"sub-blocks of {given[0]} x {given[1]} tiles: the block has {rows} x {columns} tiles "
+            f"and DST {slots}; use divisors of the block with at most {slots} tiles"
+        )
+    chosen = given or subblock(rows, columns, slots)
     if chosen == (rows, columns):
         return KLoopPlan(WHOLE, chosen, steps)
     if steps and (rows + columns) * depth * steps <= panel_pages:

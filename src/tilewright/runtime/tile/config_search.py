@@ -70,6 +70,8 @@ def choose(
 ) -> AutotuneResult:
     """The best of `configs`, or the first that works where times do not count."""
     tuning = _Tuning(name, configs, profile, arguments)
+    if tuning.is_modelled(compiled):
+        return tuning.by_model(compiled)
     return tuning.by_time(compiled) if _is_timed() else tuning.by_order(compiled)
 
 
@@ -94,6 +96,8 @@ class _Tuning:
         """The cache keys of their times."""
         self.faults: dict[int, Exception] = {}
         self.times: dict[int, Times] = {}
+        self.remarks: dict[int, str] = {}
+        """The predicted cycles of a configuration."""
 
     # -- where times do not count --------------------------------------------------------------
 
@@ -109,6 +113,49 @@ class _Tuning:
             kernel.config = config
             kernel.measure_with(partial(self.bench.measure, kernel))
             return AutotuneResult(kernel, config, self._trials())
+        raise self._nothing_works()
+
+    # -- where a model predicts them -----------------------------------------------------------
+
+    def is_modelled(self, compiled: Callable[[Config], CompiledTileKernel]) -> bool:
+        """Whether the kernels are for a target whose cost model compares them."""
+        for config in self.configs:
+            try:
+                own = compiled(config).tenstorrent
+            except Exception:  # reported by the search itself
+                continue
+            return own is not None and own.has_fixed_plan
+        return False
+
+    def by_model(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
+        """The quickest according to the cost model; times are predictions."""
+        start = perf_counter()
+        for index, config in enumerate(self.configs):
+            try:
+                kernel = compiled(config)
+                assert kernel.tenstorrent is not None, "all configurations have the same target"
+                cost = kernel.tenstorrent.cost
+            except Exception as error:  # whatever is wrong with it, the next one may do
+                self.faults[index] = error
+                continue
+            self.kernels[index] = kernel
+            kernel.config = config
+            self.times[index] = Times(float(cost.total) / cost.clock_ghz / 1e6)
+            self.remarks[index] = str(cost)
+        while self.times:
+            best = self._best()
+            kernel = self.kernels[best]
+            try:
+                self.bench.check(kernel)
+            except Exception as error:  # wrong: the next one
+                self.faults[best] = error
+                del self.times[best]
+                continue
+            kernel.measure_with(partial(self.bench.measure, kernel))
+            seconds = perf_counter() - start
+            if seconds > QUIET_SECONDS:
+                sys.stderr.write(f"{self._summary(seconds)} (model, not measured)\n")
+            return AutotuneResult(kernel, self.configs[best], self._trials())
         raise self._nothing_works()
 
     # -- where they do -------------------------------------------------------------------------
@@ -200,7 +247,8 @@ class _Tuning:
                 found.append(Trial(config, None, _headline(self.faults[index])))
             elif index in self.times:
                 times = self.times[index]
-                remark = "measured briefly: clearly slower than the best" if times.is_brief else ""
+                brief = "measured briefly: clearly slower than the best" if times.is_brief else ""
+                remark = self.remarks.get(index, brief)
                 found.append(Trial(config, times.latency, remark))
         return tuple(found)
 

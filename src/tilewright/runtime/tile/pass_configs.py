@@ -47,6 +47,9 @@ class PassConfigKey(StrEnum):
     TT_MULTICAST = "tt.multicast"
     TT_RESIDENCY = "tt.residency"
     TT_L1_BUDGET = "tt.l1_budget"
+    TT_SUBBLOCK = "tt.subblock"
+    TT_STAGES = "tt.stages"
+    TT_CHOOSE = "tt.choose"
 
 
 _KNOWN = frozenset(key.value for key in PassConfigKey)

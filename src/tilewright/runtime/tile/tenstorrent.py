@@ -23,11 +23,25 @@ from tilewright.runtime.tile.tenstorrent_options import current_tenstorrent_opti
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from tilewright.analysis.tensix_cost.plan_cost import Cost
     from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.targets.numpy.api import NumpyFault
     from tilewright.targets.tenstorrent.artefact import Artefact
+    from tilewright.targets.tenstorrent.choice import Choice
     from tilewright.targets.tenstorrent.execution import RunResult
+
+_OPEN = "auto"
+_SETTINGS = {
+    "multicast": PassConfigKey.TT_MULTICAST,
+    "policy": PassConfigKey.TT_SCHEDULE_POLICY,
+    "order": PassConfigKey.TT_SCHEDULE_ORDER,
+    "subblock": PassConfigKey.TT_SUBBLOCK,
+    "stages": PassConfigKey.TT_STAGES,
+}
+"""Settings that the cost model can choose, by the option of the pipeline."""
+_HAVE_OWN_AUTO = ("multicast", "residency")
+"""Settings whose ``auto`` is a rule of a pass, without the cost model."""
 
 
 class TenstorrentKernel:
@@ -42,22 +56,57 @@ class TenstorrentKernel:
         self.called_with: Sequence[Any] = ()
         """One value for each parameter, of the last call."""
         self._artefacts: dict[str, Artefact] = {}
+        self.choice: Choice | None = None
+        """What the cost model chose last, with all candidates."""
 
     def pipeline(self, values: Sequence[Any] = ()) -> TenstorrentPipeline:
         """The passes, with the user's settings, for the `values` of a call."""
         from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 
-        key, given = PassConfigKey, self._configs
+        key = PassConfigKey
+        given = {name: value for name, value in self._configs.items() if value != _OPEN}
+        given |= {key.TT_MULTICAST: self._configs.get(key.TT_MULTICAST)}
         return TenstorrentPipeline(
             target=self.target,
             cores=str(given.get(key.TT_CORE_GRID) or ""),
             policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
             order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
+            subblock=str(given.get(key.TT_SUBBLOCK) or ""),
+            stages=int(given.get(key.TT_STAGES) or 0),
             multicast=str(given.get(key.TT_MULTICAST) or "off"),
             residency=str(given.get(key.TT_RESIDENCY) or "off"),
             l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
             values=self._fixed(values),
         )
+
+    def chosen_pipeline(self, values: Sequence[Any] = ()) -> TenstorrentPipeline:
+        """The passes, with settings that were left to the cost model chosen by it."""
+        pipeline = self.pipeline(values)
+        names = self._open_settings()
+        if not names:
+            return pipeline
+        from tilewright.targets.tenstorrent.choice import Chooser
+
+        chooser = Chooser(self._kernel.prim_func.module.clone(), pipeline)
+        self.choice = chooser.search(chooser.axes(names))
+        return self.choice.pipeline
+
+    def _open_settings(self) -> tuple[str, ...]:
+        """The settings that the cost model chooses."""
+        chooses = bool(self._configs.get(PassConfigKey.TT_CHOOSE))
+        return tuple(
+            name
+            for name, key in _SETTINGS.items()
+            if (chooses and self._configs.get(key) is None)
+            or (self._configs.get(key) == _OPEN and name not in _HAVE_OWN_AUTO)
+        )
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of a launch (model, not measured)."""
+        from tilewright.analysis.tensix_cost.plan_cost import tt_cost
+
+        return tt_cost(self.artefact.plan)
 
     def _fixed(self, values: Sequence[Any]) -> str:
         """The values of a call that the plan depends on."""
@@ -78,6 +127,11 @@ class TenstorrentKernel:
             param.name: needs_contents(argument) for param, argument in pairs if is_fixed(argument)
         }
 
+    @property
+    def has_fixed_plan(self) -> bool:
+        """Whether the plan is known before a call."""
+        return not self._decisive
+
     def build(self) -> None:
         """Compile, unless that has to wait for the values of a call."""
         if not self._decisive:
@@ -86,7 +140,7 @@ class TenstorrentKernel:
     def lowered(self, engine: DiagnosticEngine, values: Sequence[Any] = ()) -> ModuleOp:
         """The kernels of a core and the plan of the host, for the `values` of a call."""
         module = self._kernel.prim_func.module.clone()
-        self.pipeline(values).run(module, engine)
+        self.chosen_pipeline(values).run(module, engine)
         engine.raise_if_errors()
         return module
 

@@ -13,7 +13,7 @@ from tilewright.dialects.tensix.op_work import work_of
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.types import Role
-from tilewright.targets.tenstorrent.allocation import allocate
+from tilewright.targets.tenstorrent.allocation import Allocation, allocate
 from tilewright.targets.tenstorrent.machine.translate import translate
 from tilewright.targets.tenstorrent.program import Core, Program
 from tilewright.targets.tenstorrent.timing.clock import Clock, Rate, Task
@@ -82,7 +82,7 @@ def timed_run(program: Program, kernels: Mapping[str, KernelOp], plan: Plan) -> 
     """
     table = cost_table(plan.arch)
     allocation = allocate(program)
-    cores = {core: _core(program, core) for core in program.cores}
+    cores = {core: _core(allocation, core) for core in program.cores}
     chip = Chip(program.chip, Clock(), Rate(float(table.dram_rate.value)), cores)
     translated = {name: translate(each, blocking_sections=True) for name, each in kernels.items()}
     threads: list[tuple[str, TimedThread]] = []
@@ -133,10 +133,11 @@ def _time(role: str, thread: TimedThread) -> KernelTime:
     )
 
 
-def _core(program: Program, core: Core) -> TimedCore:
+def _core(allocation: Allocation, core: Core) -> TimedCore:
+    program = allocation.program
     buffers = {
-        cb.index: TimedBuffer(config.pages(cb))
-        for config in program.circular_buffers
+        cb.index: TimedBuffer(config.pages(cb), address, cb.page_bytes)
+        for config, address in zip(program.circular_buffers, allocation.cb_addresses, strict=True)
         if core in config.cores
         for cb in config.circular_buffers
     }

@@ -27,6 +27,9 @@ class TimedBuffer:
     """A circular buffer: pages pushed and popped, with times."""
 
     pages: int
+    address: int
+    """Any address by which a multicast finds its buffer."""
+    page_bytes: int
     pushed: Counter = field(default_factory=Counter)
     popped: Counter = field(default_factory=Counter)
 
@@ -134,12 +137,12 @@ class TimedThread:
         return self.core.buffers[index]
 
     def cb_write_ptr(self, cb: TimedBuffer, site: int) -> int:
-        del cb, site
-        return 0
+        del site
+        return cb.address
 
     def cb_read_ptr(self, cb: TimedBuffer, site: int) -> int:
-        del cb, site
-        return 0
+        del site
+        return cb.address
 
     def cb_reserve(self, cb: TimedBuffer, pages: int, site: int) -> Generator[Blocked, None, None]:
         self.charge(site)
@@ -211,7 +214,11 @@ class DataThread(TimedThread):
         return Blocked("", Signal(), done)
 
     def mcast(self, l1: int, corners: Sequence[int], size: int, dests: int, site: int) -> None:
-        self.chip.multicast_pages += size // max(1, self.page_bytes[site])
+        cb = max(
+            (each for each in self.core.buffers.values() if each.address <= l1),
+            key=lambda each: each.address,
+        )
+        self.chip.multicast_pages += size // cb.page_bytes
         self.charge(site)
 
     # -- semaphores --------------------------------------------------------------------------
