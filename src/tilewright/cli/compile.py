@@ -51,7 +51,8 @@ TTGIR with or without storage aliasing, or tile kernels. Prints one line per ker
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
   --explain             for Tenstorrent: which core computes which blocks, circular buffers in
-                        the L1 of a core, predicted traffic
+                        the L1 of a core, predicted traffic; cycles by kernel and core, and of
+                        other settings (a model, not measured)
   --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
                         for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
                         tensix, reader, compute, writer, host or plan

@@ -35,6 +35,7 @@ _OPEN = "auto"
 _SETTINGS = {
     "multicast": PassConfigKey.TT_MULTICAST,
     "policy": PassConfigKey.TT_SCHEDULE_POLICY,
+    "residency": PassConfigKey.TT_RESIDENCY,
     "order": PassConfigKey.TT_SCHEDULE_ORDER,
     "subblock": PassConfigKey.TT_SUBBLOCK,
     "stages": PassConfigKey.TT_STAGES,
@@ -65,7 +66,7 @@ class TenstorrentKernel:
 
         key = PassConfigKey
         given = {name: value for name, value in self._configs.items() if value != _OPEN}
-        given |= {key.TT_MULTICAST: self._configs.get(key.TT_MULTICAST)}
+        given |= {each: self._configs.get(each) for each in (key.TT_MULTICAST, key.TT_RESIDENCY)}
         return TenstorrentPipeline(
             target=self.target,
             cores=str(given.get(key.TT_CORE_GRID) or ""),
