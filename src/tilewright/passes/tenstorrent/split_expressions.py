@@ -5,6 +5,9 @@
 A part of the expression is computed first, into a circular buffer of its own, so that what remains
 needs fewer slots. Of all parts that fit, the one that leaves the smallest remainder is taken, and
 the remainder is split again until it fits.
+
+A conversion to fewer bits is such a part too, whatever the expression needs: DST holds fp32, and
+only packing rounds. ``y = x - bf16(x)`` is zero without it.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import AnyFloat, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.arith import ExtfOp, TruncfOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp, TileYieldOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
@@ -42,19 +46,21 @@ def split_expressions(function: FuncOp) -> None:
     for op in ops:
         if isinstance(op, ElementwiseOp):
             wide = is_wide or any(_has_f32(each) for each in op.body.block.ops)
-            rest: ElementwiseOp | None = op
-            while rest is not None:
-                rest = _split(rest, chip.dst_tiles(fp32_dest_acc=wide, full_sync=False))
+            limit = chip.dst_tiles(fp32_dest_acc=wide, full_sync=False)
+            pending = [op]
+            while pending:
+                each = pending.pop()
+                pending += _split_rounded(each) or _split(each, limit)
 
 
 def _has_f32(op: Operation) -> bool:
     return any(result.type == f32 for result in op.results)
 
 
-def _split(op: ElementwiseOp, limit: int) -> ElementwiseOp | None:
-    """Compute a part of `op` before it; the remainder, None if there is nothing to split."""
+def _split(op: ElementwiseOp, limit: int) -> list[ElementwiseOp]:
+    """Compute a part of `op` before it; what may have to be split again."""
     if _slots(op) <= limit:
-        return None
+        return []
     best: _Choice | None = None
     before = _size(op)
     for value in _candidates(op):
@@ -66,16 +72,60 @@ def _split(op: ElementwiseOp, limit: int) -> ElementwiseOp | None:
             best = size, alloc, part, rest
         else:
             _discard((size, alloc, part, rest))
-    if best is None:
-        return None
-    _, alloc, part, rest = best
+    if best is not None:
+        _replace(op, best)
+    return [] if best is None else [best[3]]
+
+
+def _replace(op: ElementwiseOp, choice: _Choice) -> None:
+    """Put a part and the remainder in place of `op`."""
+    _, alloc, part, rest = choice
     owner = op.outputs[0].owner
     assert isinstance(owner, AllocOp)
     rewriter = Rewriter()
     rewriter.insert_after(owner, alloc, op)
     rewriter.insert_before(op, part)
     rewriter.replace_op(op, rest, ())
-    return rest
+
+
+_MONOTONE = (
+    *("arith.extf", "arith.truncf", "arith.maxnumf", "arith.maximumf", "arith.minnumf"),
+    *("arith.minimumf", "arith.negf", "math.absf"),
+)
+"""Ops that commute with rounding, with constants as other operands."""
+
+
+def _split_rounded(op: ElementwiseOp) -> list[ElementwiseOp]:
+    """Compute a value that is rounded before `op`; what may have to be split again."""
+    for each in op.body.block.ops:
+        if isinstance(each, TruncfOp) and _is_lossy(each) and not _is_packed(each.results[0], op):
+            value = each.results[0]
+            alloc = _buffer(op, value)
+            part, rest = _part(op, value, alloc.result), _rest(op, value, alloc.result)
+            _replace(op, ((0, 0), alloc, part, rest))
+            return [rest, part]
+    return []
+
+
+def _is_lossy(op: TruncfOp) -> bool:
+    wide = op.operands[0].owner
+    return not (isinstance(wide, ExtfOp) and wide.operands[0].type == op.results[0].type)
+
+
+def _is_packed(value: SSAValue, op: ElementwiseOp, type: Attribute | None = None) -> bool:
+    """Whether everything that depends on a rounded value is the same if only packing rounds it."""
+    type = value.type if type is None else type
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, TileYieldOp):
+            if element_type_of(op.outputs[use.index].type) != type:
+                return False
+        elif user.name not in _MONOTONE or not (
+            all(each is value or constant_value(each) is not None for each in user.operands)
+            and _is_packed(user.results[0], op, type)
+        ):
+            return False
+    return True
 
 
 def _size(op: ElementwiseOp) -> tuple[int, int]:
