@@ -138,3 +138,51 @@ def test_what_has_no_map(script: Path, capsys: pytest.CaptureFixture[str]) -> No
     arguments = ["--target", "cuda:sm_90a", "--explain", str(script)]
     assert compile_command.run(arguments, "compile") == 1
     assert "--explain applies to --target tenstorrent only" in capsys.readouterr().err
+
+
+def test_the_target_may_follow_the_script(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.run([str(script), *TARGET, "--report", "out.txt"], "check") == 0
+    assert "32 programs: no fault" in capsys.readouterr().err, "the model runs four schedules"
+    assert "shift on wormhole_b0" in Path("out.txt").read_text()
+
+
+def test_a_script_may_have_a_target_of_its_own(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text("import sys\nprint(sys.argv[1:])\n")
+    run.run([str(script), "--target", "cuda", "--report", "x"], "run")
+    run.run([str(script), "--", *TARGET], "run")
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "['--target', 'cuda', '--report', 'x']"
+    assert second == str(TARGET)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--report", "out.pdf"], "--report out.pdf: expected a file *.html or *.txt"),
+        (["--timeline", "out.html"], "use --report OUT.html, which has the timeline of a core"),
+    ],
+)
+def test_pictures_that_the_target_does_not_have(
+    flags: list[str], message: str, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check.run([*TARGET, *flags, str(script)], "check") == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_compiler_that_is_none(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_HOST_CXX", "false")
+    assert run.run([*TARGET, "--executor", "source", str(script)], "run") == 1
+    assert "is no C++ compiler, 'false --version' fails" in capsys.readouterr().err
+
+
+def test_nothing_is_written_if_one_file_cannot_be(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("build/main.cpp").mkdir(parents=True)
+    assert compile_command.run([*TARGET, "-o", "build", str(script)], "compile") == 1
+    assert "cannot write to 'build': 'main.cpp' is a directory" in capsys.readouterr().err
+    assert [path.name for path in Path("build").iterdir()] == ["main.cpp"]

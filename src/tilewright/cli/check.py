@@ -32,7 +32,8 @@ too: a task that reads the wrong slot leaves the right one unread.
   --target, --executor, --numerics, --report            on Tenstorrent, as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
---schedules, --timeline and --allow-unread are also accepted directly after FILE.py; '--' ends them.
+--schedules, --timeline, --allow-unread and --target tenstorrent:... are also accepted directly
+after FILE.py, the latter with --executor, --numerics and --report behind it; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 

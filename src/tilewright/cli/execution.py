@@ -32,7 +32,7 @@ from tilewright.cli.script_errors import (
     speaks_for_itself,
 )
 from tilewright.cli.tenstorrent import FLAGS as TENSTORRENT_FLAGS
-from tilewright.cli.tenstorrent import TenstorrentRuns, tenstorrent_target
+from tilewright.cli.tenstorrent import TenstorrentRuns, is_after_script, tenstorrent_target
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import (
@@ -74,7 +74,7 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     line = _CommandLine()
     pending = list(arguments)
     while pending:
-        if line.is_script and not _is_after_script(pending[0]):
+        if line.is_script and not _is_after_script(pending, line):
             line.script_arguments = pending[1:] if pending[0] == "--" else pending
             break
         argument = pending.pop(0)
@@ -90,9 +90,15 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     return line
 
 
-def _is_after_script(argument: str) -> bool:
+def _is_after_script(pending: Sequence[str], line: CommandLine) -> bool:
     """Whether an argument right after a script is meant for the run, not for the script."""
-    return argument.startswith("--") and argument[2:].partition("=")[0] in _AFTER_SCRIPT
+    argument = pending[0]
+    if not argument.startswith("--"):
+        return False
+    name, separator, value = argument[2:].partition("=")
+    if not separator:
+        value = pending[1] if len(pending) > 1 else ""
+    return name in _AFTER_SCRIPT or is_after_script(name, value, line)
 
 
 def _apply(line: _CommandLine, name: str, value: str | None) -> None:

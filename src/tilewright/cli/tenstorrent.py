@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 TARGET = "target"
 FLAGS = (TARGET, "executor", "numerics", "report")
 _KIND = "tenstorrent"
+_HTML = (".html", ".htm")
+_REPORTS = (*_HTML, ".txt")
+
+
+def is_after_script(name: str, value: str, line: CommandLine) -> bool:
+    """Whether a flag after a script is meant for the run: `--target tenstorrent...`, or one of the
+    others behind it. A script may have a `--target` of its own."""
+    if name == TARGET:
+        return value.partition(":")[0] == _KIND
+    return name in FLAGS and line.values.get(TARGET, "").partition(":")[0] == _KIND
 
 
 @dataclass
@@ -52,7 +62,7 @@ class TenstorrentRuns:
         first = Path(self.path)
         for position, (artefact, result) in enumerate(self.found):
             path = first if not position else first.with_stem(f"{first.stem}-{position + 1}")
-            text = _page(artefact, result, is_html=path.suffix in (".html", ".htm"))
+            text = _page(artefact, result, is_html=path.suffix in _HTML)
             try:
                 path.write_text(text, encoding="utf-8")
             except OSError as error:
@@ -91,11 +101,19 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
             f"{found}: expected --target {_KIND}:wormhole or {_KIND}:blackhole; kernels for GPUs "
             "run there when their arrays are there"
         )
+    report = line.values.get("report")
+    if report is not None and Path(report).suffix not in _REPORTS:
+        raise UsageError(f"--report {report}: expected a file *.html or *.txt")
+    if "timeline" in line.values:
+        raise UsageError(
+            "--timeline draws the tasks of kernels on a GPU: use --report OUT.html, which has the "
+            "timeline of a core"
+        )
     # A run on the NumPy target needs none of it.
     from tilewright.runtime.tile.forced_target import targeting
     from tilewright.runtime.tile.tenstorrent_options import tenstorrent_running
 
-    runs = TenstorrentRuns(line.values.get("report"), target)
+    runs = TenstorrentRuns(report, target)
     changes = {name: line.values[name] for name in ("executor", "numerics") if name in line.values}
     is_traced = runs.path is not None
     with ExitStack() as stack:

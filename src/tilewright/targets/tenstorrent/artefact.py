@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from errno import EISDIR
 from pathlib import Path
 from types import MappingProxyType
 
@@ -81,14 +82,23 @@ class Artefact:
         return {**self.sources(), PLAN_FILE: self.plan.to_json()}
 
     def write(self, directory: Path) -> tuple[Path, ...]:
-        """Write all files, each as a whole or not at all."""
+        """Write all files, or none if one of them cannot be written."""
         files = self.files()
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            aside = directory / f".{name}.{os.getpid()}"
-            aside.write_text(text, encoding="utf-8")
-            aside.replace(directory / name)
-        return tuple(directory / name for name in files)
+        paths = [directory / name for name in files]
+        for path in paths:
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, f"'{path.name}' is a directory")
+        asides = [directory / f".{name}.{os.getpid()}" for name in files]
+        try:
+            for aside, text in zip(asides, files.values(), strict=True):
+                aside.write_text(text, encoding="utf-8")
+            for aside, path in zip(asides, paths, strict=True):
+                aside.replace(path)
+        finally:
+            for aside in asides:
+                aside.unlink(missing_ok=True)
+        return tuple(paths)
 
     def program(self, *, with_sources: bool = False) -> Program:
         """The host program as the executors take it."""

@@ -40,7 +40,15 @@ def _compiler(requested: str | None) -> Compiler:
     for name in (requested,) if requested else _CANDIDATES:
         path = shutil.which(name)
         if path is not None:
-            output = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+            try:
+                output = subprocess.run(
+                    [path, "--version"], capture_output=True, text=True, check=True
+                )
+            except (OSError, subprocess.CalledProcessError):
+                raise SourceExecutorUnavailable(
+                    f"{path} is no C++ compiler, '{name} --version' fails; install g++ or set "
+                    f"{VARIABLE}"
+                ) from None
             return Compiler(path, output.stdout.partition("\n")[0])
     expected = requested or " or ".join(_CANDIDATES)
     raise SourceExecutorUnavailable(
