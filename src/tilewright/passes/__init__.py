@@ -125,6 +125,7 @@ PASSES: PassRegistry = {
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),
+    "normalize-tt-indices": _lazy("tenstorrent.normalize_tt_indices", "NormalizeTtIndices"),
     "infer-tt-shards": _lazy("tenstorrent.infer_tt_shards", "InferTtShards"),
     "infer-tt-schedule": _lazy("tenstorrent.infer_tt_schedule", "InferTtSchedule"),
     "pad-to-tiles": _lazy("tenstorrent.pad_to_tiles", "PadToTiles"),

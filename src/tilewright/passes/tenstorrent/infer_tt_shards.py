@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.tensix.formats import Format, format_of
+from tilewright.dialects.tensix.formats import format_of
 from tilewright.dialects.tensix.json_attr import Json
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
@@ -93,10 +93,9 @@ def _layout(
     if format is None:
         function = tensor.owner.parent_op() if use is None else use
         assert function is not None
-        known = ", ".join(each.value for each in Format if each is not Format.BFP8_B)
         raise LayoutError(
             function,
-            f"element type '{element}' has no tile format: use one of {known}",
+            f"element type '{element}' has no tile format: use bfloat16, float16, float32 or int32",
             NO_FORMAT,
         )
     if any(extent < 0 for extent in shape):

@@ -35,6 +35,7 @@ from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBu
 from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
 from tilewright.passes.tenstorrent.make_persistent import MakePersistent
 from tilewright.passes.tenstorrent.map_cores import MapCores
+from tilewright.passes.tenstorrent.normalize_tt_indices import NormalizeTtIndices
 from tilewright.passes.tenstorrent.pad_to_tiles import PadToTiles
 from tilewright.passes.tenstorrent.rasterize_tiles import RasterizeTiles
 from tilewright.passes.tenstorrent.recognize_gemm_loops import RecognizeGemmLoops
@@ -88,6 +89,7 @@ class TenstorrentPipeline(Pass):
             TabulateScalars(),
             FoldGridReductions(),
             StageGlobalAccesses(),
+            NormalizeTtIndices(),
             RecognizeGemmLoops(),
             InsertTransposes(),
             ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),

@@ -12,6 +12,7 @@ The host pads with 0, which is what reads outside a tensor give; writes to paddi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
@@ -278,7 +279,14 @@ def _granule(
         offset = ranges.poly(access.offsets[dim])
         highest = ranges.range(access.offsets[dim], access.op).hi
         lowest = ranges.range(access.offsets[dim], access.op).lo
-        if highest is None or lowest is None or lowest < 0:
+        if lowest is not None and lowest < 0:
+            raise LayoutError(
+                access.op,
+                f"the offset along dimension {dim} is negative, down to {lowest}: tensors have no "
+                "tiles before their first; put the copy under a condition such as `if bx > 0`",
+                UNBOUNDED,
+            )
+        if highest is None or lowest is None:
             raise LayoutError(
                 access.op,
                 f"the offset along dimension {dim} has no known bounds: use an index that "
@@ -298,7 +306,7 @@ def _check_granule(dim: int, granule: int, accesses: Sequence[Access], ranges: I
     """Blocks smaller than a tile are padded individually: every access has to be one of them."""
     for access in accesses:
         if access.extents[dim] != granule:
-            offset = ranges.poly(access.offsets[dim])
+            offset = re.sub(r"\.\d+", "", str(ranges.poly(access.offsets[dim])))
             raise LayoutError(
                 access.op,
                 f"{access.extents[dim]} elements from {offset} on along dimension {dim} are not "

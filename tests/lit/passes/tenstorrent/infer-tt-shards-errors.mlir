@@ -1,6 +1,6 @@
 // RUN: not tilewright-opt %s --bind-target=target=tenstorrent:sim --apply-tt-defaults=cores=2x2 --infer-tt-shards --split-input-file 2>&1 | filecheck %s
 
-// CHECK: error[TW7020]: 'arg0': element type 'f64' has no tile format: use one of bf16, f32, f16, u32, i32, u16
+// CHECK: error[TW7020]: 'arg0': element type 'f64' has no tile format: use bfloat16, float16, float32 or int32
 // CHECK: error[TW7061]: 'arg0': 48 elements from
 // CHECK-SAME: have the common divisor 16; use block sizes that are multiples of 32
 #fragment = #tile.space<fragment>

@@ -163,6 +163,7 @@ def test_emitters_and_executor_handle_the_same_ops():
     of_kernels = {op.name for op in Tensix.operations} - before_the_split | {"tensix.end"}
     assert of_kernels <= set(emitted)
     assert of_kernels <= set(executed)
+    assert set(emitted) == set(executed), "integer arithmetic, too"
 
 
 def test_the_older_level_of_the_api():
