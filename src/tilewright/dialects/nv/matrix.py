@@ -172,6 +172,9 @@ class MmaOp(AsmOp, RegionAccess):
     c = operand_def(BUFFER)
     c_index = operand_def(INDEX)
     shape: Integers = integers_prop()
+    unsigned_a = mark_prop()
+    """8-bit integers of `a` have no sign."""
+    unsigned_b = mark_prop()
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
@@ -186,8 +189,11 @@ class MmaOp(AsmOp, RegionAccess):
         b: tuple[Operand, Operand],
         c: tuple[Operand, Operand],
         shape: Sequence[int],
+        *,
+        unsigned: tuple[bool, bool] = (False, False),
     ) -> None:
-        super().__init__(operands=[*a, *b, *c], properties={"shape": integers_attr(shape)})
+        marks = given(unsigned_a=mark(unsigned[0]), unsigned_b=mark(unsigned[1]))
+        super().__init__(operands=[*a, *b, *c], properties={"shape": integers_attr(shape), **marks})
 
     @property
     def mnk(self) -> tuple[int, int, int]:
@@ -337,6 +343,9 @@ class WgmmaOp(AsmOp, RegionAccess):
     """`a` is column-major."""
     transposed_b = mark_prop()
     """`b` is row-major (the hardware's native order is the other one)."""
+    unsigned_a = mark_prop()
+    """8-bit integers of `a` have no sign."""
+    unsigned_b = mark_prop()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Orders())
@@ -363,6 +372,7 @@ class WgmmaOp(AsmOp, RegionAccess):
         scale_d: Operand | None = None,
         transposed_a: bool = False,
         transposed_b: bool = False,
+        unsigned: tuple[bool, bool] = (False, False),
     ) -> None:
         super().__init__(
             operands=[a, a_index, b, *acc, scale_d],
@@ -370,7 +380,12 @@ class WgmmaOp(AsmOp, RegionAccess):
                 "shape": integers_attr(shape),
                 "a_type": types[0],
                 "b_type": types[1],
-                **given(transposed_a=mark(transposed_a), transposed_b=mark(transposed_b)),
+                **given(
+                    transposed_a=mark(transposed_a),
+                    transposed_b=mark(transposed_b),
+                    unsigned_a=mark(unsigned[0]),
+                    unsigned_b=mark(unsigned[1]),
+                ),
             },
         )
 

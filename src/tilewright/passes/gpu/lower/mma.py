@@ -20,6 +20,7 @@ from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_moves import load_a, load_b
+from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.parallel import counted, opened
@@ -157,6 +158,7 @@ class _Writer:
                 second if keeps_a else first,
                 (self.c, inner.index(combined(inner, "*", tile, _ACCUMULATORS))),
                 (_ROWS, _COLUMNS, self.depth),
+                unsigned=(is_unsigned(a.value), is_unsigned(b.value)),
             )
         )
 

@@ -23,6 +23,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import OperandTile
+from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -132,6 +133,7 @@ def _issue(
 ) -> None:
     types = (element_type_of(op.a.type), element_type_of(op.b.type))
     acc = (accumulators[0], code.index(accumulators[1]))
+    unsigned = is_unsigned(op.a), is_unsigned(op.b)
     if a is not None:
         code.add(
             WgmmaOp(
@@ -143,6 +145,7 @@ def _issue(
                 scale_d=keeps,
                 transposed_a=op.transpose_a is not None,
                 transposed_b=op.transpose_b is None,
+                unsigned=unsigned,
             )
         )
         return
@@ -157,6 +160,7 @@ def _issue(
             a_index=code.index(a_register),
             scale_d=keeps,
             transposed_b=op.transpose_b is None,
+            unsigned=unsigned,
         )
     )
 

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     IntegerType,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -209,10 +210,10 @@ def _matrix_move(function: str) -> Rule:
     return rule
 
 
-def ptx_type(emitter: Emitter, type: Attribute) -> str:
+def ptx_type(emitter: Emitter, type: Attribute, unsigned: UnitAttr | None = None) -> str:
     """An operand's element type in the name of an instruction."""
     if isinstance(type, IntegerType) and type.width.data == 8:
-        return "s8"
+        return "s8" if unsigned is None else "u8"
     found = _PTX_TYPES.get(type.__class__)
     if found is None:
         raise emitter.refusal(f"element type '{type}' is not supported by the tensor cores")
@@ -227,7 +228,8 @@ def _accumulator(type: Attribute) -> str:
 
 def _mma(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MmaOp)
-    a, b = (ptx_type(emitter, element_type_of(each.type)) for each in (op.a, op.b))
+    a = ptx_type(emitter, element_type_of(op.a.type), op.unsigned_a)
+    b = ptx_type(emitter, element_type_of(op.b.type), op.unsigned_b)
     c = _accumulator(element_type_of(op.c.type))
     for each in (op.a, op.b, op.c):
         emitter.element(each)
@@ -253,7 +255,8 @@ def _matrix(emitter: Emitter, op: Operation) -> None:
 
 def _wgmma(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WgmmaOp)
-    a, b = ptx_type(emitter, op.a_type), ptx_type(emitter, op.b_type)
+    a = ptx_type(emitter, op.a_type, op.unsigned_a)
+    b = ptx_type(emitter, op.b_type, op.unsigned_b)
     c = _accumulator(element_type_of(op.acc.type))
     emitter.element(op.acc)
     name, text = wgmma_function(

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
 from tilewright.dialects.nv.matrix import (
@@ -61,6 +62,11 @@ def _sum_map(n: int) -> tuple[Any, Any]:
 @cache
 def _operand_map(bits: int) -> tuple[Any, Any]:
     return _maps(wgmma_a(bits))
+
+
+def _signed(values: Any, unsigned: UnitAttr | None) -> Any:
+    """Elements of an operand, read as its instruction reads them."""
+    return values if unsigned is None else np.ascontiguousarray(values).view(np.uint8)
 
 
 def multiply(a: Any, b: Any, c: Any) -> Any:
@@ -167,6 +173,7 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
             for value, (thread, register) in zip(values, maps, strict=True)
         )
         thread, register = maps[2]
+        a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
         values[2][:, thread, register] = multiply(a, b, c)
         where = held[2].fragment(frame, frame.env[indices[2]], counts[2], writes=True)
         held[2].data[where] = values[2].reshape(warps * WARP, counts[2])
@@ -290,6 +297,7 @@ class _Wgmma:
             thread, register = _sum_map(self.n)
             held = acc.data[rows, columns]
             c = held[thread, register] if adds else np.zeros((64, self.n), acc.data.dtype)
+            a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
             held[thread, register] = multiply(a, b.T, c)
 
         def landed() -> None:
