@@ -137,6 +137,7 @@ PASSES: PassRegistry = {
     "make-persistent": _lazy("tenstorrent.make_persistent", "MakePersistent"),
     "rasterize-tiles": _lazy("tenstorrent.rasterize_tiles", "RasterizeTiles"),
     "map-cores": _lazy("tenstorrent.map_cores", "MapCores"),
+    "assign-shards": _lazy("tenstorrent.assign_shards", "AssignShards"),
     "add-ghost-steps": _lazy("tenstorrent.add_ghost_steps", "AddGhostSteps"),
     "keep-panels": _lazy("tenstorrent.keep_panels", "KeepPanels"),
     "group-multicast": _lazy("tenstorrent.group_multicast", "GroupMulticast"),

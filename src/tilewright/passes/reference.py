@@ -193,7 +193,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     # Tenstorrent.
     Entry("apply_tt_defaults", ("apply-tt-defaults",)),
     Entry("infer_default_tt_schedule", ("infer-tt-schedule",)),
-    Entry("infer_default_tt_shard", ("infer-tt-shards",)),
+    Entry("infer_default_tt_shard", ("infer-tt-shards", "assign-shards")),
     Entry("grid_to_persistent_tt", ("make-persistent",)),
     Entry("tt_shard_to_core_map", ("map-cores",)),
     Entry("memory_space_lower_tt", ("separate-buffers", "lower-circular-buffers")),

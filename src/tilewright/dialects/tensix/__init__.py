@@ -22,6 +22,7 @@ from tilewright.dialects.tensix.blocks import (
     ConstantTileOp,
     ElementwiseOp,
     ReleaseOp,
+    ShardTileOp,
     TileYieldOp,
 )
 from tilewright.dialects.tensix.buffers import (
@@ -132,6 +133,7 @@ Tensix = Dialect(
         ReconfigOp,
         ReduceOp,
         ReleaseOp,
+        ShardTileOp,
         SemIncOp,
         SemMcastOp,
         SemOp,

@@ -7,12 +7,14 @@
     }
     tensix.constant_tile %mask columns_below bits(1065353216) limit %n : T
     tensix.release %x : T
+    tensix.shard_tile %x at %page : T
 
 `tensix.elementwise` computes every element of its outputs from the elements of its inputs at the
 same position: the body is the function of one element, `%i` and `%j` its row and column in the
 block. An input is a whole block (``tile``), its first column (``col``), its first row (``row``) or
 its first element (``scalar``), repeated. `tensix.release` ends the life of a buffer's contents; an
-op releases the operands that its attribute `tt.release` lists by itself.
+op releases the operands that its attribute `tt.release` lists by itself. `tensix.shard_tile` states
+where in its shard a tensor's block is that ops use in place.
 """
 
 from __future__ import annotations
@@ -296,6 +298,23 @@ class ReleaseOp(TileOp):
         super().__init__(operands=[buffer])
 
 
+@irdl_op_definition
+class ShardTileOp(TileOp):
+    """The contents of a buffer are in a shard from now on: its first tile is page `index` of it."""
+
+    name = "tensix.shard_tile"
+
+    buffer = operand_def(BUFFER)
+    index = operand_def(INDEX)
+
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = "$buffer `at` $index attr-dict `:` type($buffer)"
+    WRITES: ClassVar[tuple[str, ...]] = ("buffer",)
+
+    def __init__(self, buffer: Operand, index: Operand) -> None:
+        super().__init__(operands=[buffer, index])
+
+
 def released(op: Operation) -> tuple[SSAValue, ...]:
     """The buffers whose contents end with `op`."""
     if isinstance(op, ReleaseOp):
@@ -313,5 +332,5 @@ def set_released(op: Operation, buffers: Sequence[SSAValue]) -> None:
         op.attributes[RELEASE] = integers_attr(positions)
 
 
-BLOCK_OPS = (ElementwiseOp, TileYieldOp, ConstantTileOp, ReleaseOp)
+BLOCK_OPS = (ElementwiseOp, TileYieldOp, ConstantTileOp, ReleaseOp, ShardTileOp)
 """The ops of this file."""

@@ -58,9 +58,11 @@ class AccessorOp(DataMovementOp):
 
     address = operand_def(INDEX)
     ct_offset = integer_prop()
-    """Position of the first of its two compile-time arguments."""
+    """Position of the first of its compile-time arguments: two, or more for a sharded tensor."""
     label = opt_string_prop()
     """The name of the tensor in the plan."""
+    sharded = mark_prop()
+    """The pages are in the L1 of cores."""
     result = result_def(ACCESSOR)
 
     traits = traits_def(Pure())
@@ -70,12 +72,20 @@ class AccessorOp(DataMovementOp):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"ct_offset": INTEGER, "label": String()}
 
     def __init__(
-        self, address: Operand, ct_offset: int, type: AccessorType, label: str | None = None
+        self,
+        address: Operand,
+        ct_offset: int,
+        type: AccessorType,
+        label: str | None = None,
+        *,
+        sharded: bool = False,
     ) -> None:
         super().__init__(
             operands=[address],
             result_types=[type],
-            properties=given(ct_offset=integer_attr(ct_offset), label=string(label)),
+            properties=given(
+                ct_offset=integer_attr(ct_offset), label=string(label), sharded=mark(sharded)
+            ),
         )
 
     @property

@@ -30,6 +30,7 @@ from tilewright.dialects.tensix.multicast import (
     multicast_of,
 )
 from tilewright.dialects.tensix.residency import Residency, residency_data, residency_of
+from tilewright.dialects.tensix.shards import DRAM_LAYOUT, ShardPlan
 from tilewright.dialects.tensix.work import CoreWork, work_data, work_from_data
 
 VERSION = "2.0"
@@ -135,7 +136,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class TensorPlan:
-    """One tensor in DRAM: an interleaved buffer whose pages are tiles.
+    """One tensor: a buffer whose pages are tiles, interleaved over DRAM banks or sharded in L1.
 
     The host arranges the elements in four steps: `dims` puts the leading dimensions first and the
     dimensions of tile rows and columns last, `granules` splits these two into blocks that are
@@ -154,7 +155,7 @@ class TensorPlan:
     tiles: tuple[int, ...]
     """Leading dimensions, tile rows, tile columns."""
     page_bytes: int
-    layout: str = "dram_interleaved"
+    layout: str = DRAM_LAYOUT
     pad_value: int = 0
     dims: tuple[int, ...] = ()
     """Dimensions of the tensor: leading ones, then rows, then columns; -1 where there is none."""
@@ -164,6 +165,8 @@ class TensorPlan:
     """The first row (column) of each block; empty if block n begins at n granules."""
     limits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """The valid rows (columns) of each block; empty if all are."""
+    shards: ShardPlan | None = None
+    """Of a tensor in L1: which core holds which tiles."""
 
     @property
     def pages(self) -> int:
@@ -175,6 +178,11 @@ class TensorPlan:
     @property
     def total_bytes(self) -> int:
         return self.pages * self.page_bytes
+
+    @property
+    def l1_bytes(self) -> int:
+        """Bytes of a core that holds a shard; 0 for a tensor in DRAM."""
+        return 0 if self.shards is None else self.shards.core_pages * self.page_bytes
 
 
 @dataclass(frozen=True)
@@ -210,6 +218,8 @@ class CircularBufferPlan:
     page_bytes: int
     producer: str
     consumer: str
+    tensor: str | None = None
+    """The tensor whose shard the pages are."""
 
     @property
     def total_bytes(self) -> int:
@@ -263,6 +273,9 @@ class Traffic:
     dram_page_reads: int
     dram_page_writes: int
     multicast_pages: int = 0
+    l1_page_reads: int = 0
+    """Pages of sharded tensors that are read over the NoC; those in place do not count."""
+    l1_page_writes: int = 0
 
 
 @dataclass(frozen=True)
@@ -388,6 +401,8 @@ class Plan:
                 "dram_page_reads": self.traffic.dram_page_reads,
                 "dram_page_writes": self.traffic.dram_page_writes,
                 "multicast_pages": self.traffic.multicast_pages,
+                "l1_page_reads": self.traffic.l1_page_reads,
+                "l1_page_writes": self.traffic.l1_page_writes,
             },
             "work": [work_data(each) for each in self.work],
             "warnings": list(self.warnings),
@@ -468,7 +483,7 @@ def _assignment(data: Mapping[str, Any]) -> Assignment:
 
 
 def _tensor_data(each: TensorPlan) -> dict[str, Json]:
-    return {
+    found: dict[str, Json] = {
         "name": each.name,
         "arg": each.arg,
         "role": each.role,
@@ -485,6 +500,7 @@ def _tensor_data(each: TensorPlan) -> dict[str, Json]:
         **({"starts": [list(one) for one in each.starts]} if any(each.starts) else {}),
         **({"limits": [list(one) for one in each.limits]} if any(each.limits) else {}),
     }
+    return found if each.shards is None else {**found, "shards": each.shards.to_data()}
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorPlan:
@@ -493,11 +509,13 @@ def _tensor(data: Mapping[str, Any]) -> TensorPlan:
         if name in data:
             first, second = data[name]
             lists[name] = tuple(first), tuple(second)
-    return _replaced(TensorPlan, {name: data[name] for name in data if name != "pages"}, **lists)
+    shards = ShardPlan.from_data(data["shards"]) if "shards" in data else None
+    rest = {name: data[name] for name in data if name != "pages"}
+    return _replaced(TensorPlan, rest, **lists, shards=shards)
 
 
 def _cb_data(each: CircularBufferPlan) -> dict[str, Json]:
-    return {
+    found: dict[str, Json] = {
         "index": each.index,
         "name": each.name,
         "format": each.format,
@@ -507,6 +525,7 @@ def _cb_data(each: CircularBufferPlan) -> dict[str, Json]:
         "producer": each.producer,
         "consumer": each.consumer,
     }
+    return found if each.tensor is None else {**found, "tensor": each.tensor}
 
 
 def _circular_buffer(data: Mapping[str, Any]) -> CircularBufferPlan:

@@ -86,6 +86,17 @@ ENTRIES = (
         fix="Call the kernel, or state the extents: fix-arguments='values=A=33x17'.",
     ),
     CodeEntry(
+        code="TW7024",
+        severity="error",
+        title="unknown sharding",
+        meaning=(
+            "The setting `tt.shard` names a tensor that the kernel does not have, or a way of "
+            "cutting it that does not exist."
+        ),
+        example='pass_configs={"tt.shard": {"A": "rows"}}',
+        fix="Use a tensor of the kernel and `height`, `width`, `block` or `dram`.",
+    ),
+    CodeEntry(
         code="TW7030",
         severity="error",
         title="synchronisation across the grid",
@@ -419,5 +430,16 @@ ENTRIES = (
         ),
         example="blocks of one row share a panel of A, and the reader loads it for the first only",
         fix="Report it: the passes made inconsistent kernels; compile with `tt.residency` off.",
+    ),
+    CodeEntry(
+        code="TW7121",
+        severity="error",
+        title="shards that do not suit the program",
+        meaning=(
+            "The shards of a tensor in L1 do not cover it core by core, or a circular buffer that "
+            "is set on them differs from them in size, format or use."
+        ),
+        example="a circular buffer of 8 pages on shards of 4",
+        fix="Report it: the passes made an inconsistent program.",
     ),
 )

@@ -111,8 +111,11 @@ def _reads_what_it_writes(program: CoreProgramOp) -> bool:
 
 
 def _page_reads(program: CoreProgramOp, assignments: tuple[Assignment, ...]) -> int:
-    """Pages that the cores read from DRAM if they share what they can."""
-    alone = predicted_traffic(program, assignments).dram_page_reads
+    """Pages that the cores read if they share what they can."""
+    function = program.parent_op()
+    assert isinstance(function, FuncOp)
+    traffic = predicted_traffic(function, program, assignments)
+    alone = traffic.dram_page_reads + traffic.l1_page_reads
     return alone - sum(each.saved_pages for each in LoadedPages(program, assignments).shared())
 
 

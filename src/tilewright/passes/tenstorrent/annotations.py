@@ -1,7 +1,8 @@
 """Annotations on functions: what one pass decides and later ones read.
 
     tt.schedule     {policy, order, rect, grid, cores, assignments}
-    tt.shard        one dictionary per argument
+    tt.shard        one dictionary per argument; a kernel may come with {memory = "height"}
+    tt.l1_tensors   [[name, bytes of a core], ...]
     tt.residency    {mode, streamed}: which loads are repeated in every block
     tt.core_ranges  [[start_x, start_y, end_x, end_y, start, count], ...]
     tt.multicast_groups  [{operand, axis, sender, dests, num_dests, ...}, ...]
@@ -35,6 +36,8 @@ TILE = "tt.tile"
 CORE_GRID = "tt.core_grid"
 DEPTH = "tt.depth"
 RESIDENCY = "tt.residency"
+L1_TENSORS = "tt.l1_tensors"
+"""Names and bytes per core of the tensors that are in L1 while the program runs."""
 
 
 def functions(module: ModuleOp) -> Iterator[FuncOp]:

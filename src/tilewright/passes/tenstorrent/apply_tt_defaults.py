@@ -17,7 +17,9 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tensix.json_attr import Json
 from tilewright.dialects.tensix.rasters import POLICIES as ORDERS
+from tilewright.dialects.tensix.shards import STRATEGIES
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -26,6 +28,7 @@ from tilewright.passes.tenstorrent.annotations import (
     CORE_GRID,
     LAYOUT,
     SCHEDULE,
+    SHARD,
     TILE,
     chip_of,
     functions,
@@ -33,9 +36,12 @@ from tilewright.passes.tenstorrent.annotations import (
     put,
 )
 from tilewright.passes.tenstorrent.assignments import POLICIES
+from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.rasterize_tiles import BAD_BLOCK
 
 UNKNOWN_SCHEDULE = "TW7001"
+UNKNOWN_SHARDING = "TW7024"
+MEMORIES = (*STRATEGIES, "dram")
 MULTICAST_MODES = ("off", "on", "auto")
 _DEFAULT_BLOCK = (4, 4)
 """Rows and columns of a block of the order ``block_linear``."""
@@ -58,6 +64,8 @@ class ApplyTtDefaults(Pass):
     multicast: str = "off"
     """Whether one core reads what several need: ``off``, ``on``, or ``auto`` where the assignment
     of blocks allows it as it is."""
+    shard: str = ""
+    """Tensors in L1 and how they are cut: ``A:height,C:block``; ``H:dram`` for none."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in functions(module):
@@ -65,6 +73,10 @@ class ApplyTtDefaults(Pass):
             if problem is not None:
                 code, message = problem
                 engine.error(function, message, code)
+                continue
+            wrong = self._shards(function)
+            if wrong is not None:
+                engine.error(function, wrong, UNKNOWN_SHARDING)
                 continue
             if LAYOUT not in function.attributes:
                 function.attributes[LAYOUT] = StringAttr("dram_interleaved")
@@ -83,6 +95,24 @@ class ApplyTtDefaults(Pass):
         except ValueError as error:
             return UNKNOWN_SCHEDULE, str(error)
         put(function, CORE_GRID, [int(columns), int(rows)])
+        return None
+
+    def _shards(self, function: FuncOp) -> str | None:
+        """Annotate the arguments that the option names."""
+        if not self.shard:
+            return None
+        names = [name_of(each) for each in function.body.block.args]
+        given: list[Json] = get(function, SHARD) or [{} for _ in names]
+        for each in self.shard.split(","):
+            name, _, memory = (part.strip() for part in each.partition(":"))
+            if memory not in MEMORIES:
+                return (
+                    f"sharding '{memory}' of tensor '{name}': expected one of {', '.join(MEMORIES)}"
+                )
+            if name not in names:
+                return f"no tensor '{name}' to shard: the kernel has {', '.join(names)}"
+            given[names.index(name)] = {"memory": memory}
+        put(function, SHARD, given)
         return None
 
     def _schedule(self, function: FuncOp) -> tuple[str, str] | None:

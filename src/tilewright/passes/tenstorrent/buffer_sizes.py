@@ -6,7 +6,7 @@ stores, the block for partial sums, twice the block for a buffer that is read wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
@@ -23,6 +23,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import DEPTH, chip_of
 from tilewright.passes.tenstorrent.apply_tt_tuning import BAD_TUNING, stages_of, subblock_of
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
+from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import (
     buffers_read,
     buffers_written,
@@ -31,7 +32,9 @@ from tilewright.passes.tenstorrent.buffer_uses import (
 )
 from tilewright.passes.tenstorrent.circular_buffers import CONSTANT, BufferPlan, format_of_buffer
 from tilewright.passes.tenstorrent.dst_programs import dst_program
+from tilewright.passes.tenstorrent.in_place import tensor_of, tensors_in_place
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
+from tilewright.passes.tenstorrent.infer_tt_shards import shards_of
 from tilewright.passes.tenstorrent.k_loops import epilogue_of, steps_of
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tenstorrent.retained_panels import loop_of_load, retained_panel
@@ -74,6 +77,7 @@ class Sizing:
         )
         self.subblock = subblock_of(self.function)
         self.slots = chip.dst_tiles(fp32_dest_acc=self.fp32, full_sync=False)
+        self.in_place = tensors_in_place(self.function)
 
     def plans(self, effort: Effort) -> Plans:
         """The circular buffers, not numbered yet."""
@@ -113,6 +117,15 @@ class Sizing:
         loop = next((op for op in writers if isinstance(op, MatmulKLoopOp)), None)
         if loop is not None:
             return self._accumulator(loop, tiles)
+        shard = self._shard(writers[0], readers)
+        if shard is not None:
+            return replace(
+                shard,
+                tiles=tiles,
+                producer=producer.value,
+                consumer=consumer.value,
+                subblock=(rows, columns),
+            )
         subblock, chunk, transposed = (1, 1), tiles, False
         if CONSTANT in alloc.attributes:
             pages = 1
@@ -130,6 +143,20 @@ class Sizing:
         return BufferPlan(
             -1, pages, tiles, producer.value, consumer.value, chunk, subblock, transposed
         )
+
+    def _shard(self, writer: Operation, readers: list[Operation]) -> BufferPlan | None:
+        """The shard that an operand in place is in."""
+        for op in (writer, *readers):
+            tensor = tensor_of(op)
+            if tensor is not None and tensor in self.in_place:
+                shards = shards_of(self.function)[tensor]
+                pages = shards.core_pages
+                return BufferPlan(
+                    *(-1, pages, pages, "", "", pages, (1, 1)),
+                    tensor=name_of(tensor),
+                    row_pages=shards.shape[1],
+                )
+        return None
 
     def _accumulator(self, loop: MatmulKLoopOp, tiles: int) -> BufferPlan | None:
         plan = self.k_loops[loop]
@@ -215,5 +242,5 @@ def _bytes(alloc: AllocOp, plan: BufferPlan) -> int:
 
 
 def total_bytes(plans: Plans) -> int:
-    """L1 that the circular buffers of a core take."""
-    return sum(_bytes(alloc, plan) for alloc, plan in plans.items())
+    """L1 that the circular buffers of a core take, those on shards left out."""
+    return sum(_bytes(alloc, plan) for alloc, plan in plans.items() if not plan.is_in_place)

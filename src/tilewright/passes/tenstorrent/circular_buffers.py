@@ -37,6 +37,15 @@ class BufferPlan:
     """The tiles of a push, rows and columns: the order in which the pages are stored."""
     transposed: bool = False
     """Whether pages are stored column by column."""
+    tensor: str = ""
+    """The tensor whose shard the pages are; empty for a buffer of its own."""
+    row_pages: int = 0
+    """Pages from a row of tiles of the shard to the next."""
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the pages are a shard, in which ops index tiles."""
+        return bool(self.tensor)
 
     @property
     def role(self) -> Role:
@@ -45,7 +54,10 @@ class BufferPlan:
 
 
 def set_plan(alloc: AllocOp, plan: BufferPlan) -> None:
-    put(alloc, CB, {**asdict(plan), "subblock": list(plan.subblock)})
+    data = {**asdict(plan), "subblock": list(plan.subblock)}
+    if not plan.is_in_place:
+        del data["tensor"], data["row_pages"]
+    put(alloc, CB, data)
 
 
 def plan_of(buffer: SSAValue) -> BufferPlan | None:

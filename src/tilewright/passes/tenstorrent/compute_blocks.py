@@ -37,6 +37,7 @@ from tilewright.dialects.tensix.sfpu import (
     UnaryScalarOp,
     WhereOp,
 )
+from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, TransposeOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.rewrite import inherit_location
@@ -64,6 +65,7 @@ from tilewright.passes.tenstorrent.dst_programs import dst_program
 from tilewright.passes.tenstorrent.kernel_code import KernelCode, known
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tenstorrent.retained_panels import retained_panel
+from tilewright.passes.tenstorrent.shard_code import after_blocks, before_blocks
 
 OUTPUT = "tt.output"
 
@@ -75,6 +77,8 @@ class ComputeCode(KernelCode):
         super().__init__(kernel)
         self.anchor: Operation | None = None
         self.constant_tiles: dict[tuple[str, Attribute], SSAValue] = {}
+        self.shard_tiles: dict[SSAValue, SSAValue] = {}
+        """Where in its shard the contents of a buffer are."""
         self.allocs = [op for op in walk(kernel) if isinstance(op, AllocOp)]
 
     # -- where code goes -------------------------------------------------------------------------
@@ -92,32 +96,48 @@ class ComputeCode(KernelCode):
         return op
 
     def begin(self) -> None:
-        """Wait for tiles of known contents, which stay until the end."""
+        """Wait for tiles of known contents and for shards, which stay until the end."""
         for op in self.allocs:
             what = op.attributes.get(CONSTANT)
             if isinstance(what, StringAttr):
                 self.constant_tiles[what.data, element_type_of(op.result.type)] = op.result
         last = next((op for op in reversed(self.allocs)), None)
         following = None if last is None else last.next_op
-        if following is not None and self.constant_tiles:
+        if following is not None:
             self.at(following)
             for buffer in self.constant_tiles.values():
                 self.add(CBWaitOp(self.cb(buffer), self.constant(1)))
+            before_blocks(self, self.kernel, Role.COMPUTE)
 
     def finish(self) -> None:
-        """Nothing: tiles of known contents are released by ops of their own."""
-        self.anchor = None
+        """Release shards; tiles of known contents are released by ops of their own."""
+        self.anchor, self.block = None, self.kernel.body_block
+        after_blocks(self, self.kernel, Role.COMPUTE)
 
     # -- circular buffers ------------------------------------------------------------------------
+
+    def tile_at(
+        self, buffer: SSAValue, row: SSAValue, column: SSAValue, first: SSAValue | None = None
+    ) -> SSAValue:
+        """The page of tile (row, column) of a buffer; `first` is the one of its first tile."""
+        plan = needed_plan(buffer)
+        _, columns = buffer_tiles(buffer)
+        stride = plan.row_pages if plan.is_in_place else columns
+        start = self.first_tile(buffer) if first is None else first
+        return self.plus(start, self.plus(self.times(row, stride), column))
 
     def wait(self, buffers: Sequence[SSAValue]) -> None:
         for buffer in dict.fromkeys(buffers):
             plan = needed_plan(buffer)
+            if plan.is_in_place:
+                continue
             pages = self.plus(self.first_tile(buffer), self.constant(plan.tiles))
             self.add(CBWaitOp(self.cb(buffer), pages))
 
     def first_tile(self, buffer: SSAValue) -> SSAValue:
-        """The first tile of a buffer's contents: not 0 for a step of a retained panel."""
+        """The first tile of a buffer's contents: not 0 in a shard or in a retained panel."""
+        if needed_plan(buffer).is_in_place:
+            return self.shard_tiles[buffer]
         panel = retained_panel(buffer)
         if panel is None:
             return self.constant(0)
@@ -150,6 +170,8 @@ class ComputeCode(KernelCode):
         for buffer in dict.fromkeys(released(op)):
             if buffer is not popped and plan_of(buffer) is not None:
                 plan = needed_plan(buffer)
+                if plan.is_in_place:
+                    continue
                 self.add(CBPopOp(self.cb(buffer), self.constant(plan.tiles)))
 
     def release(self, buffer: SSAValue) -> None:
@@ -189,7 +211,10 @@ class ComputeCode(KernelCode):
         program = dst_program(op)
         self.check_slots(op, program)
         self.wait(op.inputs)
-        reserved = [each for each in op.outputs if _is_reserved(needed_plan(each))]
+        placed = [each for each in op.outputs if needed_plan(each).is_in_place]
+        reserved = [
+            each for each in op.outputs if each not in placed and _is_reserved(needed_plan(each))
+        ]
         for buffer in reserved:
             self.add(CBReserveOp(self.cb(buffer), self.constant(rows * columns)))
         with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
@@ -197,8 +222,8 @@ class ComputeCode(KernelCode):
             self.instructions(program.instructions, op, row, column)
             self.hand_over()
             for slot, buffer in zip(program.results, op.outputs, strict=True):
-                if buffer in reserved:
-                    tile = self.plus(self.times(row, columns), column)
+                if buffer in reserved or buffer in placed:
+                    tile = self.tile_at(buffer, row, column)
                     self.add(PackOp(self.constant(slot), self.cb(buffer), tile))
                 else:
                     self.pack_tiles([slot], buffer)
@@ -235,15 +260,11 @@ class ComputeCode(KernelCode):
         buffer = op.inputs[position]
         if plan_of(buffer) is None:
             return None  # in DST already
-        _, columns = buffer_tiles(buffer)
         kind = op.kinds[position]
-        if kind == "tile":
-            tile = self.plus(self.times(row, columns), column)
-        elif kind == "col":
-            tile = self.times(row, columns)
-        else:
-            tile = column if kind == "row" else self.constant(0)
-        return self.cb(buffer), self.plus(self.first_tile(buffer), tile)
+        zero = self.constant(0)
+        down = row if kind in ("tile", "col") else zero
+        across = column if kind in ("tile", "row") else zero
+        return self.cb(buffer), self.tile_at(buffer, down, across)
 
     def _instruction(
         self,
@@ -303,13 +324,9 @@ class ComputeCode(KernelCode):
             if not clears:
                 self.add(CopyTileOp((cb, tile), slot))
             with self.loop(depth, "k") as k:
-                left = self.plus(a_first, self.plus(self.times(row, depth), k))
-                right = (
-                    self.plus(self.times(column, depth), k)
-                    if transposed
-                    else self.plus(self.times(k, columns), column)
-                )
-                right = self.plus(b_first, right)
+                left = self.tile_at(op.a, row, k, a_first)
+                at = (column, k) if transposed else (k, column)
+                right = self.tile_at(op.b, *at, b_first)
                 self.add(
                     MatmulTileOp(
                         (self.cb(op.a), left), (self.cb(op.b), right), slot, transpose=transposed
@@ -341,15 +358,12 @@ class ComputeCode(KernelCode):
         with self.loop(results, "r") as result:
             self.acquire()
             with self.loop(steps, "s") as step:
-                tile = (
-                    self.plus(self.times(result, columns), step)
-                    if across
-                    else self.plus(self.times(step, columns), result)
-                )
+                at = (result, step) if across else (step, result)
+                tile = self.tile_at(op.src, *at, first)
                 reduce = ReduceTileOp(
                     kind,
                     dim,
-                    (self.cb(op.src), self.plus(first, tile)),
+                    (self.cb(op.src), tile),
                     (scaler, self.constant(0)),
                     self.constant(0),
                 )
@@ -375,7 +389,7 @@ class ComputeCode(KernelCode):
         self.add(CBReserveOp(cb, count))
         with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
             self.acquire()
-            source = self.plus(first, self.plus(self.times(column, rows), row))
+            source = self.tile_at(op.src, column, row, first)
             self.add(TransposeTileOp((self.cb(op.src), source), self.constant(0)))
             self.hand_over()
             tile = self.plus(self.times(row, columns), column)

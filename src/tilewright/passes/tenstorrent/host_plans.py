@@ -31,7 +31,15 @@ from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.annotations import CORE_RANGES, RESIDENCY, SCHEDULE, chip_of, get
+from tilewright.passes.tenstorrent.annotations import (
+    CORE_RANGES,
+    L1_TENSORS,
+    RESIDENCY,
+    SCHEDULE,
+    SHARD,
+    chip_of,
+    get,
+)
 from tilewright.passes.tenstorrent.assignments import rectangles
 from tilewright.passes.tenstorrent.block_lists import with_block_lists
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
@@ -39,7 +47,7 @@ from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer, needed_plan, plan_of
 from tilewright.passes.tenstorrent.infer_tt_schedule import assignments_of
-from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
+from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of, shards_of
 from tilewright.passes.tenstorrent.k_loops import steps_of
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.multicast_groups import multicast_of
@@ -103,10 +111,10 @@ def host_plan(function: FuncOp, program: CoreProgramOp, kernels: Sequence[Kernel
         ),
         memory=Memory(
             chip.cb_budget_bytes,
-            sum(each.total_bytes for each in cbs),
-            sum(each.total_bytes for each in tensors),
+            _l1_bytes(function, cbs),
+            sum(each.total_bytes for each in tensors if each.shards is None),
         ),
-        traffic=predicted_traffic(program, assignments, multicast),
+        traffic=predicted_traffic(function, program, assignments, multicast),
         multicast=multicast,
         scalars=_scalars(function, kernels),
         residency=_residency(function, program),
@@ -153,6 +161,13 @@ def _scalars(function: FuncOp, kernels: Sequence[KernelOp]) -> tuple[ScalarPlan,
     return tuple(found)
 
 
+def _l1_bytes(function: FuncOp, cbs: Sequence[CircularBufferPlan]) -> int:
+    """L1 of a core: circular buffers, and the shards that exist while the program runs."""
+    shards: list[tuple[str, int]] = get(function, L1_TENSORS) or []
+    own = sum(each.total_bytes for each in cbs if each.tensor is None)
+    return own + sum(size for _, size in shards)
+
+
 def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]:
     layouts = layouts_of(function)
     read: set[SSAValue] = set()
@@ -163,6 +178,8 @@ def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]
         elif isinstance(op, CopyOp) and role_of(op) is Role.WRITER:
             written.add(base_of(op.dst))
     pages_written = written_pages(program, assignments_of(function))
+    placed: list[dict[str, Any]] = get(function, SHARD)
+    shards = shards_of(function)
     found: list[TensorPlan] = []
     for position, argument in enumerate(function.body.block.args):
         layout = layouts.get(argument)
@@ -185,6 +202,8 @@ def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]
                 granules=layout.granules,
                 starts=layout.starts,
                 limits=layout.limits,
+                layout=placed[position]["memory"],
+                shards=shards.get(argument),
             )
         )
     return tuple(found)
@@ -205,6 +224,7 @@ def _circular_buffers(program: CoreProgramOp) -> tuple[CircularBufferPlan, ...]:
                     format.tile_bytes,
                     plan.producer,
                     plan.consumer,
+                    plan.tensor or None,
                 )
             )
     return tuple(sorted(found, key=lambda each: each.index))

@@ -4,8 +4,8 @@
                                       padded = [256, 256], page_bytes = 2048, pages = 64, ...}, ...]
 
 One entry per argument, by position; an argument that is not a tensor has an empty one. Pages are
-tiles, interleaved over the DRAM banks. Which dimensions form the tiles follows from the copies of
-the kernel, see `tensor_layouts`.
+tiles, interleaved over the DRAM banks unless the user has chosen shards. Which dimensions form
+the tiles follows from the copies of the kernel, see `tensor_layouts`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.formats import format_of
 from tilewright.dialects.tensix.json_attr import Json
+from tilewright.dialects.tensix.shards import ShardPlan
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -70,11 +71,14 @@ def _shards(function: FuncOp, axes: Axes, engine: DiagnosticEngine) -> list[Json
     copies = [op for op in walk(function) if isinstance(op, CopyOp)]
     ranges = IndexRanges(function)
     found: list[Json] = []
-    for argument in function.body.block.args:
-        entry: Json = {}
+    chosen: list[dict[str, Any]] = get(function, SHARD) or []
+    for position, argument in enumerate(function.body.block.args):
+        entry: dict[str, Json] = {}
         if isinstance(argument.type, MemRefType) and argument.uses:
             try:
                 entry = _layout(argument, copies, axes, ranges).to_data()
+                if position < len(chosen):
+                    entry["memory"] = chosen[position].get("memory", entry["memory"])
             except LayoutError as error:
                 engine.error(error.op, f"'{name_of(argument)}': {error}", error.code)
         found.append(entry)
@@ -127,4 +131,14 @@ def layouts_of(function: FuncOp) -> dict[SSAValue, TensorLayout]:
         argument: layout_from_data(each)
         for argument, each in zip(arguments, data, strict=True)
         if each
+    }
+
+
+def shards_of(function: FuncOp) -> dict[SSAValue, ShardPlan]:
+    """The shards of the tensors in L1, by argument, after `assign-shards`."""
+    data: list[dict[str, Any]] = get(function, SHARD)
+    return {
+        argument: ShardPlan.from_data(each["shards"])
+        for argument, each in zip(function.body.block.args, data, strict=True)
+        if "shards" in each
     }

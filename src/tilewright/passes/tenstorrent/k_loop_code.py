@@ -18,18 +18,21 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.tensix.blocks import ElementwiseOp
+from tilewright.dialects.tensix.blocks import ElementwiseOp, ShardTileOp
 from tilewright.dialects.tensix.buffers import CBPopOp, CBPushOp, CBReserveOp, CBWaitOp
 from tilewright.dialects.tensix.config import DstReleaseOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.math import CopyTileOp, MatmulBlockOp, MatmulTileOp
+from tilewright.dialects.tensix.program import EndOp
 from tilewright.dialects.tensix.sfpu import PackOp
 from tilewright.passes.tenstorrent.annotations import get
 from tilewright.passes.tenstorrent.circular_buffers import K_LOOP, needed_plan
 from tilewright.passes.tenstorrent.compute_blocks import ComputeCode
 from tilewright.passes.tenstorrent.dst_programs import dst_program
+from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.strategies import RESIDENT, WHOLE
+from tilewright.passes.tile.clone_ops import copy_op
 
 
 def lower_k_loop(code: ComputeCode, loop: MatmulKLoopOp, epilogue: ElementwiseOp) -> None:
@@ -57,9 +60,9 @@ class _KLoop:
         if self.strategy == WHOLE:
             self._find_panels()
             code.acquire()
-            with self._steps() as step:
+            with self._steps() as (step, index):
                 self._wait(1, step)
-                self._multiply(code.constant(0), code.constant(0), step, self.depth)
+                self._multiply(code.constant(0), code.constant(0), step, self.depth, index)
                 self._pop(1)
             code.wait(others)
             self._finish(code.constant(0), code.constant(0))
@@ -70,7 +73,7 @@ class _KLoop:
             with self._subblocks() as (row, column):
                 code.acquire()
                 with code.loop(self.steps, "k") as step:
-                    self._multiply(row, column, step, self.depth)
+                    self._multiply(row, column, step, self.depth, self._index(step))
                 self._finish(row, column)
             self._pop(self.steps)
         else:
@@ -80,14 +83,22 @@ class _KLoop:
         code.pop(self.epilogue, self.loop.acc)
 
     @contextmanager
-    def _steps(self) -> Generator[SSAValue]:
-        """The loop over K; its steps count from 0 where a panel is retained."""
+    def _steps(self) -> Generator[tuple[SSAValue, SSAValue]]:
+        """The loop over K: its step, which counts from 0 where a panel is retained, and its index."""
         code, loop = self.code, self.loop
         bounds = loop.lower_bound, loop.upper_bound, loop.step
-        if any(panel is not None for panel in self.retained.values()):
+        is_counted = any(panel is not None for panel in self.retained.values())
+        if is_counted:
             bounds = code.constant(0), code.constant(self.steps), code.constant(1)
         with code.loop_over(*bounds, name="k") as step:
-            yield step
+            yield step, self._index(step) if is_counted else step
+
+    def _index(self, step: SSAValue) -> SSAValue:
+        """The index of the K loop in its `step`-th iteration."""
+        stride = known(self.loop.step)
+        if stride is None:
+            return step  # of a loop without operands in place
+        return self.code.plus(self.loop.lower_bound, self.code.times(step, stride))
 
     @contextmanager
     def _subblocks(self) -> Generator[tuple[SSAValue, SSAValue]]:
@@ -117,6 +128,8 @@ class _KLoop:
         """Wait for so many steps from `step` on: for a retained panel also for those before."""
         code = self.code
         for buffer, cb, tiles in self._operands():
+            if needed_plan(buffer).is_in_place:
+                continue
             pages = code.constant(tiles * steps)
             if self.retained[buffer] is not None:
                 before = code.plus(self.before[buffer], step)
@@ -126,34 +139,55 @@ class _KLoop:
     def _pop(self, steps: int) -> None:
         code = self.code
         for buffer, cb, tiles in self._operands():
-            if self.retained[buffer] is None:
+            if self.retained[buffer] is None and not needed_plan(buffer).is_in_place:
                 code.add(CBPopOp(cb, code.constant(tiles * steps)))
 
-    def _first_tile(self, buffer: SSAValue, step: SSAValue, tiles: int) -> SSAValue:
-        """The first tile of a step: only the steps that are not popped yet count."""
-        code = self.code
-        if self.retained[buffer] is not None:
-            return code.times(code.plus(self.before[buffer], step), tiles)
-        return code.times(step, tiles) if self.strategy == RESIDENT else code.constant(0)
+    def _find_operands(self, index: SSAValue) -> None:
+        """Where in their shards the operands of the step with that loop index are."""
+        values: dict[SSAValue, SSAValue] = {self.loop.induction_variable: index}
+        for op in self.loop.body_block.ops:
+            if isinstance(op, ShardTileOp):
+                self.code.shard_tiles[op.buffer] = values.get(op.index, op.index)
+            elif not isinstance(op, EndOp):
+                self.code.add(copy_op(op, values))
 
-    def _multiply(self, row: SSAValue, column: SSAValue, step: SSAValue, depth: int) -> None:
-        """Add one K step of the sub-block at (row, column) to the slots of DST."""
+    def _operand(
+        self, buffer: SSAValue, step: SSAValue, row: SSAValue, column: SSAValue
+    ) -> SSAValue:
+        """The page of tile (row, column) of an operand in a step."""
+        code = self.code
+        if needed_plan(buffer).is_in_place:
+            return code.tile_at(buffer, row, column)
+        is_a = buffer is self.loop.a
+        tiles, columns = (self.a_tiles, self.depth) if is_a else (self.b_tiles, self.columns)
+        # Only the steps that are not popped yet count.
+        before = code.constant(0)
+        if self.retained[buffer] is not None:
+            before = code.times(code.plus(self.before[buffer], step), tiles)
+        elif self.strategy == RESIDENT:
+            before = code.times(step, tiles)
+        return code.plus(before, code.plus(code.times(row, columns), column))
+
+    def _multiply(
+        self, row: SSAValue, column: SSAValue, step: SSAValue, depth: int, index: SSAValue
+    ) -> None:
+        """Add one K step of the sub-block at (row, column) to the slots of DST.
+
+        `index` is the index of the K loop in the `step`-th of the steps whose pages are there.
+        """
         code = self.code
         transposed = self.loop.transpose_b is not None
+        self._find_operands(index)
         with code.loop(depth, "kk") as k:
-            left = code.plus(
-                self._first_tile(self.loop.a, step, self.a_tiles),
-                code.plus(code.times(row, self.depth), k),
-            )
-            right = code.plus(
-                self._first_tile(self.loop.b, step, self.b_tiles),
-                code.plus(code.times(k, self.columns), column),
-            )
+            left = self._operand(self.loop.a, step, row, k)
+            right = self._operand(self.loop.b, step, k, column)
             first = code.constant(0)
             if self.high * self.wide == 1:
                 code.add(MatmulTileOp((self.a, left), (self.b, right), first, transpose=transposed))
             else:
-                block = (self.wide, self.high, self.depth)
+                # The last is the distance of rows of A, which in a shard are longer than a step.
+                stride = needed_plan(self.loop.a).row_pages or self.depth
+                block = (self.wide, self.high, stride)
                 code.add(
                     MatmulBlockOp(
                         (self.a, left), (self.b, right), first, block, transpose=transposed
@@ -193,23 +227,22 @@ class _KLoop:
         code = self.code
         for position, slot in enumerate(slots):
             down = code.plus(row, code.constant(position // self.wide))
-            tile_index = code.plus(
-                code.times(down, self.columns),
-                code.plus(column, code.constant(position % self.wide)),
-            )
+            across = code.plus(column, code.constant(position % self.wide))
+            tile_index = code.tile_at(buffer, down, across)
             code.add(PackOp(code.constant(slot), code.cb(buffer), tile_index))
 
     def _is_chunked(self, buffer: SSAValue) -> bool:
         """Whether an output is pushed sub-block by sub-block."""
         plan = needed_plan(buffer)
         size = (self.high, self.wide)
-        return plan.subblock == size and plan.chunk == self.high * self.wide
+        is_subblock = plan.subblock == size and plan.chunk == self.high * self.wide
+        return is_subblock and not plan.is_in_place
 
     def _around_outputs(self, call: type[CBReserveOp] | type[CBPushOp]) -> None:
         """Reserve or push the outputs that are pushed as a whole."""
         code = self.code
         for buffer in self.epilogue.outputs:
-            if not self._is_chunked(buffer):
+            if not self._is_chunked(buffer) and not needed_plan(buffer).is_in_place:
                 total = code.constant(self.rows * self.columns)
                 code.add(call(code.cb(buffer), total))
 
@@ -243,7 +276,7 @@ class _KLoop:
                 for tile in range(count):
                     code.add(CopyTileOp((partial, code.constant(tile)), code.constant(tile)))
                 code.add(CBPopOp(partial, code.constant(count)))
-            self._multiply(row, column, step, self.depth)
+            self._multiply(row, column, step, self.depth, self._index(step))
             if last:
                 self._finish(row, column)
             else:

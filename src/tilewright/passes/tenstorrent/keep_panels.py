@@ -43,7 +43,14 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.annotations import RESIDENCY, chip_of, functions, put
+from tilewright.passes.tenstorrent.annotations import (
+    L1_TENSORS,
+    RESIDENCY,
+    chip_of,
+    functions,
+    get,
+    put,
+)
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_sizes import EFFORTS, Sizing, allocs_of, total_bytes
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer
@@ -172,7 +179,9 @@ class _Space:
         l1_budget: int,
     ) -> None:
         self.candidates = candidates
+        shards: list[tuple[str, int]] = get(function, L1_TENSORS) or []
         self.budget = l1_budget or chip_of(function).cb_budget_bytes
+        self.budget -= sum(size for _, size in shards)
         self.efforts = EFFORTS
         self.free = 0
         self.sizing: Sizing | None = None

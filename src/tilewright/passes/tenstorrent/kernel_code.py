@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.dialects.arith import AddiOp, ConstantOp, DivuiOp, MaxsiOp, MinsiOp, MuliOp, SubiOp
+from tilewright.dialects.arith import (
+    AddiOp,
+    ConstantOp,
+    DivuiOp,
+    MaxsiOp,
+    MinsiOp,
+    MuliOp,
+    RemuiOp,
+    SubiOp,
+)
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tensix.arguments import ArgOp
 from tilewright.dialects.tensix.buffers import CBOp
@@ -133,6 +142,13 @@ class KernelCode:
         if isinstance(op, AddiOp):
             return self.plus(self.quotient(op.lhs, divisor), self.quotient(op.rhs, divisor))
         return self.add(DivuiOp(value, self.constant(divisor))).results[0]
+
+    def remainder(self, value: SSAValue, divisor: int) -> SSAValue:
+        """`value` modulo `divisor`, for a value that is not negative."""
+        divided = known(value)
+        if divided is not None or divisor == 1:
+            return self.constant(0 if divided is None else divided % divisor)
+        return self.add(RemuiOp(value, self.constant(divisor))).results[0]
 
     # -- loops -----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ the block fits, see `strategies`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -30,7 +30,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tenstorrent.annotations import chip_of, functions, put
+from tilewright.passes.tenstorrent.annotations import L1_TENSORS, chip_of, functions, get, put
 from tilewright.passes.tenstorrent.block_ops import zero_fill
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_sizes import (
@@ -110,9 +110,10 @@ class _Lowering:
         prepare(self.program)
         self.sizing = Sizing(self.function, self.program)
         budget = self.l1_budget or chip.cb_budget_bytes
-        effort, plans = first_fit(self.sizing, budget)
+        shards: list[tuple[str, int]] = get(self.function, L1_TENSORS) or []
+        effort, plans = first_fit(self.sizing, budget - sum(size for _, size in shards))
         if effort is None:
-            raise NotSupported(self.program, _too_large(plans, budget, chip), OVER_BUDGET)
+            raise NotSupported(self.program, _too_large(plans, shards, budget, chip), OVER_BUDGET)
         for alloc, plan in self._numbered(plans, chip).items():
             set_plan(alloc, plan)
         self._annotate()
@@ -162,17 +163,7 @@ class _Lowering:
             for alloc in groups[group]:
                 index = _free_index(first, taken, chip.circular_buffers)
                 taken.add(index)
-                old = plans[alloc]
-                found[alloc] = BufferPlan(
-                    index,
-                    old.pages,
-                    old.tiles,
-                    old.producer,
-                    old.consumer,
-                    old.chunk,
-                    old.subblock,
-                    old.transposed,
-                )
+                found[alloc] = replace(plans[alloc], index=index)
         return found
 
 
@@ -240,14 +231,20 @@ def _free_index(first: int, taken: set[int], limit: int) -> int:
     return next(index for index in candidates if index not in taken)
 
 
-def _too_large(plans: Plans, budget: int, chip: ChipSpec) -> str:
-    rows = " | ".join(
+def _too_large(plans: Plans, shards: list[tuple[str, int]], budget: int, chip: ChipSpec) -> str:
+    rows = [
         f"{alloc.buffer_name} {plan.pages} x {format_of_buffer(alloc.result).tile_bytes}"
         for alloc, plan in plans.items()
-    )
+        if not plan.is_in_place
+    ]
+    rows += [f"shard of {name} {size}" for name, size in shards]
+    needed = total_bytes(plans) + sum(size for _, size in shards)
+    what, change = "circular buffers", "use smaller blocks"
+    if shards:
+        what, change = "circular buffers and shards", f"{change}, or keep a tensor in DRAM"
     return (
-        f"L1: {total_bytes(plans)} B needed for circular buffers, {budget} B available on "
-        f"{chip.name}: {rows}; use smaller blocks"
+        f"L1: {needed} B needed for {what}, {budget} B available on "
+        f"{chip.name}: {' | '.join(rows)}; {change}"
     )
 
 

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tensix.blocks import ElementwiseOp, ReleaseOp
+from tilewright.dialects.tensix.blocks import ElementwiseOp, ReleaseOp, ShardTileOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.types import Role
@@ -61,7 +61,7 @@ def _lower(kernel: KernelOp) -> None:
     for op in list(walk(kernel)):
         if op.parent is None:
             continue
-        if isinstance(op, MatmulKLoopOp):
+        if isinstance(op, MatmulKLoopOp) or isinstance(op.parent_op(), MatmulKLoopOp):
             continue  # with its epilogue, before which loads of the epilogue are waited for
         code.at(op)
         if isinstance(op, ElementwiseOp):
@@ -79,6 +79,8 @@ def _lower(kernel: KernelOp) -> None:
             code.transposition(op)
         elif isinstance(op, ReleaseOp):
             code.release(op.buffer)
+        elif isinstance(op, ShardTileOp):
+            code.shard_tiles[op.buffer] = op.index
         else:
             continue
         rewriter.erase(op)

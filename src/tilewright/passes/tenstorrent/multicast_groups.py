@@ -35,6 +35,7 @@ from tilewright.passes.tenstorrent.assignments import rectangles
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import role_of
+from tilewright.passes.tenstorrent.in_place import is_in_place_copy
 from tilewright.passes.tenstorrent.page_sequences import PageSequence, PageSequences
 
 Rectangle = tuple[int, int, int, int]
@@ -58,10 +59,19 @@ class SharedLoad:
 
 
 def loads_of(program: CoreProgramOp) -> list[CopyOp]:
-    """The loads that a multicast may replace: of tensors that the program does not write."""
+    """The loads that a multicast may replace.
+
+    Of tensors that the program does not write and that are not used in place.
+    """
     copies = [op for op in walk(program) if isinstance(op, CopyOp)]
     written = {base_of(op.dst) for op in copies if role_of(op) is Role.WRITER}
-    return [op for op in copies if role_of(op) is Role.READER and base_of(op.src) not in written]
+    return [
+        op
+        for op in copies
+        if role_of(op) is Role.READER
+        and base_of(op.src) not in written
+        and not is_in_place_copy(op)
+    ]
 
 
 class LoadedPages:

@@ -36,6 +36,7 @@ from tilewright.passes.tenstorrent.buffer_uses import (
     role_of,
 )
 from tilewright.passes.tenstorrent.control_flow import can_evaluate
+from tilewright.passes.tenstorrent.in_place import is_in_place_copy
 from tilewright.passes.tenstorrent.page_sequences import block_loop
 
 _Loop = ForOp | MatmulKLoopOp
@@ -72,7 +73,7 @@ def panel_loads(program: CoreProgramOp) -> list[PanelLoad]:
     addresses = _Addresses(loop)
     found: list[PanelLoad] = []
     for op in walk(loop):
-        if not isinstance(op, CopyOp) or role_of(op) is not Role.READER:
+        if not isinstance(op, CopyOp) or role_of(op) is not Role.READER or is_in_place_copy(op):
             continue
         alloc, around = op.dst.owner, _loops_around(op, loop)
         # Pages that this kernel writes itself may have changed since the block before.

@@ -19,6 +19,7 @@ from tilewright.passes.cse import Cse
 from tilewright.passes.tenstorrent.add_ghost_steps import AddGhostSteps
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.apply_tt_tuning import ApplyTtTuning
+from tilewright.passes.tenstorrent.assign_shards import AssignShards
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
 from tilewright.passes.tenstorrent.count_tt_work import CountTtWork
 from tilewright.passes.tenstorrent.fix_arguments import FixArguments
@@ -71,6 +72,8 @@ class TenstorrentPipeline(Pass):
     """Tiles of a GEMM that accumulate together, as ``1x8``; by default those of a rule."""
     stages: int = 0
     """Blocks that circular buffers of loads hold; by default the kernel's ``num_stages``."""
+    shard: str = ""
+    """Tensors in L1 and how they are cut: ``A:height,C:block``; ``H:dram`` for none."""
     l1_budget: int = 0
     """Bytes that circular buffers may take; 0 for what the chip has."""
     values: str = ""
@@ -92,7 +95,7 @@ class TenstorrentPipeline(Pass):
             NormalizeTtIndices(),
             RecognizeGemmLoops(),
             InsertTransposes(),
-            ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast),
+            ApplyTtDefaults(self.policy, self.order, self.cores, self.multicast, self.shard),
             ApplyTtTuning(self.subblock, self.stages),
             InferTtShards(),
             InferTtSchedule(),
@@ -105,6 +108,7 @@ class TenstorrentPipeline(Pass):
             MakePersistent(),
             RasterizeTiles(),
             MapCores(),
+            AssignShards(),
             AddGhostSteps(),
             KeepPanels(self.residency, self.l1_budget),
             GroupMulticast(),

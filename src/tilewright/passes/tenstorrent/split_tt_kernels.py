@@ -25,7 +25,7 @@ from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, RasterOp
-from tilewright.dialects.tensix.blocks import ConstantTileOp, ReleaseOp
+from tilewright.dialects.tensix.blocks import ConstantTileOp, ReleaseOp, ShardTileOp
 from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.multicast import Multicast
@@ -49,11 +49,12 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import chip_of, functions, get
-from tilewright.passes.tenstorrent.block_shapes import name_of
+from tilewright.passes.tenstorrent.block_shapes import name_of, region_shape
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
 from tilewright.passes.tenstorrent.circular_buffers import needed_plan
 from tilewright.passes.tenstorrent.host_plans import host_plan, reader_variants
-from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of
+from tilewright.passes.tenstorrent.in_place import tensor_of, tensors_in_place
+from tilewright.passes.tenstorrent.infer_tt_shards import layouts_of, shards_of
 from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.move_pages import fill_pages, load_pages, store_pages
@@ -61,6 +62,12 @@ from tilewright.passes.tenstorrent.multicast_groups import multicast_of, operand
 from tilewright.passes.tenstorrent.multicast_pages import MulticastCode, Part, argument_names
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
 from tilewright.passes.tenstorrent.scalar_words import is_word_type, scalar_ops
+from tilewright.passes.tenstorrent.shard_code import (
+    after_blocks,
+    before_blocks,
+    first_tile,
+    outputs_in_place,
+)
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 from tilewright.passes.tile.clone_ops import copy_op
 
@@ -128,6 +135,7 @@ class _Slice:
         kernel.location = self.function.location
         self.code = KernelCode(kernel)
         self.layouts: dict[SSAValue, TensorLayout] = layouts_of(self.function)
+        self.in_place: set[SSAValue | None] = {*tensors_in_place(self.function)}
         arguments = zip(self.program.argument_names, self.program.body_block.args, strict=True)
         for position, (name, argument) in enumerate(arguments):
             self.values[argument] = self.code.head(ArgOp(position, name))
@@ -136,7 +144,11 @@ class _Slice:
             flushes = not chip_of(self.function).ordered_multicast_flags
             self._groups = MulticastCode(self.code, self.multicast, self.parts, flushes)
             self._groups.start()
+        if not is_compute:  # which does so when its calls are made
+            before_blocks(self.code, self.program, self.role)
         self._block(self.program.body_block)
+        if not is_compute:
+            after_blocks(self.code, self.program, self.role)
         if self._groups is not None:
             self._groups.end()
         _drop_unused(kernel)
@@ -156,7 +168,9 @@ class _Slice:
         elif isinstance(op, MatmulKLoopOp):
             self._k_loop(op)
         elif is_block_op(op):
-            if role_of(op) is self.role:
+            if tensor_of(op) in self.in_place:
+                self._in_place(op)
+            elif role_of(op) is self.role:
                 self._block_op(op)
         elif isinstance(op, AllocOp):
             if self.role is Role.COMPUTE:
@@ -259,9 +273,54 @@ class _Slice:
                 attributes=op.attributes,
             )
             self.code.add(made)
+            self._locate_operands(op, made)
+
+    def _locate_operands(self, op: MatmulKLoopOp, made: MatmulKLoopOp) -> None:
+        """State in the body of the loop where in their shards the operands of a step are."""
+        loads = [each for each in op.body_block.ops if tensor_of(each) in self.in_place]
+        if not loads:
+            return
+        values, outer = dict(self.values), self.code.block
+        self.values[op.induction_variable] = made.induction_variable
+        self.code.block = made.body_block
+        for each in op.body_block.ops:
+            if each in loads:
+                self._in_place(each)
+            elif not is_block_op(each) and not isinstance(each, (RegionOp, EndOp)):
+                self.code.add(copy_op(each, self._operands(each)))
+        self.code.block, self.values = outer, values
+
+    # -- shards ----------------------------------------------------------------------------------
+
+    def _in_place(self, op: Operation) -> None:
+        """A copy from or to a shard: compute finds the tiles there."""
+        assert isinstance(op, CopyOp)
+        if self.role is Role.COMPUTE and role_of(op) is Role.READER:
+            self._locate(op.dst, op.src)
+
+    def _locate(self, buffer: SSAValue, box: SSAValue) -> None:
+        """State where in its shard the box is that `buffer` stands for."""
+        tensor, offsets, _ = region_shape(box)
+        layout, shards = self.layouts[tensor], shards_of(self.function)[tensor]
+        # The offsets of a store may be computed after the op that computes what is stored.
+        values = dict(self.values)
+        index = first_tile(self.code, layout, shards, offsets, self._value)
+        self.code.add(ShardTileOp(values[buffer], index))
+        self.values = values
+
+    def _locate_outputs(self, op: Operation) -> None:
+        for buffer in outputs_in_place(op):
+            (store,) = [
+                use.operation
+                for use in buffer.uses
+                if isinstance(use.operation, CopyOp) and use.operation.src is buffer
+            ]
+            assert isinstance(store, CopyOp)
+            self._locate(buffer, store.dst)
 
     def _block_op(self, op: Operation) -> None:
         if self.role is Role.COMPUTE:
+            self._locate_outputs(op)
             self.code.add(copy_op(op, self._outside(op)))
         elif isinstance(op, ConstantTileOp):
             fill_pages(self.code, op, self._value)
@@ -297,7 +356,7 @@ class _Slice:
 
     def _release(self, op: ReleaseOp) -> None:
         plan = needed_plan(op.buffer)
-        if plan.role is not self.role:
+        if plan.role is not self.role or plan.is_in_place:
             return
         if self.role is Role.COMPUTE:
             self.code.add(copy_op(op, self.values))
@@ -317,7 +376,11 @@ class _Slice:
             layout = self.layouts[tensor]
             address = self.code.head(ArgOp(0, f"{name}_addr"))
             made = AccessorOp(
-                address, 0, AccessorType(len(layout.shape), layout.format), label=name
+                address,
+                0,
+                AccessorType(len(layout.shape), layout.format),
+                label=name,
+                sharded=tensor in shards_of(self.function),
             )
             owner = address.owner
             assert isinstance(owner, Operation)
@@ -349,18 +412,27 @@ class _Slice:
             kernel.properties["runtime_args"] = names_attr(names)
         accessors = [op for op in kernel.body_block.ops if isinstance(op, AccessorOp)]
         accessors.sort(key=lambda op: order.index(f"{_tensor(op)}_addr"))
-        for position, op in enumerate(accessors):
-            op.ct_offset = _integer(2 * position)
+        names: list[str] = []
+        for op in accessors:
+            op.ct_offset = _integer(len(names))
             op.detach()
             self.code.before_body(op)
+            names += [f"{_tensor(op)}_{word}" for word in self._accessor_words(_tensor(op))]
         # Each is put before those that use it.
         for op in reversed([op for op in self.scalars if op.parent is not None]):
             op.detach()
             self.code.before_body(op)
         if accessors:
-            words_of = ("accessor", "page_bytes")
-            names = [f"{_tensor(op)}_{word}" for op in accessors for word in words_of]
             kernel.properties["compile_args"] = names_attr(names)
+
+    def _accessor_words(self, tensor: str) -> list[str]:
+        """The names of the compile-time arguments of an accessor."""
+        words = ["accessor", "page_bytes"]
+        for argument, shards in shards_of(self.function).items():
+            if name_of(argument) == tensor:
+                words += ["rank", "cores", "rows", "columns", "shard_rows", "shard_columns"]
+                words += [f"cores_{n}" for n in range(shards.accessor_words - len(words))]
+        return words
 
 
 def _integer(value: int) -> IntegerAttr:

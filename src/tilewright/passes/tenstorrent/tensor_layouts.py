@@ -106,7 +106,7 @@ class TensorLayout:
     def pages(self) -> int:
         return prod(self.tiles)
 
-    def to_data(self) -> Json:
+    def to_data(self) -> dict[str, Json]:
         """The annotation ``tt.shard`` of the argument."""
         return {
             "layout": "tiled",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.plan import Assignment, Traffic
 from tilewright.dialects.tensix.program import CoreProgramOp
@@ -19,37 +20,50 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, words_of
+from tilewright.passes.tenstorrent.in_place import tensor_of, tensors_in_place
+from tilewright.passes.tenstorrent.infer_tt_shards import shards_of
 from tilewright.passes.tenstorrent.multicast_groups import operand_of
 from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of
 
 
 def predicted_traffic(
+    function: FuncOp,
     program: CoreProgramOp,
     assignments: tuple[Assignment, ...],
     multicast: Multicast | None = None,
 ) -> Traffic:
     """The pages that all cores read, write and multicast."""
-    read = written = sent = 0
+    dram = {Role.READER: 0, Role.WRITER: 0}
+    l1 = {Role.READER: 0, Role.WRITER: 0}
+    sent = 0
     parts: Mapping[str, Part] = {}
+    shards, in_place = shards_of(function), tensors_in_place(function)
 
     def visit(op: Operation, times: int) -> None:
-        nonlocal read, written, sent
-        if not isinstance(op, CopyOp):
+        nonlocal sent
+        tensor = tensor_of(op)
+        if tensor is None or tensor in in_place:
             return
+        assert isinstance(op, CopyOp)
         role = role_of(op)
-        if role is Role.COMPUTE:
-            return
         rows, columns = buffer_tiles(op.dst if role is Role.READER else op.src)
         pages = times * rows * columns
         part = parts.get(operand_of(op) or "", Part.ALONE)
-        written += pages if role is Role.WRITER else 0
-        read += pages if role is Role.READER and part is not Part.RECEIVER else 0
-        sent += pages if role is Role.READER and part is Part.SENDER else 0
+        is_read = role is Role.READER
+        if not is_read or part is not Part.RECEIVER:
+            (l1 if tensor in shards else dram)[role] += pages
+        sent += pages if is_read and part is Part.SENDER else 0
 
     for core in assignments:
         parts = {} if multicast is None else parts_of(multicast, (core.x, core.y))
         _visit(program, (core,), visit)
-    return Traffic(read, written, sent)
+    return Traffic(
+        dram[Role.READER],
+        dram[Role.WRITER],
+        sent,
+        l1_page_reads=l1[Role.READER],
+        l1_page_writes=l1[Role.WRITER],
+    )
 
 
 def written_pages(

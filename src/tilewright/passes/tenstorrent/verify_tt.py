@@ -3,6 +3,7 @@
     plan       grid, assignment of blocks, cores, circular buffers, L1, pages, arguments
     kernels    one producer and one consumer per circular buffer, pushes = pops, block sizes, DST,
                inits, barriers, raster maps
+    shards     tensors in L1 and the circular buffers on them
     multicast  rectangles, receivers, block counts and semaphores of the groups and of the ops
     residency  a panel that is not loaded in a block is the one that the block needs
     flow       a run of the circular-buffer calls of a core, without data: no circular waits
@@ -40,6 +41,11 @@ from tilewright.passes.tenstorrent.verify_multicast import (
     protocol_problems,
 )
 from tilewright.passes.tenstorrent.verify_residency import residency_problems
+from tilewright.passes.tenstorrent.verify_shards import (
+    BAD_SHARDS,
+    shard_op_problems,
+    shard_problems,
+)
 
 MISSING = "TW7100"
 BAD_GRID = "TW7101"
@@ -79,6 +85,8 @@ class VerifyTt(Pass):
                 engine.error(problem.op, problem.message, problem.code)
             for problem in multicast_op_problems(plan, _chip(plan), kernels):
                 engine.error(problem.op, problem.message, problem.code)
+            for problem in shard_op_problems(plan, kernels):
+                engine.error(problem.op, problem.message, problem.code)
             if engine.error_count == before:
                 for code, message in _word_problems(plan):
                     engine.error(op, message, code)
@@ -105,6 +113,7 @@ def plan_problems(plan: Plan, kernels: list[KernelOp]) -> Problems:
     yield from _buffer_problems(plan, chip, kernels)
     yield from _argument_problems(plan, chip, kernels)
     yield from ((BAD_MULTICAST, message) for message in group_problems(plan, chip))
+    yield from ((BAD_SHARDS, message) for message in shard_problems(plan))
 
 
 def _grid_problems(plan: Plan) -> Problems:
@@ -213,11 +222,13 @@ def _buffer_problems(plan: Plan, chip: ChipSpec, kernels: list[KernelOp]) -> Pro
             f"Mismatch between the plan and the kernels: circular buffer {index} with {pages} "
             f"pages of {size} B is in {where} only",
         )
-    used = sum(each.total_bytes for each in plan.cbs)
+    shards = sum(each.l1_bytes for each in plan.tensors)
+    used = sum(each.total_bytes for each in plan.cbs if each.tensor is None) + shards
     if used > chip.cb_budget_bytes:
+        what = "circular buffers and shards" if shards else "circular buffers"
         yield (
             L1_OVERFLOW,
-            f"circular buffers take {used} B of L1, {chip.cb_budget_bytes} B available on "
+            f"{what} take {used} B of L1, {chip.cb_budget_bytes} B available on "
             f"{chip.name}: use smaller blocks",
         )
     for each in plan.cbs:

@@ -46,6 +46,7 @@ class PassConfigKey(StrEnum):
     TT_SCHEDULE_ORDER = "tt.schedule.order"
     TT_MULTICAST = "tt.multicast"
     TT_RESIDENCY = "tt.residency"
+    TT_SHARD = "tt.shard"
     TT_L1_BUDGET = "tt.l1_budget"
     TT_SUBBLOCK = "tt.subblock"
     TT_STAGES = "tt.stages"

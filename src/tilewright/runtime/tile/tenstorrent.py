@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.ir.codes.shared import RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
@@ -76,6 +76,7 @@ class TenstorrentKernel:
             stages=int(given.get(key.TT_STAGES) or 0),
             multicast=str(given.get(key.TT_MULTICAST) or "off"),
             residency=str(given.get(key.TT_RESIDENCY) or "off"),
+            shard=_shards(given.get(key.TT_SHARD)),
             l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
             values=self._fixed(values),
         )
@@ -262,3 +263,11 @@ def _text(value: Any, needs_elements: bool) -> str:
             return extents
         return f"{extents}:{','.join(str(int(each)) for each in value.array.reshape(-1))}"
     return str(int(value) if isinstance(value, bool) else value)
+
+
+def _shards(given: object) -> str:
+    """The setting ``tt.shard`` as text: ``{"A": "height"}`` is ``A:height``."""
+    if isinstance(given, Mapping):
+        named = cast("Mapping[str, str]", given)  # of any types, which the pass refuses
+        return ",".join(f"{name}:{memory}" for name, memory in named.items())
+    return str(given or "")

@@ -87,22 +87,35 @@ class Allocation:
         return word & 0xFFFFFFFF
 
     def compile_time_words(self, words: tuple[CompileTimeWord, ...]) -> tuple[int, ...]:
-        """The values of compile-time words; an accessor takes two."""
+        """The values of compile-time words; an accessor takes two or more."""
         values: list[int] = []
         for word in words:
             if isinstance(word, Accessor):
-                values += self._accessor_words(self.program.buffer(word.buffer))
+                values += self.accessor_words(self.program.buffer(word.buffer))
             elif isinstance(word, Address):
                 values.append(self.address(word.buffer) + word.offset)
             else:
                 values.append(word & 0xFFFFFFFF)
         return tuple(values)
 
-    def _accessor_words(self, buffer: Buffer) -> list[int]:
-        if isinstance(buffer.layout, Sharded):
-            raise ProgramError(f"buffer '{buffer.name}': accessors of sharded buffers do not exist")
+    def accessor_words(self, buffer: Buffer) -> list[int]:
+        """The words of `TensorAccessorArgs` of a buffer."""
         flags = _DRAM_FLAG if buffer.space is Space.DRAM else 0
-        return [flags, self.page_stride(buffer)]
+        stride = self.page_stride(buffer)
+        if not isinstance(buffer.layout, Sharded):
+            return [flags, stride]
+        layout = buffer.layout
+        if layout.tensor is None or layout.shape is None:
+            raise ProgramError(
+                f"buffer '{buffer.name}': an accessor requires shards of one shape, row by row"
+            )
+        coordinates = [self.program.chip.noc_coordinate(*core) for core in layout.cores]
+        halves = [x << 8 | y for x, y in coordinates] + [0] * (len(coordinates) % 2)
+        packed = [
+            second << 16 | first for first, second in zip(halves[::2], halves[1::2], strict=True)
+        ]
+        head = [flags | _SHARDED_FLAG, stride, len(layout.tensor), len(coordinates)]
+        return [*head, *layout.tensor, *layout.shape, *packed]
 
 
 def allocate(program: Program) -> Allocation:
@@ -142,7 +155,7 @@ def allocate(program: Program) -> Allocation:
 
 def _pages_of_a_core(program: Program, buffer: Buffer) -> int:
     if isinstance(buffer.layout, Sharded):
-        return max((len(pages) for pages in buffer.layout.pages), default=0)
+        return buffer.layout.core_pages
     return -(-buffer.pages // program.chip.num_cores)
 
 

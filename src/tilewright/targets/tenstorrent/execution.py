@@ -146,6 +146,10 @@ class Traffic:
     dram_write_bytes: int = 0
     noc_bytes: int = 0
     """Bytes between cores, a multicast counted once for each destination."""
+    l1_page_reads: int = 0
+    """Pages of sharded tensors that were read over the NoC."""
+    l1_page_writes: int = 0
+    """Pages of sharded tensors that were written over the NoC."""
 
 
 class EventKind(Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,6 +19,7 @@ from tilewright.dialects.tensix.plan import (
     RuntimeValue,
     ScalarPlan,
     ScalarWord,
+    TensorPlan,
 )
 from tilewright.targets.tenstorrent.formats import TileFormat
 from tilewright.targets.tenstorrent.program import (
@@ -33,6 +35,8 @@ from tilewright.targets.tenstorrent.program import (
     Program,
     RuntimeWord,
     Semaphore,
+    Sharded,
+    Space,
     circular_buffer,
     core_set,
 )
@@ -57,12 +61,12 @@ def program_of(
     words = {each.name: word_of_scalar(each, scalars.get(each.name, 0)) for each in plan.scalars}
     active = plan.cores.active
     cores = core_set([(each.x, each.y) for each in active])
-    buffers = tuple(
-        Buffer(each.name, each.page_bytes, each.pages, output=each.role == "output")
-        for each in plan.tensors
-    )
+    buffers = tuple(buffer_of(each) for each in plan.tensors)
     configs = tuple(
-        circular_buffer(each.index, TileFormat(each.format), pages=each.pages, cores=cores)
+        replace(
+            circular_buffer(each.index, TileFormat(each.format), pages=each.pages, cores=cores),
+            buffer=each.tensor,
+        )
         for each in plan.cbs
     )
     return Program(
@@ -76,6 +80,16 @@ def program_of(
             for each in (() if plan.multicast is None else plan.multicast.semaphores)
         ),
     )
+
+
+def buffer_of(tensor: TensorPlan) -> Buffer:
+    """The device buffer of a tensor."""
+    made = Buffer(tensor.name, tensor.page_bytes, tensor.pages, output=tensor.role == "output")
+    if tensor.shards is None:
+        return made
+    shards = tensor.shards
+    layout = Sharded.cut(shards.tensor, shards.shape, shards.cores)
+    return replace(made, space=Space.L1, layout=layout)
 
 
 def word_of_scalar(plan: ScalarPlan, value: float) -> int:
@@ -127,4 +141,4 @@ def _word(word: RuntimeValue, words: Mapping[str, int]) -> RuntimeWord:
     return Address(word) if isinstance(word, str) else word
 
 
-__all__ = ["ADDRESS_SUFFIX", "program_of"]
+__all__ = ["ADDRESS_SUFFIX", "buffer_of", "program_of"]

@@ -119,12 +119,23 @@ class Interleaved:
         return "interleaved"
 
 
+HOLE = -1
+"""A page of a shard that is no page of the tensor."""
+
+
 @dataclass(frozen=True)
 class Sharded:
-    """Pages are distributed over the L1 of `cores`: `pages[i]` are those of the i-th core."""
+    """Pages are distributed over the L1 of `cores`: `pages[i]` are those of the i-th core.
+
+    With `tensor` and `shape`, both in pages, shard i is the i-th rectangle of that shape, row by
+    row, and accessors of the buffer exist. A shard at the end of a tensor that the shape does not
+    divide has holes.
+    """
 
     cores: tuple[Core, ...]
     pages: tuple[tuple[int, ...], ...]
+    tensor: tuple[int, int] | None = None
+    shape: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if len(self.cores) != len(self.pages):
@@ -134,6 +145,36 @@ class Sharded:
 
     def __str__(self) -> str:
         return f"sharded over {len(self.cores)} cores"
+
+    @property
+    def core_pages(self) -> int:
+        """Pages of the largest shard, holes included."""
+        return max((len(pages) for pages in self.pages), default=0)
+
+    @staticmethod
+    def cut(tensor: tuple[int, int], shape: tuple[int, int], cores: tuple[Core, ...]) -> Sharded:
+        """A tensor of `tensor` tiles (rows, columns) cut into shards of `shape`, one a core.
+
+        Raises:
+            ProgramError: if there are more shards than cores.
+        """
+        (rows, columns), (high, wide) = tensor, shape
+        down, across = -(-rows // high), -(-columns // wide)
+        if down * across > len(cores):
+            raise ProgramError(
+                f"sharded layout: {down}x{across} shards of {high}x{wide} tiles on {len(cores)} "
+                "cores, each of which holds one"
+            )
+
+        def page(row: int, column: int) -> int:
+            return row * columns + column if row < rows and column < columns else HOLE
+
+        pages = tuple(
+            tuple(page(i * high + r, j * wide + c) for r in range(high) for c in range(wide))
+            for i in range(down)
+            for j in range(across)
+        )
+        return Sharded(cores[: len(pages)], pages, tensor, shape)
 
     @staticmethod
     def grid(tiles: tuple[int, int], shards: tuple[int, int], cores: tuple[Core, ...]) -> Sharded:
@@ -147,19 +188,7 @@ class Sharded:
             raise ProgramError(
                 f"sharded layout: {rows}x{columns} tiles are not divisible into {down}x{across}"
             )
-        high, wide = rows // down, columns // across
-        return Sharded(
-            cores,
-            tuple(
-                tuple(
-                    (i * high + r) * columns + j * wide + c
-                    for r in range(high)
-                    for c in range(wide)
-                )
-                for i in range(down)
-                for j in range(across)
-            ),
-        )
+        return Sharded.cut(tiles, (rows // down, columns // across), cores)
 
 
 @dataclass(frozen=True)
@@ -239,7 +268,11 @@ class Address:
 
 @dataclass(frozen=True)
 class Accessor:
-    """The compile-time words of `TensorAccessorArgs(buffer)`: two for an interleaved buffer."""
+    """The compile-time words of `TensorAccessorArgs(buffer)`: two for an interleaved buffer.
+
+    A sharded buffer adds its rank, the number of its cores, the shapes of tensor and shard, and the
+    coordinates of the cores, two a word.
+    """
 
     buffer: str
 

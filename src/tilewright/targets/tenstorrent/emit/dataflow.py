@@ -69,6 +69,11 @@ def _accessor(emitter: Emitter, op: Operation) -> None:
     address = emitter.operand(op.address)
     emitter.define(op.result, Text(name))
     if emitter.api is Api.OLDER:
+        if op.sharded is not None:
+            raise emitter.refusal(
+                f"tensor '{hint}' is sharded, which the API of {emitter.api.value} has no accessor "
+                f"for: use {Api.CURRENT.value}"
+            )
         format = op.result.type
         size, host = _format_of(format).tile_bytes, _format_of(format).host_name
         emitter.statement(
@@ -77,7 +82,9 @@ def _accessor(emitter: Emitter, op: Operation) -> None:
         )
         return
     args = emitter.names.take(f"{name}_args")
-    emitter.statement(f"constexpr auto {args} = TensorAccessorArgs<{op.offset}>();")
+    offset = emitter.accessor_offset(op.offset)
+    emitter.accessors.append((op.offset, args))
+    emitter.statement(f"constexpr auto {args} = TensorAccessorArgs<{offset}>();")
     emitter.statement(f"const auto {name} = TensorAccessor({args}, {address});")
 
 

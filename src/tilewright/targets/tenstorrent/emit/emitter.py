@@ -41,6 +41,8 @@ class TensixEmitter(Emitter):
         """Headers below ``api/compute``, in the order of their first use."""
         self.tables: list[str] = []
         """Constants that are declared before the kernel."""
+        self.accessors: list[tuple[int, str]] = []
+        """The position of the first compile-time argument of each accessor, and its name."""
 
     @override
     def scalar(self, type: Attribute) -> CType:
@@ -74,6 +76,17 @@ class TensixEmitter(Emitter):
             self.operand(each) if isinstance(each, SSAValue) else str(each) for each in arguments
         ]
         return f"{function}({', '.join(texts)})"
+
+    def accessor_offset(self, position: int) -> str:
+        """The first compile-time argument of an accessor.
+
+        How many words a sharded tensor takes is up to the host, so that what follows one is
+        computed from it.
+        """
+        before = [each for each in self.accessors if each[0] < position]
+        if not before or position == 2 * len(before):
+            return str(position)
+        return f"{max(before)[1]}.next_compile_time_args_offset()"
 
     def named(self, value: SSAValue, hint: str, text: str) -> None:
         """A result that always gets a variable, named after `hint`."""

@@ -24,6 +24,7 @@ from tilewright.dialects.tensix.plan import (
     ScalarWord,
     TensorPlan,
 )
+from tilewright.dialects.tensix.shards import ShardPlan
 from tilewright.targets.cuda.cxx_syntax import Names
 from tilewright.targets.tenstorrent.core_ranges import rectangles
 from tilewright.targets.tenstorrent.emit.host_text import HEADER
@@ -80,7 +81,7 @@ def _main(plan: Plan) -> Iterator[str]:
     for each in plan.scalars:
         yield from _scalar(each, names[each.name])
     yield from _core_set("cores", plan.cores.active)
-    yield from _circular_buffers(plan)
+    yield from _circular_buffers(plan, names)
     yield from _semaphores(plan)
     for kernel in plan.kernels:
         yield from _kernel(plan, kernel, names)
@@ -102,10 +103,13 @@ def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
     yield f"const Layout {name}_layout = {_layout(plan)};"
     yield f"auto {name}_buffer = distributed::MeshBuffer::create("
     yield f"    distributed::ReplicatedBufferConfig{{.size = {size}}},"
-    yield (
-        f"    distributed::DeviceLocalBufferConfig{{.page_size = {plan.page_bytes}, "
-        ".buffer_type = BufferType::DRAM},"
-    )
+    if plan.shards is None:
+        yield (
+            f"    distributed::DeviceLocalBufferConfig{{.page_size = {plan.page_bytes}, "
+            ".buffer_type = BufferType::DRAM},"
+        )
+    else:
+        yield from _shards(plan, plan.shards)
     yield "    device.get());"
     count = prod(plan.shape)
     if plan.role == "output":
@@ -120,6 +124,21 @@ def _scalar(plan: ScalarPlan, name: str) -> Iterator[str]:
     yield f"// {plan.name}: one {type}, as a word."
     yield (f'const uint32_t {name} = load<uint32_t>(directory + "{plan.name}.bin", 1)[0];')
     yield ""
+
+
+def _shards(plan: TensorPlan, shards: ShardPlan) -> Iterator[str]:
+    """The configuration of a buffer in L1: shard after shard on the listed cores."""
+    (rows, columns), (high, wide) = shards.tensor, shards.shape
+    yield "    distributed::DeviceLocalBufferConfig{"
+    yield f"        .page_size = {plan.page_bytes},"
+    yield "        .buffer_type = BufferType::L1,"
+    yield "        .sharding_args = BufferShardingArgs(BufferDistributionSpec("
+    yield f"            Shape({{{rows}, {columns}}}),"
+    yield f"            Shape({{{high}, {wide}}}),"
+    yield "            std::vector<CoreCoord>{"
+    for x, y in shards.cores:
+        yield f"                CoreCoord({x}, {y}),"
+    yield "            }))},"
 
 
 def _layout(plan: TensorPlan) -> str:
@@ -150,11 +169,12 @@ def _core_set(name: str, cores: Sequence[Assignment]) -> Iterator[str]:
     yield ""
 
 
-def _circular_buffers(plan: Plan) -> Iterator[str]:
+def _circular_buffers(plan: Plan, names: dict[str, str]) -> Iterator[str]:
     for cb in plan.cbs:
         host = Format(cb.format).host_name
         index = f"CBIndex::c_{cb.index}"
-        yield f"// {cb.name}: {cb.producer} to {cb.consumer}."
+        where = "" if cb.tensor is None else f", in the shard of {cb.tensor}"
+        yield f"// {cb.name}: {cb.producer} to {cb.consumer}{where}."
         yield "CreateCircularBuffer("
         yield "    program,"
         yield "    cores,"
@@ -162,7 +182,12 @@ def _circular_buffers(plan: Plan) -> Iterator[str]:
             f"    CircularBufferConfig({cb.pages} * {cb.page_bytes}, "
             f"{{{{{index}, DataFormat::{host}}}}})"
         )
-        yield f"        .set_page_size({index}, {cb.page_bytes}));"
+        if cb.tensor is None:
+            yield f"        .set_page_size({index}, {cb.page_bytes}));"
+        else:
+            buffer = f"*{names[cb.tensor]}_buffer->get_backing_buffer()"
+            yield f"        .set_page_size({index}, {cb.page_bytes})"
+            yield f"        .set_globally_allocated_address({buffer}));"
     yield ""
 
 

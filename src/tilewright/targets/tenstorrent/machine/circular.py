@@ -44,6 +44,8 @@ class CircularBuffer:
     """The write window of each kernel."""
     readers: dict[str, Window] = field(default_factory=dict[str, Window])
     """The read window of each kernel."""
+    on_buffer: bool = False
+    """Whether the pages are the core's shard of a tensor."""
     high_water: int = 0
     """The most pages that were ready at a time."""
 

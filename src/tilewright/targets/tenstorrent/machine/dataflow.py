@@ -73,23 +73,27 @@ class DataThread(Thread):
 
     def accessor(self, address: int, ct_offset: int, format: Format, site: int) -> DramBuffer:
         """The buffer at an address, if the compile-time arguments describe it."""
-        found = self.run.dram.get(address)
-        if found is None:
-            self.stop(Check.BAD_ADDRESS, f"no buffer is allocated at DRAM address {address}", site)
-        words = self.compile_args[ct_offset : ct_offset + 2]
-        if len(words) < 2:
+        if ct_offset + 2 > len(self.compile_args):
             self.stop(
                 Check.ARGUMENT_RANGE,
                 f"accessor at compile-time argument {ct_offset}: the kernel has "
                 f"{len(self.compile_args)}",
                 site,
             )
-        stride = self.run.allocation.page_stride(found.buffer)
-        if not words[0] & _DRAM_FLAG or words[1] != stride:
+        in_dram = bool(self.compile_args[ct_offset] & _DRAM_FLAG)
+        found = self.run.dram.get((in_dram, address))
+        if found is None:
+            space = "DRAM" if in_dram else "L1"
+            self.stop(
+                Check.BAD_ADDRESS, f"no buffer is allocated at {space} address {address}", site
+            )
+        words = tuple(self.run.allocation.accessor_words(found.buffer))
+        if tuple(self.compile_args[ct_offset : ct_offset + len(words)]) != words:
+            last = ct_offset + len(words) - 1
             self.stop(
                 Check.BAD_ADDRESS,
-                f"compile-time arguments {ct_offset} and {ct_offset + 1} do not describe buffer "
-                f"'{found.buffer.name}'",
+                f"compile-time arguments {ct_offset} {'and' if len(words) == 2 else 'to'} {last} "
+                f"do not describe buffer '{found.buffer.name}'",
                 site,
             )
         if format.tile_bytes != found.buffer.page_bytes:
@@ -159,33 +163,45 @@ class DataThread(Thread):
     # -- transfers ---------------------------------------------------------------------------
 
     def noc_read_tile(self, page: int, buffer: DramBuffer, l1: int, site: int) -> None:
-        """Queue DRAM page to L1."""
+        """Queue a page of a tensor to L1."""
         page = self._page(buffer, page, site)
         size = buffer.buffer.page_bytes
         self._aligned(l1, site)
         self._writable(l1, size, site)
         self.core.l1.poison(l1, size)
-        self.run.count(dram_page_reads=1, dram_read_bytes=size)
+        if buffer.is_l1:
+            self.run.count(l1_page_reads=1, noc_bytes=size)
+            if not buffer.is_written(page):
+                self.report(
+                    Check.UNPUSHED_READ,
+                    f"reads page {page} of '{buffer.buffer.name}': no kernel has written it",
+                    site,
+                )
+        else:
+            self.run.count(dram_page_reads=1, dram_read_bytes=size)
         self._read_of(buffer, page, site)
         buffer.page_reads += 1
 
         def perform() -> None:
-            self.core.l1.write(l1, buffer.pages[page])
+            self.core.l1.write(l1, buffer.load(page))
 
         self._queue("reads", f"read of {buffer.buffer.name}[{page}]", perform, l1, size, site)
 
     def noc_write_tile(self, page: int, buffer: DramBuffer, l1: int, site: int) -> None:
-        """Queue L1 to DRAM page."""
+        """Queue L1 to a page of a tensor."""
         page = self._page(buffer, page, site)
         size = buffer.buffer.page_bytes
         self._aligned(l1, site)
         self.source(l1, size, site)
-        self.run.count(dram_page_writes=1, dram_write_bytes=size)
+        if buffer.is_l1:
+            self.run.count(l1_page_writes=1, noc_bytes=size)
+        else:
+            self.run.count(dram_page_writes=1, dram_write_bytes=size)
         buffer.writes[page] += 1
         self._write_of(buffer, page, site)
 
         def perform() -> None:
-            buffer.pages[page] = self.core.l1.read(l1, size)
+            buffer.store(page, self.core.l1.read(l1, size))
 
         self._queue("writes", f"write of {buffer.buffer.name}[{page}]", perform, l1, size, site)
 

@@ -1,4 +1,4 @@
-"""Memory of the machine: DRAM buffers by page, and the L1 of a core with the state of its bytes.
+"""Memory of the machine: buffers by page, and the L1 of a core with the state of its bytes.
 
 Every 16 bytes of L1 are unwritten, valid or *poisoned*: the destination of a NoC read that is in
 flight holds a NaN pattern from issue to completion, so that a missing barrier is visible both to
@@ -7,11 +7,13 @@ the sanitizers and in the result. Tiles that were decoded are cached until their
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tilewright.dialects.tensix.formats import Format
 from tilewright.targets.tenstorrent.machine.tiles import Tile, decode
@@ -45,6 +47,51 @@ class DramBuffer:
     readers: dict[int, Core | None] = field(default_factory=dict[int, Core | None])
     """The core that reads a page; None if several do."""
     page_reads: int = 0
+
+    @property
+    def is_l1(self) -> bool:
+        """Whether the pages are in the L1 of cores."""
+        return False
+
+    def load(self, page: int) -> NDArray[np.uint8]:
+        """The bytes of a page."""
+        return self.pages[page]
+
+    def store(self, page: int, data: NDArray[np.uint8]) -> None:
+        """Replace a page."""
+        self.pages[page] = data
+
+    def is_written(self, page: int) -> bool:
+        """Whether a kernel has written a page."""
+        return bool(self.writes[page])
+
+
+@dataclass(eq=False)
+class ShardedBuffer(DramBuffer):
+    """A buffer whose pages are in the L1 of cores; `pages` is not used."""
+
+    locations: Sequence[tuple[L1, int]] = ()
+    """The L1 and the address of each page."""
+
+    @property
+    @override
+    def is_l1(self) -> bool:
+        return True
+
+    @override
+    def load(self, page: int) -> NDArray[np.uint8]:
+        l1, address = self.locations[page]
+        return l1.read(address, self.buffer.page_bytes)
+
+    @override
+    def store(self, page: int, data: NDArray[np.uint8]) -> None:
+        l1, address = self.locations[page]
+        l1.write(address, data)
+
+    @override
+    def is_written(self, page: int) -> bool:
+        l1, address = self.locations[page]
+        return l1.worst_state(address, self.buffer.page_bytes) is ByteState.VALID
 
 
 @dataclass(eq=False)

@@ -25,13 +25,21 @@ from tilewright.targets.tenstorrent.allocation import Allocation, allocate
 from tilewright.targets.tenstorrent.execution import Check, RunOptions, RunResult
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.compute import ComputeThread
-from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer
+from tilewright.targets.tenstorrent.machine.memory import L1, DramBuffer, ShardedBuffer
 from tilewright.targets.tenstorrent.machine.multicast import MulticastThread
 from tilewright.targets.tenstorrent.machine.recorder import Recorder
 from tilewright.targets.tenstorrent.machine.state import CoreState, RunState, StopRun
 from tilewright.targets.tenstorrent.machine.thread import task_name
 from tilewright.targets.tenstorrent.machine.translate import Translation, translate
-from tilewright.targets.tenstorrent.program import Core, KernelSource, Program, ProgramError
+from tilewright.targets.tenstorrent.program import (
+    Buffer,
+    Core,
+    KernelSource,
+    Program,
+    ProgramError,
+    Sharded,
+    Space,
+)
 
 _BETWEEN_CORES = ("tensix.mcast", "tensix.sem_inc", "tensix.sem_mcast")
 
@@ -51,12 +59,13 @@ def run_kernels(
     """
     options = options or RunOptions()
     allocation = allocate(program)
+    cores = {core: _core(allocation, core) for core in _cores_of(program)}
     state = RunState(
         program,
         allocation,
         options,
-        {core: _core(allocation, core) for core in program.cores},
-        {each.address: each for each in _dram(allocation, inputs)},
+        cores,
+        _buffers(allocation, inputs, cores),
         recorder=Recorder(_task_cores(program)) if options.trace else None,
     )
     translated = {name: translate(kernel) for name, kernel in kernels.items()}
@@ -73,7 +82,10 @@ def run_kernels(
         _check_outputs(state)
     except StopRun:
         pass
-    pages = {each.buffer.name: each.pages.tobytes() for each in state.dram.values()}
+    pages = {
+        each.buffer.name: b"".join(each.load(page).tobytes() for page in range(each.buffer.pages))
+        for each in state.dram.values()
+    }
     return RunResult(
         MappingProxyType(pages),
         tuple(state.findings),
@@ -153,6 +165,7 @@ def _core(allocation: Allocation, core: Core) -> CoreState:
                 config.pages(cb),
                 cb.page_bytes,
                 Format(cb.format.value),
+                on_buffer=config.buffer is not None,
             )
     for semaphore in program.semaphores:
         if core in semaphore.cores:
@@ -160,10 +173,22 @@ def _core(allocation: Allocation, core: Core) -> CoreState:
     return state
 
 
-def _dram(
-    allocation: Allocation, inputs: Mapping[str, NDArray[Any] | bytes]
-) -> Sequence[DramBuffer]:
-    found: list[DramBuffer] = []
+def _cores_of(program: Program) -> Sequence[Core]:
+    """The cores that run kernels or hold shards, row by row."""
+    found = set(program.cores)
+    for buffer in program.buffers:
+        if isinstance(buffer.layout, Sharded):
+            found.update(buffer.layout.cores)
+    return sorted(found, key=lambda core: (core[1], core[0]))
+
+
+def _buffers(
+    allocation: Allocation,
+    inputs: Mapping[str, NDArray[Any] | bytes],
+    cores: Mapping[Core, CoreState],
+) -> dict[tuple[bool, int], DramBuffer]:
+    """The buffers with their contents, by space and address."""
+    found: dict[tuple[bool, int], DramBuffer] = {}
     for buffer, address in zip(
         allocation.program.buffers, allocation.buffer_addresses, strict=True
     ):
@@ -175,8 +200,32 @@ def _dram(
                     f"buffer '{buffer.name}' has {pages.size} B, its contents have {data.size} B"
                 )
             pages[:] = data.reshape(pages.shape)
-        found.append(DramBuffer(buffer, address, pages, np.zeros(buffer.pages, np.int32)))
+        writes = np.zeros(buffer.pages, np.int32)
+        if not isinstance(buffer.layout, Sharded):
+            in_dram = buffer.space is Space.DRAM
+            found[in_dram, address] = DramBuffer(buffer, address, pages, writes)
+            continue
+        made = ShardedBuffer(
+            buffer, address, pages[:0], writes, locations=_locations(allocation, buffer, cores)
+        )
+        if buffer.name in inputs:
+            for page in range(buffer.pages):
+                made.store(page, pages[page])
+        found[False, address] = made
     return found
+
+
+def _locations(
+    allocation: Allocation, buffer: Buffer, cores: Mapping[Core, CoreState]
+) -> Sequence[tuple[L1, int]]:
+    """The L1 and the address of each page of a sharded buffer."""
+    assert isinstance(buffer.layout, Sharded)
+    address, stride = allocation.address(buffer.name), allocation.page_stride(buffer)
+    found: dict[int, tuple[L1, int]] = {}
+    for core, ids in zip(buffer.layout.cores, buffer.layout.pages, strict=True):
+        for position, page in enumerate(ids):
+            found[page] = cores[core].l1, address + position * stride
+    return [found[page] for page in range(buffer.pages)]
 
 
 # -- the end of a run ------------------------------------------------------------------------------
@@ -218,10 +267,10 @@ def _check_exit(state: RunState, core: CoreState) -> None:
 
 def _check_outputs(state: RunState) -> None:
     for each in state.dram.values():
-        missing = np.flatnonzero(each.writes == 0)
-        if each.buffer.output and missing.size:
+        missing = [page for page in range(each.buffer.pages) if not each.is_written(page)]
+        if each.buffer.output and missing:
             state.report(
                 Check.UNWRITTEN_OUTPUT,
-                f"{missing.size} of {each.buffer.pages} pages of '{each.buffer.name}' were never "
+                f"{len(missing)} of {each.buffer.pages} pages of '{each.buffer.name}' were never "
                 f"written, the first is page {missing[0]}",
             )

@@ -55,8 +55,8 @@ class RunState:
     allocation: Allocation
     options: RunOptions
     cores: dict[Core, CoreState]
-    dram: dict[int, DramBuffer]
-    """Buffers by address."""
+    dram: dict[tuple[bool, int], DramBuffer]
+    """Buffers by space, true for DRAM, and address."""
     machine: Machine = field(default_factory=Machine)
     """The machine that runs at present: one a core, or one for all."""
     recorder: Recorder | None = None

@@ -110,7 +110,9 @@ class Thread:
             self.ops[site],
         )
         window = cb.writer(self.kernel)
-        for page in range(window.pages, min(pages, cb.pages - window.pointer)):
+        # A shard holds its tensor before pages of it are reserved.
+        first = cb.pages if cb.on_buffer else window.pages
+        for page in range(first, min(pages, cb.pages - window.pointer)):
             self.core.l1.forget(cb.window_address(window, page), cb.page_bytes)
         window.pages = max(window.pages, pages)
 
@@ -126,7 +128,7 @@ class Thread:
         self._check_wrap(cb, window, pages, "push", site)
         address = cb.window_address(window, 0)
         state = self.core.l1.worst_state(address, pages * cb.page_bytes)
-        if state is ByteState.UNWRITTEN:
+        if state is ByteState.UNWRITTEN and not cb.on_buffer:
             self.report(
                 Check.UNWRITTEN_PAGE,
                 f"pushes {pages} pages of {cb.name}, not all of which were written",

@@ -29,8 +29,9 @@ inline void at(Line line) { tw_current_line = line.number; }
 
 namespace tw {
 
+// Hidden: an inline variable of one name is otherwise the same for all kernels of the process.
 #ifdef KERNEL_COMPILE_TIME_ARGS
-inline constexpr uint32_t compile_time_words[] = {KERNEL_COMPILE_TIME_ARGS};
+__attribute__((visibility("hidden"))) inline constexpr uint32_t compile_time_words[] = {KERNEL_COMPILE_TIME_ARGS};
 inline constexpr uint32_t compile_time_count = sizeof(compile_time_words) / sizeof(uint32_t);
 #else
 inline constexpr uint32_t compile_time_words[] = {0};
@@ -41,6 +42,11 @@ template <uint32_t index>
 constexpr uint32_t compile_time_argument() {
     static_assert(index < compile_time_count, "index of a compile-time argument out of range");
     return compile_time_words[index];
+}
+
+// A word that exists only if `used`.
+constexpr uint32_t compile_time_word(bool used, uint32_t index) {
+    return used && index < compile_time_count ? compile_time_words[index] : 0;
 }
 
 struct NamedArgument {

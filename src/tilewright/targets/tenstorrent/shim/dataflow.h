@@ -28,15 +28,44 @@ FORCE_INLINE uint64_t get_noc_multicast_addr(uint32_t xs, uint32_t ys, uint32_t 
 
 // -- address generators --------------------------------------------------------------------------
 
+// Of a sharded tensor the words are: flags, page size, rank, cores, the shapes of tensor and shard in
+// pages, and the coordinates of the cores, two a word, x in the high byte.
 template <uint32_t offset, uint32_t common_offset = 0>
 struct TensorAccessorArgs {
     static_assert(offset + 1 < tw::compile_time_count, "accessor offset beyond the compile-time arguments");
     static constexpr uint32_t flags = tw::compile_time_argument<offset>();
     static constexpr uint32_t aligned_page_bytes = tw::compile_time_argument<offset + 1>();
+    static constexpr bool is_sharded = (flags & 1) != 0;
     static constexpr bool is_dram = (flags & 2) != 0;
-    static_assert((flags & 1) == 0, "accessors of sharded tensors are not modelled");
-    static constexpr uint32_t next_compile_time_args_offset() { return offset + 2; }
+    static_assert((flags & ~3u) == 0, "accessors with run-time shapes are not modelled");
+    static_assert(!(is_sharded && is_dram), "accessors of tensors sharded over DRAM banks are not modelled");
+    static constexpr uint32_t rank = tw::compile_time_word(is_sharded, offset + 2);
+    static constexpr uint32_t num_banks = tw::compile_time_word(is_sharded, offset + 3);
+    static_assert(num_banks >> 31 == 0, "accessors of shards that are contiguous on a core are not modelled");
+    static constexpr uint32_t words = is_sharded ? 4 + 2 * rank + (num_banks + 1) / 2 : 2;
+    static_assert(offset + words <= tw::compile_time_count, "accessor words beyond the compile-time arguments");
+    static constexpr uint32_t next_compile_time_args_offset() { return offset + words; }
     static constexpr uint32_t next_common_runtime_args_offset() { return common_offset; }
+
+    static constexpr uint32_t extent(uint32_t dim) { return tw::compile_time_word(true, offset + 4 + dim); }
+    static constexpr uint32_t shard_extent(uint32_t dim) {
+        return tw::compile_time_word(true, offset + 4 + rank + dim);
+    }
+    static uint64_t address(uint32_t base, uint32_t stride, uint32_t page, uint32_t shift) {
+        uint32_t shard = 0, inside = 0, shard_stride = 1, grid_stride = 1;
+        for (uint32_t dim = rank; dim-- > 0;) {
+            uint32_t at = page % extent(dim), size = shard_extent(dim);
+            page /= extent(dim);
+            shard += at / size * grid_stride;
+            inside += at % size * shard_stride;
+            grid_stride *= (extent(dim) + size - 1) / size;
+            shard_stride *= size;
+        }
+        uint32_t bank = shard % num_banks;
+        uint32_t pair = tw::compile_time_word(true, offset + 4 + 2 * rank + bank / 2) >> (bank % 2 * 16);
+        uint32_t place = shard / num_banks * shard_stride + inside;
+        return tw_core_address(pair >> 8 & 255, pair & 255, base + place * stride + shift);
+    }
 };
 
 template <typename Args>
@@ -46,6 +75,9 @@ public:
     TensorAccessor(Args, uint32_t base, uint32_t page_bytes = Args::aligned_page_bytes)
         : page_size(page_bytes), base_(base) {}
     uint64_t get_noc_addr(uint32_t page, uint32_t offset = 0, uint8_t = noc_index) const {
+        if constexpr (Args::is_sharded) {
+            return Args::address(base_, stride(), page, offset);
+        }
         return tw_page_address(Args::is_dram, base_, stride(), page, offset);
     }
     void check(uint32_t page) const { tw_check_page(Args::is_dram, base_, stride(), page); }

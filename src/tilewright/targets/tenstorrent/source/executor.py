@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,13 +15,19 @@ import numpy as np
 
 from tilewright.targets.tenstorrent.allocation import allocate
 from tilewright.targets.tenstorrent.execution import Check, Finding, RunOptions, RunResult
-from tilewright.targets.tenstorrent.program import Program
+from tilewright.targets.tenstorrent.program import Program, Space
 from tilewright.targets.tenstorrent.source.builds import (
     kernel_library,
     machine_binary,
     work_directory,
 )
-from tilewright.targets.tenstorrent.source.job import Image, PageData, describe, poison
+from tilewright.targets.tenstorrent.source.job import (
+    Image,
+    PageData,
+    describe,
+    poison,
+    unwritten_pages,
+)
 from tilewright.targets.tenstorrent.source.report import Report, parse_report
 
 _WALL_FACTOR = 20
@@ -70,9 +76,10 @@ def run(
         for each in image.segments
         if options.keep_l1 and each.address == 0
     }
+    buffers = image.read_buffers(data)
     return RunResult(
-        buffers=MappingProxyType(image.read_buffers(data)),
-        findings=tuple(report.findings),
+        buffers=MappingProxyType(buffers),
+        findings=(*report.findings, *_unwritten_shards(program, buffers)),
         traffic=report.traffic,
         page_reads=MappingProxyType(report.page_reads),
         prints=tuple(report.prints),
@@ -80,6 +87,19 @@ def run(
         switches=report.switches,
         events=tuple(report.events),
     )
+
+
+def _unwritten_shards(program: Program, buffers: Mapping[str, bytes]) -> Iterator[Finding]:
+    """Outputs in L1, which kernels write in place: pages that still hold what they held before."""
+    for buffer in program.buffers:
+        if buffer.space is Space.L1 and buffer.output:
+            missing = unwritten_pages(buffer, buffers[buffer.name])
+            if missing:
+                yield Finding(
+                    Check.UNWRITTEN_OUTPUT,
+                    f"output '{buffer.name}': {len(missing)} of {buffer.pages} pages are not "
+                    f"written, the first is page {missing[0]}",
+                )
 
 
 def _execute(directory: Path, options: RunOptions) -> Report:

@@ -39,6 +39,7 @@ from tilewright.targets.tenstorrent.program import (
     ProgramError,
     RuntimeWord,
     Semaphore,
+    Sharded,
     Space,
 )
 from tilewright.targets.tenstorrent.source.builds import host_binary, work_directory
@@ -102,18 +103,25 @@ class _Record:
         getattr(self, f"_add_{fields.text()}")(fields)
 
     def _add_buffer(self, fields: _Fields) -> None:
-        index, dram, page_bytes, pages, address = fields.integers(5)
+        index, dram, page_bytes, pages, address, cores = fields.integers(6)
         space = Space.DRAM if dram else Space.L1
         name = f"buffer{index}"
         is_output = bool(dram) and not (self.directory / name).exists()
-        self.buffers.append(Buffer(name, page_bytes, pages, space, output=is_output))
+        made = Buffer(name, page_bytes, pages, space, output=is_output)
+        if cores:
+            rows, columns, high, wide = fields.integers(4)
+            pairs = tuple((fields.integer(), fields.integer()) for _ in range(cores))
+            made = replace(made, layout=Sharded.cut((rows, columns), (high, wide), pairs))
+        self.buffers.append(made)
         self.addresses.append(address)
 
     def _add_cb(self, fields: _Fields) -> None:
         total = fields.integer()
         entries = [fields.integers(3) for _ in range(fields.integer())]
         cbs = tuple(CircularBuffer(index, _FORMATS[form], page) for index, form, page in entries)
-        self.circular_buffers.append(CircularBufferConfig(cbs, total, fields.cores()))
+        buffer = fields.integer()
+        name = None if buffer < 0 else f"buffer{buffer}"
+        self.circular_buffers.append(CircularBufferConfig(cbs, total, fields.cores(), name))
 
     def _add_semaphore(self, fields: _Fields) -> None:
         index, initial = fields.integers(2)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tilewright.targets.tenstorrent.allocation import Allocation
 from tilewright.targets.tenstorrent.execution import Numerics, RunOptions
 from tilewright.targets.tenstorrent.program import (
+    HOLE,
     Buffer,
     Core,
     KernelSource,
@@ -98,7 +99,10 @@ class Image:
             return
         for core, ids in l1_shards(self.allocation, buffer):
             part = poison(len(ids) * stride)
-            _strided(part, 0, stride, pages[list(ids)])
+            rows = part.reshape(-1, stride)
+            for position, page in enumerate(ids):
+                if page != HOLE:
+                    rows[position, : buffer.page_bytes] = pages[page]
             self.add_segment(core, address, part, load=True)
 
     def add_segment(self, core: Core, address: int, data: Bytes, *, load: bool) -> None:
@@ -131,7 +135,9 @@ class Image:
                 for core, ids in l1_shards(self.allocation, buffer):
                     memory = self._segment(data, core, address)
                     rows = memory[: len(ids) * stride].reshape(-1, stride)
-                    pages[list(ids)] = rows[:, : buffer.page_bytes]
+                    for row, page in zip(rows, ids, strict=True):
+                        if page != HOLE:
+                            pages[page] = row[: buffer.page_bytes]
             found[buffer.name] = pages.tobytes()
         return found
 
@@ -195,6 +201,12 @@ def one_token(name: str) -> str:
     return "_".join(name.split()) or "_"
 
 
+def unwritten_pages(buffer: Buffer, pages: bytes) -> list[int]:
+    """The pages of a buffer that hold nothing but poison."""
+    rows = np.frombuffer(pages, dtype=np.uint8).reshape(buffer.pages, buffer.page_bytes)
+    return [int(n) for n in np.flatnonzero((rows == poison(buffer.page_bytes)).all(axis=1))]
+
+
 def _buffer_line(allocation: Allocation, buffer: Buffer) -> str:
     stride = allocation.page_stride(buffer)
     dram = buffer.space is Space.DRAM
@@ -202,7 +214,7 @@ def _buffer_line(allocation: Allocation, buffer: Buffer) -> str:
     if not dram:
         on_core = max((len(ids) for _, ids in l1_shards(allocation, buffer)), default=0) * stride
     return (
-        f"buffer {one_token(buffer.name)} {int(dram)} {int(buffer.output)} "
+        f"buffer {one_token(buffer.name)} {int(dram)} {int(dram and buffer.output)} "
         f"{allocation.address(buffer.name)} {stride} {buffer.page_bytes} {buffer.pages} {on_core}"
     )
 

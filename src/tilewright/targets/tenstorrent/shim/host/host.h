@@ -133,6 +133,8 @@ using DeviceAddr = uint32_t;
 enum class DataMovementProcessor : uint8_t { RISCV_0, RISCV_1 };
 enum NOC : uint8_t { RISCV_0_default = 0, RISCV_1_default = 1, NOC_0 = 0, NOC_1 = 1 };
 enum class BufferType : uint8_t { DRAM, L1 };
+enum class TensorMemoryLayout : uint8_t { INTERLEAVED, HEIGHT_SHARDED = 2, WIDTH_SHARDED, BLOCK_SHARDED };
+enum class ShardOrientation : uint8_t { ROW_MAJOR, COL_MAJOR };
 
 struct CoreRange {
     CoreRange(const CoreCoord& core) : start_coord(core), end_coord(core) {}
@@ -260,6 +262,58 @@ struct Program {
 };
 inline Program CreateProgram() { return {}; }
 
+using Shape = std::vector<uint32_t>;
+
+// Shard i, row by row, is on the i-th core. Shapes are in pages.
+class BufferDistributionSpec {
+public:
+    BufferDistributionSpec(const Shape& tensor, const Shape& shard, std::vector<CoreCoord> cores)
+        : tensor_(tensor), shard_(shard), cores_(std::move(cores)) {
+        TT_FATAL(tensor_.size() == 2 && shard_.size() == 2 && shard_[0] > 0 && shard_[1] > 0);
+        uint32_t down = (tensor_[0] + shard_[0] - 1) / shard_[0], across = (tensor_[1] + shard_[1] - 1) / shard_[1];
+        TT_FATAL(down * across <= cores_.size());
+        cores_.resize(down * across);
+    }
+    const Shape& tensor_shape_in_pages() const { return tensor_; }
+    const Shape& shard_shape_in_pages() const { return shard_; }
+    const std::vector<CoreCoord>& cores() const { return cores_; }
+    uint32_t core_pages() const { return shard_[0] * shard_[1]; }
+
+private:
+    Shape tensor_, shard_;
+    std::vector<CoreCoord> cores_;
+};
+
+struct ShardSpecBuffer {
+    ShardSpecBuffer(const CoreRangeSet& cores, const std::array<uint32_t, 2>& shape, ShardOrientation orientation,
+                    const std::array<uint32_t, 2>& page, const std::array<uint32_t, 2>& tensor)
+        : grid(cores), shape(shape), page(page), tensor(tensor) {
+        TT_FATAL(orientation == ShardOrientation::ROW_MAJOR);
+    }
+    CoreRangeSet grid;
+    std::array<uint32_t, 2> shape, page, tensor;
+};
+
+class BufferShardingArgs {
+public:
+    BufferShardingArgs() = default;
+    BufferShardingArgs(BufferDistributionSpec spec) : spec_(std::move(spec)) {}
+    BufferShardingArgs(const ShardSpecBuffer& shards, TensorMemoryLayout layout) {
+        TT_FATAL(layout != TensorMemoryLayout::INTERLEAVED);
+        std::vector<CoreCoord> cores;
+        for (const CoreRange& range : shards.grid.ranges()) {
+            std::vector<CoreCoord> more = range.cores();
+            cores.insert(cores.end(), more.begin(), more.end());
+        }
+        spec_.emplace(Shape{shards.tensor[0], shards.tensor[1]},
+                      Shape{shards.shape[0] / shards.page[0], shards.shape[1] / shards.page[1]}, cores);
+    }
+    const std::optional<BufferDistributionSpec>& buffer_distribution_spec() const { return spec_; }
+
+private:
+    std::optional<BufferDistributionSpec> spec_;
+};
+
 namespace distributed {
 
 struct MeshShape {};
@@ -304,6 +358,7 @@ struct ReplicatedBufferConfig {
 struct DeviceLocalBufferConfig {
     uint64_t page_size = 0;
     BufferType buffer_type = BufferType::DRAM;
+    BufferShardingArgs sharding_args;
     std::optional<bool> bottom_up;
 };
 
@@ -320,7 +375,10 @@ public:
         uint32_t pages = uint32_t((config.size + local.page_size - 1) / local.page_size);
         uint32_t banks = out->dram_ ? device.banks : device.columns * device.rows;
         uint32_t alignment = out->dram_ ? device.dram_alignment : device.l1_alignment;
-        uint32_t bytes = (pages + banks - 1) / banks * tw_host::align_up(out->page_, alignment);
+        const auto& shards = out->shards_ = local.sharding_args.buffer_distribution_spec();
+        TT_FATAL(!(shards && out->dram_));
+        uint32_t on_bank = shards ? shards->core_pages() : (pages + banks - 1) / banks;
+        uint32_t bytes = on_bank * tw_host::align_up(out->page_, alignment);
         if (out->dram_) {
             out->address_ = device.dram;
             device.dram = tw_host::align_up(device.dram + bytes, alignment);
@@ -328,10 +386,21 @@ public:
             device.l1 = (device.l1 - bytes) / alignment * alignment;
             out->address_ = device.l1;
         }
-        device.lines += fmt::format("buffer {} {} {} {} {}\n", out->id_, int(out->dram_), out->page_, pages,
-                                    out->address_);
+        device.lines += fmt::format("buffer {} {} {} {} {} {}", out->id_, int(out->dram_), out->page_, pages,
+                                    out->address_, shards ? shards->cores().size() : 0);
+        if (shards) {
+            device.lines += fmt::format(" {} {} {} {}", shards->tensor_shape_in_pages()[0],
+                                        shards->tensor_shape_in_pages()[1], shards->shard_shape_in_pages()[0],
+                                        shards->shard_shape_in_pages()[1]);
+            for (const CoreCoord& core : shards->cores()) {
+                device.lines += fmt::format(" {} {}", core.x, core.y);
+            }
+        }
+        device.lines += '\n';
         return out;
     }
+    int id() const { return id_; }
+    const std::optional<BufferDistributionSpec>& buffer_distribution_spec() const { return shards_; }
     MeshBuffer* get_backing_buffer() { return this; }
     DeviceAddr address() const { return address_; }
     uint64_t size() const { return size_; }
@@ -344,6 +413,7 @@ public:
 
 private:
     int id_ = 0;
+    std::optional<BufferDistributionSpec> shards_;
     bool dram_ = true;
     uint32_t page_ = 0, address_ = 0;
     uint64_t size_ = 0;
@@ -400,6 +470,11 @@ public:
         pages_[index] = bytes;
         return *this;
     }
+    CircularBufferConfig& set_globally_allocated_address(const distributed::MeshBuffer& buffer) {
+        TT_FATAL(buffer.buffer_distribution_spec().has_value());
+        buffer_ = buffer.id();
+        return *this;
+    }
     std::string line(const CoreSpec& cores) const {
         std::string out = fmt::format("cb {} {}", bytes_, formats_.size());
         for (const auto& [index, format] : formats_) {
@@ -407,11 +482,12 @@ public:
             out += fmt::format(" {} {} {}", int(index), int(format),
                                page == pages_.end() ? tile_size(format) : page->second);
         }
-        return out + ' ' + tw_host::text_of(cores) + '\n';
+        return out + ' ' + std::to_string(buffer_) + ' ' + tw_host::text_of(cores) + '\n';
     }
 
 private:
     uint32_t bytes_;
+    int buffer_ = -1;  // whose shard the pages are
     std::map<uint8_t, DataFormat> formats_;
     std::map<uint8_t, uint32_t> pages_;
 };
@@ -490,11 +566,29 @@ void SetCommonRuntimeArgs(Program& program, KernelHandle kernel, const Words& wo
 class TensorAccessorArgs {
 public:
     explicit TensorAccessorArgs(const distributed::MeshBuffer& buffer)
-        : words_{buffer.is_dram() ? 2u : 0u, buffer.aligned_page_size()} {}
+        : words_{buffer.is_dram() ? 2u : 0u, buffer.aligned_page_size()} {
+        if (const auto& shards = buffer.buffer_distribution_spec()) {
+            const tw_host::Device& device = tw_host::device();
+            words_[0] |= 1;
+            words_.insert(words_.end(), {2u, uint32_t(shards->cores().size())});
+            for (const Shape& shape : {shards->tensor_shape_in_pages(), shards->shard_shape_in_pages()}) {
+                words_.insert(words_.end(), shape.begin(), shape.end());
+            }
+            for (size_t i = 0; i < shards->cores().size(); ++i) {
+                const CoreCoord& core = shards->cores()[i];
+                auto [x, y] = device.noc.at(core.y * device.columns + core.x);
+                if (i % 2 == 0) {
+                    words_.push_back(x << 8 | y);
+                } else {
+                    words_.back() |= (x << 8 | y) << 16;
+                }
+            }
+        }
+    }
     void append_to(std::vector<uint32_t>& words) const { words.insert(words.end(), words_.begin(), words_.end()); }
 
 private:
-    std::array<uint32_t, 2> words_;
+    std::vector<uint32_t> words_;
 };
 
 // Columns first unless `row_wise`; the first cores get one unit more where it does not divide.

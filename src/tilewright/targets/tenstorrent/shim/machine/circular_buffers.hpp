@@ -179,14 +179,16 @@ inline int cb_at(const Core* core, uint32_t address) {
     return -1;
 }
 
-inline bool in_l1_buffer(uint32_t address, uint32_t bytes) {
+inline const Buffer* l1_buffer_at(uint32_t address, uint32_t bytes) {
     for (const Buffer& buffer : machine.buffers) {
         if (!buffer.dram && address >= buffer.address && address + bytes <= buffer.address + buffer.core_bytes) {
-            return true;
+            return &buffer;
         }
     }
-    return false;
+    return nullptr;
 }
+
+inline bool in_l1_buffer(uint32_t address, uint32_t bytes) { return l1_buffer_at(address, bytes) != nullptr; }
 
 }  // namespace tw
 

@@ -209,10 +209,11 @@ inline void check_end() {
 
 inline void write_summary() {
     const Traffic& t = machine.traffic;
-    fprintf(machine.report, "traffic\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\n", (unsigned long long)t.dram_page_reads,
+    fprintf(machine.report, "traffic\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\n", (unsigned long long)t.dram_page_reads,
             (unsigned long long)t.dram_page_writes, (unsigned long long)t.multicast_pages,
             (unsigned long long)t.dram_read_bytes, (unsigned long long)t.dram_write_bytes,
-            (unsigned long long)t.noc_bytes);
+            (unsigned long long)t.noc_bytes, (unsigned long long)t.l1_page_reads,
+            (unsigned long long)t.l1_page_writes);
     for (const Buffer& buffer : machine.buffers) {
         if (buffer.dram) {
             fprintf(machine.report, "reads\t%s\t%llu\n", buffer.name.c_str(), (unsigned long long)buffer.page_reads);

@@ -265,6 +265,12 @@ inline uint64_t pages_of(Core* core, uint32_t address, uint32_t bytes) {
     return std::max<uint64_t>(1, bytes / std::max<uint32_t>(page, 1));
 }
 
+// Pages of an L1 buffer; 0 for bytes of no buffer.
+inline uint64_t l1_pages(uint32_t address, uint32_t bytes) {
+    const Buffer* buffer = l1_buffer_at(address, bytes);
+    return buffer ? std::max<uint64_t>(1, bytes / buffer->stride) : 0;
+}
+
 inline uint64_t dram_pages(const Endpoint& end, uint32_t bytes) {
     Buffer* buffer = buffer_at(end, bytes);
     return buffer ? std::max<uint64_t>(1, bytes / buffer->stride) : 1;
@@ -342,6 +348,7 @@ void tw_read(uint64_t source, uint32_t l1, uint32_t bytes) {
         machine.traffic.dram_read_bytes += bytes;
     } else {
         machine.traffic.noc_bytes += bytes;
+        machine.traffic.l1_page_reads += l1_pages(read.source.address, bytes);
     }
     bool own = read.source.core == fiber.core && overlaps(read.source.address, bytes, l1, bytes);
     if (!own) {
@@ -368,6 +375,7 @@ void tw_write(uint32_t l1, uint64_t destination, uint32_t bytes) {
     if (to.core) {
         check_remote(to.core, to.address, bytes, "noc_async_write");
         machine.traffic.noc_bytes += bytes;
+        machine.traffic.l1_page_writes += l1_pages(to.address, bytes);
         if (to.core != fiber.core || !overlaps(to.address, bytes, l1, bytes)) {
             poison(bytes_at(to), bytes);
         }

@@ -165,6 +165,7 @@ struct Fiber {
 struct Traffic {
     uint64_t dram_page_reads = 0, dram_page_writes = 0, multicast_pages = 0;
     uint64_t dram_read_bytes = 0, dram_write_bytes = 0, noc_bytes = 0;
+    uint64_t l1_page_reads = 0, l1_page_writes = 0;
 };
 
 struct Machine {

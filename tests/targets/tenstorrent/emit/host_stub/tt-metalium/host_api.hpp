@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,9 +42,22 @@ struct CoreRangeSet {
 };
 struct Program {};
 
+struct Shape {
+    Shape(std::initializer_list<uint32_t>) {}
+};
+struct BufferDistributionSpec {
+    BufferDistributionSpec(const Shape&, const Shape&, std::vector<CoreCoord>) {}
+};
+struct BufferShardingArgs {
+    BufferShardingArgs() = default;
+    BufferShardingArgs(BufferDistributionSpec) {}
+};
+struct Buffer;
+
 struct CircularBufferConfig {
     CircularBufferConfig(uint32_t, const std::map<uint8_t, DataFormat>&) {}
     CircularBufferConfig& set_page_size(uint8_t, uint32_t) { return *this; }
+    CircularBufferConfig& set_globally_allocated_address(const Buffer&) { return *this; }
 };
 struct DataMovementConfig {
     DataMovementProcessor processor = DataMovementProcessor::RISCV_0;
@@ -85,11 +99,13 @@ struct ReplicatedBufferConfig {
 struct DeviceLocalBufferConfig {
     uint64_t page_size = 0;
     BufferType buffer_type = BufferType::DRAM;
+    BufferShardingArgs sharding_args;
 };
 struct MeshBuffer {
     static std::shared_ptr<MeshBuffer> create(
         const ReplicatedBufferConfig&, const DeviceLocalBufferConfig&, MeshDevice*);
     uint64_t address() const;
+    Buffer* get_backing_buffer() const;
 };
 template <typename T>
 void EnqueueWriteMeshBuffer(MeshCommandQueue&, std::shared_ptr<MeshBuffer>&, std::vector<T>&, bool);
