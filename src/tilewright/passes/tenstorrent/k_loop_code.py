@@ -84,7 +84,7 @@ class _KLoop:
 
     @contextmanager
     def _steps(self) -> Generator[tuple[SSAValue, SSAValue]]:
-        """The loop over K: its step, which counts from 0 where a panel is retained, and its index."""
+        """The loop over K: its step, from 0 where a panel is retained, and its index."""
         code, loop = self.code, self.loop
         bounds = loop.lower_bound, loop.upper_bound, loop.step
         is_counted = any(panel is not None for panel in self.retained.values())
