@@ -11,13 +11,13 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Check, Settings, run_checks
 from tilewright.cli.analyze_inputs import Input, check_pointers, read_text, run_script
 from tilewright.cli.analyze_options import Options, joined, parse
 from tilewright.cli.command_line import UsageError, show_diagnostics
+from tilewright.cli.outputs import write_whole
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.report import address_html, address_json, address_text
 from tilewright.report.address_document import Document
@@ -153,13 +153,9 @@ def _write(output: str, text: str, program: str) -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
         return 0
-    # Next to the target first, so that a full disk does not cost the report that was there.
-    draft = Path(f"{output}.part")
     try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(output)
+        write_whole(output, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
         return _BAD_INPUT
     return 0

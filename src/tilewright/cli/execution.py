@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cli.command_line import (
@@ -24,6 +23,7 @@ from tilewright.cli.command_line import (
     wants_colour,
 )
 from tilewright.cli.launches import LaunchLog, counted, logged
+from tilewright.cli.outputs import write_whole
 from tilewright.cli.script_errors import (
     FOREIGN,
     missing_package,
@@ -246,7 +246,7 @@ def _draw(orders: OrderingLog, path: str | None, program: str) -> None:
     from tilewright.report.task_timeline import timeline_html
 
     try:
-        Path(path).write_text(timeline_html(orders.timeline), encoding="utf-8")
+        write_whole(path, timeline_html(orders.timeline))
     except OSError as error:
         raise UsageError(f"cannot write '{path}': {error.strerror}") from None
     sys.stderr.write(f"{program}: {path}: {orders.timeline.title}\n")

@@ -23,6 +23,7 @@ from tilewright.cli.command_line import (
     show_diagnostics,
     text_of,
 )
+from tilewright.cli.outputs import write_whole
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
@@ -234,6 +235,6 @@ def _write(line: CommandLine, rendered: str) -> None:
     if line.file != "-" and Path(line.file).resolve() == Path(output).resolve():
         raise UsageError(f"the output would overwrite its input '{line.file}'")
     try:
-        Path(output).write_text(rendered, encoding="utf-8")
+        write_whole(output, rendered)
     except OSError as error:
         raise UsageError(f"cannot write '{output}': {error.strerror}") from None

@@ -23,6 +23,7 @@ from tilewright.cli.command_line import Flags, UsageError, show_diagnostics, tex
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
 from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
+from tilewright.cli.outputs import write_whole
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.ir.text import parse_source
@@ -283,13 +284,9 @@ def _write(output: str, rendered: str, program: str) -> int:
         sys.stdout.write(rendered)
         sys.stdout.flush()
         return 0
-    # Next to the target first, so that a full disk does not cost the picture that was there.
-    draft = Path(f"{output}.part")
     try:
-        draft.write_text(rendered, encoding="utf-8")
-        draft.replace(output)
+        write_whole(output, rendered)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
         return 1
     return 0

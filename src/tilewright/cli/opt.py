@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilewright.cli.command_line import UsageError, text_of, wants_colour
+from tilewright.cli.outputs import write_whole
 from tilewright.cli.streams import guarded
 from tilewright.ir.opt import OptDriver, OptOptions, timing_table
 from tilewright.ir.passes import (
@@ -208,7 +209,7 @@ def _process(line: _CommandLine, pipeline: Pipeline, text: str, name: str, progr
     elif outcome.exit_code == 0:
         # A failed run leaves the previous output alone.
         try:
-            Path(line.output).write_text(outcome.text, encoding="utf-8", errors="surrogateescape")
+            write_whole(line.output, outcome.text, errors="surrogateescape")
         except OSError as error:
             sys.stderr.write(f"{program}: cannot write '{line.output}': {error.strerror}\n")
             return 1

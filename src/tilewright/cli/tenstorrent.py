@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.cli.command_line import CommandLine, UsageError
+from tilewright.cli.outputs import write_whole
 
 if TYPE_CHECKING:
     from tilewright.targets.tenstorrent.artefact import Artefact
@@ -64,7 +65,7 @@ class TenstorrentRuns:
             path = first if not position else first.with_stem(f"{first.stem}-{position + 1}")
             text = _page(artefact, result, is_html=path.suffix in _HTML)
             try:
-                path.write_text(text, encoding="utf-8")
+                write_whole(path, text)
             except OSError as error:
                 raise UsageError(f"cannot write '{path}': {error.strerror}") from None
             yield path, f"{artefact.plan.kernel} on {artefact.plan.arch}"
