@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cli.demo_faults import shows_fault
 from tilewright.cli.launches import counted
-from tilewright.targets.numpy.api import NumpyFault
 
 _MASK = ", mask=columns[None, :] < context, other=0.0"
 _HEADS, _CONTEXT, _HEAD = 4, 500, 64
@@ -48,14 +48,7 @@ def show(example: Path, emit: Callable[[str], None]) -> bool:
 
 def _show_broken(text: str, name: str, emit: Callable[[str], None]) -> bool:
     module = load(text.replace(_MASK, "", 1), name)
-    try:
-        module.attention(*_inputs(), causal=True)
-    except NumpyFault as fault:
-        for line in str(fault).splitlines():
-            emit("   " + line)
-        return True
-    emit("   nothing was reported")
-    return False
+    return shows_fault(lambda: module.attention(*_inputs(), causal=True), emit)
 
 
 def _inputs() -> tuple[Any, ...]:

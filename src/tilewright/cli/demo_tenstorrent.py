@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
+from tilewright.cli.demo_faults import shows_fault
 from tilewright.dialects.tensix.noc import NocBarrierOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
@@ -24,7 +25,6 @@ from tilewright.report.tenstorrent_text import program_text
 from tilewright.runtime.tile.jit import TileJIT
 from tilewright.runtime.tile.options import tile_running
 from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
-from tilewright.targets.numpy.api import NumpyFault
 
 _SIZE = 256
 _TARGET = "tenstorrent:wormhole"
@@ -87,11 +87,4 @@ def _show_broken(
 ) -> bool:
     reader = compiled.artefact.kernels["reader"]
     Rewriter().erase(next(op for op in walk(reader) if isinstance(op, NocBarrierOp)))
-    try:
-        run()
-    except NumpyFault as fault:
-        for line in str(fault).splitlines():
-            emit("   " + line)
-        return True
-    emit("   nothing was reported")
-    return False
+    return shows_fault(run, emit)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.cli.demo_faults import shows_fault
 from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.nv import MBarrierWaitOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -29,7 +30,7 @@ from tilewright.passes import PASSES
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.report import memory_text
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
-from tilewright.targets.numpy.api import Buffer, NumpyFault
+from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
 _M, _N, _K = 150, 136, 200
@@ -122,11 +123,4 @@ def _launch(module: ModuleOp, a: Any, b: Any, schedules: int) -> Any:
 def _show_broken(module: ModuleOp, a: Any, b: Any, emit: Callable[[str], None]) -> bool:
     waits = [op for op in walk(module) if isinstance(op, MBarrierWaitOp)]
     Rewriter().erase(waits[-1])
-    try:
-        _launch(module, a, b, _SCHEDULES)
-    except NumpyFault as fault:
-        for line in str(fault).splitlines():
-            emit("   " + line)
-        return True
-    emit("   nothing was noticed")
-    return False
+    return shows_fault(lambda: _launch(module, a, b, _SCHEDULES), emit)
