@@ -15,7 +15,7 @@ from tilewright.cli.outputs import write_whole
 def test_a_new_file(tmp_path: Path) -> None:
     write_whole(tmp_path / "a.txt", "new\n")
     assert (tmp_path / "a.txt").read_text() == "new\n"
-    assert os.listdir(tmp_path) == ["a.txt"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_what_was_there_stays_if_writing_fails(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_what_was_there_stays_if_writing_fails(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_whole(target, "half of it \udcff")
     assert target.read_text() == "old"
-    assert os.listdir(tmp_path) == ["a.txt"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_permissions_and_links_stay(tmp_path: Path) -> None:
