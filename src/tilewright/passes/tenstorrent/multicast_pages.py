@@ -17,6 +17,7 @@ one block, it flushes because the next block overwrites the pages that it sends.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -84,10 +85,11 @@ class MulticastCode:
     _sems: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     _words: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
-    def start(self) -> None:
+    def start(self, loads: Mapping[str, CopyOp]) -> None:
         """Once, before the first block: the flag that a sender copies to its receivers."""
         for operand, part in self.parts.items():
             if part is Part.SENDER:
+                self.code.location = loads[operand].location
                 valid = self._sem(operand, is_ready=False)
                 self.code.add(SemSetOp(valid, self.code.constant(VALID)))
 

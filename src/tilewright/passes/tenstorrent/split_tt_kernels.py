@@ -143,7 +143,8 @@ class _Slice:
         if self.multicast is not None:
             flushes = not chip_of(self.function).ordered_multicast_flags
             self._groups = MulticastCode(self.code, self.multicast, self.parts, flushes)
-            self._groups.start()
+            loads = [op for op in walk(self.program) if isinstance(op, CopyOp)]
+            self._groups.start({operand_of(each) or "": each for each in loads})
         if not is_compute:  # which does so when its calls are made
             before_blocks(self.code, self.program, self.role)
         self._block(self.program.body_block)

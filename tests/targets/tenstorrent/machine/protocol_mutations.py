@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import AddiOp, ConstantOp, SubiOp
 from tilewright.dialects.tensix import buffers, noc
+from tilewright.dialects.tensix.arguments import ArgOp
 from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.program import KernelOp
 
@@ -56,9 +57,16 @@ class ProtocolMutant:
     change: str
     kernels: Mapping[str, KernelOp]
     original: Operation
+    exchanged: str | None = None
+    """The op that a moved one is exchanged with."""
 
     def __str__(self) -> str:
         return f"{self.kernel} {self.position} {self.op}: {self.change}"
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether the op is outside of all loops."""
+        return isinstance(self.original.parent_op(), KernelOp)
 
 
 def protocol_mutants(kernels: Mapping[str, KernelOp]) -> Iterator[ProtocolMutant]:
@@ -72,9 +80,19 @@ def protocol_mutants(kernels: Mapping[str, KernelOp]) -> Iterator[ProtocolMutant
             for kind, change in _changes(op):
                 copy = kernel.clone()
                 target = list(copy.walk())[position]
+                other = _adjacent(target, change) if kind == "move" else None
+                exchanged = None if other is None else name_of(other)
                 if _apply(target, change):
                     changed = {**kernels, name: copy}
-                    yield ProtocolMutant(name, position, op.name, kind, change, changed, op)
+                    yield ProtocolMutant(
+                        name, position, name_of(op), kind, change, changed, op, exchanged
+                    )
+
+
+def name_of(op: Operation) -> str:
+    """The name of an op without its dialect; of a barrier with its kind."""
+    name = op.name.removeprefix("tensix.")
+    return f"{op.kind.data} barrier" if isinstance(op, noc.NocBarrierOp) else name
 
 
 def _changes(op: Operation) -> Iterator[tuple[str, str]]:
@@ -88,8 +106,9 @@ def _changes(op: Operation) -> Iterator[tuple[str, str]]:
         for index in range(3):
             yield "semaphore", f"other semaphore {index}"
     if isinstance(op, (noc.McastOp, noc.SemMcastOp)):
-        yield "rectangle", "x_end = x_start"
-        yield "rectangle", "y_end = y_start"
+        # Rectangles are one core high or wide: the other axis would change nothing.
+        axis = "x" if _operand(op).startswith("A") else "y"
+        yield "rectangle", f"{axis}_end = {axis}_start"
         yield "rectangle", "rectangle of another operand"
     if isinstance(op, noc.SemIncOp):
         yield "core", "core of another operand"
@@ -102,7 +121,7 @@ def _apply(op: Operation, change: str) -> bool:
         op.erase()
         return True
     if change.startswith("move"):
-        return _move(op, earlier=change.endswith("earlier"))
+        return _move(op, change)
     if change.startswith("other semaphore"):
         return _other_semaphore(op, int(change[-1]))
     if "another operand" in change:
@@ -112,6 +131,13 @@ def _apply(op: Operation, change: str) -> bool:
         return _replace(op, to, getattr(op, source))
     name, sign, _ = change.split(" ")
     return _count(op, name, sign)
+
+
+def _operand(op: noc.McastOp | noc.SemMcastOp) -> str:
+    """The operand of a rectangle, from the name of its argument."""
+    owner = op.x_start.owner
+    assert isinstance(owner, ArgOp) and owner.label is not None
+    return owner.label.data
 
 
 def _names(op: Operation) -> list[str]:
@@ -168,19 +194,25 @@ def _other_operand(op: Operation) -> bool:
     return False
 
 
-def _move(op: Operation, *, earlier: bool) -> bool:
-    """Exchange an op and the adjacent call of the protocol, over index arithmetic between them."""
-    block = op.parent
-    assert block is not None
+def _adjacent(op: Operation, change: str) -> Operation | None:
+    """The adjacent call of the protocol, or a loop; None if what is between depends on it."""
+    earlier = change.endswith("earlier")
     other = op.prev_op if earlier else op.next_op
     while other is not None and not isinstance(other, PROTOCOL) and not other.regions:
         if _uses(op, other) if earlier else _uses(other, op):
-            return False
+            return None
         other = other.prev_op if earlier else other.next_op
-    if other is None or other.next_op is None:
+    return None if other is None or other.next_op is None else other
+
+
+def _move(op: Operation, change: str) -> bool:
+    """Exchange an op and the adjacent call of the protocol, over index arithmetic between them."""
+    other = _adjacent(op, change)
+    block = op.parent
+    if other is None or block is None:
         return False
     op.detach()
-    if earlier:
+    if change.endswith("earlier"):
         block.insert_op_before(op, other)
     else:
         block.insert_op_after(op, other)
