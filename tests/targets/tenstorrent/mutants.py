@@ -1,7 +1,8 @@
 """Mutants of kernels, all of them in one compiled kernel: a run-time argument selects one.
 
 Every call statement of the device API is dropped, exchanged with the call statement after it, or
-called with one argument increased by one. A mutant is a *synchronisation* mutant if it changes only
+called with one argument increased by one; where several semaphores have names, with another one;
+where a rectangle has named corners, with one of them for both. A mutant is a *synchronisation* mutant if it changes only
 when something happens: such a mutant may not give a wrong result without a finding. A *value*
 mutant computes something else; a sanitizer has to report it only where memory or a protocol is
 concerned.
@@ -10,6 +11,7 @@ concerned.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 SYNCHRONISATION = (
@@ -29,6 +31,8 @@ CHANGED = {
     "noc_async_write_multicast": (0, 2, 3),
     "noc_semaphore_set_multicast": (2,),
     "noc_semaphore_wait": (1,),
+    "noc_semaphore_set": (1,),
+    "noc_semaphore_inc": (1,),
     "matmul_tiles": (2, 3, 4),
     "matmul_block": (2, 3, 4, 5, 6, 7),
     "add_tiles": (2, 3, 4),
@@ -45,6 +49,8 @@ CHANGED = {
 
 _CALL = re.compile(r"^(\s*)(\w+)((?:<[\w:, ]+>)?)\((.*)\);\s*$")
 _INIT = re.compile(r"\w*_init$|reduce_uninit$")
+_SEMAPHORE = re.compile(r"const uint32_t (sem_\w+) = get_semaphore")
+_END = re.compile(r"\b(\w+_[xy])_end\b")
 _DATA = re.compile(r"noc_async_(read|write)|\w+_tiles?(_bcast)?$|matmul_block$")
 
 
@@ -97,12 +103,23 @@ def _call(line: str) -> _Call | None:
     return call if known else None
 
 
+def _replacements(call: _Call, semaphores: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names that may stand for those of a call: the other one, and the own one."""
+    text = " ".join(call.arguments)
+    for own in semaphores:
+        if re.search(rf"\b{own}\b", text):
+            yield from ((other, own) for other in semaphores if other != own)
+    for start in dict.fromkeys(_END.findall(text)):
+        yield f"{start}_start", f"{start}_end"
+
+
 def instrument(kernel: str, source: str) -> tuple[str, tuple[Mutant, ...]]:
     """The source with all mutants in it, and what they change; the argument 0 changes nothing."""
     mutants: list[Mutant] = []
     lines = source.split("\n")
     out: list[str] = []
     moved: tuple[int, _Call] | None = None
+    semaphores = _SEMAPHORE.findall(source)
 
     def new(line_no: int, change: str, synchronisation: bool) -> int:
         mutants.append(Mutant(kernel, len(mutants) + 1, line_no, change, synchronisation))
@@ -117,9 +134,14 @@ def instrument(kernel: str, source: str) -> tuple[str, tuple[Mutant, ...]]:
         arguments = list(call.arguments)
         for position in CHANGED.get(call.name, ()):
             if position < len(arguments):
-                counted = call.name.startswith("cb_")
+                counted = call.name.startswith(("cb_", "noc_semaphore"))
                 id_ = new(line_no, f"argument {position} of {call.text} + 1", counted)
                 arguments[position] = f"({arguments[position]}) + (TW_MUTANT == {id_})"
+        for other, own in _replacements(call, semaphores):
+            id_ = new(line_no, f"{other} for {own} in {call.text}", True)
+            pattern = rf"\b{own}\b(?! :)"
+            chosen = f"(TW_MUTANT == {id_} ? {other} : {own} )"
+            arguments = [re.sub(pattern, chosen, each) for each in arguments]
         changed = _Call(call.indent, call.name, call.template, tuple(arguments))
         drop = new(line_no, f"drop {call.text}", call.is_synchronisation)
         guard = f"TW_MUTANT != {drop}"

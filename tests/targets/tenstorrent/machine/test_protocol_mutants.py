@@ -89,7 +89,7 @@ def _line(op: Operation) -> int:
 
 
 @cache
-def _program(name: str) -> tuple[Artefact, Plan, dict[str, bytes], bytes]:
+def program_of(name: str) -> tuple[Artefact, Plan, dict[str, bytes], bytes]:
     make, options = PROGRAMS[name]
     module, plan = compiled(make(), cores="3x3", multicast="on", **options)
     draw = np.random.default_rng(0)
@@ -104,7 +104,7 @@ def _program(name: str) -> tuple[Artefact, Plan, dict[str, bytes], bytes]:
 
 
 def _explained(mutant: ProtocolMutant, *, is_ordered: bool) -> bool:
-    """Whether the list says that a mutant is harmless."""
+    """Whether a mutant is in the lists."""
     key = f"{mutant.op} {mutant.change}"
     if mutant.exchanged is not None:
         key = ", ".join(sorted([mutant.op, mutant.exchanged]))
@@ -131,7 +131,7 @@ def _is_right(plan: Plan, mutant: ProtocolMutant, findings: Sequence[Finding]) -
 
 
 def _judged(name: str, mutant: ProtocolMutant, seeds: Sequence[int]) -> str:
-    artefact, plan, inputs, expected = _program(name)
+    artefact, plan, inputs, expected = program_of(name)
     is_reported = is_wrong = False
     for seed in seeds:
         options = RunOptions(seed=seed, max_findings=60)
@@ -151,7 +151,7 @@ def _judged(name: str, mutant: ProtocolMutant, seeds: Sequence[int]) -> str:
 def judge(name: str, seeds: Sequence[int], step: int = 1, table: Table | None = None) -> Table:
     """Run every `step`-th mutant of a program."""
     table = table or Table()
-    for position, mutant in enumerate(protocol_mutants(_program(name)[0].kernels)):
+    for position, mutant in enumerate(protocol_mutants(program_of(name)[0].kernels)):
         if position % step:
             continue
         outcome = _judged(name, mutant, seeds)
@@ -172,7 +172,7 @@ def test_a_sample_of_mutants_of_the_protocol() -> None:
 
 
 def test_an_invalidation_after_the_increment_is_reported_under_every_schedule() -> None:
-    artefact, _, inputs, _ = _program("two blocks in L1")
+    artefact, _, inputs, _ = program_of("two blocks in L1")
     found = [
         each
         for each in protocol_mutants(artefact.kernels)
@@ -188,7 +188,7 @@ def test_an_invalidation_after_the_increment_is_reported_under_every_schedule() 
 
 
 def test_a_flush_that_is_missing_with_one_block_in_l1_is_reported() -> None:
-    artefact, _, inputs, _ = _program("one block in L1")
+    artefact, _, inputs, _ = program_of("one block in L1")
     found = [
         each
         for each in protocol_mutants(artefact.kernels)

@@ -61,6 +61,19 @@ inline void check_written(Fiber& fiber, CircularBufferState& cb, CbView& view, u
     view.written.erase(view.written.begin(), view.written.begin() + pages);
 }
 
+// Pages that a data-movement kernel pushes without any data in them.
+inline void check_moved(Fiber& fiber, CircularBufferState& cb, CbView& view, uint32_t index, uint32_t pages) {
+    if (fiber.compute || cb.on_buffer || cb.shared) {
+        return;
+    }
+    for (uint32_t i = 0; i < pages && view.wr + (i + 1) * cb.page <= end_of(cb); ++i) {
+        if (is_poisoned(fiber.core->l1 + view.wr + i * cb.page, cb.page)) {
+            report("unwritten-page", format("cb_push_back(c_%u, %u): page %u has not been written", index, pages, i));
+            return;
+        }
+    }
+}
+
 inline void push(Fiber& fiber, uint32_t index, uint32_t pages) {
     CircularBufferState& cb = cb_of(fiber, index, "cb_push_back");
     CbView& view = view_of(fiber, index);
@@ -93,6 +106,7 @@ inline void push(Fiber& fiber, uint32_t index, uint32_t pages) {
         }
     }
     check_written(fiber, cb, view, index, pages);
+    check_moved(fiber, cb, view, index, pages);
     cb.received += pages;
     view.wr = advanced(cb, view.wr, pages);
     view.reserved -= std::min(view.reserved, pages);
