@@ -17,7 +17,7 @@ from tilewright.dialects.tensix.json_attr import json_of
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tensix.types import Role
-from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile import AllocOp, CopyOp, GemmOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import DEPTH, chip_of
@@ -172,8 +172,8 @@ class Sizing:
         """Pages of a loaded buffer, and whether its tiles are stored column by column."""
         loop = loop_of_load(load, buffer)
         retained = retained_panel(buffer)
-        transposed = (
-            isinstance(loop, MatmulKLoopOp) and loop.transpose_b is not None and loop.b is buffer
+        transposed = isinstance(load, CopyOp) and all(
+            _takes_transposed(op, buffer) for op in _readers_of(buffer)
         )
         if retained is not None:
             return retained.pages * retained.copies, transposed
@@ -183,7 +183,7 @@ class Sizing:
                 return tiles * plan.steps, transposed
             return tiles * self._depth(loop, effort), transposed
         assert loop is not None
-        return tiles * self._depth(loop, effort), False
+        return tiles * self._depth(loop, effort), transposed
 
     def _depth(self, loop: Operation, effort: Effort) -> int:
         if loop is self.program:
@@ -215,6 +215,16 @@ def allocs_of(program: CoreProgramOp) -> list[AllocOp]:
 
 def k_loops_of(program: CoreProgramOp) -> list[MatmulKLoopOp]:
     return [op for op in walk(program) if isinstance(op, MatmulKLoopOp)]
+
+
+def _readers_of(buffer: SSAValue) -> list[Operation]:
+    return [op for op in users_of(buffer) if buffer in buffers_read(op)]
+
+
+def _takes_transposed(op: Operation, buffer: SSAValue) -> bool:
+    """Whether an op takes a buffer only as the transposed right operand of a GEMM."""
+    is_gemm = isinstance(op, (GemmOp, MatmulKLoopOp))
+    return is_gemm and op.b is buffer and op.a is not buffer and op.transpose_b is not None
 
 
 def users_of(buffer: SSAValue) -> list[Operation]:

@@ -23,6 +23,7 @@ from tilewright.dialects.tensix.math import (
     BcastOp,
     BinaryOp,
     CopyTileOp,
+    MatmulBlockOp,
     MatmulTileOp,
     TransposeTileOp,
 )
@@ -66,6 +67,7 @@ from tilewright.passes.tenstorrent.kernel_code import KernelCode, known
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.shard_code import after_blocks, before_blocks
+from tilewright.passes.tenstorrent.strategies import subblock
 
 OUTPUT = "tt.output"
 
@@ -306,37 +308,71 @@ class ComputeCode(KernelCode):
     # -- GEMM into a buffer ----------------------------------------------------------------------
 
     def gemm(self, op: GemmOp) -> None:
-        """``C (+)= A B`` tile by tile; the old contents of C are copied to DST first."""
+        """``C (+)= A B`` in sub-blocks of DST; the old contents of C are copied there first."""
         rows, columns = buffer_tiles(op.c)
         a_rows, a_columns = buffer_tiles(op.a)
         depth = a_rows if op.transpose_a is not None else a_columns
         transposed = op.transpose_b is not None
+        # A step over K takes tiles of B that are stored side by side: a row of them.
+        has_rows = not transposed or needed_plan(op.b).transposed or depth == 1
+        high, wide = subblock(rows, columns if has_rows else 1, self.kernel.dst_tiles)
         clears = op.clear is not None
         self.wait([op.a, op.b] if clears else [op.a, op.b, op.c])
         a_first, b_first = self.first_tile(op.a), self.first_tile(op.b)
         count = self.constant(rows * columns)
         cb = self.cb(op.c)
         self.add(CBReserveOp(cb, count))
-        with self.loop(rows, "r") as row, self.loop(columns, "c") as column:
-            tile = self.plus(self.times(row, columns), column)
-            slot = self.constant(0)
+        with self.loop(rows // high, "sr") as down, self.loop(columns // wide, "sc") as across:
+            row, column = self.times(down, high), self.times(across, wide)
+            corner = self.plus(self.times(row, columns), column)
+            tiles = [
+                self.plus(corner, self.constant(r * columns + c))
+                for r in range(high)
+                for c in range(wide)
+            ]
             self.acquire()
             if not clears:
-                self.add(CopyTileOp((cb, tile), slot))
+                for slot, tile in enumerate(tiles):
+                    self.add(CopyTileOp((cb, tile), self.constant(slot)))
             with self.loop(depth, "k") as k:
                 left = self.tile_at(op.a, row, k, a_first)
                 at = (column, k) if transposed else (k, column)
                 right = self.tile_at(op.b, *at, b_first)
+                left = self.plus(a_first, self.plus(self.times(row, depth), k))
+                right = (
+                    self.plus(self.times(k, columns), column)
+                    if has_rows
+                    else self.plus(self.times(column, depth), k)
+                )
                 self.add(
-                    MatmulTileOp(
-                        (self.cb(op.a), left), (self.cb(op.b), right), slot, transpose=transposed
+                    self._matmul(
+                        (self.cb(op.a), left),
+                        (self.cb(op.b), self.plus(b_first, right)),
+                        (wide, high, depth),
+                        transpose=transposed,
                     )
                 )
             self.hand_over()
-            self.add(PackOp(slot, cb, tile))
+            for slot, tile in enumerate(tiles):
+                self.add(PackOp(self.constant(slot), cb, tile))
             self.add(DstReleaseOp())
         self.add(CBPushOp(cb, count))
         self.pop(op)
+
+    def _matmul(
+        self,
+        left: tuple[SSAValue, SSAValue],
+        right: tuple[SSAValue, SSAValue],
+        block: tuple[int, int, int],
+        *,
+        transpose: bool,
+    ) -> Operation:
+        """One step over K of a sub-block, from the first slot on."""
+        wide, high, _ = block
+        first = self.constant(0)
+        if high * wide == 1:
+            return MatmulTileOp(left, right, first, transpose=transpose)
+        return MatmulBlockOp(left, right, first, block, transpose=transpose)
 
     # -- reductions, transposition ---------------------------------------------------------------
 
