@@ -313,8 +313,10 @@ class ComputeCode(KernelCode):
         a_rows, a_columns = buffer_tiles(op.a)
         depth = a_rows if op.transpose_a is not None else a_columns
         transposed = op.transpose_b is not None
+        a_plan, b_plan = needed_plan(op.a), needed_plan(op.b)
         # A step over K takes tiles of B that are stored side by side: a row of them.
-        has_rows = not transposed or needed_plan(op.b).transposed or depth == 1
+        is_column = depth == 1 and not b_plan.is_in_place
+        has_rows = not transposed or b_plan.transposed or is_column
         high, wide = subblock(rows, columns if has_rows else 1, self.kernel.dst_tiles)
         clears = op.clear is not None
         self.wait([op.a, op.b] if clears else [op.a, op.b, op.c])
@@ -336,22 +338,15 @@ class ComputeCode(KernelCode):
                     self.add(CopyTileOp((cb, tile), self.constant(slot)))
             with self.loop(depth, "k") as k:
                 left = self.tile_at(op.a, row, k, a_first)
-                at = (column, k) if transposed else (k, column)
-                right = self.tile_at(op.b, *at, b_first)
-                left = self.plus(a_first, self.plus(self.times(row, depth), k))
-                right = (
-                    self.plus(self.times(k, columns), column)
-                    if has_rows
-                    else self.plus(self.times(column, depth), k)
-                )
-                self.add(
-                    self._matmul(
-                        (self.cb(op.a), left),
-                        (self.cb(op.b), self.plus(b_first, right)),
-                        (wide, high, depth),
-                        transpose=transposed,
-                    )
-                )
+                if b_plan.transposed:
+                    right = self.plus(b_first, self.plus(self.times(k, columns), column))
+                else:
+                    at = (column, k) if transposed else (k, column)
+                    right = self.tile_at(op.b, *at, b_first)
+                stride = a_plan.row_pages if a_plan.is_in_place else depth
+                block = (wide, high, stride)
+                operands = (self.cb(op.a), left), (self.cb(op.b), right)
+                self.add(self._matmul(*operands, block, transpose=transposed))
             self.hand_over()
             for slot, tile in enumerate(tiles):
                 self.add(PackOp(self.constant(slot), cb, tile))
