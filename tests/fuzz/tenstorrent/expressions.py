@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.fuzz.tenstorrent import values
-from tests.fuzz.tenstorrent.scope import Dim, Memory, Scalar, Scope
+from tests.fuzz.tenstorrent.scope import Dim, Memory, Offsets, Scalar, Scope
 from tests.fuzz.tenstorrent.values import Known, Value
 
 AXES = {"m": 0, "n": 1, "k": 1}
@@ -23,6 +23,7 @@ class Expressions:
         self.offsets: dict[str, str] = {}
         """Where the block of a dimension begins, outside of loops."""
         self.scalars: list[Scalar] = []
+        self.rows: Offsets | None = None
 
     def offset(self, dim: Dim, scope: Scope) -> str:
         return scope.loops.get(dim.name) or self.offsets.get(dim.name, "0")

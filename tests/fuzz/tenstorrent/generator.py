@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from tests.fuzz.tenstorrent.scope import Dim, Memory, Scalar, Scope
+from tests.fuzz.tenstorrent.scope import Dim, Memory, Offsets, Scalar, Scope
 from tests.fuzz.tenstorrent.statements import FLOATS, INPUT, Statements
 from tests.fuzz.tenstorrent.values import Known
 
@@ -37,6 +37,7 @@ class Case:
     outputs: dict[str, Known]
     """What is known of each output."""
     scalars: tuple[Scalar, ...]
+    rows: Offsets | None
     cores: str
     policy: str
     order: str
@@ -51,6 +52,8 @@ class Case:
             dtype = DTYPES[each.dtype]
             drawn = rng.integers(-bound, bound + 1, shape).astype(dtype)
             found[each.name] = drawn if each.role == "input" else np.full(shape, 77, dtype)
+        if self.rows is not None:
+            found[self.rows.name] = np.array(self.rows.values, np.int32)
         return found
 
 
@@ -82,6 +85,10 @@ class _Maker(Statements):
                 dtype = rng.choice(("float32", "float32", "bfloat16", "float16", "int32"))
                 low = 0 if dtype == "int32" else -4
                 self.scalars.append(Scalar(f"p{position}", dtype, rng.randint(low, 4)))
+        if rng.random() < 0.15:
+            m = self.dims["m"]
+            starts = [rng.randint(0, m.size) for _ in range(m.blocks)]
+            self.rows = Offsets("q0", tuple(starts))
         self.indices = {
             "grid": ("bx", "by"), "rows": ("by",), "batched": ("bx", "by", "bz"),
         }[self.form]  # fmt: skip
@@ -120,7 +127,7 @@ class _Maker(Statements):
         self._store_outputs(scope)
         return Case(
             seed, self._source(), tuple(self._parameters()), self.batches, self.outputs,
-            tuple(self.scalars),
+            tuple(self.scalars), self.rows,
             rng.choice(GRIDS), rng.choice(_CHOICES["policy"]), rng.choice(_CHOICES["order"]),
         )  # fmt: skip
 
@@ -234,6 +241,8 @@ class _Maker(Statements):
         for each in self._parameters():
             shape = (self.batches,) * self.is_batched + each.shape
             lines.append(f"    {each.name}: T.Tensor({shape}, {each.dtype!r}),")
+        if self.rows is not None:
+            lines.append(f"    {self.rows.name}: T.Tensor(({len(self.rows.values)},), 'int32'),")
         lines += [f"    {each.name}: T.{each.dtype}," for each in self.scalars]
         m, n = self.dims["m"], self.dims["n"]
         grid = {

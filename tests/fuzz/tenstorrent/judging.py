@@ -111,8 +111,12 @@ def compiled(
     engine = DiagnosticEngine()
     module = prim_func.module.clone()
     values = {each.name: each.value for each in case.scalars}
+    known = {name: str(value) for name, value in values.items()}
+    if case.rows is not None:
+        starts = case.rows.values
+        known = {case.rows.name: f"{len(starts)}:{','.join(map(str, starts))}", **known}
     arguments = prim_func.func.body.block.args[len(case.tensors) :]
-    fixed = [name for name, each in zip(values, arguments, strict=True) if is_fixed(each)]
+    fixed = [name for name, each in zip(known, arguments, strict=True) if is_fixed(each)]
     pipeline = TenstorrentPipeline(
         "tenstorrent:sim",
         cores=case.cores,
@@ -120,7 +124,7 @@ def compiled(
         order=case.order,
         residency=residency,
         multicast=multicast,
-        values=described({name: str(values[name]) for name in fixed}),
+        values=described({name: known[name] for name in fixed}),
     )
     try:
         pipeline.run(module, engine)

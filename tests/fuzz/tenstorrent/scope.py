@@ -50,6 +50,14 @@ class Scalar:
     value: int
 
 
+@dataclass(frozen=True)
+class Offsets:
+    """An int32 tensor with the first row of each block."""
+
+    name: str
+    values: tuple[int, ...]
+
+
 @dataclass
 class Scope:
     """What the statements of a block of the kernel may use."""

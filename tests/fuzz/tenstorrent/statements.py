@@ -63,6 +63,8 @@ class Statements(Expressions):
         index: list[str] = []
         for dim in tensor.dims:
             start = self.offset(dim, scope)
+            if dim.name == "m" and self.rows and tensor.role == "input" and self.rng.random() < 0.4:
+                start = f"{self.rows.name}[by]"
             whole = dim.blocks == 1 and dim.block == dim.size
             if is_slice and whole:
                 index.append(":")

@@ -171,6 +171,34 @@ def test_results_of_reductions_along_the_other_axis() -> None:
 
 
 @tw.jit(target="tenstorrent:sim")
+def one_element(A):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    C = T.empty((1,), "float32")
+    with T.Kernel(1):
+        a = T.alloc_fragment((M, N), "float32")
+        r = T.alloc_fragment((M, 1), "float32")
+        c = T.alloc_fragment((1, N), "float32")
+        s = T.alloc_fragment((1,), "float32")
+        t = T.alloc_fragment((1,), "float32")
+        T.copy(A, a)
+        T.reduce_sum(a, r, dim=1)
+        T.reduce_sum(a, c, dim=0)
+        T.reduce_max(r, s, dim=0)
+        T.reduce_max(c, t, dim=1)
+        for i in T.Parallel(1):
+            s[i] = s[i] - 2 * t[i]
+        T.copy(s, C)
+    return C
+
+
+def test_a_vector_of_one_element_has_no_axis() -> None:
+    a = integers(40, 50)
+    expected = a.sum(axis=1).max() - 2 * a.sum(axis=0).max()
+    np.testing.assert_array_equal(one_element(a), [expected])
+
+
+@tw.jit(target="tenstorrent:sim")
 def one_tensor_twice(S, A, block=32):
     M = T.const("M")
     S: T.Tensor((M,), "float32")
