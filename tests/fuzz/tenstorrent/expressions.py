@@ -35,6 +35,8 @@ class Expressions:
         for each in self.buffers:
             if each.name not in scope.known or scope.known[each.name].is_coarse:
                 continue
+            if each.dtype == "int32":
+                continue
             if each.dims == dims:
                 found.append((f"{each.name}[{', '.join(names)}]", each))
             elif each.dims == dims[::-1] and self.rng.random() < 0.3:
@@ -47,7 +49,40 @@ class Expressions:
                     found.append((f"{each.name}[{names[axis]}]", each))
         return found
 
+    def integer(self, dims: tuple[Dim, ...], scope: Scope) -> Value | None:
+        """An expression of int32 elements."""
+        rng = self.rng
+        found = [
+            each
+            for each in self.buffers
+            if each.dims == dims and each.dtype == "int32" and each.name in scope.known
+        ]
+        if not found:
+            return None
+        names = "[i, j]" if len(dims) == 2 else "[i]"
+        one, other = (rng.choice(found) for _ in range(2))
+        a, b = one.name + names, other.name + names
+        bounds = [scope.known[each.name].bound for each in (one, other)]
+        kind = rng.randrange(6)
+        if kind == 0:
+            return Value(f"({a} + {b})", "int32", Known(sum(bounds)))
+        if kind == 1:
+            return Value(f"({a} - {rng.randint(-3, 3)})", "int32", Known(bounds[0] + 3))
+        if kind == 2 and max(bounds) < 30:
+            return Value(f"({a} * {b})", "int32", Known(bounds[0] * bounds[1]))
+        if kind == 3:
+            word = rng.choice(("max", "min"))
+            return Value(f"T.{word}({a}, {b})", "int32", Known(max(bounds)))
+        if kind == 4:
+            word = rng.choice((*ROUGH, "==", "!="))
+            test = f"{a} {word} {rng.randint(-2, 2)}"
+            return Value(f"T.if_then_else({test}, {a}, {b})", "int32", Known(max(bounds)))
+        return Value(a, "int32", Known(bounds[0]))
+
     def leaf(self, dims: tuple[Dim, ...], scope: Scope) -> Value:
+        whole = self.integer(dims, scope) if self.rng.random() < 0.25 else None
+        if whole is not None:
+            return Value(f"T.cast({whole.text}, 'float32')", "float32", whole.known)
         found = self.readable(dims, scope)
         floats = [each for each in self.scalars if each.dtype != "int32"]
         if floats and self.rng.random() < 0.2:

@@ -20,7 +20,12 @@ from tests.fuzz.tenstorrent.values import Known
 SIZES = (1, 2, 7, 13, 31, 32, 33, 37, 53, 64, 64, 65, 70, 96, 97, 128)
 BLOCKS = (32, 32, 32, 64, 64, 96, 16, 8, 4, 1)
 GRIDS = ("1x1", "2x1", "2x2", "3x2", "8x8")
-DTYPES = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "float32": np.float32}
+DTYPES = {
+    "bfloat16": ml_dtypes.bfloat16,
+    "float16": np.float16,
+    "float32": np.float32,
+    "int32": np.int32,
+}
 _CHOICES = {"policy": ("contiguous", "contiguous", "strided", "rect"),
             "order": ("row_major", "row_major", "column_major", "block_linear:2x2",
                       "z_order", "hilbert")}  # fmt: skip
@@ -109,6 +114,9 @@ class _Maker(Statements):
         self.buffer((m, n), "float32", "fragment")
         for dims in rng.sample(shapes, rng.randint(2, 7)):
             self.buffer(dims, main if rng.random() < 0.7 else rng.choice(FLOATS))
+        if rng.random() < 0.25:
+            for _ in range(rng.randint(1, 2)):
+                self.buffer(rng.choice(((m, n), (m, k), (n,))), "int32")
         if rng.random() < 0.7:
             for dims in ((m, k), rng.choice(((k, n), (n, k)))):
                 self.buffer(dims, main, "shared")
@@ -199,7 +207,7 @@ class _Maker(Statements):
     def _store_some(self, scope: Scope, must: tuple[str, ...] = ()) -> None:
         found = [
             each for each in self.buffers
-            if each.name in scope.known and self._is_own(each)
+            if each.name in scope.known and self._is_own(each) and each.dtype != "int32"
             and all(any(dim.name == name for dim in each.dims) for name in must)
         ]  # fmt: skip
         if not found:

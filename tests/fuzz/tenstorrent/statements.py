@@ -81,6 +81,8 @@ class Statements(Expressions):
         rng = self.rng
         kinds = [self.load] * 3 + [self.elementwise] * 6 + [self.reduction] * 3 + [self.fill]
         kinds += [self.gemm] * 3 + [self.move] * 2 + [self.transpose] + [self.accumulate] * 3
+        if any(each.dtype == "int32" for each in self.buffers):
+            kinds += [self.integers] * 3
         if scope.depth < 2:
             kinds += [self.branch]
         for _ in range(8):
@@ -88,7 +90,30 @@ class Statements(Expressions):
                 return
 
     def writable(self, scope: Scope) -> list[Memory]:
-        return [each for each in self.buffers if scope.may_write(each.name)]
+        """The buffers of floats that may be written."""
+        found = [each for each in self.buffers if scope.may_write(each.name)]
+        return [each for each in found if each.dtype != "int32"]
+
+    def integers(self, scope: Scope) -> bool:
+        """A loop on int32 elements, or a load of them."""
+        found = [each for each in self.buffers if each.dtype == "int32"]
+        found = [each for each in found if scope.may_write(each.name)]
+        if not found:
+            return False
+        target = self.rng.choice(found)
+        value = self.integer(target.dims, scope)
+        if value is None or value.bound > 500:
+            tensor = self.tensor(target.dims, "int32", "input")
+            self.add(f"T.copy({self.box(tensor, scope)}, {target.name})")
+            scope.known[target.name] = INPUT
+            return True
+        floats = self.leaf(target.dims, scope)
+        if self.rng.random() < 0.3 and floats.known.is_exact:
+            value = Value(f"T.cast({floats.text}, 'int32')", "int32", floats.known)
+        with self.loop_over(target.dims):
+            self.add(f"{target.name}[{self.names(target.dims)}] = {value.text}")
+        scope.known[target.name] = value.known
+        return True
 
     def load(self, scope: Scope) -> bool:
         found = self.writable(scope)
@@ -133,7 +158,7 @@ class Statements(Expressions):
             (source, target)
             for source in self.buffers if source.name in scope.known
             for target in self.writable(scope)
-            if source is not target and source.dims == target.dims
+            if source is not target and source.dims == target.dims and source.dtype != "int32"
         ]  # fmt: skip
         if not pairs:
             return False
@@ -232,6 +257,7 @@ class Statements(Expressions):
         pairs = [
             (source, target, axis)
             for source in self.buffers if len(source.dims) == 2 and source.name in scope.known
+            and source.dtype != "int32"
             for axis in (0, 1)
             for target in self.buffers
             if target.dims == (source.dims[1 - axis],) and target.dtype == source.dtype
@@ -279,7 +305,7 @@ class Statements(Expressions):
 
     def gemm(self, scope: Scope) -> bool:
         rng = self.rng
-        matrices = [each for each in self.buffers if len(each.dims) == 2]
+        matrices = [each for each in self.buffers if len(each.dims) == 2 and each.dtype != "int32"]
         found: list[tuple[Memory, Memory, Memory, bool, bool]] = []
         for c in matrices:
             if (c.dtype, c.space) != ("float32", "fragment") or not (

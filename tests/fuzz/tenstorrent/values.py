@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from tests.fuzz.tile.values import promoted
 
-EPSILON = {"bfloat16": 2.0**-8, "float16": 2.0**-10, "float32": 2.0**-21}
+EPSILON = {"int32": 0.0, "bfloat16": 2.0**-8, "float16": 2.0**-10, "float32": 2.0**-21}
 """Rounding of one operation, relative to the largest magnitude."""
-EXACT = {"bfloat16": 256, "float16": 2048, "float32": 2**22}
+EXACT = {"int32": 2**31, "bfloat16": 256, "float16": 2048, "float32": 2**22}
 """Integers of up to this magnitude are exact."""
 LARGEST = 1000.0
 """Values of larger magnitude are clamped before they grow further."""

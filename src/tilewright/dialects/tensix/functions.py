@@ -27,6 +27,19 @@ UNARY = (
     "abs",
     "negative",
     "sign",
+    "expm1",
+    "log1p",
+    "erf",
+    "erfc",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "floor",
+    "ceil",
+    "trunc",
 )
 """SFPU functions of one DST tile."""
 
@@ -51,8 +64,21 @@ BINARY_DST = (
     "gt",
     "le",
     "ge",
+    "add_int",
+    "sub_int",
+    "mul_int",
+    "div_int",
+    "floordiv_int",
+    "max_int",
+    "min_int",
+    "eq_int",
+    "ne_int",
+    "lt_int",
+    "gt_int",
+    "le_int",
+    "ge_int",
 )
-"""SFPU functions of two DST tiles; comparisons give 1.0 or 0.0."""
+"""SFPU functions of two DST tiles; comparisons give 1.0 or 0.0, those of integers 1 or 0."""
 
 BINARY = ("add", "sub", "mul")
 """FPU functions of two tiles in circular buffers."""

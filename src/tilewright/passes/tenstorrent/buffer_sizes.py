@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
@@ -72,8 +72,9 @@ class Sizing:
 
     def __post_init__(self) -> None:
         chip = chip_of(self.function)
+        # Elements of 32 bits, integers included, take 32 bits in DST.
         self.fp32 = any(
-            element_type_of(each.result.type) == f32 for each in allocs_of(self.program)
+            element_type_of(each.result.type) in (f32, i32) for each in allocs_of(self.program)
         )
         self.subblock = subblock_of(self.function)
         self.slots = chip.dst_tiles(fp32_dest_acc=self.fp32, full_sync=False)

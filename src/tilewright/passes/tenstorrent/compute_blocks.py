@@ -34,6 +34,7 @@ from tilewright.dialects.tensix.sfpu import (
     FillOp,
     FillWordOp,
     PackOp,
+    TypecastOp,
     UnaryOp,
     UnaryScalarOp,
     WhereOp,
@@ -59,6 +60,7 @@ from tilewright.passes.tenstorrent.dst_instructions import (
     Fpu,
     Instruction,
     Scalar,
+    Typecast,
     Unary,
     Where,
 )
@@ -297,11 +299,15 @@ class ComputeCode(KernelCode):
             return UnaryScalarOp(each.function, slot, bits)
         if isinstance(each, Fill):
             if isinstance(each.bits, SSAValue):
-                return FillWordOp(slot, each.bits)
+                return FillWordOp(slot, each.bits, each.format)
+            if each.format != "f32":
+                return FillWordOp(slot, self.constant(each.bits), each.format)
             return FillOp(slot, each.bits)
+        if isinstance(each, Typecast):
+            return TypecastOp(slot, each.source, each.target)
         if isinstance(each, Where):
             slots = [self.constant(n) for n in (each.condition, each.left, each.right)]
-            return WhereOp(slots[0], slots[1], slots[2], slot)
+            return WhereOp(slots[0], slots[1], slots[2], slot, each.format)
         assert isinstance(each, Binary)
         return BinaryDstOp(each.function, self.constant(each.left), self.constant(each.right), slot)
 

@@ -63,6 +63,7 @@ class Fill:
 
     slot: int
     bits: int | SSAValue
+    format: str = "f32"
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,19 @@ class Where:
     left: int
     right: int
     slot: int
+    format: str = "f32"
 
 
-Instruction: TypeAlias = Copy | Fpu | Unary | Scalar | Binary | Fill | Where
+@dataclass(frozen=True)
+class Typecast:
+    """The elements of a slot in another format."""
+
+    source: str
+    target: str
+    slot: int
+
+
+Instruction: TypeAlias = Copy | Fpu | Unary | Scalar | Binary | Fill | Where | Typecast
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,24 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, i1, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.dialects.arith import CmpfOp
 from tilewright.dialects.tensix.blocks import ElementwiseOp
 from tilewright.ir.interfaces import constant_value
+from tilewright.passes.tenstorrent.block_shapes import name_of
+from tilewright.passes.tenstorrent.dst_functions import (
+    BINARY,
+    COMMUTES,
+    FPU,
+    INTEGER_BINARY,
+    SAME,
+    SCALAR,
+    UNARY,
+    comparison,
+    integer_comparison,
+    no_intrinsic,
+)
 from tilewright.passes.tenstorrent.dst_instructions import (
     ZERO,
     Binary,
@@ -30,6 +42,7 @@ from tilewright.passes.tenstorrent.dst_instructions import (
     Fpu,
     Instruction,
     Scalar,
+    Typecast,
     Unary,
     Where,
     bits_of,
@@ -51,50 +64,6 @@ def dst_program(
     `given` are inputs that are in a slot already, `busy` slots that hold other tiles.
     """
     return _Planner(op, given or {}, busy={*busy}).run()
-
-
-# -- ops -------------------------------------------------------------------------------------------
-
-_FPU = {"arith.addf": "add", "arith.subf": "sub", "arith.mulf": "mul"}
-_BINARY = {
-    **_FPU,
-    "arith.divf": "div",
-    "arith.maxnumf": "max",
-    "arith.maximumf": "max",
-    "arith.minnumf": "min",
-    "arith.minimumf": "min",
-    "math.powf": "power",
-    "arith.andi": "mul",
-    "arith.ori": "max",
-}
-_COMPARISONS = {
-    "oeq": "eq",
-    "ueq": "eq",
-    "one": "ne",
-    "une": "ne",
-    "olt": "lt",
-    "ult": "lt",
-    "ogt": "gt",
-    "ugt": "gt",
-    "ole": "le",
-    "ule": "le",
-    "oge": "ge",
-    "uge": "ge",
-}
-_UNARY = {
-    "math.exp": "exp",
-    "math.exp2": "exp2",
-    "math.log": "log",
-    "math.sqrt": "sqrt",
-    "math.rsqrt": "rsqrt",
-    "math.tanh": "tanh",
-    "math.absf": "abs",
-    "arith.negf": "negative",
-}
-_SAME = ("arith.extf", "arith.truncf")
-"""Conversions between floats: DST holds one float format, packing rounds."""
-_SCALAR = {"add", "sub", "mul", "div"}
-_COMMUTES = {"add", "mul", "max", "min", "eq", "ne"}
 
 
 @dataclass
@@ -170,15 +139,10 @@ class _Planner:
         """The slot that holds `value`; a leaf is loaded for every use."""
         if value in self.slots:
             return self.slots[value]
-        constant = _constant(value)
-        if constant is not None:
+        uniform = _scalar_of(value)
+        if uniform is not None:
             slot = self._free()
-            self.made.append(Fill(slot, bits_of(constant)))
-            return slot
-        word = word_of(value)
-        if word is not None:
-            slot = self._free()
-            self.made.append(Fill(slot, word))
+            self.made.append(_fill(slot, value, uniform))
             return slot
         if isinstance(value, BlockArgument):
             return self._load(value)
@@ -197,6 +161,12 @@ class _Planner:
             )
         slot = self._free()
         kind = self.op.kinds[position]
+        if kind != "tile" and value.type == i32:
+            raise NotSupported(
+                self.op,
+                f"'{name_of(self.op.inputs[position])}' is repeated along an axis, and the target "
+                "repeats floats only: use float32",
+            )
         if kind == "tile":
             self.made.append(Copy(position, slot))
         else:
@@ -210,7 +180,7 @@ class _Planner:
             self.busy.add(slot)
             return slot
         copy = self._free()
-        self.made.append(Binary("max", slot, slot, copy))
+        self.made.append(Binary("max_int" if value.type == i32 else "max", slot, slot, copy))
         return copy
 
     # -- instructions --------------------------------------------------------------------------
@@ -219,20 +189,34 @@ class _Planner:
         op = value.owner
         assert isinstance(op, Operation)
         name = op.name
-        if name in _SAME or MASK in op.attributes:
+        if name in SAME or MASK in op.attributes:
             return self._owned(op.operands[0])
-        if name in _UNARY:
+        if name in UNARY:
             slot = self._owned(op.operands[0])
-            self.made.append(Unary(_UNARY[name], slot))
+            self.made.append(Unary(UNARY[name], slot))
             return slot
+        if op.results[0].type == i32 and name in INTEGER_BINARY:
+            function = INTEGER_BINARY[name]
+            return self._on_slots(
+                tuple(op.operands), lambda slots, out: Binary(function, slots[0], slots[1], out)
+            )
+        if name == "arith.cmpi":
+            function = integer_comparison(op)
+            slot = self._on_slots(
+                tuple(op.operands), lambda slots, out: Binary(function, slots[0], slots[1], out)
+            )
+            self.made.append(Typecast("i32", "f32", slot))
+            return slot
+        if name in _CONVERSIONS and i32 in (op.operands[0].type, op.results[0].type):
+            return self._convert(op)
         if name == "math.log2":
             slot = self._owned(op.operands[0])
             self.made += [Unary("log", slot), Scalar("mul", slot, bits_of(1 / math.log(2)))]
             return slot
-        if name in _BINARY:
-            return self._binary(op, _BINARY[name])
+        if name in BINARY and op.results[0].type != i32:
+            return self._binary(op, BINARY[name])
         if name == "arith.cmpf":
-            return self._binary(op, _comparison(op))
+            return self._binary(op, comparison(op))
         if name == "arith.select":
             return self._select(op)
         if name == "arith.xori" and _constant(op.operands[1]) in (1.0, -1.0):
@@ -241,7 +225,7 @@ class _Planner:
             return slot
         if name == "math.fma":
             return self._fma(op)
-        raise NotSupported(op, _no_intrinsic(op))
+        raise NotSupported(op, no_intrinsic(op))
 
     def _binary(self, op: Operation, function: str) -> int:
         left, right = op.operands
@@ -256,11 +240,11 @@ class _Planner:
 
     def _on_fpu(self, function: str, left: SSAValue, right: SSAValue) -> int | None:
         """Both operands from circular buffers, one of them possibly repeated."""
-        if function not in _FPU.values() or not (self._is_leaf(left) and self._is_leaf(right)):
+        if function not in FPU.values() or not (self._is_leaf(left) and self._is_leaf(right)):
             return None
         one, other = self._position(left), self._position(right)
         kinds = self.op.kinds
-        if kinds[one] != "tile" and kinds[other] == "tile" and function in _COMMUTES:
+        if kinds[one] != "tile" and kinds[other] == "tile" and function in COMMUTES:
             one, other = other, one
         if kinds[one] != "tile":
             return None
@@ -289,7 +273,7 @@ class _Planner:
     def _with_scalar(self, function: str, left: SSAValue, right: SSAValue) -> int | None:
         one, other = _scalar_of(left), _scalar_of(right)
         if other is None and one is not None:
-            if function in _COMMUTES:
+            if function in COMMUTES:
                 left, right, one, other = right, left, other, one
             elif function == "sub":
                 return self._scalar("rsub", right, one)
@@ -305,7 +289,7 @@ class _Planner:
             return slot
         if function == "div" and isinstance(other, SSAValue):
             return None  # a division by a scalar multiplies by the reciprocal, which the host has
-        return self._scalar(function, left, other) if function in _SCALAR else None
+        return self._scalar(function, left, other) if function in SCALAR else None
 
     def _scalar(self, function: str, value: SSAValue, scalar: float | SSAValue) -> int:
         slot = self._owned(value)
@@ -314,9 +298,24 @@ class _Planner:
         return slot
 
     def _select(self, op: Operation) -> int:
+        format = "i32" if op.results[0].type == i32 else "f32"
         return self._on_slots(
-            tuple(op.operands), lambda slots, out: Where(slots[0], slots[1], slots[2], out)
+            tuple(op.operands), lambda slots, out: Where(slots[0], slots[1], slots[2], out, format)
         )
+
+    def _convert(self, op: Operation) -> int:
+        """Between int32 and floats; a condition is a float."""
+        source, target = (
+            "i32" if each == i32 else "f32" for each in (op.operands[0].type, op.results[0].type)
+        )
+        is_known = {op.operands[0].type, op.results[0].type} <= {i1, i32} or any(
+            isinstance(each, AnyFloat) for each in (op.operands[0].type, op.results[0].type)
+        )
+        if not is_known:
+            raise NotSupported(op, no_intrinsic(op))
+        slot = self._owned(op.operands[0])
+        self.made.append(Typecast(source, target, slot))
+        return slot
 
     def _fma(self, op: Operation) -> int:
         """``a * b + c`` as two instructions; the multiplication may go through the FPU."""
@@ -375,23 +374,18 @@ def _constant(value: SSAValue) -> float | None:
     return None
 
 
+_CONVERSIONS = ("arith.sitofp", "arith.fptosi", "arith.extui", "arith.uitofp")
+
+
+def _fill(slot: int, value: SSAValue, uniform: float | SSAValue) -> Fill:
+    """Fill a slot with what is the same in all elements."""
+    if value.type == i32:
+        bits = uniform if isinstance(uniform, SSAValue) else int(uniform) & 0xFFFFFFFF
+        return Fill(slot, bits, "i32")
+    return Fill(slot, uniform if isinstance(uniform, SSAValue) else bits_of(uniform))
+
+
 def _scalar_of(value: SSAValue) -> float | SSAValue | None:
     """What is the same in all elements: a constant or the word of a run-time scalar."""
     constant = _constant(value)
     return word_of(value) if constant is None else constant
-
-
-def _comparison(op: Operation) -> str:
-    assert isinstance(op, CmpfOp)
-    found = _COMPARISONS.get(op.predicate_name)
-    if found is None:
-        raise NotSupported(op, f"comparison '{op.predicate_name}' has no tile intrinsic")
-    return found
-
-
-def _no_intrinsic(op: Operation) -> str:
-    return (
-        f"'{op.name}' on '{op.results[0].type}' has no tile intrinsic: element-wise ops are add, "
-        "sub, mul, div, max, min, power, comparisons, select, exp, exp2, log, log2, sqrt, rsqrt, "
-        "tanh, abs and neg on floats"
-    )

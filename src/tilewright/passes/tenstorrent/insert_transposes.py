@@ -76,7 +76,7 @@ class _Resolution:
             return loop is not None and is_local and self._in_loop(op, loop)
         if isinstance(op, CopyOp):
             return self._in_copy(op)
-        return isinstance(op, ReduceOp) and op.clear and self._in_reduction(op)
+        return isinstance(op, ReduceOp) and self._in_reduction(op)
 
     # -- loops -----------------------------------------------------------------------------------
 
@@ -131,6 +131,8 @@ class _Resolution:
             return False
         target = op.dst
         beside = self._like(target, shape_of(target.type))
+        if not op.clear:
+            self._convert(target, beside, before=op)
         self._convert(beside, target, after=op)
         position = next(n for n, operand in enumerate(op.operands) if operand is target)
         op.operands[position] = beside

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, UnitAttr, i1
+from xdsl.dialects.builtin import AnyFloat, IndexType, UnitAttr, f32, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.arith import (
@@ -81,11 +81,14 @@ class _Pattern:
 def insert_masks(op: ElementwiseOp) -> ElementwiseOp:
     """Replace the comparisons of positions in an element-wise op by inputs."""
     for each in list(op.body.block.ops):
-        if isinstance(each, CmpiOp) and each.predicate_name in _EQUALITIES:
+        is_equality = isinstance(each, CmpiOp) and each.predicate_name in _EQUALITIES
+        if isinstance(each, CmpiOp) and is_equality and not _is_of_data(each, op):
             _expand_equality(each)
     while any(_expand_bound(each) for each in list(op.body.block.ops)):
         pass
-    comparisons = [each for each in op.body.block.ops if isinstance(each, CmpiOp)]
+    comparisons = [
+        each for each in op.body.block.ops if isinstance(each, CmpiOp) and not _is_of_data(each, op)
+    ]
     if not comparisons:
         return op
     return _Masking(op).run(comparisons)
@@ -96,6 +99,19 @@ def _expand_equality(op: CmpiOp) -> None:
     below, above, join = _EQUALITIES[op.predicate_name]
     one, other = CmpiOp(below, *op.operands), CmpiOp(above, *op.operands)
     Rewriter().replace_op(op, [one, other, join(one, other)])
+
+
+def _is_of_data(op: Operation, loop: ElementwiseOp) -> bool:
+    """Whether a comparison depends on elements of inputs."""
+    pending: list[SSAValue] = list(op.operands)
+    while pending:
+        value = pending.pop()
+        if value in loop.elements:
+            return True
+        owner = value.owner
+        if isinstance(owner, Operation) and owner.parent is op.parent:
+            pending += owner.operands
+    return False
 
 
 def _expand_bound(op: Operation) -> bool:
@@ -137,7 +153,7 @@ class _Masking:
             None,
         )
         if element is None:
-            raise NotSupported(op, "a comparison of positions selects integers: use floats")
+            element = f32
         masks = [self._mask(each, element) for each in patterns]
         made = ElementwiseOp(
             op.block_tiles,
@@ -154,7 +170,7 @@ class _Masking:
         for comparison, pattern, mask in zip(comparisons, patterns, elements, strict=True):
             values[comparison.results[0]] = _truth(block, mask, element, pattern.is_negated)
         for each in op.body.block.ops:
-            if not isinstance(each, (CmpiOp, TileYieldOp)) and not _is_index(each):
+            if not (each in comparisons or isinstance(each, TileYieldOp) or _is_index(each)):
                 block.add_op(copy_op(each, values))
         block.add_op(TileYieldOp([values.get(each, each) for each in op.results_of_body]))
         self.rewriter.replace_op(op, made, ())

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import AnyFloat, f32
+from xdsl.dialects.builtin import AnyFloat, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.arith import ExtfOp, TruncfOp
@@ -36,13 +36,16 @@ from tilewright.passes.tile.clone_ops import copy_op
 
 _Choice: TypeAlias = tuple[tuple[int, int], AllocOp, ElementwiseOp, ElementwiseOp]
 """Size of the remainder, the buffer, the part and the remainder."""
+_WIDE = (f32, i32)
 
 
 def split_expressions(function: FuncOp) -> None:
     """Split every element-wise op until its parts fit into a section of DST."""
     chip = chip_of(function)
     ops = list(walk(function))
-    is_wide = any(isinstance(op, AllocOp) and element_type_of(op.result.type) == f32 for op in ops)
+    is_wide = any(
+        isinstance(op, AllocOp) and element_type_of(op.result.type) in _WIDE for op in ops
+    )
     for op in ops:
         if isinstance(op, ElementwiseOp):
             wide = is_wide or any(_has_f32(each) for each in op.body.block.ops)

@@ -38,10 +38,37 @@ _UNARY_HEADERS: Mapping[str, str] = {
     "relu": "eltwise_unary/relu.h",
     "gelu": "eltwise_unary/gelu.h",
     "negative": "eltwise_unary/negative.h",
+    "log1p": "eltwise_unary/log1p.h",
+    **dict.fromkeys(("erf", "erfc"), "eltwise_unary/erf_erfc.h"),
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), "eltwise_unary/trigonometry.h"),
+    **dict.fromkeys(("floor", "ceil", "trunc"), "eltwise_unary/rounding.h"),
 }
 """Where unary functions are declared; the others are in ``compute_kernel_api.h``."""
 
-_TEMPLATES: Mapping[str, str] = {"gelu": "<false>"}
+_ROUNDING = ("floor", "ceil", "trunc")
+"""Functions with one init."""
+
+_INTEGER: Mapping[str, tuple[str, str, str, str]] = {
+    "add_int": ("add_int_tile", "<DataFormat::Int32>", "", "add_int_sfpu.h"),
+    "sub_int": ("sub_int_tile", "<DataFormat::Int32>", "", "sub_int_sfpu.h"),
+    "mul_int": ("mul_int_tile", "<DataFormat::Int32>", "<DataFormat::Int32>", "mul_int_sfpu.h"),
+    "div_int": ("div_int32_trunc_tile", "", "", "div_int32_floor.h"),
+    "floordiv_int": ("div_int32_floor_tile", "", "", "div_int32_floor.h"),
+    "max_int": ("binary_max_int32_tile", "", "", "binary_max_min.h"),
+    "min_int": ("binary_min_int32_tile", "", "", "binary_max_min.h"),
+    **{
+        f"{name}_int": (
+            f"{name}_int_tile",
+            "<DataFormat::Int32>",
+            "<DataFormat::Int32>",
+            "binary_comp.h",
+        )
+        for name in ("eq", "ne", "lt", "gt", "le", "ge")
+    },
+}
+"""Functions of integers: call, template arguments of the call and of its init, header."""
+
+_TEMPLATES: Mapping[str, str] = {"gelu": "<false>", "erf": "<false>"}
 """Template arguments of an init and its call: accuracy over speed."""
 
 _DIMS: Mapping[str, str] = {"row": "ROW", "col": "COL", "scalar": "SCALAR"}
@@ -108,8 +135,13 @@ def _init_call(key: InitKey, api: Api) -> tuple[str, list[int | str]]:
         return name + ("_short" if older else ""), []
     if key.kind == "reduce":
         return f"reduce_init{_reduction(key)}", []
+    if key.kind == "unary" and key.function in _ROUNDING:
+        return "rounding_op_tile_init", []
     if key.kind == "unary":
         return f"{key.function}_tile_init{_TEMPLATES.get(key.function, '')}", []
+    if key.kind == "binary_dst" and key.function in _INTEGER:
+        name, _, template, _ = _INTEGER[key.function]
+        return f"{name}_init{template}", []
     if key.kind == "binary_dst":
         return f"{_binary_dst_name(key.function)}_tile_init", []
     if key.kind == "typecast":
@@ -147,6 +179,8 @@ _HEADERS: Mapping[str, str] = {
 def _headers(key: InitKey) -> list[str]:
     if key.kind == "unary":
         return [_UNARY_HEADERS.get(key.function, "compute_kernel_api.h")]
+    if key.kind == "binary_dst" and key.function in _INTEGER:
+        return [_INTEGER[key.function][3]]
     if key.kind == "binary_dst":
         return ["binary_max_min.h" if key.function in ("max", "min") else "eltwise_binary_sfpu.h"]
     return [_HEADERS[key.kind]]
@@ -250,6 +284,10 @@ def _bits(value: float) -> int:
 
 def _binary_dst(emitter: Emitter, op: Operation) -> None:
     assert isinstance(emitter, TensixEmitter) and isinstance(op, BinaryDstOp)
+    if op.function.data in _INTEGER:
+        name, template, _, _ = _INTEGER[op.function.data]
+        emitter.invoke(f"{name}{template}", op.operands)
+        return
     emitter.invoke(f"{_binary_dst_name(op.function.data)}_tile", op.operands)
 
 

@@ -52,14 +52,18 @@ ACCEPTED: Mapping[str, frozenset[str]] = MappingProxyType(
 _UNARY = (
     *("exp", "exp2", "log", "recip", "sqrt", "rsqrt", "relu", "gelu", "sigmoid", "silu", "tanh"),
     *("square", "abs", "negative", "sign", "expm1", "erf", "erfc", "log1p"),
+    *("sin", "cos", "tan", "asin", "acos", "atan"),
 )
 _SCALAR = ("add_unary", "sub_unary", "mul_unary", "div_unary", "rsub_unary")
 _SCALAR_WITH_INIT = ("unary_max", "unary_min")
 _BINARY = (
     *("add_binary", "sub_binary", "mul_binary", "div_binary", "rsub_binary", "power_binary"),
     *("eq_binary", "ne_binary", "lt_binary", "gt_binary", "le_binary", "ge_binary"),
-    *("binary_max", "binary_min"),
+    *("binary_max", "binary_min", "binary_max_int32", "binary_min_int32"),
+    *("add_int", "sub_int", "mul_int", "div_int32_trunc", "div_int32_floor"),
+    *("eq_int", "ne_int", "lt_int", "gt_int", "le_int", "ge_int"),
 )
+_ROUNDING = ("floor", "ceil", "trunc")
 
 
 def _table() -> dict[str, tuple[str, ...]]:
@@ -123,6 +127,8 @@ def _table() -> dict[str, tuple[str, ...]]:
         "fill_tile": "dst float",
         "fill_tile_bitcast": "dst bits",
         "fill_tile_int": "dst value",
+        "rounding_op_tile_init": "",
+        **{f"{name}_tile": "dst" for name in _ROUNDING},
         "where_tile_init": "",
         "where_tile": "dst dst dst dst",
         "typecast_tile_init": "",

@@ -19,6 +19,7 @@ from tilewright.targets.tenstorrent.execution import Check, Numerics
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.functions import (
     BINARY,
+    INTEGER_BINARY,
     UNARY,
     broadcast,
     masked,
@@ -290,7 +291,18 @@ class ComputeThread(Thread):
     def binary_dst(self, key: InitKey, lhs: int, rhs: int, dst: int, site: int) -> None:
         self._math(key, site)
         tiles = self._defined(lhs, site), self._defined(rhs, site)
-        self._set_elementwise(dst, self._sfpu(BINARY[key.function], *tiles), (lhs, rhs), site)
+        function = INTEGER_BINARY.get(key.function)
+        for slot, tile in zip((lhs, rhs), tiles, strict=True):
+            if (tile.dtype == np.float32) == (function is not None):
+                held = "floats" if tile.dtype == np.float32 else "integers"
+                self.report(
+                    Check.MISSING_INIT,
+                    f"'{key.function}' reads DST slot {slot}, which holds {held}: typecast is "
+                    "missing",
+                    site,
+                )
+        found = self._sfpu(function or BINARY[key.function], *tiles)
+        self._set_elementwise(dst, found, (lhs, rhs), site)
 
     def where(self, key: InitKey, condition: int, lhs: int, rhs: int, dst: int, site: int) -> None:
         self._math(key, site)

@@ -13,6 +13,13 @@ from tilewright.targets.tenstorrent.machine.tiles import Tile
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def _of_doubles(function: Any, x: Tile) -> Tile:
+    return function(x.astype(np.float64)).astype(np.float32)
+
+
 def _gelu(x: Tile) -> Tile:
     scaled = (x / np.sqrt(np.float32(2))).astype(np.float64)
     return x * np.float32(0.5) * (1 + cast("Any", _erf(scaled)).astype(np.float32))
@@ -33,6 +40,19 @@ UNARY: Mapping[str, Callable[[Tile], Tile]] = {
     "abs": np.abs,
     "negative": np.negative,
     "sign": np.sign,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "erf": lambda x: _of_doubles(_erf, x),
+    "erfc": lambda x: _of_doubles(_erfc, x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
 }
 
 BINARY: Mapping[str, Callable[[Tile, Tile], Tile]] = {
@@ -51,6 +71,14 @@ BINARY: Mapping[str, Callable[[Tile, Tile], Tile]] = {
     "le": lambda a, b: (a <= b).astype(a.dtype),
     "ge": lambda a, b: (a >= b).astype(a.dtype),
 }
+
+INTEGER_BINARY: Mapping[str, Callable[[Tile, Tile], Tile]] = {
+    **{f"{name}_int": BINARY[name] for name in ("add", "sub", "mul", "max", "min")},
+    **{f"{name}_int": BINARY[name] for name in ("eq", "ne", "lt", "gt", "le", "ge")},
+    "div_int": lambda a, b: np.trunc(a / np.where(b == 0, 1, b).astype(np.float64)),
+    "floordiv_int": lambda a, b: np.floor(a / np.where(b == 0, 1, b).astype(np.float64)),
+}
+"""Functions of int32 tiles, modulo 2^32; a division by 0 gives the dividend."""
 
 
 def with_scalar(function: str, tile: Tile, scalar: Tile) -> Tile:

@@ -25,7 +25,9 @@ enum TwSfpu {
     TW_SFPU_UNARY(TW_DECLARE_ID)
     TW_SFPU_SCALAR(TW_DECLARE_ID)
     TW_SFPU_BINARY(TW_DECLARE_ID)
+    TW_SFPU_INTEGER(TW_DECLARE_ID)
     TW_SFPU_binop_with_scalar,
+    TW_SFPU_rounding_op,
     TW_SFPU_fill,
     TW_SFPU_where,
     TW_SFPU_typecast,
@@ -93,6 +95,7 @@ void tw_sfpu_init(int id);
 void tw_sfpu_unary(int id, uint32_t d);
 void tw_sfpu_scalar(int id, uint32_t d, uint32_t bits);
 void tw_sfpu_binary(int id, uint32_t d0, uint32_t d1, uint32_t out);
+void tw_sfpu_integer(int id, uint32_t d0, uint32_t d1, uint32_t out);
 void tw_sfpu_fill(uint32_t d, uint32_t bits, int integer);
 void tw_sfpu_where(uint32_t condition, uint32_t a, uint32_t b, uint32_t out);
 void tw_sfpu_typecast(uint32_t d, uint32_t from, uint32_t to);

@@ -252,6 +252,25 @@ TW_SFPU_SCALAR(TW_SCALAR_CALLS)
 TW_SFPU_BINARY(TW_BINARY_SFPU_CALLS)
 #undef TW_BINARY_SFPU_CALLS
 
+#define TW_INTEGER_SFPU_CALLS(name, expression)                                       \
+    template <auto...>                                                                \
+    ALWI void name##_tile_init(TW_LINE) {                                             \
+        tw::at(tw_line);                                                              \
+        tw_sfpu_init(TW_SFPU_##name);                                                 \
+    }                                                                                 \
+    template <auto...>                                                                \
+    ALWI void name##_tile(uint32_t idst0, uint32_t idst1, uint32_t odst, TW_LINE) {   \
+        tw::at(tw_line);                                                              \
+        tw_sfpu_integer(TW_SFPU_##name, idst0, idst1, odst);                          \
+    }
+TW_SFPU_INTEGER(TW_INTEGER_SFPU_CALLS)
+#undef TW_INTEGER_SFPU_CALLS
+
+ALWI void rounding_op_tile_init(TW_LINE) {
+    tw::at(tw_line);
+    tw_sfpu_init(TW_SFPU_rounding_op);
+}
+
 ALWI void fill_tile_init(TW_LINE) {
     tw::at(tw_line);
     tw_sfpu_init(TW_SFPU_fill);

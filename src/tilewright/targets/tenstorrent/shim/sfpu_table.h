@@ -59,6 +59,22 @@
     X(relu_min, std::fmax(x, s))             \
     X(leaky_relu, x >= 0.0f ? x : x * s)
 
+// Functions of int32 elements, modulo 2^32; a division by 0 gives the dividend.
+#define TW_SFPU_INTEGER(X)                                             \
+    X(add_int, int32_t(uint32_t(x) + uint32_t(y)))                     \
+    X(sub_int, int32_t(uint32_t(x) - uint32_t(y)))                     \
+    X(mul_int, int32_t(uint32_t(x) * uint32_t(y)))                     \
+    X(div_int32_trunc, int32_t(int64_t(x) / (y ? y : 1)))              \
+    X(div_int32_floor, int32_t(std::floor(double(x) / (y ? y : 1))))   \
+    X(binary_max_int32, x > y ? x : y)                                 \
+    X(binary_min_int32, x < y ? x : y)                                 \
+    X(eq_int, x == y)                                                  \
+    X(ne_int, x != y)                                                  \
+    X(lt_int, x < y)                                                   \
+    X(gt_int, x > y)                                                   \
+    X(le_int, x <= y)                                                  \
+    X(ge_int, x >= y)
+
 #define TW_SFPU_BINARY(X)                        \
     X(add_binary, x + y)                         \
     X(sub_binary, x - y)                         \

@@ -163,12 +163,26 @@ inline float apply_binary(int id, float x, float y) {
 #undef TW_CASE
     return x;
 }
+inline int32_t apply_integer(int id, int32_t x, int32_t y) {
+#define TW_CASE(name, expression) case TW_SFPU_##name: return expression;
+    switch (id) { TW_SFPU_INTEGER(TW_CASE) }
+#undef TW_CASE
+    return x;
+}
+inline bool is_rounding(int id) { return id == TW_SFPU_floor || id == TW_SFPU_ceil || id == TW_SFPU_trunc; }
+inline void require_kind(const Slot& slot, uint32_t d, bool integer, const char* call) {
+    if (slot.integer != integer) {
+        report("missing-init", format("%s reads DST slot %u, which holds %s; typecast_tile is required", call, d,
+                                      slot.integer ? "integers" : "floats"));
+    }
+}
 inline const char* sfpu_name(int id) {
 #define TW_CASE(name, expression) case TW_SFPU_##name: return #name "_tile";
     switch (id) {
         TW_SFPU_UNARY(TW_CASE)
         TW_SFPU_SCALAR(TW_CASE)
         TW_SFPU_BINARY(TW_CASE)
+        TW_SFPU_INTEGER(TW_CASE)
     }
 #undef TW_CASE
     return "vector operation";
@@ -443,7 +457,7 @@ void tw_sfpu_unary(int id, uint32_t d) {
     const char* call = sfpu_name(id);
     Compute& compute = compute_of(call);
     require_math(compute, call);
-    require_init(compute, id, call);
+    require_init(compute, is_rounding(id) ? int(TW_SFPU_rounding_op) : id, call);
     Slot& slot = vector_operand(compute, d, call);
     for (float& value : slot.value) {
         value = apply_unary(id, value);
@@ -473,11 +487,32 @@ void tw_sfpu_binary(int id, uint32_t d0, uint32_t d1, uint32_t out) {
     require_init(compute, id, call);
     Slot& a = vector_operand(compute, d0, call);
     Slot& b = vector_operand(compute, d1, call);
+    require_kind(a, d0, false, call);
+    require_kind(b, d1, false, call);
     Slot& slot = slot_of(compute, out, call);
     for (int i = 0; i < 1024; ++i) {
         slot.value[i] = apply_binary(id, a.value[i], b.value[i]);
     }
     slot.integer = false;
+    define(compute, slot, true);
+}
+
+void tw_sfpu_integer(int id, uint32_t d0, uint32_t d1, uint32_t out) {
+    using namespace tw;
+    const char* call = sfpu_name(id);
+    Compute& compute = compute_of(call);
+    require_math(compute, call);
+    require_init(compute, id, call);
+    Slot& a = vector_operand(compute, d0, call);
+    Slot& b = vector_operand(compute, d1, call);
+    require_kind(a, d0, true, call);
+    require_kind(b, d1, true, call);
+    Slot& slot = slot_of(compute, out, call);
+    for (int i = 0; i < 1024; ++i) {
+        int32_t x = int32_t(to_bits(a.value[i])), y = int32_t(to_bits(b.value[i]));
+        slot.value[i] = from_bits(uint32_t(apply_integer(id, x, y)));
+    }
+    slot.integer = true;
     define(compute, slot, true);
 }
 
