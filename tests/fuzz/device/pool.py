@@ -55,13 +55,14 @@ def judged(
     jobs: int,
     patience_s: float = 120.0,
     deadline: float | None = None,
+    chunk: int = CHUNK,
 ) -> Iterator[tuple[int, Verdict]]:
     """Each seed with its verdict, in the order in which they are known.
 
     With a `deadline` (of `time.monotonic`) what is not judged by then is left out.
     """
     context = multiprocessing.get_context("fork")
-    waiting = [list(seeds[start : start + CHUNK]) for start in range(0, len(seeds), CHUNK)][::-1]
+    waiting = [list(seeds[start : start + chunk]) for start in range(0, len(seeds), chunk)][::-1]
     workers: dict[Connection, _Worker] = {}
 
     def start(chunk: list[int]) -> None:

@@ -1,0 +1,1 @@
+"""Random batched GEMMs with multicast: grids, cores, policies, orders, blocks, targets, residency."""
