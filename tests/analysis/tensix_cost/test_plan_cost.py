@@ -63,7 +63,9 @@ def test_bill_of_a_small_gemm() -> None:
     assert dict(compute.parts)["pack"] == page / 48
     assert writer.busy == 470 + page / 29 + 2 * 10
     assert cost.dram == 3 * page / 120
-    assert core.ends == reader.busy + writer.busy  # one block: all of it is fill and drain
+    assert (
+        core.fill + core.drain == reader.busy + writer.busy
+    )  # one block: all of it is fill and drain
     assert cost.total == compute.busy + 6000
     assert cost.limit == "compute"
 

@@ -1,8 +1,9 @@
 """Cycles of a program, from its plan alone: a bill by kernel and core.
 
     reader, writer   latency of every barrier, bytes / rate, multicasts, calls
-    compute          matrix + max(FPU and SFPU, unpackers, packer) + calls; where partial sums are
-                     spilled, their reload and packing are added instead of overlapped
+    compute          matrix + max(FPU and SFPU, unpackers, packer) + calls; intermediate results are
+                     packed and unpacked again before the next op, which does not overlap, nor does
+                     the reload and packing of spilled partial sums
     core             max(reader, compute + startup, writer): circular buffers of two or more blocks
                      overlap the three; what goes through a buffer of a single block is added, and
                      so is the first fill and the last drain where they exceed the startup; both
@@ -21,7 +22,7 @@ from fractions import Fraction
 from math import ceil
 
 from tilewright.analysis.tensix_cost import NOTICE
-from tilewright.analysis.tensix_cost.formulas import dram_cycles
+from tilewright.analysis.tensix_cost.formulas import dram_cycles, pack_cycles, unpack_cycles
 from tilewright.analysis.tensix_cost.op_cost import OpCycles, op_cycles
 from tilewright.analysis.tensix_cost.parameters import CostTable, cost_table
 from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
@@ -52,8 +53,14 @@ class CoreCost:
     kernels: tuple[KernelCost, ...]
     serial: Fraction
     """Transfers that cannot overlap with compute: their circular buffer holds one block."""
-    ends: Fraction
-    """The first fill and the last drain."""
+    fill: Fraction
+    """The transfers before the first block can be computed."""
+    drain: Fraction
+    """The transfers after the last block was computed."""
+    last: Fraction
+    """Compute cycles after the last transfer of the reader."""
+    first: Fraction
+    """Compute cycles before the first transfer of the writer."""
     sender: Fraction
     """Reader cycles of the cores that this core receives operands from."""
     startup: Fraction
@@ -69,19 +76,29 @@ class CoreCost:
     @property
     def elapsed(self) -> Fraction:
         """Cycles from launch to the end."""
-        return max(self.busy("reader"), self.sender, self.occupied, self.busy("writer"))
+        return max(self.occupied, self.moving)
+
+    @property
+    def ends(self) -> Fraction:
+        """The first fill and the last drain."""
+        return self.contention * (self.fill + self.drain)
+
+    @property
+    def moving(self) -> Fraction:
+        """Cycles of reader and writer, each with what the other kernels do before or after it."""
+        reader = max(self.busy("reader"), self.sender) + self.last + self.drain
+        return max(reader, self.fill + self.first + self.busy("writer"))
 
     @property
     def steady(self) -> Fraction:
         """The same without what a launch costs beside its work."""
-        launch = max(Fraction(0), self.startup - self.contention * self.ends)
-        compute = self.occupied - launch
-        return max(self.busy("reader"), self.sender, compute, self.busy("writer"))
+        launch = max(Fraction(0), self.startup - self.ends)
+        return max(self.occupied - launch, self.moving)
 
     @property
     def occupied(self) -> Fraction:
         """Cycles of the compute kernel with what does not overlap with it."""
-        ends = max(self.startup, self.contention * self.ends)
+        ends = max(self.startup, self.ends)
         return self.busy("compute") + self.contention * self.serial + ends
 
 
@@ -178,10 +195,15 @@ def tt_cost(plan: Plan, target: ChipSpec | None = None) -> Cost:
         own = kernels[work.cores]
         sender = max((senders.get(core, Fraction(0)) for core in work.cores), default=Fraction(0))
         busy = {each.role: each.busy for each in own}
-        serial, ends = _exposed(plan, work, {**busy, "reader": max(busy["reader"], sender)})
+        moved = {**busy, "reader": max(busy["reader"], sender)}
+        exposed = _exposed(plan, work, moved)
+        last = busy["compute"] / _blocks(plan, work, "reader", "pop")
+        first = busy["compute"] / _blocks(plan, work, "writer", "push")
         size = _core_bytes(work, "read") + _core_bytes(work, "write")
         startup = table.startup.value
-        cores.append(CoreCost(work.cores, own, serial, ends, sender, startup, size, contention))
+        cores.append(
+            CoreCost(work.cores, own, *exposed, last, first, sender, startup, size, contention)
+        )
     return Cost(tuple(cores), reads + writes, table.dram_rate.value, _clock(plan, target))
 
 
@@ -210,7 +232,9 @@ def _kernels(table: CostTable, plan: Plan, work: CoreWork) -> tuple[KernelCost, 
         ops = [(each, op_cycles(table, plan.compute.math_fidelity, each)) for each in work.of(role)]
         parts = _issue_parts(ops)
         if role == "compute":
-            parts = _compute_parts(parts, ops, is_spilled=plan.compute.strategy == SPILL)
+            is_spilled = plan.compute.strategy == SPILL
+            round_trips = () if is_spilled else _round_trips(table, plan, work)
+            parts = _compute_parts(parts, ops, round_trips)
         found.append(KernelCost(role, tuple((name, each) for name, each in parts.items() if each)))
     return tuple(found)
 
@@ -223,28 +247,62 @@ def _issue_parts(ops: Sequence[tuple[OpWork, OpCycles]]) -> dict[str, Fraction]:
 
 
 def _compute_parts(
-    parts: dict[str, Fraction], ops: Sequence[tuple[OpWork, OpCycles]], *, is_spilled: bool
+    parts: dict[str, Fraction],
+    ops: Sequence[tuple[OpWork, OpCycles]],
+    round_trips: tuple[Fraction, Fraction] | tuple[()],
 ) -> dict[str, Fraction]:
-    """The parts of a compute kernel, of which only the slowest unit of the three counts."""
+    """The parts of a compute kernel, of which only the slowest unit of the three counts.
+
+    Without `round_trips` the accumulator is spilled, and nothing of that overlaps.
+    """
     unpack = sum((work.count * cycles.unpack for work, cycles in ops), Fraction(0))
     pack = sum((work.count * cycles.pack for work, cycles in ops), Fraction(0))
     math = parts.get("vector FPU", Fraction(0)) + parts.get("SFPU", Fraction(0))
-    if is_spilled:
+    if not round_trips:
         return {**parts, "reload": max(Fraction(0), unpack - math), "pack": pack}
+    packed, unpacked = round_trips
+    unpack, pack = unpack - unpacked, pack - packed
     slowest = max(math, unpack, pack)
     found = {name: each for name, each in parts.items() if name != "pack"}
     if slowest > math:
         name = "unpack" if unpack >= pack else "pack"
         found[name] = slowest - math
-    return found
+    return {**found, "round trips": packed + unpacked}
 
 
-def _exposed(plan: Plan, work: CoreWork, busy: Mapping[str, Fraction]) -> tuple[Fraction, Fraction]:
-    """Transfers that do not overlap with compute: of single blocks, and at both ends.
+def _round_trips(table: CostTable, plan: Plan, work: CoreWork) -> tuple[Fraction, Fraction]:
+    """Packing and unpacking of intermediate results that the next op waits for.
+
+    Of a block, that is one tile: the others are packed while the next one is computed.
+    """
+    size = sum(
+        min(_calls(work, cb.index, "push"), _calls(work, cb.index, "pop")) * cb.page_bytes
+        for cb in plan.cbs
+        if cb.producer == cb.consumer == "compute"
+    )
+    return pack_cycles(table, size), unpack_cycles(table, size)
+
+
+def _calls(work: CoreWork, index: int, call: str) -> int:
+    return sum(each.count for each in work.buffers if each.index == index and each.call == call)
+
+
+def _blocks(plan: Plan, work: CoreWork, role: str, call: str) -> int:
+    """How many times the compute kernel exchanges a block with reader or writer."""
+    shared = {cb.index for cb in plan.cbs if role in (cb.producer, cb.consumer)}
+    counts = [each.count for each in work.buffers if each.index in shared and each.call == call]
+    return max(counts, default=1)
+
+
+def _exposed(
+    plan: Plan, work: CoreWork, busy: Mapping[str, Fraction]
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Transfers that do not overlap with compute: of single blocks, at the start and at the end.
 
     `busy` is how long reader and writer take for all their pages.
     """
-    serial = ends = Fraction(0)
+    serial = Fraction(0)
+    ends = {"reader": Fraction(0), "writer": Fraction(0)}
     for role in ("reader", "writer"):
         moved = [
             cb for cb in plan.cbs if (cb.producer if role == "reader" else cb.consumer) == role
@@ -259,8 +317,8 @@ def _exposed(plan: Plan, work: CoreWork, busy: Mapping[str, Fraction]) -> tuple[
             if cb.pages < 2 * block and total > cb.pages:
                 serial += cycles
             else:
-                ends += cycles * min(block, total) / total
-    return serial, ends
+                ends[role] += cycles * min(block, total) / total
+    return serial, ends["reader"], ends["writer"]
 
 
 def _pushed_pages(work: CoreWork, index: int) -> int:
