@@ -137,3 +137,35 @@ def test_a_transposed_operand_with_another_reader_stays_in_rows() -> None:
     assert blocks(program) == [(1, 2, 2)]
     run = program.run(traced.arrays(), RunOptions(seed=3))
     assert differences(run.arrays, traced.expected()) == []
+
+
+@pytest.mark.parametrize("sharded", ("A", "B"))
+def test_operands_in_shards(sharded: str) -> None:
+    """Rows of a shard are longer than those of the block that a GEMM takes from it."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 192), T.bfloat16),
+        B: T.Tensor((64, 192), T.bfloat16),
+        D: T.Tensor((64, 64), T.float32),
+    ):
+        with T.Kernel(1) as _:
+            a = T.alloc_shared((64, 64), T.bfloat16)
+            b = T.alloc_shared((64, 64), T.bfloat16)
+            c = T.alloc_fragment((64, 64), T.float32)
+            d = T.alloc_fragment((64, 64), T.float32)
+            T.clear(d)
+            for step in T.serial(3):
+                T.copy(A[0, step * 64], a)
+                T.copy(B[0, step * 64], b)
+                T.gemm(a, b, c, clear_accum=True)
+                for i, j in T.Parallel(64, 64):
+                    d[i, j] = d[i, j] + T.abs(c[i, j])
+            T.copy(d, D)
+
+    traced = Traced(kernel, (values(64, 192), values(64, 192) + 1))
+    program = traced.compiled("1x1", **{"tt.shard": {sharded: "height"}})
+    assert [each.tensor for each in program.plan.cbs if each.tensor is not None] == [sharded]
+    assert blocks(program) == [(2, 2, 6 if sharded == "A" else 2)]
+    run = program.run(traced.arrays(), RunOptions(seed=1))
+    assert differences(run.arrays, traced.expected()) == []
