@@ -29,9 +29,16 @@ def test_sample_with_residency(seed: int) -> None:
     assert verdict.notes["retained"]
 
 
+@pytest.mark.parametrize("seed", (70_025, 70_059))
+def test_sample_with_multicast(seed: int) -> None:
+    verdict = Judge(source_every=0, residency="auto", multicast="on")(seed)
+    assert verdict.outcome == "right", f"{verdict.reason}\n{generate(seed).source}"
+    assert verdict.notes["groups"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, WHOLE, BATCH))
-@pytest.mark.parametrize("multicast", ("off", "auto"))
+@pytest.mark.parametrize("multicast", ("off", "auto", "on"))
 def test_all_with_residency(first: int, multicast: str) -> None:
     judge = Judge(source_every=5, residency="on", multicast=multicast)
     verdicts = {seed: judge(seed) for seed in range(first, first + BATCH)}

@@ -38,7 +38,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--schedules", type=int, default=2, help="schedules of each run")
     parser.add_argument("--patience", type=float, default=120, help="seconds until a seed hangs")
     parser.add_argument("--residency", default="off", choices=("off", "auto", "on"))
-    parser.add_argument("--multicast", default="off", choices=("off", "auto"))
+    parser.add_argument("--multicast", default="off", choices=("off", "auto", "on"))
     parser.add_argument("--show", action="store_true", help="print the sources of failures")
     parser.add_argument("--shrink", action="store_true", help="remove what failures do not need")
     return parser.parse_args(argv)
@@ -74,9 +74,10 @@ def table(verdicts: dict[int, Verdict]) -> str:
     """Outcomes and reasons of refusals, each with its count and one seed."""
     outcomes = Counter(each.outcome for each in verdicts.values())
     lines = [f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items())]
-    retained = sum(bool(each.notes.get("retained")) for each in verdicts.values() if each.notes)
-    if retained:
-        lines.append(f"  {retained:5} with panels that stay in L1")
+    for note, what in (("retained", "panels that stay in L1"), ("groups", "multicasts")):
+        count = sum(bool(each.notes.get(note)) for each in verdicts.values() if each.notes)
+        if count:
+            lines.append(f"  {count:5} with {what}")
     kinds: dict[tuple[object, object], list[int]] = {}
     for seed, each in verdicts.items():
         if each.outcome == "refused":

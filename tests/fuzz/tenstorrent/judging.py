@@ -64,10 +64,14 @@ class Judge:
             found.append((f"IR executor, schedule {seed}", dict(run.arrays)))
             changed = [name for name in bits if bits[name].tobytes() != run.arrays[name].tobytes()]
             if changed:
-                return Verdict("wrong", f"{changed[0]} has other bits than without residency")
-            counted = run.result.traffic.dram_page_reads, run.result.traffic.dram_page_writes
-            planned = artefact.plan.traffic
-            if counted != (planned.dram_page_reads, planned.dram_page_writes):
+                return Verdict("wrong", f"{changed[0]} has other bits than without it")
+            traffic, planned = run.result.traffic, artefact.plan.traffic
+            counted = traffic.dram_page_reads, traffic.dram_page_writes, traffic.multicast_pages
+            if counted != (
+                planned.dram_page_reads,
+                planned.dram_page_writes,
+                planned.multicast_pages,
+            ):
                 return Verdict("wrong", f"traffic: counted {counted}, planned {planned}")
         if self.source_every and case.seed % self.source_every == 0:
             run = artefact.run(case.arrays(), RunOptions(seed=1), Executor.SOURCE)
@@ -79,7 +83,9 @@ class Judge:
                     return Verdict("wrong", f"{label}: {name}{wrong}")
         residency = artefact.plan.residency
         retained = 0 if residency is None else len(residency.panels)
-        return Verdict("right", notes={"retained": retained})
+        multicast = artefact.plan.multicast
+        groups = 0 if multicast is None else len(multicast.groups)
+        return Verdict("right", notes={"retained": retained, "groups": groups})
 
     def _changes_traffic(self) -> bool:
         return self.residency != "off" or self.multicast != "off"
@@ -120,7 +126,7 @@ def compiled(
     pipeline = TenstorrentPipeline(
         "tenstorrent:sim",
         cores=case.cores,
-        policy=case.policy,
+        policy="" if multicast == "on" else case.policy,
         order=case.order,
         residency=residency,
         multicast=multicast,

@@ -77,9 +77,12 @@ def _complete(function: FuncOp, engine: DiagnosticEngine) -> None:
     program = next((op for op in walk(function) if isinstance(op, CoreProgramOp)), None)
     if program is None or _reads_what_it_writes(program):
         return
+    choices = list(_choices(assignments_of(function)))
+    if not choices:
+        return
     best, fewest = None, _page_reads(program, assignments_of(function))
     dissolved: _Choice | None = None
-    for choice in _choices(assignments_of(function)):
+    for choice in choices:
         changed = function.clone()
         (inside,) = [op for op in walk(changed) if isinstance(op, CoreProgramOp)]
         _rewrite(inside, choice, get(function, SCHEDULE)["grid"])
