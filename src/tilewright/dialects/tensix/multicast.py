@@ -59,10 +59,10 @@ class MulticastGroup:
         cores = [(x, y) for y in range(y0, y1 + 1) for x in range(x0, x1 + 1)]
         return tuple(core for core in cores if core != self.sender)
 
-    @property
-    def members(self) -> tuple[Core, ...]:
-        """The sender, then the receivers."""
-        return (self.sender, *self.receivers)
+    def includes(self, core: Core) -> bool:
+        """Whether a core sends or receives."""
+        x0, y0, x1, y1 = self.dests
+        return core == self.sender or (x0 <= core[0] <= x1 and y0 <= core[1] <= y1)
 
     def words(self, core: Core, noc: int) -> dict[str, int | NocWord]:
         """The run-time arguments of a member by name.
@@ -103,7 +103,7 @@ class Multicast:
         """The run-time arguments of a core by name."""
         found: dict[str, int | NocWord] = {}
         for group in self.groups:
-            if core in group.members:
+            if group.includes(core):
                 found |= group.words(core, noc)
         return found
 

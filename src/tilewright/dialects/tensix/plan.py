@@ -244,6 +244,12 @@ class KernelPlan:
         """The name of the kernel: its file without the extension."""
         return self.file.removesuffix(".cpp")
 
+    def runs_on(self, core: Assignment) -> bool:
+        """Whether an active core runs the kernel."""
+        if isinstance(self.cores, str):
+            return True
+        return any(x0 <= core.x <= x1 and y0 <= core.y <= y1 for x0, y0, x1, y1 in self.cores)
+
 
 @dataclass(frozen=True)
 class ComputePlan:
@@ -312,13 +318,7 @@ class Plan:
 
     def cores_of(self, kernel: KernelPlan) -> tuple[Assignment, ...]:
         """The active cores that run a kernel."""
-        if isinstance(kernel.cores, str):
-            return self.cores.active
-        return tuple(
-            each
-            for each in self.cores.active
-            if any(x0 <= each.x <= x1 and y0 <= each.y <= y1 for x0, y0, x1, y1 in kernel.cores)
-        )
+        return tuple(each for each in self.cores.active if kernel.runs_on(each))
 
     def tensor(self, name: str) -> TensorPlan:
         """The tensor of a name."""

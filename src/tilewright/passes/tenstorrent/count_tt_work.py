@@ -50,7 +50,7 @@ def counted_work(plan: Plan, kernels: Sequence[KernelOp]) -> tuple[CoreWork, ...
         core.core_id: {
             kernel.role: counters[kernel.name].counts(core)
             for kernel in plan.kernels
-            if core in plan.cores_of(kernel)
+            if kernel.runs_on(core)
         }
         for core in plan.cores.active
     }

@@ -55,7 +55,7 @@ def parts_of(multicast: Multicast, core: Core) -> dict[str, Part]:
     """What a core does, operand by operand."""
     found = {each.operand: Part.ALONE for each in multicast.groups}
     for each in multicast.groups:
-        if core in each.members:
+        if each.includes(core):
             found[each.operand] = Part.SENDER if core == each.sender else Part.RECEIVER
     return found
 

@@ -159,7 +159,7 @@ def _balance(plan: Plan, kernels: Sequence[KernelOp]) -> Iterator[Problem]:
 def kernels_on(plan: Plan, kernels: Sequence[KernelOp], core: Assignment) -> list[KernelOp]:
     """The kernels that a core runs."""
     listed = [(each, plan.kernel_named(each.sym_name.data)) for each in kernels]
-    return [each for each, own in listed if own is None or core in plan.cores_of(own)]
+    return [each for each, own in listed if own is None or own.runs_on(core)]
 
 
 def _key(core: Assignment) -> tuple[int, ...]:

@@ -144,7 +144,7 @@ class _TransferCounts:
         kernel, assignment = self.reader(core), self._cores[core]
         if kernel is None:
             return {}
-        key = (kernel, *assignment.words.items())
+        key = (kernel, *argument_values(kernel, assignment).values(), assignment.blocks)
         if key not in self._known:
             self._known[key] = self._count(kernel, assignment)
         return self._known[key]

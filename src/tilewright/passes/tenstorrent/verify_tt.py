@@ -173,13 +173,14 @@ def _core_problems(plan: Plan, chip: ChipSpec) -> Problems:
             f"core grid {width}x{height}: {chip.name} has at most {widest}x{tallest} cores",
         )
     for role in dict.fromkeys(each.role for each in plan.kernels):
-        cores = [core for each in plan.kernels if each.role == role for core in plan.cores_of(each)]
+        kernels = [each for each in plan.kernels if each.role == role]
         for core in plan.cores.active:
-            if cores.count(core) != 1:
+            count = sum(each.runs_on(core) for each in kernels)
+            if count != 1:
                 yield (
                     BAD_CORES,
-                    f"core ({core.x}, {core.y}) runs {cores.count(core)} {role} kernels: every "
-                    "active core runs one",
+                    f"core ({core.x}, {core.y}) runs {count} {role} kernels: every active core "
+                    "runs one",
                 )
                 return
     for each in plan.core_ranges:
