@@ -57,7 +57,7 @@ def gather_of(boxes: Sequence[Box], size: int) -> Gather | None:
     try:
         values = [enumerated([box.offset]).values.values() for box in boxes]
         starts = sorted({offset for each in values for (offset,) in each})
-        if starts[0] < 0 or len(starts) > MAX_BLOCKS:
+        if not starts or starts[0] < 0 or len(starts) > MAX_BLOCKS:
             return None
         limits = _limits([box for box in boxes if box.is_write], starts, extent)
     except NotEnumerable:

@@ -77,7 +77,7 @@ class TenstorrentKernel:
             multicast=str(given.get(key.TT_MULTICAST) or "off"),
             residency=str(given.get(key.TT_RESIDENCY) or "off"),
             shard=_shards(given.get(key.TT_SHARD)),
-            l1_budget=int(given.get(key.TT_L1_BUDGET) or 0),
+            l1_budget=_bytes(given.get(key.TT_L1_BUDGET)),
             values=self._fixed(values),
         )
 
@@ -183,6 +183,8 @@ class TenstorrentKernel:
     def launch(self, values: Sequence[Any]) -> None:
         """Run with one value for each parameter; arrays are `HostArray`s."""
         from tilewright.runtime.tile.options import current_tile_options
+        from tilewright.runtime.tile.tenstorrent_arguments import check_arguments
+        from tilewright.targets.numpy.api import NumpyFault
         from tilewright.targets.numpy.tile import TileReport
 
         self.called_with = values
@@ -193,6 +195,11 @@ class TenstorrentKernel:
             if isinstance(values[tensor.arg], HostArray)
         }
         tile = current_tile_options()
+        if tile.checked:
+            try:
+                check_arguments(artefact, arrays, self._kernel.prim_func.func.location)
+            except NumpyFault as fault:
+                raise self._failed(fault) from None
         seeds = range(tile.seed, tile.seed + max(tile.schedules, 1))
         start = perf_counter()
         outputs = self._execute(arrays, seeds)
@@ -271,3 +278,14 @@ def _shards(given: object) -> str:
         named = cast("Mapping[str, str]", given)  # of any types, which the pass refuses
         return ",".join(f"{name}:{memory}" for name, memory in named.items())
     return str(given or "")
+
+
+def _bytes(setting: Any) -> int:
+    """The setting ``tt.l1_budget``; 0 if it is not there."""
+    if setting is None:
+        return 0
+    if not str(setting).isdecimal() or not int(setting):
+        raise ValueError(
+            f"pass_configs: {PassConfigKey.TT_L1_BUDGET} is {setting!r}: expected a number of bytes"
+        )
+    return int(setting)
