@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from tests.fuzz.tenstorrent.scope import Dim, Memory, Offsets, Scalar, Scope
-from tests.fuzz.tenstorrent.statements import FLOATS, INPUT, Statements
+from tests.fuzz.tenstorrent.statements import FAMILIES, INPUT, Statements
 from tests.fuzz.tenstorrent.values import Known
 
 SIZES = (1, 2, 7, 13, 31, 32, 33, 37, 53, 64, 64, 65, 70, 96, 97, 128)
@@ -73,6 +73,7 @@ class _Maker(Statements):
         self.lines = []
         self.tensors = []
         self.outputs = {}
+        self.floats = rng.choice((FAMILIES[0], FAMILIES[0], FAMILIES[1]))
         self.form = rng.choice(("grid", "grid", "rows", "rows", "batched"))
         self.is_batched = self.form == "batched"
         self.batches = rng.randint(1, 3) if self.is_batched else 0
@@ -108,12 +109,12 @@ class _Maker(Statements):
 
     def _buffers(self) -> None:
         rng, m, n, k = self.rng, self.dims["m"], self.dims["n"], self.dims["k"]
-        main = rng.choice(FLOATS)
+        main = rng.choice(self.floats)
         shapes = [(m, n), (m, n), (m, k), (k, n), (n, k), (k, m), (n, m), (m, k), (m,), (m,),
                   (n,), (k,)]  # fmt: skip
         self.buffer((m, n), "float32", "fragment")
         for dims in rng.sample(shapes, rng.randint(2, 7)):
-            self.buffer(dims, main if rng.random() < 0.7 else rng.choice(FLOATS))
+            self.buffer(dims, main if rng.random() < 0.7 else rng.choice(self.floats))
         if rng.random() < 0.25:
             for _ in range(rng.randint(1, 2)):
                 self.buffer(rng.choice(((m, n), (m, k), (n,))), "int32")
@@ -213,7 +214,7 @@ class _Maker(Statements):
         if not found:
             return
         source = self.rng.choice(found)
-        dtype = source.dtype if self.rng.random() < 0.6 else self.rng.choice(FLOATS)
+        dtype = source.dtype if self.rng.random() < 0.6 else self.rng.choice(self.floats)
         tensor = self.tensor(source.dims, dtype, "output")
         self.add(f"T.copy({source.name}, {self.box(tensor, scope)})")
         self.outputs[tensor.name] = scope.known[source.name].rounded(dtype)

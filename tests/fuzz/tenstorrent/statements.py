@@ -12,7 +12,11 @@ from tests.fuzz.tenstorrent.values import EXACT, Known, Value
 
 INPUT = Known(4.0)
 """Elements of inputs are integers of up to this magnitude."""
-FLOATS = ("bfloat16", "bfloat16", "float16", "float32", "float32")
+FAMILIES = (
+    ("bfloat16", "bfloat16", "float32", "float32"),
+    ("float16", "float16", "float32", "float32"),
+)
+"""Element types of one kernel: circular buffers of 5 and of 8 exponent bits do not go together."""
 
 
 class Statements(Expressions):
@@ -22,6 +26,7 @@ class Statements(Expressions):
     tensors: list[Memory]
     dims: dict[str, Dim]
     is_batched: bool
+    floats: tuple[str, ...]
     outputs: dict[str, Known]
     _indent = 2
 
@@ -124,7 +129,7 @@ class Statements(Expressions):
         return True
 
     def load_into(self, target: Memory, scope: Scope) -> None:
-        dtype = target.dtype if self.rng.random() < 0.8 else self.rng.choice(FLOATS)
+        dtype = target.dtype if self.rng.random() < 0.8 else self.rng.choice(self.floats)
         tensor = self.tensor(target.dims, dtype, "input")
         self.add(f"T.copy({self.box(tensor, scope)}, {target.name})")
         scope.known[target.name] = INPUT
@@ -244,7 +249,7 @@ class Statements(Expressions):
 
     def direct_read(self, dims: tuple[Dim, ...], scope: Scope) -> Value:
         """An element of a tensor in global memory."""
-        dtype = self.rng.choice(FLOATS)
+        dtype = self.rng.choice(self.floats)
         tensor = self.tensor(dims, dtype, "input")
         index = [
             f"{self.offset(dim, scope)} + {name}" for dim, name in zip(dims, "ij", strict=False)

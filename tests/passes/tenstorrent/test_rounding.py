@@ -11,7 +11,7 @@ import pytest
 from tests.passes.tenstorrent.execution import executed
 from tilewright import T
 from tilewright.dialects.tensix.blocks import ElementwiseOp
-from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.passes.tenstorrent.fuse_elementwise import FuseElementwise
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 
@@ -55,6 +55,22 @@ def test_the_error_of_a_copy_to_a_narrower_buffer(dtype: str) -> None:
     (found,) = executed(kernel.module, [A, None], cores="2x1").outputs
     exact = A * np.float32(3)
     np.testing.assert_array_equal(found, exact - exact.astype(TYPES[dtype]).astype(np.float32))
+
+
+def test_exponents_of_two_widths_are_refused() -> None:
+    """The vendor's host refuses circular buffers of float16 beside bfloat16."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64, 32), T.bfloat16), Y: T.Tensor((64, 32), T.float16)):
+        with T.Kernel(2) as by:
+            x = T.alloc_fragment((32, 32), T.bfloat16)
+            y = T.alloc_fragment((32, 32), T.float16)
+            T.copy(X[by * 32, 0], x)
+            T.copy(x, y)
+            T.copy(y, Y[by * 32, 0])
+
+    with pytest.raises(CompileError, match=r"TW7021.*'y' has float16 tiles and 'x' bfloat16"):
+        executed(kernel.module, [A.astype(ml_dtypes.bfloat16), None], cores="2x1")
 
 
 def test_packing_rounds_what_only_maxima_follow() -> None:

@@ -146,3 +146,20 @@ def test_data_movement_kernels_of_a_core_use_different_nocs():
     )
     with pytest.raises(ProgramError, match="kernels 'reader' and 'writer' both use NoC 0"):
         Program("p", simulated(1, 1), (), kernels).verify()
+
+
+@pytest.mark.parametrize("processor", [Processor.COMPUTE, Processor.RISCV_1])
+def test_circular_buffers_of_both_exponent_widths(processor: Processor):
+    core = one_core()
+    configs = (
+        circular_buffer(0, TileFormat.FP16, pages=2, cores=core),
+        circular_buffer(1, TileFormat.FP32, pages=2, cores=core),
+        circular_buffer(16, TileFormat.BF16, pages=2, cores=core),
+    )
+    kernels = (KernelSource("k", processor, core, text="void kernel_main() {}"),)
+    described = Program("p", simulated(2, 2), (), kernels, configs)
+    if processor is not Processor.COMPUTE:
+        described.verify()
+        return
+    with pytest.raises(ProgramError, match="'k': circular buffers c_0 of fp16 and c_16 of bf16 on"):
+        described.verify()

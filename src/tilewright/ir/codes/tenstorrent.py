@@ -63,6 +63,17 @@ ENTRIES = (
         fix="Use bfloat16, float16, float32 or int32.",
     ),
     CodeEntry(
+        code="TW7021",
+        severity="error",
+        title="float16 and bfloat16 in one kernel",
+        meaning=(
+            "The unpackers of a core are configured for 5 or for 8 exponent bits, and the vendor's "
+            "host refuses a program whose circular buffers have both; float32 goes with either."
+        ),
+        example="T.copy(half, brain)          # T.float16 to T.bfloat16",
+        fix="Use one of the two types in the kernel, and convert with another one or on the host.",
+    ),
+    CodeEntry(
         code="TW7022",
         severity="error",
         title="dimensions that do not form tiles",

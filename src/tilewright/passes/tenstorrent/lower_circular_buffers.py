@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, bf16, f16
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
@@ -57,6 +57,7 @@ from tilewright.passes.tenstorrent.liveness import live_at_start, release_buffer
 from tilewright.passes.tenstorrent.masks import EXTENTS
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
 
+TWO_EXPONENTS = "TW7021"
 OVER_BUDGET = "TW7050"
 TOO_MANY = "TW7051"
 COMPUTE = "tt.compute"
@@ -78,6 +79,21 @@ class LowerCircularBuffers(Pass):
             for program in [op for op in walk(function) if isinstance(op, CoreProgramOp)]:
                 with reporting(engine):
                     _Lowering(function, program, self.l1_budget).run()
+
+
+def _check_exponents(plans: Plans) -> None:
+    """Refuse tiles of float16 beside tiles of bfloat16: the unpackers of a core are configured for
+    one width of exponents, and the vendor's host refuses such a program."""
+    halves = [each for each in plans if element_type_of(each.result.type) == f16]
+    others = [each for each in plans if element_type_of(each.result.type) == bf16]
+    if halves and others:
+        raise NotSupported(
+            halves[0],
+            f"'{halves[0].buffer_name}' has float16 tiles and '{others[0].buffer_name}' bfloat16 "
+            "tiles: circular buffers of one program have exponents of one width, float32 besides; "
+            "use one of the two types in the kernel",
+            TWO_EXPONENTS,
+        )
 
 
 def prepare(program: CoreProgramOp) -> None:
@@ -114,6 +130,7 @@ class _Lowering:
         effort, plans = first_fit(self.sizing, budget - sum(size for _, size in shards))
         if effort is None:
             raise NotSupported(self.program, _too_large(plans, shards, budget, chip), OVER_BUDGET)
+        _check_exponents(plans)
         for alloc, plan in self._numbered(plans, chip).items():
             set_plan(alloc, plan)
         self._annotate()

@@ -392,6 +392,7 @@ class Program:
         """
         _verify_cores(self)
         _verify_circular_buffers(self)
+        _verify_exponents(self)
         _verify_semaphores(self)
         _verify_kernels(self)
         _verify_nocs(self)
@@ -449,6 +450,26 @@ def _verify_circular_buffers(program: Program) -> None:
                 if (core, cb.index) in used:
                     raise ProgramError(f"circular buffer c_{cb.index} exists twice on core {core}")
                 used.add((core, cb.index))
+
+
+def _verify_exponents(program: Program) -> None:
+    """The host refuses circular buffers of both exponent widths where a kernel computes."""
+    found: dict[Core, dict[TileFormat, int]] = {}
+    for config in program.circular_buffers:
+        for core in config.cores:
+            for cb in config.circular_buffers:
+                found.setdefault(core, {}).setdefault(cb.format, cb.index)
+    for kernel in program.kernels:
+        if kernel.processor is not Processor.COMPUTE:
+            continue
+        for x, y in kernel.cores:
+            formats = found.get((x, y), {})
+            narrow, wide = formats.get(TileFormat.FP16), formats.get(TileFormat.BF16)
+            if narrow is not None and wide is not None:
+                raise ProgramError(
+                    f"kernel '{kernel.name}': circular buffers c_{narrow} of fp16 and c_{wide} of "
+                    f"bf16 on core ({x},{y}); all must have exponents of one width"
+                )
 
 
 def _verify_semaphores(program: Program) -> None:
