@@ -13,8 +13,8 @@ from tests.fuzz.tenstorrent.values import EXACT, Known, Value
 INPUT = Known(4.0)
 """Elements of inputs are integers of up to this magnitude."""
 FAMILIES = (
-    ("bfloat16", "bfloat16", "float32", "float32"),
-    ("float16", "float16", "float32", "float32"),
+    ("bfloat16", "bfloat16", "bfloat16", "float32", "float32"),
+    ("float16", "float16", "float16", "float32", "float32"),
 )
 """Element types of one kernel: circular buffers of 5 and of 8 exponent bits do not go together."""
 
