@@ -73,3 +73,29 @@ def test_nothing_is_written_if_it_does_not_compile(
     error = capsys.readouterr().err
     assert "error[TW7070]" in error
     assert "shift.py:14" in error
+
+
+def test_settings_of_the_command_line(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(script), "--target", "tenstorrent:sim", "--stage", "plan", "--set"]
+    settings = "tt.schedule.order=hilbert,tt.core_grid=1x1"
+    assert command.run([*arguments, settings], "compile") == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["schedule"]["order"] == "hilbert"
+    assert plan["cores"]["assignments"][0]["blocks"] == [0, 2, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("tt.schedule.ordr=hilbert", "did you mean 'tt.schedule.order'?"),
+        ("hilbert", "expected KEY=VALUE"),
+        ("tl.enable_fast_math=1", "expected KEY=VALUE with one of tt.core_grid"),
+        ("tt.l1_budget=much", "expected an integer"),
+    ],
+)
+def test_settings_that_do_not_exist(
+    settings: str, message: str, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(script), "--target", "tenstorrent:sim", "--set", settings]
+    assert command.run(arguments, "compile") == 1
+    assert message in capsys.readouterr().err

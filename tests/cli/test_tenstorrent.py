@@ -186,3 +186,13 @@ def test_nothing_is_written_if_one_file_cannot_be(
     assert compile_command.run([*TARGET, "-o", "build", str(script)], "compile") == 1
     assert "cannot write to 'build': 'main.cpp' is a directory" in capsys.readouterr().err
     assert [path.name for path in Path("build").iterdir()] == ["main.cpp"]
+
+
+def test_settings_of_the_command_line(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = script.with_suffix(".txt")
+    settings = ["--set", "tt.core_grid=2x1,tt.schedule.order=column_major"]
+    assert run.run([*TARGET, *settings, "--report", str(report), str(script)], "run") == 0
+    assert capsys.readouterr().out == "8000.0\n"
+    assert "column_major" in report.read_text()
+    assert run.run([*settings, str(script)], "run") == 1
+    assert "--set: expected --target tenstorrent" in capsys.readouterr().err

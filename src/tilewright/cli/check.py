@@ -29,11 +29,11 @@ too: a task that reads the wrong slot leaves the right one unread.
                                                         buffers of the first or the failing run
   --allow-unread                                        report unread data as a warning
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
-  --target, --executor, --numerics, --report            on Tenstorrent, as in 'tilewright run'
+  --target, --executor, --numerics, --report, --set     on Tenstorrent, as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
 --schedules, --timeline, --allow-unread and --target tenstorrent:... are also accepted directly
-after FILE.py, the latter with --executor, --numerics and --report behind it; '--' ends them.
+after FILE.py, the latter with --executor, --numerics, --report and --set behind it; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 

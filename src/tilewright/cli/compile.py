@@ -53,6 +53,8 @@ TTGIR with or without storage aliasing, or tile kernels. Prints one line per ker
   --explain             for Tenstorrent: which core computes which blocks, circular buffers in
                         the L1 of a core, predicted traffic; cycles by kernel and core, and of
                         other settings (a model, not measured)
+  --set KEY=VALUE,...   for Tenstorrent: settings, which precede those of the kernels:
+                        tt.multicast=on,tt.schedule.order=hilbert
   --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
                         for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
                         tensix, reader, compute, writer, host or plan
@@ -83,7 +85,7 @@ _COUNTS = {
     "maxnreg": "maxnreg",
 }
 _FLAGS = Flags(
-    with_value=("target", "stage", "o", "cluster", *_COUNTS),
+    with_value=("target", "stage", "o", "cluster", "set", *_COUNTS),
     switches=("explain", "remarks", "no-fp-fusion"),
 )
 _TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
@@ -115,6 +117,10 @@ def _check(line: CommandLine) -> None:
     stages = _TILE_STAGES if is_tile else _STAGES
     if is_tile and line.values["target"].startswith(_TENSTORRENT):
         stages = _TENSTORRENT_STAGES
+    elif "set" in line.values:
+        raise UsageError(
+            "--set applies to --target tenstorrent only: GPU kernels have pass_configs"
+        )
     elif "explain" in line.switches:
         raise UsageError("--explain applies to --target tenstorrent only: use --remarks for GPUs")
     if stage is not None and stage not in stages:
@@ -196,8 +202,11 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     request = tiles.Request(line.file, line.kernel, line.values["target"], line.script_arguments)
     if request.target.startswith(_TENSTORRENT):
         from tilewright.cli import compile_tenstorrent as tensix
+        from tilewright.cli.tenstorrent import settings_of
+        from tilewright.runtime.tile.forced_settings import with_settings
 
-        compiled = tensix.compile_file(request, program)
+        with with_settings(settings_of(line)):
+            compiled = tensix.compile_file(request, program)
         _show_tiles(line, compiled, tensix.write_files, tensix.rows, tensix.stage_text)
         if "explain" in line.switches:
             sys.stdout.write(f"\n{tensix.explanation(compiled)}")

@@ -88,8 +88,12 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
 
 
 def _text(request: Request) -> Compiled:
+    from tilewright.runtime.tile.forced_settings import forced_settings
+    from tilewright.runtime.tile.tenstorrent import pipeline_of
+
     module, _ = read_module(request)
-    return _compiled(request.stem, module, TenstorrentPipeline(target=request.target))
+    pipeline = pipeline_of(request.target, forced_settings())
+    return _compiled(request.stem, module, pipeline)
 
 
 def _compiled(name: str, module: ModuleOp, pipeline: TenstorrentPipeline) -> Compiled:

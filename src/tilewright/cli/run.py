@@ -29,7 +29,9 @@ Python files
   --numerics MODE       there, exact (fp32, default) or device (rounds as the hardware does)
   --report OUT.html     there, draw cores with their blocks, circular buffers in L1, the
                         timeline of a core and traffic; OUT.txt for text without the timeline.
-                        These four are also accepted directly after FILE.py, --target first
+  --set KEY=VALUE,...   there, settings of the compiler, which precede those of the kernels:
+                        tt.multicast=on,tt.schedule.order=hilbert
+                        These five are also accepted directly after FILE.py, --target first
 
 IR text
   --arg NAME=SPEC       an argument; SPEC is one of

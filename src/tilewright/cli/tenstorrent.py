@@ -10,16 +10,46 @@ from typing import TYPE_CHECKING
 
 from tilewright.cli.command_line import CommandLine, UsageError
 from tilewright.cli.outputs import write_whole
+from tilewright.ir.passes import closest
 
 if TYPE_CHECKING:
     from tilewright.targets.tenstorrent.artefact import Artefact
     from tilewright.targets.tenstorrent.execution import RunResult
 
 TARGET = "target"
-FLAGS = (TARGET, "executor", "numerics", "report")
+SET = "set"
+FLAGS = (TARGET, "executor", "numerics", "report", SET)
+_INTEGERS = ("tt.l1_budget", "tt.stages")
 _KIND = "tenstorrent"
 _HTML = (".html", ".htm")
 _REPORTS = (*_HTML, ".txt")
+
+
+def settings_of(line: CommandLine) -> dict[str, str]:
+    """``--set tt.multicast=on,tt.schedule.order=hilbert`` by key.
+
+    A part without ``=`` belongs to the value before it: ``tt.shard=A:height,C:block``.
+    """
+    from tilewright.runtime.tile.pass_configs import PassConfigKey
+
+    known = [key.value for key in PassConfigKey if key.value.startswith("tt.")]
+    found: dict[str, str] = {}
+    last = ""
+    for part in line.values.get(SET, "").split(","):
+        key, separator, value = part.partition("=")
+        if not separator and last:
+            found[last] += f",{part}"
+        elif separator and key in known and value:
+            if key in _INTEGERS and not value.isdigit():
+                raise UsageError(f"--set: '{part}': expected an integer")
+            last, found[key] = key, value
+        elif part or SET in line.values:
+            close = closest(key, known)
+            hint = f"; did you mean '{close}'?" if close and close != key else ""
+            raise UsageError(
+                f"--set: '{part}': expected KEY=VALUE with one of {', '.join(known)}{hint}"
+            )
+    return found
 
 
 def is_after_script(name: str, value: str, line: CommandLine) -> bool:
@@ -111,6 +141,7 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
             "timeline of a core"
         )
     # A run on the NumPy target needs none of it.
+    from tilewright.runtime.tile.forced_settings import with_settings
     from tilewright.runtime.tile.forced_target import targeting
     from tilewright.runtime.tile.tenstorrent_options import tenstorrent_running
 
@@ -120,6 +151,7 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(targeting(target))
+            stack.enter_context(with_settings(settings_of(line)))
             stack.enter_context(tenstorrent_running(**changes, trace=is_traced, observer=runs.add))
         except ValueError as error:
             raise UsageError(str(error)) from None

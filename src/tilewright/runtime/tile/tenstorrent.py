@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.ir.codes.shared import RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.runtime.arrays import HostArray
+from tilewright.runtime.tile.forced_settings import forced_settings
 from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import PassConfigKey
 from tilewright.runtime.tile.tenstorrent_options import current_tenstorrent_options
@@ -45,13 +46,35 @@ _HAVE_OWN_AUTO = ("multicast", "residency")
 """Settings whose ``auto`` is a rule of a pass, without the cost model."""
 
 
+def pipeline_of(target: str, configs: Mapping[str, Any], values: str = "") -> TenstorrentPipeline:
+    """The passes for settings of the user; those that are left open have their defaults."""
+    from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+
+    key = PassConfigKey
+    given = {name: value for name, value in configs.items() if value != _OPEN}
+    given |= {each: configs.get(each) for each in (key.TT_MULTICAST, key.TT_RESIDENCY)}
+    return TenstorrentPipeline(
+        target=target,
+        cores=str(given.get(key.TT_CORE_GRID) or ""),
+        policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
+        order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
+        subblock=str(given.get(key.TT_SUBBLOCK) or ""),
+        stages=int(given.get(key.TT_STAGES) or 0),
+        multicast=str(given.get(key.TT_MULTICAST) or "off"),
+        residency=str(given.get(key.TT_RESIDENCY) or "off"),
+        shard=_shards(given.get(key.TT_SHARD)),
+        l1_budget=_bytes(given.get(key.TT_L1_BUDGET)),
+        values=values,
+    )
+
+
 class TenstorrentKernel:
     """The Tenstorrent side of a kernel."""
 
     def __init__(self, kernel: CompiledTileKernel, target: str, configs: Mapping[str, Any]) -> None:
         self._kernel = kernel
         self.target = target
-        self._configs = configs
+        self._configs = {**configs, **forced_settings()}
         self.result: RunResult | None = None
         """What the last run counted."""
         self.called_with: Sequence[Any] = ()
@@ -62,24 +85,7 @@ class TenstorrentKernel:
 
     def pipeline(self, values: Sequence[Any] = ()) -> TenstorrentPipeline:
         """The passes, with the user's settings, for the `values` of a call."""
-        from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
-
-        key = PassConfigKey
-        given = {name: value for name, value in self._configs.items() if value != _OPEN}
-        given |= {each: self._configs.get(each) for each in (key.TT_MULTICAST, key.TT_RESIDENCY)}
-        return TenstorrentPipeline(
-            target=self.target,
-            cores=str(given.get(key.TT_CORE_GRID) or ""),
-            policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
-            order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
-            subblock=str(given.get(key.TT_SUBBLOCK) or ""),
-            stages=int(given.get(key.TT_STAGES) or 0),
-            multicast=str(given.get(key.TT_MULTICAST) or "off"),
-            residency=str(given.get(key.TT_RESIDENCY) or "off"),
-            shard=_shards(given.get(key.TT_SHARD)),
-            l1_budget=_bytes(given.get(key.TT_L1_BUDGET)),
-            values=self._fixed(values),
-        )
+        return pipeline_of(self.target, self._configs, self._fixed(values))
 
     def chosen_pipeline(self, values: Sequence[Any] = ()) -> TenstorrentPipeline:
         """The passes, with settings that were left to the cost model chosen by it."""
