@@ -18,6 +18,7 @@ from tilewright import T
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+from tilewright.targets.tenstorrent.artefact import artefact_of
 from tilewright.targets.tenstorrent.execution import RunOptions
 
 
@@ -304,3 +305,50 @@ def test_no_ghost_steps_where_a_ghost_would_read_what_is_stored() -> None:
     assert steps(artefact.plan)[0] == 0
     run = artefact.run(traced.arrays(), RunOptions(seed=2))
     assert differences(run.arrays, traced.expected()) == []
+
+
+# -- flushes ---------------------------------------------------------------------------------------
+
+
+def sender_text(module: ModuleOp, **options: Any) -> str:
+    lowered, _ = compiled(module, multicast="on", cores="2x2", **options)
+    return artefact_of(lowered).sources(comments=False)["reader_A_sender_B_sender.cpp"]
+
+
+FLUSHED = re.compile(r"write_multicast[^;]*;\s*noc_async_writes_flushed\(\);\s*noc_semaphore_set_m")
+
+
+def test_the_sender_flushes_where_the_next_block_overwrites_what_is_sent() -> None:
+    """One block a core, loaded at once: the circular buffers have its pages only."""
+
+    @T.prim_func
+    def whole(
+        A: T.Tensor((64, 32), T.bfloat16),
+        B: T.Tensor((32, 64), T.bfloat16),
+        C: T.Tensor((64, 64), T.bfloat16),
+    ):
+        with T.Kernel(2, 2, threads=128) as (bx, by):
+            a = T.alloc_shared((32, 32), T.bfloat16)
+            b = T.alloc_shared((32, 32), T.bfloat16)
+            c = T.alloc_fragment((32, 32), T.float32)
+            T.copy(A[by * 32, 0], a)
+            T.copy(B[0, bx * 32], b)
+            T.clear(c)
+            T.gemm(a, b, c)
+            T.copy(c, C[by * 32, bx * 32])
+
+    _, plan = compiled(whole.module, multicast="on", cores="2x2")
+    assert [(each.name, each.pages) for each in plan.cbs[:2]] == [("a", 1), ("b", 1)]
+    assert len(FLUSHED.findall(sender_text(whole.module))) == 2
+    a, b = bf16(1, 64, 32), bf16(2, 32, 64)
+    outcome = executed(whole.module, [a, b, None], multicast="on", cores="2x2", seeds=range(3))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert relative_error(outcome.outputs[0], expected) < BF16_BOUND / 2
+    assert outcome.plan.traffic.dram_page_reads == 4
+
+
+@pytest.mark.parametrize(("chip", "count"), [("wormhole", 0), ("sim", 0), ("blackhole", 2)])
+def test_the_sender_flushes_where_data_and_flag_are_not_ordered(chip: str, count: int) -> None:
+    text = sender_text(gemm(64, 64, 64), target=f"tenstorrent:{chip}")
+    assert len(FLUSHED.findall(text)) == count
+    assert text.count("noc_async_writes_flushed") == count
