@@ -12,7 +12,9 @@ from tests.analysis.tensix_cost.programs import add, gemm, softmax
 from tilewright.analysis.tensix_cost.op_cost import op_cycles
 from tilewright.analysis.tensix_cost.parameters import WORMHOLE, cost_table
 from tilewright.analysis.tensix_cost.plan_cost import tt_cost
+from tilewright.dialects.tensix import Tensix
 from tilewright.dialects.tensix.chips import BLACKHOLE
+from tilewright.dialects.tensix.op_work import RULES as COUNTED
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tensix.work import OpWork
 
@@ -126,3 +128,30 @@ def test_single_blocks_do_not_overlap() -> None:
     core = tt_cost(plan).slowest
     assert core.serial > Fraction(9, 10) * core.busy("reader")
     assert core.elapsed > core.serial + core.busy("compute")
+
+
+def test_tensors_in_l1_do_not_contend_for_dram() -> None:
+    dram, sharded = (
+        gemm((256, 256, 256), (64, 64, 64), "4x4", settings=settings).plan
+        for settings in ((), (("tt.shard", "A:height"),))
+    )
+    assert sharded.traffic.dram_page_reads < dram.traffic.dram_page_reads
+    assert tt_cost(sharded).dram < tt_cost(dram).dram
+
+
+UNCOUNTED = {
+    *("arg", "arg_at", "ct_arg", "raster", "accessor", "cb", "sem", "cb_write_ptr", "cb_read_ptr"),
+    *("dst_acquire", "dst_commit", "dst_wait", "dst_release", "kernel", "end", "host_plan"),
+    *("table", "shard_tile"),
+}
+"""Ops of kernels that are free, or no ops of kernels; ops before the split are not listed."""
+BEFORE_THE_SPLIT = {
+    *("core_program", "matmul_k_loop", "elementwise", "yield", "constant_tile", "release"),
+}
+
+
+def test_every_op_of_a_kernel_is_counted() -> None:
+    ops = {op.name.removeprefix("tensix.") for op in Tensix.operations}
+    counted = {name.removeprefix("tensix.") for name in COUNTED}
+    assert counted <= ops
+    assert ops - counted <= UNCOUNTED | BEFORE_THE_SPLIT

@@ -27,6 +27,7 @@ from tilewright.analysis.tensix_cost.op_cost import OpCycles, op_cycles
 from tilewright.analysis.tensix_cost.parameters import CostTable, cost_table
 from tilewright.dialects.tensix.chips import CHIPS, ChipSpec
 from tilewright.dialects.tensix.plan import Plan
+from tilewright.dialects.tensix.shards import DRAM_LAYOUT
 from tilewright.dialects.tensix.work import ROLES, CoreWork, OpWork
 
 SPILL = "spill"
@@ -199,7 +200,7 @@ def tt_cost(plan: Plan, target: ChipSpec | None = None) -> Cost:
         exposed = _exposed(plan, work, moved)
         last = busy["compute"] / _blocks(plan, work, "reader", "pop")
         first = busy["compute"] / _blocks(plan, work, "writer", "push")
-        size = _core_bytes(work, "read") + _core_bytes(work, "write")
+        size = _core_bytes(plan, work, "read") + _core_bytes(plan, work, "write")
         startup = table.startup.value
         cores.append(
             CoreCost(work.cores, own, *exposed, last, first, sender, startup, size, contention)
@@ -214,15 +215,17 @@ def _clock(plan: Plan, target: ChipSpec | None) -> float:
 
 
 def _dram_bytes(plan: Plan, direction: str) -> int:
-    return sum(len(work.cores) * _core_bytes(work, direction) for work in plan.work)
+    return sum(len(work.cores) * _core_bytes(plan, work, direction) for work in plan.work)
 
 
-def _core_bytes(work: CoreWork, direction: str) -> int:
+def _core_bytes(plan: Plan, work: CoreWork, direction: str) -> int:
+    """Bytes of tensors in DRAM; those in the L1 of other cores do not contend for it."""
+    in_l1 = {each.name for each in plan.tensors if each.layout != DRAM_LAYOUT}
     return sum(
         each.count * sum(each.tile_bytes)
         for role in ("reader", "writer")
         for each in work.of(role)
-        if each.kind == f"noc_{direction}"
+        if each.kind == f"noc_{direction}" and each.detail not in in_l1
     )
 
 

@@ -18,7 +18,7 @@ from tilewright.dialects.tensix.work import OpWork
 
 def work_of(op: Operation) -> OpWork | None:
     """What one execution of `op` does; None if that is not counted."""
-    rule = _RULES.get(op.name)
+    rule = RULES.get(op.name)
     return None if rule is None else rule(op)
 
 
@@ -31,7 +31,15 @@ def _call(kind: str, detail: str = "") -> Callable[[Any], OpWork]:
 
 
 def _transfer(kind: str) -> Callable[[Any], OpWork]:
-    return lambda op: OpWork(kind, "", 1, (op.accessor.type.format.tile_bytes,))
+    return lambda op: OpWork(kind, _tensor(op.accessor), 1, (op.accessor.type.format.tile_bytes,))
+
+
+def _tensor(accessor: SSAValue) -> str:
+    """The name of a tensor in the plan."""
+    op = accessor.owner
+    if isinstance(op, noc.AccessorOp) and op.label is not None:
+        return op.label.data
+    return ""
 
 
 def _mcast(op: noc.McastOp) -> OpWork:
@@ -61,7 +69,7 @@ def _unary_scalar(op: sfpu.UnaryScalarOp) -> OpWork:
     return OpWork("sfpu", op.function.data, 1)
 
 
-_RULES: Mapping[str, Callable[[Any], OpWork]] = {
+RULES: Mapping[str, Callable[[Any], OpWork]] = {
     **{
         each.name: _call("cb")
         for each in (buffers.CBReserveOp, buffers.CBPushOp, buffers.CBWaitOp, buffers.CBPopOp)
@@ -97,6 +105,7 @@ _RULES: Mapping[str, Callable[[Any], OpWork]] = {
     sfpu.BinaryDstOp.name: _sfpu,
     sfpu.WhereOp.name: _sfpu,
     sfpu.FillOp.name: _sfpu,
+    sfpu.FillWordOp.name: _sfpu,
     sfpu.TypecastOp.name: _sfpu,
     sfpu.PackOp.name: lambda op: OpWork("pack", "", 1, _page_bytes(op.cb)),
 }

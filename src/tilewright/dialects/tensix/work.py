@@ -1,6 +1,6 @@
 """What the kernels of a core execute, counted: the part of a plan that a cost model reads.
 
-    ["noc_read", "", 512, [2048]]         512 reads of pages of 2048 B
+    ["noc_read", "A", 512, [2048]]        512 reads of pages of 2048 B of the tensor A
     ["matmul_block", "2x4", 96, [2048, 2048]]
     ["sfpu", "exp", 64, []]
 

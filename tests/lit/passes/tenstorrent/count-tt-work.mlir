@@ -4,8 +4,8 @@
 // CHECK: work = [{cbs = {{\[\[0, "pop", 1, 4\], \[0, "push", 1, 4\], \[1, "pop", 1, 4\], \[1, "push", 1, 4\], \[16, "pop", 1, 2\], \[16, "push", 1, 2\]\]}}
 // CHECK-SAME: compute = {{\[\[}}"cb", "", 20, []], ["init", "", 2, []], ["matmul_tile", "", 4, [2048, 2048]], ["pack", "", 2, [2048]]]
 // CHECK-SAME: cores = [0, 1, 2, 3]
-// CHECK-SAME: reader = {{\[\[}}"cb", "", 16, []], ["noc_barrier", "read", 8, []], ["noc_read", "", 8, [2048]]]
-// CHECK-SAME: writer = {{\[\[}}"cb", "", 4, []], ["noc_barrier", "write", 2, []], ["noc_write", "", 2, [2048]]]
+// CHECK-SAME: reader = {{\[\[}}"cb", "", 16, []], ["noc_barrier", "read", 8, []], ["noc_read", "arg0", 4, [2048]], ["noc_read", "arg1", 4, [2048]]]
+// CHECK-SAME: writer = {{\[\[}}"cb", "", 4, []], ["noc_barrier", "write", 2, []], ["noc_write", "arg2", 2, [2048]]]
 
 #fragment = #tile.space<fragment>
 #global = #tile.space<global>

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import collections
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.ir import Operation
 
 from tests.analysis.tensix_cost.programs import add, example, gemm, softmax
 from tilewright.analysis.tensix_cost.plan_cost import tt_cost
+from tilewright.dialects.tensix.op_work import work_of
+from tilewright.dialects.tensix.program import KernelOp
+from tilewright.dialects.tensix.work import OpWork
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.tenstorrent.artefact import Artefact
 from tilewright.targets.tenstorrent.execution import RunOptions
+from tilewright.targets.tenstorrent.machine.translate import Translation, translate
+from tilewright.targets.tenstorrent.timing import run as timing_run
 from tilewright.targets.tenstorrent.timing.clock import (
     Blocked,
     Clock,
@@ -23,6 +32,7 @@ from tilewright.targets.tenstorrent.timing.clock import (
     Steps,
     Task,
 )
+from tilewright.targets.tenstorrent.timing.threads import PackThread
 
 BOUND = 0.15
 """How far the closed form is from the event-driven run, where nothing is spilled."""
@@ -121,6 +131,56 @@ def test_run_performs_what_the_plan_counts(name: str) -> None:
         assert 0 <= each.busy <= each.end <= run.cycles
         # what a kernel was busy with and what it waited for is all of its time
         assert sum(each.parts.values()) == pytest.approx(each.busy, rel=1e-6, abs=1)
+
+
+@pytest.mark.parametrize("name", ["gemm, ragged", "multicast gemm, ghost steps", "sum on one core"])
+def test_counts_of_the_plan_are_what_kernels_execute(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pass multiplies loops out; here every call of every kernel is counted."""
+    artefact = PROGRAMS[name]()
+    executed: dict[tuple[str, tuple[int, int]], collections.Counter[OpWork]] = {}
+
+    def counting(kernel: KernelOp, **options: bool) -> Translation:
+        found = translate(kernel, **options)
+
+        def function(thread: Any) -> Any:
+            key = (kernel.role.value, thread.core.core)
+            calls = executed.setdefault(key, collections.Counter[OpWork]())
+            # of the two halves of a compute kernel, which execute the same calls, one counts
+            counts = calls if not isinstance(thread, PackThread) else collections.Counter[OpWork]()
+            return found.function(_Counting(thread, found.ops, counts))
+
+        return replace(found, function=function)
+
+    monkeypatch.setattr(timing_run, "translate", counting)
+    artefact.timed()
+    ids = {(each.x, each.y): each.core_id for each in artefact.plan.cores.assignments}
+    for (role, core), calls in executed.items():
+        (work,) = [each for each in artefact.plan.work if ids[core] in each.cores]
+        assert {replace(each, count=1): each.count for each in work.of(role)} == dict(calls)
+
+
+class _Counting:
+    """Passes calls on to a thread and counts their work."""
+
+    def __init__(
+        self, thread: Any, ops: Sequence[Operation], calls: collections.Counter[OpWork]
+    ) -> None:
+        self._thread = thread
+        self._ops: Sequence[Operation] = ops
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._thread, name)
+
+        def call(*arguments: Any) -> Any:
+            work = work_of(self._ops[arguments[-1]])
+            if work is not None:
+                self._calls[work] += 1
+            return method(*arguments)
+
+        return call
 
 
 def test_compute_waits_for_a_slow_reader() -> None:

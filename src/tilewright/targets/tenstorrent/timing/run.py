@@ -12,6 +12,7 @@ from tilewright.analysis.tensix_cost.parameters import cost_table
 from tilewright.dialects.tensix.op_work import work_of
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.dialects.tensix.program import KernelOp
+from tilewright.dialects.tensix.shards import DRAM_LAYOUT
 from tilewright.dialects.tensix.types import Role
 from tilewright.targets.tenstorrent.allocation import Allocation, allocate
 from tilewright.targets.tenstorrent.machine.translate import translate
@@ -85,13 +86,16 @@ def timed_run(program: Program, kernels: Mapping[str, KernelOp], plan: Plan) -> 
     cores = {core: _core(allocation, core) for core in program.cores}
     chip = Chip(program.chip, Clock(), Rate(float(table.dram_rate.value)), cores)
     translated = {name: translate(each, blocking_sections=True) for name, each in kernels.items()}
+    in_l1 = {each.name for each in plan.tensors if each.layout != DRAM_LAYOUT}
     threads: list[tuple[str, TimedThread]] = []
     for source in program.kernels:
         kernel, translation = kernels[source.name], translated[source.name]
         work = [work_of(op) for op in translation.ops]
         fidelity = plan.compute.math_fidelity
         costs = [None if each is None else op_cycles(table, fidelity, each) for each in work]
-        sizes = [0 if each is None else sum(each.tile_bytes) for each in work]
+        sizes = [
+            0 if each is None or each.detail in in_l1 else sum(each.tile_bytes) for each in work
+        ]
         for core in program.cores:
             if core not in source.cores:
                 continue

@@ -172,8 +172,9 @@ class DataThread(TimedThread):
     def __init__(self, *arguments: Any, page_bytes: Sequence[int]) -> None:
         super().__init__(*arguments)
         self.page_bytes = page_bytes
-        """Bytes of the page of each call, by its position."""
+        """Bytes of the DRAM page of each call, by its position; 0 for a tensor in L1."""
         self.queued = 0
+        self.is_pending = False
         self.first = 0.0
         """When the first transfer since the last barrier was issued."""
         self.port = 0.0
@@ -183,18 +184,19 @@ class DataThread(TimedThread):
         del address, offset, format, site
 
     def noc_read_tile(self, page: int, buffer: None, l1: int, site: int) -> None:
-        self.chip.reads += 1
+        self.chip.reads += bool(self.page_bytes[site])
         self._queue(site)
 
     def noc_write_tile(self, page: int, buffer: None, l1: int, site: int) -> None:
-        self.chip.writes += 1
+        self.chip.writes += bool(self.page_bytes[site])
         self._queue(site)
 
     def _queue(self, site: int) -> None:
         cost = self.costs[site]
         assert cost is not None, "a transfer has a cost"
-        if not self.queued:
+        if not self.is_pending:
             self.first = self.task.now
+        self.is_pending = True
         self.queued += self.page_bytes[site]
         self.port = max(self.port, self.task.now) + float(cost.issue)
 
@@ -206,8 +208,8 @@ class DataThread(TimedThread):
 
         def done() -> float:
             served = self.chip.dram.serve(self.queued, self.first) if self.queued else 0.0
-            self.queued = 0
-            end = max(self.port, served) + float(cost.issue) if served else start
+            end = max(self.port, served) + float(cost.issue) if self.is_pending else start
+            self.queued, self.is_pending = 0, False
             self.parts["NoC"] = self.parts.get("NoC", 0.0) + max(0.0, end - start)
             return end
 
