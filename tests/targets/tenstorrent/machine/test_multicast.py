@@ -103,7 +103,7 @@ tensix.kernel @writer role(writer) {
 TYPES = "!cb = !tensix.cb<2 x 2048, bf16>\n!acc = !tensix.accessor<2, bf16>\n"
 
 
-def _program(chip):
+def program_of(chip):
     row = core_rectangle(CORES, 1)
     others = core_rectangle(CORES - 1, 1, x=1)
     corners = (NocX((1, 0)), NocY((1, 0)), NocX((3, 0)), NocY((3, 0)))
@@ -144,7 +144,7 @@ def _program(chip):
 def _run(sender=SENDER, receiver=RECEIVER, seed=0, chip=None):
     pages = np.random.default_rng(1).integers(0, 255, (PAGES, 2048), dtype=np.uint8)
     result = run_kernels(
-        _program(chip or simulated(CORES, 1)),
+        program_of(chip or simulated(CORES, 1)),
         kernels_of(TYPES + sender + receiver + WRITER),
         {"A": pages.tobytes()},
         RunOptions(seed=seed),
@@ -165,7 +165,7 @@ def test_every_core_receives_every_page(seed, chip):
 
 def test_the_emitted_kernels_do_the_same():
     kernels = kernels_of(TYPES + SENDER + RECEIVER + WRITER)
-    program = _program(simulated(CORES, 1))
+    program = program_of(simulated(CORES, 1))
     sources = tuple(replace(each, text=emit_kernel(kernels[each.name])) for each in program.kernels)
     expected, pages = _run(seed=3)
     inputs = {"A": pages[: PAGES * 2048]}
@@ -223,7 +223,7 @@ def test_a_store_to_a_semaphore_that_another_kernel_waits_for():
     found = set()
     for seed in range(6):
         result = run_kernels(
-            _program(simulated(CORES, 1)),
+            program_of(simulated(CORES, 1)),
             kernels_of(TYPES + SENDER + RECEIVER + writer),
             {"A": pages.tobytes()},
             RunOptions(seed=seed),
