@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tensix.arguments import RasterOp
@@ -38,6 +39,18 @@ def _infix(operator: str, binds: int) -> Rule:
         left, right = op.operands
         # Operands of one level associate to the left.
         text = f"{emitter.operand(left, binds)} {operator} {emitter.operand(right, binds + 1)}"
+        emitter.pure(op.results[0], Text(text, binds))
+
+    return rule
+
+
+def _bitwise(operator: str, binds: int) -> Rule:
+    """And, or, xor; comparisons in them are put in parentheses, without which compilers warn."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        within = SHIFT if op.results[0].type == i1 else binds
+        left, right = op.operands
+        text = f"{emitter.operand(left, within)} {operator} {emitter.operand(right, within + 1)}"
         emitter.pure(op.results[0], Text(text, binds))
 
     return rule
@@ -229,9 +242,9 @@ RULES: Mapping[str, Rule] = {
     "arith.maxui": _choice(">", signed=False),
     "arith.minsi": _choice("<", signed=True),
     "arith.maxsi": _choice(">", signed=True),
-    "arith.andi": _infix("&", BIT_AND),
-    "arith.ori": _infix("|", BIT_OR),
-    "arith.xori": _infix("^", BIT_XOR),
+    "arith.andi": _bitwise("&", BIT_AND),
+    "arith.ori": _bitwise("|", BIT_OR),
+    "arith.xori": _bitwise("^", BIT_XOR),
     "arith.shli": _infix("<<", SHIFT),
     "arith.shrui": _infix(">>", SHIFT),
     "arith.cmpi": _compare,
