@@ -16,7 +16,13 @@ from tilewright.dialects.tensix.plan import Assignment, Plan
 from tilewright.memory.map import MemoryMap
 from tilewright.report.memory_svg import FILLS, INK, NAMESPACE, PAPER, drawing
 from tilewright.report.task_timeline import timeline_svg
-from tilewright.report.tenstorrent_text import TRAFFIC, blocks_of, bytes_line, cores_line
+from tilewright.report.tenstorrent_text import (
+    TRAFFIC,
+    blocks_of,
+    bytes_line,
+    cores_line,
+    multicasts,
+)
 from tilewright.targets.tenstorrent.execution import Traffic
 
 _CELL = 74
@@ -57,6 +63,7 @@ def program_html(
         '<div class="scroll">',
         core_map_svg(plan),
         "</div>",
+        *(f"<pre>{escape(each)}</pre>" for each in [multicasts(plan)] if each),
         "<h2>L1 of a core</h2>",
         '<div class="scroll">',
         drawing([memory], standalone=False),
