@@ -18,6 +18,7 @@ from tilewright import T
 from tilewright.dialects.tensix.plan import Plan
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
+from tilewright.report.tenstorrent_text import multicasts
 from tilewright.targets.tenstorrent.artefact import artefact_of
 from tilewright.targets.tenstorrent.execution import RunOptions
 
@@ -352,3 +353,15 @@ def test_the_sender_flushes_where_data_and_flag_are_not_ordered(chip: str, count
     text = sender_text(gemm(64, 64, 64), target=f"tenstorrent:{chip}")
     assert len(FLUSHED.findall(text)) == count
     assert text.count("noc_async_writes_flushed") == count
+
+
+def test_the_report_lists_multicasts() -> None:
+    _, plan = compiled(gemm(288, 96, 64), multicast="on")
+    assert multicasts(plan).splitlines() == [
+        "multicast",
+        "  A: 5 x 3 cores along x, 1 page a step",
+        "  B: 3 x 5 cores along y, 1 page a step",
+        "  3 of 30 steps are ghost steps",
+    ]
+    _, alone = compiled(gemm(64, 64, 64))
+    assert multicasts(alone) == ""
