@@ -175,7 +175,8 @@ class _Counting:
         method = getattr(self._thread, name)
 
         def call(*arguments: Any) -> Any:
-            work = work_of(self._ops[arguments[-1]])
+            site: int = arguments[-1]
+            work = work_of(self._ops[site])
             if work is not None:
                 self._calls[work] += 1
             return method(*arguments)
