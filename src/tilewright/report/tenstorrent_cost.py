@@ -104,19 +104,19 @@ def _stalls(kernel: KernelTime, run: TimedRun) -> str:
 def candidate_table(candidates: Sequence[Candidate]) -> str:
     """Settings and their cycles, the fastest first."""
     rows: list[tuple[str, ...]] = [("settings", "cycles", "L1 bytes", "limited by")]
-    priced = [each for each in candidates if each.cost is not None and each.plan is not None]
+    priced = [each for each in candidates if each.plans]
     own = next((position for position, each in enumerate(priced) if not each.settings), 0)
     shown = priced[: max(_SHOWN_CANDIDATES, own + 1)]
     for each in shown:
-        assert each.cost is not None
-        assert each.plan is not None
+        total = each.total
+        assert total is not None, "a candidate with plans has a cost"
         names = ", ".join(f"{name} {value}" for name, value in each.settings)
         rows.append(
             (
                 f"  {names or 'as compiled'}",
-                str(each.cost.cycles),
-                str(each.plan.memory.l1_used),
-                each.cost.limit,
+                str(ceil(total)),
+                str(each.l1_bytes),
+                each.limit,
             )
         )
     left = len(candidates) - len(shown)

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from functools import cached_property
 from itertools import product
+from math import ceil
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -47,23 +50,47 @@ class Candidate:
     """One combination of settings."""
 
     settings: tuple[tuple[str, Any], ...]
-    plan: Plan | None
-    cost: Cost | None
+    plans: tuple[Plan, ...] = ()
+    """One for each launch."""
     problem: str = ""
     """Why it does not compile."""
 
+    @cached_property
+    def costs(self) -> tuple[Cost, ...]:
+        """The cost of each launch."""
+        return tuple(tt_cost(plan) for plan in self.plans)
+
     @property
-    def key(self) -> tuple[bool, Any, int]:
+    def plan(self) -> Plan | None:
+        """The plan of the first launch."""
+        return self.plans[0] if self.plans else None
+
+    @property
+    def total(self) -> Fraction | None:
+        """Cycles of all launches."""
+        return sum((each.total for each in self.costs), Fraction(0)) if self.plans else None
+
+    @property
+    def limit(self) -> str:
+        """What limits the longest launch."""
+        return max(self.costs, key=lambda each: each.total).limit
+
+    @property
+    def l1_bytes(self) -> int:
+        """The most L1 that a launch takes for circular buffers."""
+        return max(plan.memory.l1_used for plan in self.plans)
+
+    @property
+    def key(self) -> tuple[bool, Fraction, int]:
         """Faster ones first, then those that take less L1."""
-        if self.cost is None or self.plan is None:
-            return (True, 0, 0)
-        return (False, self.cost.total, self.plan.memory.l1_used)
+        total = self.total
+        return (True, Fraction(0), 0) if total is None else (False, total, self.l1_bytes)
 
     def __str__(self) -> str:
         names = ", ".join(f"{name} {value}" for name, value in self.settings)
-        if self.cost is None:
+        if self.total is None:
             return f"{names}: {self.problem}"
-        return f"{names}: {self.cost.cycles} cycles, limited by {self.cost.limit} ({NOTICE})"
+        return f"{names}: {ceil(self.total)} cycles, limited by {self.limit} ({NOTICE})"
 
 
 @dataclass(frozen=True)
@@ -132,10 +159,9 @@ class Chooser:
         errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
         if errors:
             code = f"[{errors[0].code}]" if errors[0].code else ""
-            return Candidate(settings, None, None, f"error{code}: {errors[0].message}")
-        plans = [op for op in module.ops if isinstance(op, HostPlanOp)]
-        plan = Plan.from_attr(plans[0].plan)
-        return Candidate(settings, plan, tt_cost(plan))
+            return Candidate(settings, problem=f"error{code}: {errors[0].message}")
+        plans = [Plan.from_attr(op.plan) for op in module.ops if isinstance(op, HostPlanOp)]
+        return Candidate(settings, tuple(plans))
 
     # -- searches ----------------------------------------------------------------------------
 
@@ -178,7 +204,7 @@ class Chooser:
             for value in values
             if value != getattr(self.pipeline, name)
         ]
-        others = [each for each in found if each.plan is None or each.plan != own.plan]
+        others = [each for each in found if not each.plans or each.plans != own.plans]
         return tuple(sorted([own, *others], key=lambda each: each.key))
 
     def _choice(self, best: Candidate, axes: Axes) -> Choice:
