@@ -42,6 +42,8 @@ class LayoutError(Exception):
         self.op, self.code = op, code
 
 
+_FAR = 2**31
+"""Offsets of loaded values have the bounds of their type, which say nothing."""
 MISALIGNED = "TW7061"
 UNBOUNDED = "TW7062"
 MIXED_AXES = "TW7022"
@@ -279,14 +281,14 @@ def _granule(
         offset = ranges.poly(access.offsets[dim])
         highest = ranges.range(access.offsets[dim], access.op).hi
         lowest = ranges.range(access.offsets[dim], access.op).lo
-        if lowest is not None and lowest < 0:
+        if lowest is not None and -_FAR < lowest < 0:
             raise LayoutError(
                 access.op,
                 f"the offset along dimension {dim} is negative, down to {lowest}: tensors have no "
                 "tiles before their first; put the copy under a condition such as `if bx > 0`",
                 UNBOUNDED,
             )
-        if highest is None or lowest is None:
+        if highest is None or lowest is None or lowest < 0 or highest >= _FAR:
             raise LayoutError(
                 access.op,
                 f"the offset along dimension {dim} has no known bounds: use an index that "

@@ -46,8 +46,8 @@ inline void reserve(Fiber& fiber, uint32_t index, uint32_t pages) {
     order_reserve(fiber, index);
 }
 
-inline void check_written(Fiber& fiber, CircularBufferState& cb, CbView& view, uint32_t index, uint32_t pages) {
-    if (!fiber.compute || cb.on_buffer) {
+inline void check_written(Fiber& fiber, CbView& view, uint32_t index, uint32_t pages) {
+    if (!fiber.compute) {
         return;
     }
     view.written.resize(std::max<size_t>(view.written.size(), pages));
@@ -105,7 +105,7 @@ inline void push(Fiber& fiber, uint32_t index, uint32_t pages) {
             }
         }
     }
-    check_written(fiber, cb, view, index, pages);
+    check_written(fiber, view, index, pages);
     check_moved(fiber, cb, view, index, pages);
     cb.received += pages;
     view.wr = advanced(cb, view.wr, pages);
