@@ -218,6 +218,7 @@ COMPUTE_FAULTS = {
     7: (Check.DST_SECTION, "copy_tile outside tile_regs_acquire .. tile_regs_commit"),
     8: (Check.UNDEFINED_DST, "pack_tile: DST slot 1, which no operation has written"),
     9: (Check.DST_SECTION, "kernel ends between tile_regs_acquire and tile_regs_release"),
+    10: (Check.UNUSED_DST, "DST slot 1 is released with a result that was not packed"),
 }
 
 

@@ -26,6 +26,9 @@ void kernel_main() {
         copy_tile_init(1);
         copy_tile(1, 0, 1);  // fp32 after bf16 without reconfiguration, not waited for
     }
+    if (fault == 10) {
+        copy_tile(0, 0, 1);  // never packed
+    }
     tile_regs_commit();
     tile_regs_wait();
     if (fault == 7) {

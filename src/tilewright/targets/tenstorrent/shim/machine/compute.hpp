@@ -59,11 +59,13 @@ inline Slot& vector_operand(Compute& compute, uint32_t d, const char* call) {
         std::fill(slot.value, slot.value + 1024, 0.0f);
         slot.undefined = false;
     }
+    slot.unused = false;
     return slot;
 }
 
 inline void define(Compute& compute, Slot& slot, bool vector_unit, bool reduced = false) {
     slot.undefined = false;
+    slot.unused = true;
     slot.reduced = vector_unit ? slot.reduced : reduced;
     if (machine.device_numerics && !compute.fp32 && !slot.integer) {
         for (float& value : slot.value) {
@@ -214,8 +216,12 @@ void tw_dst(int op) {
     compute.section = step.to;
     if (step.to == Section::Idle || step.from == Section::Idle) {
         for (Slot& slot : compute.slots) {
+            if (slot.unused) {
+                report("unused-dst", format("%s: DST slot %d is released with a result that was not packed", step.call,
+                                            int(&slot - compute.slots)));
+            }
             slot.undefined = true;
-            slot.integer = false;
+            slot.integer = slot.unused = false;
         }
     }
     maybe_yield();
@@ -428,6 +434,7 @@ void tw_pack(uint32_t d, uint32_t cb_index, uint32_t index, int out_of_order) {
         view.written.resize(page + 1);
     }
     view.written[page] = true;
+    slot.unused = false;
     float values[1024];
     for (int i = 0; i < 1024; ++i) {
         int r = i / 32, c = i % 32;

@@ -124,6 +124,7 @@ struct Slot {
     bool undefined = true;
     bool integer = false;
     bool reduced = false;  // the result of reduce_tile, perhaps changed by the SFPU
+    bool unused = false;   // a result that nothing has read or packed
 };
 
 enum class Section { Idle, Math, Committed, Pack, Both };
