@@ -436,7 +436,7 @@ ENTRIES = (
         title="a panel that stays in L1 is not the one that a block needs",
         meaning=(
             "The reader leaves out a load although the block needs other pages than those that its "
-            "circular buffer holds, or it loads more often than the plan says, or the circular "
+            "circular buffer holds, or it loads more often than the plan states, or the circular "
             "buffer has another size than the panels that stay in it."
         ),
         example="blocks of one row share a panel of A, and the reader loads it for the first only",

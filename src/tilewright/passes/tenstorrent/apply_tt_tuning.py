@@ -18,9 +18,10 @@ from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.tenstorrent.annotations import functions, get, put
+from tilewright.passes.tenstorrent.apply_tt_defaults import UNKNOWN_SCHEDULE
 
 TUNING = "tt.tuning"
-BAD_TUNING = "TW7001"
+BAD_TUNING = UNKNOWN_SCHEDULE
 
 
 @dataclass(frozen=True)

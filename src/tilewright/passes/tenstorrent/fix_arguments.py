@@ -43,9 +43,9 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tenstorrent.annotations import get, put
 from tilewright.passes.tenstorrent.block_shapes import name_of
+from tilewright.passes.tenstorrent.reports import DATA_DEPENDENT
 from tilewright.passes.tenstorrent.scalar_words import is_word_type
 
-UNKNOWN_VALUE = "TW7110"
 CONTENTS = "tt.contents"
 """The elements of tensors that the plan depends on, by position of the argument."""
 MAX_CONTENTS = 4096
@@ -81,7 +81,7 @@ class FixArguments(Pass):
                         f"'{name}' decides about control flow, addresses or extents, and its value "
                         "is not known: call the kernel with it, or pass it to fix-arguments, "
                         f"values={name}=...",
-                        UNKNOWN_VALUE,
+                        DATA_DEPENDENT,
                     )
 
 

@@ -51,6 +51,7 @@ from tilewright.passes.tenstorrent.annotations import (
     get,
     put,
 )
+from tilewright.passes.tenstorrent.apply_tt_defaults import UNKNOWN_SCHEDULE
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_sizes import EFFORTS, Sizing, allocs_of, total_bytes
 from tilewright.passes.tenstorrent.circular_buffers import format_of_buffer
@@ -64,7 +65,6 @@ from tilewright.passes.tenstorrent.retained_panels import RETAINED, RetainedPane
 from tilewright.passes.tile.clone_ops import copy_op
 
 RESIDENCIES = ("off", "on", "auto")
-UNKNOWN_RESIDENCY = "TW7001"
 
 _EXHAUSTIVE = 10
 """So many candidates are tried in all combinations, more of them greedily."""
@@ -87,7 +87,7 @@ class KeepPanels(Pass):
                 engine.error(
                     function,
                     f"unknown residency '{self.residency}': use {', '.join(RESIDENCIES)}",
-                    UNKNOWN_RESIDENCY,
+                    UNKNOWN_SCHEDULE,
                 )
             elif self.residency != "off":
                 for program in [op for op in walk(function) if isinstance(op, CoreProgramOp)]:

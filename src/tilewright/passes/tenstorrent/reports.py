@@ -13,6 +13,10 @@ NO_INTRINSIC = "TW7070"
 """An op without a tile intrinsic."""
 PARTIAL_BLOCK = "TW7071"
 """An op on a part of an on-chip buffer."""
+UNBOUNDED = "TW7062"
+"""A position that the compiler cannot bound."""
+DATA_DEPENDENT = "TW7110"
+"""Control flow or addresses that depend on data."""
 
 
 class NotSupported(Exception):

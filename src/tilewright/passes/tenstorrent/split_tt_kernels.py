@@ -60,7 +60,7 @@ from tilewright.passes.tenstorrent.lower_circular_buffers import COMPUTE
 from tilewright.passes.tenstorrent.move_pages import fill_pages, load_pages, store_pages
 from tilewright.passes.tenstorrent.multicast_groups import multicast_of, operand_of
 from tilewright.passes.tenstorrent.multicast_pages import MulticastCode, Part, argument_names
-from tilewright.passes.tenstorrent.reports import NotSupported, reporting
+from tilewright.passes.tenstorrent.reports import DATA_DEPENDENT, NotSupported, reporting
 from tilewright.passes.tenstorrent.scalar_words import is_word_type, scalar_ops
 from tilewright.passes.tenstorrent.shard_code import (
     after_blocks,
@@ -70,8 +70,6 @@ from tilewright.passes.tenstorrent.shard_code import (
 )
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 from tilewright.passes.tile.clone_ops import copy_op
-
-DATA_DEPENDENT = "TW7110"
 
 
 @dataclass(frozen=True)

@@ -37,12 +37,11 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.fix_arguments import contents_of
-from tilewright.passes.tenstorrent.reports import NotSupported, reporting
+from tilewright.passes.tenstorrent.reports import UNBOUNDED, NotSupported, reporting
 from tilewright.passes.tenstorrent.scalar_code import Coordinates, ScalarCode, TooLong
 
 MAX_ENTRIES = 4096
 """Of a table, in the code of a kernel."""
-UNBOUNDED = "TW7062"
 
 
 @dataclass(frozen=True)

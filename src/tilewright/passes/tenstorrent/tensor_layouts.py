@@ -28,6 +28,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import shape_of
 from tilewright.passes.tenstorrent.block_shapes import COLUMNS, ROWS, Axes, region_shape
 from tilewright.passes.tenstorrent.gathered_layouts import Box, Gather, gather_of
+from tilewright.passes.tenstorrent.reports import UNBOUNDED
 
 TILE = TILE_HEIGHT
 NONE = -1
@@ -45,7 +46,6 @@ class LayoutError(Exception):
 _FAR = 2**31
 """Offsets of loaded values have the bounds of their type, which say nothing."""
 MISALIGNED = "TW7061"
-UNBOUNDED = "TW7062"
 MIXED_AXES = "TW7022"
 
 
