@@ -85,6 +85,17 @@ def test_multicast(example: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.splitlines()[-2:] == _shown("off: 1024 pages read")
 
 
+def test_tensors_in_l1(
+    example: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert example.is_file()
+    assert run.run(["shards.py"], "run") == 0
+    assert capfd.readouterr().out.splitlines()[-1:] == _shown("DRAM: 512 pages read")
+    monkeypatch.syspath_prepend(ROOT / "examples" / "tile")
+    assert run.run(["hidden.py"], "run") == 0
+    assert capfd.readouterr().out.splitlines() == _shown("1x4, H in dram")
+
+
 def test_diagrams(example: Path) -> None:
     assert example.is_file()
     for line in _shown("tilewright run"):

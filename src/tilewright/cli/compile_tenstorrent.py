@@ -124,20 +124,21 @@ def _stage(compiled: Compiled, stage: str) -> str:
     if stage == "tensix":
         return print_module(compiled.module)
     files = compiled.artefact.files()
-    names = [each.file for each in compiled.artefact.plan.kernels if each.role == stage]
-    if len(names) > 1:  # with multicast: senders and receivers
+    plans = compiled.artefact.plans
+    names = [each.file for plan in plans for each in plan.kernels if each.role == stage]
+    if len(names) > 1 or (len(plans) > 1 and names):  # senders and receivers, several launches
         return SPLIT_MARKER.join(f"// {name}\n{files[name].rstrip()}\n" for name in names)
     return files[_FILES[stage]]
 
 
 def explanation(done: Sequence[Compiled]) -> str:
     """Cores with their blocks, L1, predicted traffic and cost of each program."""
-    return "\n".join(_explained(each) for each in done)
+    return "\n".join(_explained(launch, each) for each in done for launch in each.artefact.launches)
 
 
-def _explained(compiled: Compiled) -> str:
-    artefact, chooser = compiled.artefact, compiled.chooser
-    plan = artefact.plan
+def _explained(artefact: Artefact, compiled: Compiled) -> str:
+    plan, chooser = artefact.plan, compiled.chooser
+    is_chain = bool(compiled.artefact.following)
     work = sum(
         len(each.cores) * op.count for each in plan.work for role in ROLES for op in each.of(role)
     )
@@ -145,7 +146,8 @@ def _explained(compiled: Compiled) -> str:
         plan,
         tt_cost(plan),
         artefact.timed() if work <= LONGEST_TIMED_RUN else None,
-        chooser.alternatives(chooser.axes()),
+        # Settings are those of all launches of a chain; the model compares single ones.
+        () if is_chain else chooser.alternatives(chooser.axes()),
     )
     return f"{program_text(plan, artefact.memory_map())}\n{bill}"
 
@@ -165,11 +167,10 @@ def write_files(directory: Path, done: Sequence[Compiled]) -> None:
 def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
     """One row per program, under a row of titles."""
     found: list[tuple[str, ...]] = [_COLUMNS]
-    for each in done:
-        plan = each.artefact.plan
+    for each, plan in [(own, plan) for own in done for plan in own.artefact.plans]:
         found.append(
             (
-                each.name,
+                plan.kernel if each.artefact.following else each.name,
                 plan.arch,
                 f"{len(plan.cores.active)}/{plan.cores.num_cores}",
                 str(plan.grid.total_tiles),

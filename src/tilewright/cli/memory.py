@@ -208,7 +208,7 @@ def _l1_maps(line: _CommandLine, target: str, program: str) -> list[MemoryMap]:
     from tilewright.cli.compile_tile import Request
 
     done = compile_file(Request(line.input, None, target), program)
-    return [each.artefact.memory_map() for each in done]
+    return [launch.memory_map() for each in done for launch in each.artefact.launches]
 
 
 def _draw(line: _CommandLine, maps: Sequence[MemoryMap], program: str) -> int:

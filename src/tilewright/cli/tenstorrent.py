@@ -91,7 +91,12 @@ class TenstorrentRuns:
         if self.path is None:
             return
         first = Path(self.path)
-        for position, (artefact, result) in enumerate(self.found):
+        runs = [
+            run
+            for artefact, result in self.found
+            for run in zip(artefact.launches, result.launches or (result,), strict=False)
+        ]
+        for position, (artefact, result) in enumerate(runs):
             path = first if not position else first.with_stem(f"{first.stem}-{position + 1}")
             text = _page(artefact, result, is_html=path.suffix in _HTML)
             try:

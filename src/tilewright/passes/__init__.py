@@ -122,6 +122,7 @@ PASSES: PassRegistry = {
     ),
     "insert-transposes": _lazy("tenstorrent.insert_transposes", "InsertTransposes"),
     "apply-tt-tuning": _lazy("tenstorrent.apply_tt_tuning", "ApplyTtTuning"),
+    "split-launches": _lazy("tenstorrent.split_launches", "SplitLaunches"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),

@@ -17,11 +17,11 @@ from tilewright.memory.map import MemoryMap
 from tilewright.report.memory_svg import FILLS, INK, NAMESPACE, PAPER, drawing
 from tilewright.report.task_timeline import timeline_svg
 from tilewright.report.tenstorrent_text import (
-    TRAFFIC,
     blocks_of,
     bytes_line,
     cores_line,
     multicasts,
+    traffic_titles,
 )
 from tilewright.targets.tenstorrent.execution import Traffic
 
@@ -133,7 +133,7 @@ def _timeline(timeline: Timeline | None) -> Iterator[str]:
 
 def _traffic(plan: Plan, counted: Traffic | None) -> Iterator[str]:
     yield "<table><tr><th>pages</th><th>plan</th><th>run</th></tr>"
-    for title, name in TRAFFIC:
+    for title, name in traffic_titles(plan):
         seen = "not run" if counted is None else str(getattr(counted, name))
         planned = getattr(plan.traffic, name)
         yield (

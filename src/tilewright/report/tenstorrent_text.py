@@ -28,6 +28,15 @@ TRAFFIC = (
 )
 """What a plan predicts and a run counts: titles and fields."""
 
+SHARD_TRAFFIC = (("L1 page reads", "l1_page_reads"), ("L1 page writes", "l1_page_writes"))
+"""The same of tensors in L1, over the NoC."""
+
+
+def traffic_titles(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The titles and fields that a plan has something for."""
+    has_shards = any(each.shards is not None for each in plan.tensors)
+    return (*TRAFFIC, *(SHARD_TRAFFIC if has_shards else ()))
+
 
 def program_text(plan: Plan, memory: MemoryMap, counted: Traffic | None = None) -> str:
     """All of it; without a run there is no counted traffic."""
@@ -131,7 +140,7 @@ def traffic(plan: Plan, counted: Traffic | None = None) -> str:
 
 def _traffic_rows(plan: Plan, counted: Traffic | None) -> Iterator[str]:
     yield f"{'pages':18} {'plan':>8} {'run':>8}"
-    for title, name in TRAFFIC:
+    for title, name in traffic_titles(plan):
         seen = "not run" if counted is None else str(getattr(counted, name))
         yield f"{title:18} {getattr(plan.traffic, name):8} {seen:>8}"
     if counted is not None:

@@ -167,6 +167,8 @@ class TensorPlan:
     """The valid rows (columns) of each block; empty if all are."""
     shards: ShardPlan | None = None
     """Of a tensor in L1: which core holds which tiles."""
+    workspace: bool = False
+    """Whether the tensor is memory of the call, which the caller does not see."""
 
     @property
     def pages(self) -> int:
@@ -500,7 +502,11 @@ def _tensor_data(each: TensorPlan) -> dict[str, Json]:
         **({"starts": [list(one) for one in each.starts]} if any(each.starts) else {}),
         **({"limits": [list(one) for one in each.limits]} if any(each.limits) else {}),
     }
-    return found if each.shards is None else {**found, "shards": each.shards.to_data()}
+    if each.shards is not None:
+        found["shards"] = each.shards.to_data()
+    if each.workspace:
+        found["workspace"] = True
+    return found
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorPlan:

@@ -49,10 +49,25 @@ ENTRIES = (
     CodeEntry(
         code="TW7013",
         severity="error",
-        title="several kernels in one function",
-        meaning="A Tenstorrent program has one set of reader, compute and writer kernels.",
-        example="with T.Kernel(8): ...   with T.Kernel(4): ...   # in one prim_func",
-        fix="Use one function per T.Kernel.",
+        title="launches without a fixed order",
+        meaning=(
+            "The kernels of a function are programs that the host enqueues in the order of the "
+            "source. A kernel in a loop or under a condition has no fixed position in it."
+        ),
+        example="for step in T.serial(4):   with T.Kernel(8): ...",
+        fix="Launch the kernel from Python, once for each iteration.",
+    ),
+    CodeEntry(
+        code="TW7014",
+        severity="error",
+        title="tensor that launches cannot share",
+        meaning=(
+            "Several kernels of one function use a tensor, and it has one arrangement in tiles. "
+            "What one of them writes and another reads is not padded with zeros by the host, so "
+            "that it has to fill its tiles and blocks."
+        ),
+        example="H = T.alloc_global((100, 64), ...) between two kernels with blocks of 32 rows",
+        fix="Use sizes that are multiples of 32 and of the blocks.",
     ),
     CodeEntry(
         code="TW7020",

@@ -2,6 +2,7 @@
 
     tt.schedule     {policy, order, rect, grid, cores, assignments}
     tt.shard        one dictionary per argument; a kernel may come with {memory = "height"}
+    tt.launch       {chain, position, launches, arguments}
     tt.l1_tensors   [[name, bytes of a core], ...]
     tt.residency    {mode, streamed}: which loads are repeated in every block
     tt.core_ranges  [[start_x, start_y, end_x, end_y, start, count], ...]
@@ -36,6 +37,8 @@ TILE = "tt.tile"
 CORE_GRID = "tt.core_grid"
 DEPTH = "tt.depth"
 RESIDENCY = "tt.residency"
+LAUNCH = "tt.launch"
+"""The name of a chain of launches, the position in it, and the arguments that the caller passes."""
 L1_TENSORS = "tt.l1_tensors"
 """Names and bytes per core of the tensors that are in L1 while the program runs."""
 

@@ -65,7 +65,8 @@ class ApplyTtDefaults(Pass):
     """Whether one core reads what several need: ``off``, ``on``, or ``auto`` where the assignment
     of blocks allows it as it is."""
     shard: str = ""
-    """Tensors in L1 and how they are cut: ``A:height,C:block``; ``H:dram`` for none."""
+    """Tensors in L1 and how they are cut: ``A:height,C:block``; ``H:dram`` for none. Workspaces
+    that one launch leaves for another are there by default."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in functions(module):

@@ -30,7 +30,6 @@ from tilewright.passes.tenstorrent.annotations import (
     L1_TENSORS,
     SHARD,
     chip_of,
-    functions,
     get,
     put,
 )
@@ -45,9 +44,12 @@ from tilewright.passes.tenstorrent.shard_choice import (
     is_in_place,
     shards_for,
 )
+from tilewright.passes.tenstorrent.split_launches import chains, workspaces_of
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 
 DRAM = ("dram", "dram_interleaved")
+SHARE = 0.5
+"""The part of L1 that tensors may take which the user has not put there."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,12 @@ class AssignShards(Pass):
 
     name = "assign-shards"
 
+    l1_budget: int = 0
+    """Bytes that circular buffers and shards may take; 0 for what the chip has."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for function in functions(module):
-            _Assignment([function]).run()
+        for chain in chains(module):
+            _Assignment(chain, self.l1_budget).run()
 
 
 @dataclass
@@ -82,6 +87,7 @@ class _Assignment:
     """Shards of the tensors of functions that run in sequence."""
 
     functions: list[FuncOp]
+    l1_budget: int
     bytes_of: dict[str, int] = field(default_factory=dict[str, int])
 
     def run(self) -> None:
@@ -91,6 +97,8 @@ class _Assignment:
             memory = own[0]["memory"] if own else DRAM[0]
             if memory in STRATEGIES:
                 self._assign(position, memory, entries)
+            elif own and memory == DRAM[1]:
+                self._infer(position, entries)
         for function, data in zip(self.functions, entries, strict=True):
             for entry in data:
                 if entry.get("memory") in DRAM:
@@ -98,6 +106,28 @@ class _Assignment:
             put(function, SHARD, list[Json](data))
             if self.bytes_of:
                 put(function, L1_TENSORS, [[name, size] for name, size in self.bytes_of.items()])
+
+    def _infer(self, position: int, entries: list[list[dict[str, Any]]]) -> None:
+        """Leave in L1 what one launch writes for another and the caller does not see.
+
+        Of the ways to cut it that fit, the one with most kernels that work in place.
+        """
+        users = [each for each, data in zip(self.functions, entries, strict=True) if data[position]]
+        if len(users) < 2 or position not in workspaces_of(self.functions[0]):
+            return
+        uses = self._uses(position, entries)
+        chip = chip_of(self.functions[0])
+        budget = (self.l1_budget or chip.cb_budget_bytes) * SHARE
+        found: list[tuple[int, str]] = []
+        for strategy in STRATEGIES:
+            shards = _best(strategy, uses, chip.grid)
+            size = shards.core_pages * uses[0].layout.format.tile_bytes
+            if size + sum(self.bytes_of.values()) <= budget:
+                found.append((sum(use.is_in_place(shards) for use in uses), strategy))
+        if found:
+            # The first of equals: max() keeps it.
+            _, strategy = max(found, key=lambda each: each[0])
+            self._assign(position, strategy, entries)
 
     def _assign(self, position: int, strategy: str, entries: list[list[dict[str, Any]]]) -> None:
         uses = self._uses(position, entries)

@@ -36,7 +36,7 @@ class CountTtWork(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         kernels = [op for op in module.ops if isinstance(op, KernelOp)]
         for op in [op for op in module.ops if isinstance(op, HostPlanOp)]:
-            plan = Plan.from_attr(op.plan)
+            plan = Plan.from_attr(op.plan)  # of one launch, where there are several
             op.plan = replace(plan, work=counted_work(plan, kernels)).to_attr()
 
 

@@ -54,6 +54,7 @@ from tilewright.passes.tenstorrent.multicast_groups import multicast_of
 from tilewright.passes.tenstorrent.multicast_pages import Part, parts_of, variant_name
 from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.scalar_words import format_of_scalar
+from tilewright.passes.tenstorrent.split_launches import workspaces_of
 from tilewright.passes.tenstorrent.traffic import predicted_traffic, written_pages
 
 _PROCESSORS = {
@@ -179,7 +180,7 @@ def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]
             written.add(base_of(op.dst))
     pages_written = written_pages(program, assignments_of(function))
     placed: list[dict[str, Any]] = get(function, SHARD)
-    shards = shards_of(function)
+    shards, workspaces = shards_of(function), workspaces_of(function)
     found: list[TensorPlan] = []
     for position, argument in enumerate(function.body.block.args):
         layout = layouts.get(argument)
@@ -204,6 +205,7 @@ def _tensors(function: FuncOp, program: CoreProgramOp) -> tuple[TensorPlan, ...]
                 limits=layout.limits,
                 layout=placed[position]["memory"],
                 shards=shards.get(argument),
+                workspace=position in workspaces,
             )
         )
     return tuple(found)

@@ -24,11 +24,11 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import SCHEDULE, chip_of, functions, get, put
 from tilewright.passes.tenstorrent.assignments import assign
+from tilewright.passes.tenstorrent.split_launches import SEVERAL_KERNELS
 
 EMPTY_GRID = "TW7010"
 STRIDED_MULTICAST = "TW7011"
 UNKNOWN_GRID = "TW7012"
-SEVERAL_KERNELS = "TW7013"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class InferTtSchedule(Pass):
                 engine.error(
                     function,
                     f"the function launches {len(kernels)} kernels, and a Tenstorrent program has "
-                    "one: use one function per T.Kernel",
+                    "one: run split-launches before",
                     SEVERAL_KERNELS,
                 )
                 continue

@@ -29,6 +29,8 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import SHARD, functions, get, put
 from tilewright.passes.tenstorrent.block_shapes import Axes, axes_of, conflicts_of, name_of
 from tilewright.passes.tenstorrent.gathered_layouts import Gather, use_positions
+from tilewright.passes.tenstorrent.shared_layouts import unify_layouts
+from tilewright.passes.tenstorrent.split_launches import chains
 from tilewright.passes.tenstorrent.tensor_layouts import (
     MIXED_AXES,
     LayoutError,
@@ -51,6 +53,7 @@ class InferTtShards(Pass):
     name = "infer-tt-shards"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        errors = engine.error_count
         for function in functions(module):
             if any(isinstance(op, KernelOp) and 0 in op.grid for op in walk(function)):
                 continue  # nothing is accessed; the next pass reports the grid
@@ -67,6 +70,10 @@ class InferTtShards(Pass):
             if engine.error_count == before:
                 put(function, SHARD, found)
                 _use_positions(function)
+        if engine.error_count == errors:
+            for chain in chains(module):
+                if len(chain) > 1:
+                    unify_layouts(chain, engine)
 
 
 def _shards(function: FuncOp, axes: Axes, engine: DiagnosticEngine) -> list[Json]:

@@ -41,6 +41,7 @@ from tilewright.passes.tenstorrent.pad_to_tiles import PadToTiles
 from tilewright.passes.tenstorrent.rasterize_tiles import RasterizeTiles
 from tilewright.passes.tenstorrent.recognize_gemm_loops import RecognizeGemmLoops
 from tilewright.passes.tenstorrent.separate_buffers import SeparateBuffers
+from tilewright.passes.tenstorrent.split_launches import SplitLaunches
 from tilewright.passes.tenstorrent.split_tt_kernels import SplitTtKernels
 from tilewright.passes.tenstorrent.stage_global_accesses import StageGlobalAccesses
 from tilewright.passes.tenstorrent.tabulate_scalars import TabulateScalars
@@ -87,6 +88,7 @@ class TenstorrentPipeline(Pass):
         return [
             FixArguments(self.values),
             *TilePipeline(target=self.target).common_passes(),
+            SplitLaunches(),
             FoldClears(),
             FlattenPersistentLoops(),
             TabulateScalars(),
@@ -108,7 +110,7 @@ class TenstorrentPipeline(Pass):
             MakePersistent(),
             RasterizeTiles(),
             MapCores(),
-            AssignShards(),
+            AssignShards(self.l1_budget),
             AddGhostSteps(),
             KeepPanels(self.residency, self.l1_budget),
             GroupMulticast(),

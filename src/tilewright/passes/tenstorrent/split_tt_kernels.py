@@ -13,10 +13,10 @@ bounds and conditions depend on arguments and loop indices only, never on data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.arith import ConstantOp
@@ -30,7 +30,7 @@ from tilewright.dialects.tensix.buffers import CBPopOp, CBWaitOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.multicast import Multicast
 from tilewright.dialects.tensix.noc import AccessorOp
-from tilewright.dialects.tensix.plan import BLOCK_IDS, WORD_SUFFIX
+from tilewright.dialects.tensix.plan import BLOCK_IDS, WORD_SUFFIX, Plan
 from tilewright.dialects.tensix.program import (
     CoreProgramOp,
     EndOp,
@@ -68,6 +68,7 @@ from tilewright.passes.tenstorrent.shard_code import (
     first_tile,
     outputs_in_place,
 )
+from tilewright.passes.tenstorrent.split_launches import launch_of
 from tilewright.passes.tenstorrent.tensor_layouts import TensorLayout
 from tilewright.passes.tile.clone_ops import copy_op
 
@@ -94,9 +95,20 @@ def _split(module: ModuleOp, function: FuncOp, program: CoreProgramOp) -> None:
         if role is not Role.READER
     ]
     plan = host_plan(function, program, kernels)
+    launch = launch_of(function)
+    if launch is not None and launch["launches"] > 1:
+        plan = _numbered(plan, kernels, launch["position"])
     made = [HostPlanOp(function.sym_name.data, plan.to_attr()), *kernels]
     rewriter.insert_after(function, made)
     rewriter.erase(function)
+
+
+def _numbered(plan: Plan, kernels: list[KernelOp], position: int) -> Plan:
+    """Names of kernels and files that are unique in a chain."""
+    for kernel in kernels:
+        kernel.sym_name = StringAttr(f"{kernel.sym_name.data}_{position}")
+    listed = tuple(replace(each, file=f"{each.name}_{position}.cpp") for each in plan.kernels)
+    return replace(plan, kernels=listed)
 
 
 def _readers(function: FuncOp, program: CoreProgramOp) -> Iterator[KernelOp]:

@@ -72,33 +72,56 @@ class VerifyTt(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         kernels = [op for op in module.ops if isinstance(op, KernelOp)]
-        for op in [op for op in module.ops if isinstance(op, HostPlanOp)]:
+        plans = [op for op in module.ops if isinstance(op, HostPlanOp)]
+        for op in plans:
             missing = [name for name in _REQUIRED if name not in op.plan.data]
             if missing:
                 engine.error(op, f"Missing required attribute: {missing[0]}", MISSING)
                 continue
             plan = Plan.from_attr(op.plan)
             before = engine.error_count
-            for code, message in plan_problems(plan, kernels):
+            own = kernels if len(plans) == 1 else _listed(plan, kernels)
+            for code, message in plan_problems(plan, own):
                 engine.error(op, message, code)
-            for problem in kernel_problems(plan, kernels):
+            for problem in kernel_problems(plan, own):
                 engine.error(problem.op, problem.message, problem.code)
-            for problem in multicast_op_problems(plan, _chip(plan), kernels):
+            for problem in multicast_op_problems(plan, _chip(plan), own):
                 engine.error(problem.op, problem.message, problem.code)
-            for problem in shard_op_problems(plan, kernels):
+            for problem in shard_op_problems(plan, own):
                 engine.error(problem.op, problem.message, problem.code)
             if engine.error_count == before:
                 for code, message in _word_problems(plan):
                     engine.error(op, message, code)
             if engine.error_count == before:
-                for problem in residency_problems(plan, kernels):
+                for problem in residency_problems(plan, own):
                     engine.error(problem.op, problem.message, problem.code)
             if engine.error_count == before:
-                for problem in (*protocol_problems(plan, kernels), *flow_problems(plan, kernels)):
+                for problem in (*protocol_problems(plan, own), *flow_problems(plan, own)):
                     engine.error(problem.op, problem.message, problem.code)
             _warn(plan, op, engine)
-        if kernels and not any(isinstance(op, HostPlanOp) for op in module.ops):
+        if len(plans) > 1:
+            known = [name for op in plans for name in _kernel_names(op)]
+            for kernel in [each for each in kernels if known.count(each.sym_name.data) != 1]:
+                count = known.count(kernel.sym_name.data)
+                engine.error(
+                    kernel,
+                    f"kernel '{kernel.sym_name.data}' is listed by {count} of {len(plans)} plans "
+                    "of the chain: expected one",
+                    BAD_ARGUMENTS,
+                )
+        if kernels and not plans:
             engine.error(kernels[0], "Missing required attribute: tensix.host_plan", MISSING)
+
+
+def _listed(plan: Plan, kernels: list[KernelOp]) -> list[KernelOp]:
+    """The kernels of one launch of a chain."""
+    return [each for each in kernels if plan.kernel_named(each.sym_name.data) is not None]
+
+
+def _kernel_names(op: HostPlanOp) -> list[str]:
+    if any(name not in op.plan.data for name in _REQUIRED):
+        return []
+    return [each.name for each in Plan.from_attr(op.plan).kernels]
 
 
 def _chip(plan: Plan) -> ChipSpec:

@@ -168,8 +168,12 @@ class TenstorrentKernel:
 
     def _runnable_for(self, values: Sequence[Any]) -> Artefact:
         """The artefact, in which a tensor that the call makes has no contents before the run."""
-        artefact, results = self.artefact_for(values), self._kernel.results
-        plan = artefact.plan
+        artefact = self.artefact_for(values)
+        launches = [self._runnable_launch(each, values) for each in artefact.launches]
+        return replace(launches[0], following=tuple(launches[1:]))
+
+    def _runnable_launch(self, artefact: Artefact, values: Sequence[Any]) -> Artefact:
+        plan, results = artefact.plan, self._kernel.results
         # A store under a condition reads the old elements first, whatever they are.
         read = {
             name
@@ -197,8 +201,8 @@ class TenstorrentKernel:
         artefact = self._runnable = self._runnable_for(values)
         arrays = {
             tensor.name: values[tensor.arg].array
-            for tensor in artefact.plan.tensors
-            if isinstance(values[tensor.arg], HostArray)
+            for tensor in artefact.tensors
+            if not tensor.workspace and isinstance(values[tensor.arg], HostArray)
         }
         tile = current_tile_options()
         if tile.checked:
@@ -209,7 +213,7 @@ class TenstorrentKernel:
         seeds = range(tile.seed, tile.seed + max(tile.schedules, 1))
         start = perf_counter()
         outputs = self._execute(arrays, seeds)
-        blocks = artefact.plan.grid.total_tiles * len(seeds)
+        blocks = sum(each.grid.total_tiles for each in artefact.plans) * len(seeds)
         report = TileReport(blocks, len(seeds), seconds=perf_counter() - start)
         notify_observers(self._kernel.name, report)
         for name, output in outputs.items():
@@ -256,7 +260,9 @@ class TenstorrentKernel:
         if options.observer is not None and (is_first or result.findings):
             options.observer(self._runnable, result)
         if result.findings:
-            program = self._runnable.program(with_sources=executor is Executor.SOURCE)
+            # The launch with the findings is the last one that ran.
+            failed = self._runnable.launches[max(0, len(result.launches) - 1)]
+            program = failed.program(with_sources=executor is Executor.SOURCE)
             function = self._kernel.prim_func.func
             raise self._failed(TenstorrentFault(result.findings, program, function, seed))
         return self._runnable.outputs(result, arrays)

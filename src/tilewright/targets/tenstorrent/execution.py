@@ -197,6 +197,8 @@ class RunResult:
     """What happened, if the run was traced."""
     timing: TimedRun | None = None
     """Cycles of the cost model, if the caller requested them; never of the run itself."""
+    launches: tuple[RunResult, ...] = ()
+    """The results of the launches, if there were several."""
 
     def raise_for_findings(self) -> RunResult:
         """This result, if no sanitizer reported.

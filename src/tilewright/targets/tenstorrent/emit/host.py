@@ -26,6 +26,7 @@ from tilewright.dialects.tensix.plan import (
 )
 from tilewright.dialects.tensix.shards import ShardPlan
 from tilewright.targets.cuda.cxx_syntax import Names
+from tilewright.targets.tenstorrent.chain import tensors_of_chain
 from tilewright.targets.tenstorrent.core_ranges import rectangles
 from tilewright.targets.tenstorrent.emit.host_text import HEADER
 
@@ -39,21 +40,24 @@ _TYPES = {
 }
 
 
-def emit_host(plan: Plan) -> str:
-    """The text of ``main.cpp``."""
+def emit_host(*plans: Plan) -> str:
+    """The text of ``main.cpp``: one launch, or several in order on the same buffers."""
+    plan = max(plans, key=lambda each: len(each.cores.active))
     header = HEADER.format(
-        kernel=plan.kernel,
+        kernel="', '".join(each.kernel for each in plans),
         arch=plan.arch,
         active=len(plan.cores.active),
         num_cores=plan.cores.num_cores,
     )
-    body = [f"    {line}" if line else "" for line in _main(plan)]
+    body = [f"    {line}" if line else "" for line in _main(plans)]
     return "\n".join([header, "int main(int argc, char** argv) {", *body, "}"]) + "\n"
 
 
-def _main(plan: Plan) -> Iterator[str]:
-    names = _names(plan)
-    columns, rows = plan.cores.grid
+def _main(plans: Sequence[Plan]) -> Iterator[str]:
+    tensors = tensors_of_chain(plans)
+    scalars = list(dict.fromkeys(each for plan in plans for each in plan.scalars))
+    names = _names(tensors, scalars)
+    columns, rows = (max(plan.cores.grid[axis] for plan in plans) for axis in (0, 1))
     yield from (
         "if (argc != 2) {",
         '    std::fprintf(stderr, "usage: %s DIR\\n", argv[0]);',
@@ -64,8 +68,7 @@ def _main(plan: Plan) -> Iterator[str]:
         "std::shared_ptr<distributed::MeshDevice> device = "
         "distributed::MeshDevice::create_unit_mesh(0);",
         "distributed::MeshCommandQueue& queue = device->mesh_command_queue();",
-        "distributed::MeshWorkload workload;",
-        "Program program{};",
+        *(() if len(plans) > 1 else _PROGRAM),
         "",
         "const CoreCoord grid = device->compute_with_storage_grid_size();",
         f"if (grid.x < {columns} || grid.y < {rows}) {{",
@@ -76,24 +79,46 @@ def _main(plan: Plan) -> Iterator[str]:
         "}",
         "",
     )
-    for each in plan.tensors:
+    for each in tensors:
         yield from _tensor(each, names[each.name])
-    for each in plan.scalars:
+    for each in scalars:
         yield from _scalar(each, names[each.name])
+    if len(plans) == 1:
+        yield from _program(plans[0], names)
+        yield from _uploads(tensors, names)
+        yield from _enqueue()
+    else:
+        yield from _uploads(tensors, names)
+        for plan in plans:
+            yield ""
+            yield f"// {plan.kernel}"
+            yield "{"
+            for line in (*_PROGRAM, *_program(plan, names), *_enqueue()):
+                yield f"    {line}" if line else ""
+            yield "}"
+        yield ""
+    yield from _downloads(tensors, names)
+    yield "return device->close() ? 0 : 1;"
+
+
+_PROGRAM = ("distributed::MeshWorkload workload;", "Program program{};")
+
+
+def _program(plan: Plan, names: dict[str, str]) -> Iterator[str]:
+    """Circular buffers, kernels and arguments of one launch."""
     yield from _core_set("cores", plan.cores.active)
     yield from _circular_buffers(plan, names)
     yield from _semaphores(plan)
     for kernel in plan.kernels:
         yield from _kernel(plan, kernel, names)
     yield from _runtime_args(plan, names)
-    yield from _launch(plan, names)
 
 
-def _names(plan: Plan) -> dict[str, str]:
+def _names(tensors: Sequence[TensorPlan], scalars: Sequence[ScalarPlan]) -> dict[str, str]:
     """The variables of tensors and scalars."""
     names = Names()
-    found = {each.name: names.take(each.name, "tensor") for each in plan.tensors}
-    return found | {each.name: names.take(each.name, "scalar") for each in plan.scalars}
+    found = {each.name: names.take(each.name, "tensor") for each in tensors}
+    return found | {each.name: names.take(each.name, "scalar") for each in scalars}
 
 
 def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
@@ -112,7 +137,7 @@ def _tensor(plan: TensorPlan, name: str) -> Iterator[str]:
         yield from _shards(plan, plan.shards)
     yield "    device.get());"
     count = prod(plan.shape)
-    if plan.role == "output":
+    if plan.role == "output" or plan.workspace:
         yield f"std::vector<{type}> {name}({count});"
     else:
         yield f'std::vector<{type}> {name} = load<{type}>(directory + "{plan.name}.bin", {count});'
@@ -325,23 +350,30 @@ def _integer_arguments(plan: Plan, kernels: Sequence[KernelPlan]) -> list[str]:
     return list(found)
 
 
-def _launch(plan: Plan, names: dict[str, str]) -> Iterator[str]:
-    for each in plan.tensors:
+def _uploads(tensors: Sequence[TensorPlan], names: dict[str, str]) -> Iterator[str]:
+    for each in tensors:
         name, type = names[each.name], _TYPES[Format(each.format)]
+        if each.workspace and each.role == "output":
+            continue
         yield (
             f"std::vector<{type}> {name}_pages = pages_of({name}, {name}_layout, "
             f"{type}({each.pad_value}));"
         )
         if each.role != "output":
             yield f"distributed::EnqueueWriteMeshBuffer(queue, {name}_buffer, {name}_pages, false);"
+
+
+def _enqueue() -> Iterator[str]:
     yield (
         "workload.add_program(distributed::MeshCoordinateRange(device->shape()), "
         "std::move(program));"
     )
     yield "distributed::EnqueueMeshWorkload(queue, workload, false);"
-    for each in plan.tensors:
-        if each.role != "input":
+
+
+def _downloads(tensors: Sequence[TensorPlan], names: dict[str, str]) -> Iterator[str]:
+    for each in tensors:
+        if each.role != "input" and not each.workspace:
             name = names[each.name]
             yield f"distributed::EnqueueReadMeshBuffer(queue, {name}_pages, {name}_buffer, true);"
             yield f'store(directory + "{each.name}.bin", {name}, {name}_pages, {name}_layout);'
-    yield "return device->close() ? 0 : 1;"

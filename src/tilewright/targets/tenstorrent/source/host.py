@@ -176,10 +176,15 @@ class _Record:
             replace(kernel, runtime_args=words)
             for kernel, words in zip(self.kernels, self.words, strict=True)
         )
+        # What no kernel of this program has the address of is for a program after it.
+        words = {word for each in self.words for own in each.values() for word in own}
         found = Program(
             name,
             chip,
-            tuple(self.buffers),
+            tuple(
+                replace(buffer, output=buffer.output and address in words)
+                for buffer, address in zip(self.buffers, self.addresses, strict=True)
+            ),
             kernels,
             tuple(self.circular_buffers),
             tuple(self.semaphores),
