@@ -6,9 +6,9 @@
       tile.kernel { %H -> ... -> %Y } }         tile.kernel { %H -> ... -> %Y } }
 
 All functions of a chain have the same arguments: those of the kernel, and its workspaces, which
-the caller does not pass. Index arithmetic between the kernels is copied to each that uses it. The host
-enqueues the programs of a chain in order, on the same buffers. ``tt.launch`` states the name and
-the position in the chain, and how many arguments the caller passes.
+the caller does not pass. Index arithmetic between the kernels is copied to each that uses it. The
+host enqueues the programs of a chain in order, on the same buffers. ``tt.launch`` states the name
+and the position in the chain, and how many arguments the caller passes.
 """
 
 from __future__ import annotations

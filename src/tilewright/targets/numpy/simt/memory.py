@@ -15,6 +15,7 @@ from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import num_elements, shape_of
 from tilewright.targets.numpy.simt.buffers import (
@@ -66,6 +67,15 @@ def _alloc(compiler: Compiler, op: Operation) -> Act:
             frame.env[slot] = made
 
         return registers
+    if op.space is Space.GLOBAL:
+        shape = shape_of(op.result.type)
+
+        def workspace(frame: Frame) -> None:
+            data = np.empty(size, dtype)
+            data.view(np.uint8)[...] = _POISON
+            frame.env[slot] = GlobalBuffer(name, data, data.reshape(shape))
+
+        return workspace
     base = compiler.offsets[op]
 
     def shared(frame: Frame) -> None:
