@@ -164,7 +164,7 @@ def test_a_script_may_have_a_target_of_its_own(
         (["--timeline", "out.html"], "use --report OUT.html, which has the timeline of a core"),
     ],
 )
-def test_pictures_that_the_target_does_not_have(
+def test_diagrams_that_the_target_does_not_have(
     flags: list[str], message: str, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check.run([*TARGET, *flags, str(script)], "check") == 1

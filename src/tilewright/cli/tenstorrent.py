@@ -54,7 +54,7 @@ def settings_of(line: CommandLine) -> dict[str, str]:
 
 def is_after_script(name: str, value: str, line: CommandLine) -> bool:
     """Whether a flag after a script is meant for the run: `--target tenstorrent...`, or one of the
-    others behind it. A script may have a `--target` of its own."""
+    others after it. A script may have a `--target` of its own."""
     if name == TARGET:
         return value.partition(":")[0] == _KIND
     return name in FLAGS and line.values.get(TARGET, "").partition(":")[0] == _KIND

@@ -37,7 +37,7 @@ def test_quotient_and_remainder_of_a_block_index() -> None:
             T.copy(a, B[bz % 3, bz // 3, by * 32, bx * 32])
 
     reader = agree(kernel, values(2, 3, 40, 50)).sources()["reader.cpp"]
-    assert "int32_t(" not in reader.replace("uint32_t", ""), "unsigned numbers are divided"
+    assert "int32_t(" not in reader.replace("uint32_t", ""), "the division is unsigned"
 
 
 def test_a_quotient_that_rounds_down_below_zero() -> None:

@@ -1,4 +1,4 @@
-"""Conversions to fewer bits inside expressions: values are rounded where the kernel says so."""
+"""Conversions to fewer bits inside expressions: values are rounded where the kernel converts them."""
 
 from __future__ import annotations
 

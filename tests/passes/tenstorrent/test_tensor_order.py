@@ -78,7 +78,7 @@ def test_a_second_loop_over_a_row_of_blocks_overwrites_what_the_first_has_read()
     agree(kernel, values(64, 96))
 
 
-def test_the_product_replaces_its_left_operand() -> None:
+def test_a_gemm_replaces_its_left_operand() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((64, 32), T.float32), B: T.Tensor((32, 32), T.float32)):
         with T.Kernel(2) as by:

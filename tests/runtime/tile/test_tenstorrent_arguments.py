@@ -61,6 +61,6 @@ def test_an_empty_grid() -> None:
 
 
 @pytest.mark.parametrize("budget", ["lots", -5, 0])
-def test_a_budget_that_is_no_number_of_bytes(budget: Any) -> None:
+def test_a_budget_that_is_no_size(budget: Any) -> None:
     with pytest.raises(ValueError, match=f"tt.l1_budget is {budget!r}: expected a number of bytes"):
         _increment(**{"tt.l1_budget": budget})(_zeros(64, 64), _zeros(64, 64))

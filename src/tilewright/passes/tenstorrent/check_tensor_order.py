@@ -9,8 +9,8 @@ The reader of a core runs ahead of its writer. In one block
     T.copy(A[0, 0], a)        read or on a later one, since the reader works in program order;
     T.copy(b, A[0, 0])        here it does not, so `a` may receive the new elements
 
-Accesses that are disjoint, or that meet only in one iteration of the loops around both and there in
-the safe order, are allowed: updating a tensor in place is the common case.
+Accesses that are disjoint, or that overlap only in one iteration of the loops around both and there
+in the safe order, are allowed: updating a tensor in place is the common case.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Check:
         store: tuple[CopyOp, AccessedRegion],
         overlap: Overlap,
     ) -> bool:
-        """Whether the order of two accesses that may meet is not kept; reported then."""
+        """Report two accesses that may overlap and are not ordered; whether they are such."""
         (read, region), (write, _) = load, store
         name = name_of(region.base)
         is_first = self.positions[read] < self.positions[write]

@@ -26,7 +26,6 @@ from tilewright.dialects.arith import (
     MuliOp,
     RemuiOp,
 )
-from tilewright.dialects.arith.integer import IntegerBinaryOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile.mixed import known
@@ -37,7 +36,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.tenstorrent.annotations import functions
 
-_UNSIGNED: Mapping[str, type[IntegerBinaryOp]] = {
+_UNSIGNED: Mapping[str, type[DivuiOp | CeildivuiOp | RemuiOp]] = {
     "arith.divsi": DivuiOp,
     "arith.floordivsi": DivuiOp,
     "arith.ceildivsi": CeildivuiOp,
