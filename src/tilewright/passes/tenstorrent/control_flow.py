@@ -84,6 +84,19 @@ def integer_of(op: Operation, operands: Sequence[int]) -> int | None:
     return None if compute is None else compute(operands[0], operands[1])
 
 
+@dataclass(frozen=True)
+class _Body:
+    """What every iteration of a loop requires of its body, found once."""
+
+    is_uniform: bool
+    results: tuple[SSAValue, ...]
+
+    @classmethod
+    def of(cls, block: Block) -> _Body:
+        results = tuple(result for op in block.walk() for result in op.results)
+        return cls(_is_uniform(block), results)
+
+
 @dataclass
 class ControlFlow:
     """Follows the control flow of a program and visits its ops with their multiplicity."""
@@ -92,6 +105,11 @@ class ControlFlow:
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     lists: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     """Run-time arguments that are lists, by name."""
+    _constants: dict[SSAValue, int | None] = field(
+        default_factory=dict[SSAValue, int | None], init=False
+    )
+    """The constants among the values, and None for the others."""
+    _bodies: dict[Block, _Body] = field(default_factory=lambda: dict[Block, _Body](), init=False)
 
     def block(self, block: Block, times: int) -> None:
         for op in block.ops:
@@ -109,26 +127,32 @@ class ControlFlow:
             self.value(each) for each in (op.lower_bound, op.upper_bound, op.step)
         )
         body = op.regions[0].block
-        if _is_uniform(body):
+        if body not in self._bodies:
+            self._bodies[body] = _Body.of(body)
+        known = self._bodies[body]
+        if known.is_uniform:
             self.block(body, times * max(0, -(-(upper - lower) // step)))
             return
         for index in range(lower, upper, step):
-            self._forget(body)
+            for result in known.results:
+                self.values.pop(result, None)
             self.values[body.args[0]] = index
             self.block(body, times)
 
-    def _forget(self, block: Block) -> None:
-        for op in block.walk():
-            for result in op.results:
-                self.values.pop(result, None)
+    def _constant(self, value: SSAValue) -> int | None:
+        if value not in self._constants:
+            found = constant_value(value)
+            is_integer = isinstance(found, IntegerAttr)
+            self._constants[value] = found.value.data if is_integer else None
+        return self._constants[value]
 
     def value(self, value: SSAValue) -> int:
         """The integer that a value has."""
         if value in self.values:
             return self.values[value]
-        constant = constant_value(value)
-        if isinstance(constant, IntegerAttr):
-            return constant.value.data
+        constant = self._constant(value)
+        if constant is not None:
+            return constant
         op = value.owner
         assert isinstance(op, Operation), value
         if isinstance(op, RasterOp):
