@@ -80,6 +80,11 @@ class Expressions:
         return Value(a, "int32", Known(bounds[0]))
 
     def leaf(self, dims: tuple[Dim, ...], scope: Scope) -> Value:
+        if self.rng.random() < 0.05:
+            at = self.rng.randrange(len(dims))
+            text = f"{self.offset(dims[at], scope)} + {'ij'[at]}"
+            largest = dims[at].blocks * dims[at].block
+            return Value(f"T.cast({text}, 'float32')", "float32", Known(largest))
         whole = self.integer(dims, scope) if self.rng.random() < 0.25 else None
         if whole is not None:
             return Value(f"T.cast({whole.text}, 'float32')", "float32", whole.known)

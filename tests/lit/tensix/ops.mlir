@@ -40,6 +40,8 @@ tensix.kernel @reader role(reader) attributes {runtime_args = ["a_addr", "start_
   tensix.noc_barrier read
   // CHECK-NEXT: tensix.fill_page scaler bits(1065353216) format(bf16) %[[W]], %c1
   tensix.fill_page scaler bits(1065353216) format(bf16) %w, %one
+  // CHECK-NEXT: tensix.fill_page column_index bits(0) format(i32) %[[W]], %c1
+  tensix.fill_page column_index bits(0) format(i32) %w, %one
   // CHECK-NEXT: tensix.mcast %[[W]] to[%c1, %c1, %by, %bx] bytes %[[CT]] dests %c1
   tensix.mcast %w to [%one, %one, %by, %bx] bytes %page_bytes dests %one
   // CHECK-NEXT: %sem3 = tensix.sem 3 "ready"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tests.passes.tenstorrent.execution import compiled
 from tilewright import T
 from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE
@@ -155,3 +156,32 @@ def test_functions_of_floats(name: str, executor: Executor) -> None:
     run = artefact.run(arrays, executor=executor)
     np.testing.assert_allclose(run.arrays["C"], expected(a / 8), rtol=1e-5, atol=1e-6)
     assert not check_calls(artefact.sources()["compute.cpp"])
+
+
+@tw.jit(target="tenstorrent:sim")
+def positions(A, n: T.int32, block=32):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    C = T.empty((M, N), "float32")
+    where = T.empty((M, N), "int32")
+    with T.Kernel(T.ceildiv(N, 2 * block), T.ceildiv(M, block)) as (bx, by):
+        a = T.alloc_shared((block, 2 * block), "float32")
+        w = T.alloc_fragment((block, 2 * block), "int32")
+        T.copy(A[by * block, bx * 2 * block], a)
+        for i, j in T.Parallel(block, 2 * block):
+            row, column = by * block + i, bx * 2 * block + j
+            w[i, j] = T.if_then_else(column < n, row * 3 - 2 * column, -1)
+            a[i, j] = a[i, j] * T.cast(column, "float32") + T.cast(by + i, "float32")
+        T.copy(a, C[by * block, bx * 2 * block])
+        T.copy(w, where[by * block, bx * 2 * block])
+    return C, where
+
+
+@pytest.mark.parametrize("executor", ["ir", "source"])
+def test_positions_in_arithmetic(executor: str) -> None:
+    a = np.random.default_rng(2).integers(-5, 6, (40, 70)).astype(np.float32)
+    row, column = np.indices(a.shape)
+    with tw.tenstorrent_running(executor=executor):
+        found, where = positions(a, 33)
+    np.testing.assert_array_equal(found, a * column + row // 32 + row % 32)
+    np.testing.assert_array_equal(where, np.where(column < 33, row * 3 - 2 * column, -1))

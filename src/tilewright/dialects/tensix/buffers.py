@@ -162,7 +162,12 @@ class CBReadPtrOp(CBPointerOp):
     name = "tensix.cb_read_ptr"
 
 
-PATTERNS = KeywordSyntax(("constant", "scaler", "columns_below", "rows_below", "triangle_below"))
+PATTERNS = KeywordSyntax(
+    (
+        *("constant", "scaler", "columns_below", "rows_below", "triangle_below"),
+        *("row_index", "column_index"),
+    )
+)
 
 
 @irdl_op_definition
@@ -172,7 +177,7 @@ class FillPageOp(TensixOp):
     ``constant``: the value everywhere. ``scaler``: in the first row of each face, 0 elsewhere, as
     `tensix.reduce` expects. ``columns_below`` and ``rows_below``: in columns (rows) smaller than
     `limit`, 0 elsewhere. ``triangle_below``: in columns smaller than the row plus `limit`, which
-    may be negative.
+    may be negative. ``row_index`` and ``column_index``: the row (column) plus `limit`, an integer.
     """
 
     name = "tensix.fill_page"

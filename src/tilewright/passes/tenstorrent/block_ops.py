@@ -14,7 +14,7 @@ from tilewright.dialects.tile.mixed import Integers, integers
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tenstorrent.element_bodies import tiles_of
-from tilewright.passes.tenstorrent.masks import EXTENTS
+from tilewright.passes.tenstorrent.positions import EXTENTS
 
 
 def extents_of(buffer: SSAValue) -> tuple[int, int]:

@@ -54,7 +54,7 @@ from tilewright.passes.tenstorrent.dst_instructions import bits_of
 from tilewright.passes.tenstorrent.dst_programs import dst_program
 from tilewright.passes.tenstorrent.k_loops import ensure_epilogue, epilogue_of
 from tilewright.passes.tenstorrent.liveness import live_at_start, release_buffers
-from tilewright.passes.tenstorrent.masks import EXTENTS
+from tilewright.passes.tenstorrent.positions import EXTENTS
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
 
 TWO_EXPONENTS = "TW7021"

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, UnitAttr, f32, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.arith import (
-    AddiOp,
     AndiOp,
     CmpfOp,
     CmpiOp,
@@ -26,10 +25,8 @@ from tilewright.dialects.arith import (
     MaxuiOp,
     MinsiOp,
     MinuiOp,
-    MuliOp,
     OriOp,
     SelectOp,
-    SubiOp,
     XoriOp,
 )
 from tilewright.dialects.tensix.blocks import ConstantTileOp, ElementwiseOp, TileYieldOp
@@ -37,15 +34,13 @@ from tilewright.dialects.tile import AllocOp, buffer_type
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.mixed import Mixed, integers_attr
 from tilewright.dialects.type_utils import element_type_of
-from tilewright.ir.effects import is_removable
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tenstorrent.dst_instructions import bits_of
 from tilewright.passes.tenstorrent.dst_programs import MASK
-from tilewright.passes.tenstorrent.kernel_code import known
+from tilewright.passes.tenstorrent.positions import EXTENTS, Affine, Positions
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tile.clone_ops import copy_op
 
-EXTENTS = "tt.extents"
 _EVERYWHERE = 1 << 20
 """A limit that no buffer reaches."""
 _PREDICATES = ("lt", "le", "gt", "ge")
@@ -54,19 +49,6 @@ _EQUALITIES: Mapping[str, tuple[str, str, type[AndiOp | OriOp]]] = {
     "ne": ("slt", "sgt", OriOp),
 }
 """Two comparisons and what joins them."""
-
-
-@dataclass(frozen=True)
-class _Affine:
-    """``row * i + column * j + base``."""
-
-    row: int
-    column: int
-    base: Mixed
-
-    @property
-    def is_uniform(self) -> bool:
-        return self.row == self.column == 0
 
 
 @dataclass(frozen=True)
@@ -136,11 +118,7 @@ def _expand_bound(op: Operation) -> bool:
     return False
 
 
-class _Masking:
-    def __init__(self, op: ElementwiseOp) -> None:
-        self.op = op
-        self.rewriter = Rewriter()
-
+class _Masking(Positions):
     def run(self, comparisons: Sequence[CmpiOp]) -> ElementwiseOp:
         op = self.op
         patterns = [self._pattern(each) for each in comparisons]
@@ -181,7 +159,7 @@ class _Masking:
         rows, columns = self.op.block_tiles
         alloc = AllocOp(buffer_type(element, (32 * rows, 32 * columns), Space.SHARED), name="mask")
         alloc.attributes[EXTENTS] = integers_attr((32 * rows, 32 * columns))
-        fill = ConstantTileOp(alloc.result, pattern.name, bits_of(1.0), self._value(pattern.limit))
+        fill = ConstantTileOp(alloc.result, pattern.name, bits_of(1.0), self.value(pattern.limit))
         self.rewriter.insert_before(self.op, [alloc, fill])
         return alloc.result
 
@@ -193,28 +171,28 @@ class _Masking:
             raise NotSupported(
                 op, f"comparison '{op.predicate_name}' of positions: use <, <=, > or >="
             )
-        left, right = (self._affine(each, op) for each in op.operands)
+        left, right = (self.affine(each, op) for each in op.operands)
         sign = 1 if predicate in ("lt", "le") else -1
         row, column = sign * (left.row - right.row), sign * (left.column - right.column)
         return self._of_form(op, row, column, self._base(predicate, left, right))
 
-    def _base(self, predicate: str, left: _Affine, right: _Affine) -> Mixed:
+    def _base(self, predicate: str, left: Affine, right: Affine) -> Mixed:
         """The integer b in ``row * i + column * j + b < 0``."""
         if predicate in ("lt", "le"):
-            base = self._minus(left.base, right.base)
+            base = self.minus(left.base, right.base)
         else:
-            base = self._minus(right.base, left.base)
-        return self._plus(base, -1) if predicate in ("le", "ge") else base
+            base = self.minus(right.base, left.base)
+        return self.plus(base, -1) if predicate in ("le", "ge") else base
 
     def _of_form(self, op: CmpiOp, row: int, column: int, base: Mixed) -> _Pattern:
         """The pattern of ``row * i + column * j + base < 0``."""
         if (row, column) == (0, 0):
-            test = CmpiOp("slt", self._value(base), self._value(0))
-            limits = self._value(_EVERYWHERE), self._value(0)
+            test = CmpiOp("slt", self.value(base), self.value(0))
+            limits = self.value(_EVERYWHERE), self.value(0)
             chosen = SelectOp(test, *limits)
             self.rewriter.insert_before(self.op, [test, chosen])
             return _Pattern("rows_below", chosen.results[0])
-        below, above = self._minus(0, base), self._plus(base, 1)
+        below, above = self.minus(0, base), self.plus(base, 1)
         forms = {
             (0, 1): _Pattern("columns_below", below),
             (0, -1): _Pattern("columns_below", above, is_negated=True),
@@ -230,69 +208,6 @@ class _Masking:
                 "row or the column of an element, or their difference",
             )
         return forms[row, column]
-
-    def _affine(self, value: SSAValue, at: Operation) -> _Affine:
-        row, column = self.op.indices
-        if value is row:
-            return _Affine(1, 0, 0)
-        if value is column:
-            return _Affine(0, 1, 0)
-        constant = known(value)
-        if constant is not None:
-            return _Affine(0, 0, constant)
-        owner = value.owner
-        if not isinstance(owner, Operation) or owner.parent is not self.op.body.block:
-            return _Affine(0, 0, value)
-        parts = [self._affine(each, at) for each in owner.operands]
-        if isinstance(owner, (AddiOp, SubiOp)):
-            sign = 1 if isinstance(owner, AddiOp) else -1
-            one, other = parts
-            join = self._plus if sign > 0 else self._minus
-            return _Affine(
-                one.row + sign * other.row,
-                one.column + sign * other.column,
-                join(one.base, other.base),
-            )
-        if isinstance(owner, MuliOp):
-            for one, other in (parts, parts[::-1]):
-                if one.is_uniform and isinstance(one.base, int) and isinstance(other.base, int):
-                    factor = one.base
-                    return _Affine(factor * other.row, factor * other.column, factor * other.base)
-        if all(each.is_uniform for each in parts) and is_removable(owner):
-            bases = [self._value(each.base) for each in parts]
-            made = copy_op(owner, dict(zip(owner.operands, bases, strict=True)))
-            self.rewriter.insert_before(self.op, made)
-            return _Affine(0, 0, made.results[0])
-        raise NotSupported(
-            at, f"'{owner.name}' of a position has no tile intrinsic: compare positions directly"
-        )
-
-    # -- integers outside the op -------------------------------------------------------------------
-
-    def _value(self, value: Mixed) -> SSAValue:
-        if isinstance(value, SSAValue):
-            return value
-        made = ConstantOp.of(value, IndexType())
-        self.rewriter.insert_before(self.op, made)
-        return made.results[0]
-
-    def _plus(self, left: Mixed, right: Mixed) -> Mixed:
-        if isinstance(left, int) and isinstance(right, int):
-            return left + right
-        if left == 0 or right == 0:
-            return right if left == 0 else left
-        made = AddiOp(self._value(left), self._value(right))
-        self.rewriter.insert_before(self.op, made)
-        return made.results[0]
-
-    def _minus(self, left: Mixed, right: Mixed) -> Mixed:
-        if isinstance(left, int) and isinstance(right, int):
-            return left - right
-        if right == 0:
-            return left
-        made = SubiOp(self._value(left), self._value(right))
-        self.rewriter.insert_before(self.op, made)
-        return made.results[0]
 
 
 def _truth(block: Block, mask: SSAValue, element: Attribute, is_negated: bool) -> SSAValue:

@@ -136,6 +136,10 @@ def _limit_of_tile(
     """The limit of a pattern, counted from the first element of a tile."""
     if pattern == "triangle_below":
         return code.minus(code.plus(limit, code.times(row, TILE)), code.times(column, TILE))
+    if pattern == "row_index":
+        return code.plus(limit, code.times(row, TILE))
+    if pattern == "column_index":
+        return code.plus(limit, code.times(column, TILE))
     if pattern not in ("columns_below", "rows_below"):
         return code.constant(0)
     before = code.times(column if pattern == "columns_below" else row, TILE)

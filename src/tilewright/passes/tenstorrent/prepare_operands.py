@@ -35,7 +35,8 @@ from tilewright.passes.tenstorrent.block_ops import (
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import alloc_of, role_of, write_positions
 from tilewright.passes.tenstorrent.kernel_code import known
-from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
+from tilewright.passes.tenstorrent.masks import insert_masks
+from tilewright.passes.tenstorrent.positions import EXTENTS
 from tilewright.passes.tenstorrent.reports import NotSupported
 
 LOWEST, LOWEST_F16 = -3.0e38, -65504.0

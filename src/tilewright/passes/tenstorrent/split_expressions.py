@@ -30,7 +30,7 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import chip_of
 from tilewright.passes.tenstorrent.dst_programs import dst_program
-from tilewright.passes.tenstorrent.masks import EXTENTS
+from tilewright.passes.tenstorrent.positions import EXTENTS
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tile.clone_ops import copy_op
 

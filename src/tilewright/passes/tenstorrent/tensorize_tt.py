@@ -54,7 +54,8 @@ from tilewright.passes.tenstorrent.block_ops import buffer_tiles, identity, stag
 from tilewright.passes.tenstorrent.block_shapes import Axes, axes_of, name_of
 from tilewright.passes.tenstorrent.choices import select_instead_of_branches
 from tilewright.passes.tenstorrent.element_bodies import elementwise_op
-from tilewright.passes.tenstorrent.masks import EXTENTS, insert_masks
+from tilewright.passes.tenstorrent.masks import insert_masks
+from tilewright.passes.tenstorrent.positions import EXTENTS, insert_positions
 from tilewright.passes.tenstorrent.prepare_operands import prepare_gemm, prepare_reduction
 from tilewright.passes.tenstorrent.reports import PARTIAL_BLOCK, NotSupported, reporting
 
@@ -118,7 +119,7 @@ def _lower(op: Operation, axes: Axes) -> None:
         select_instead_of_branches(op)
         made = elementwise_op(op, axes)
         Rewriter().replace_op(op, made)
-        insert_masks(made)
+        insert_masks(insert_positions(made))
     elif isinstance(op, FillOp):
         _lower_fill(op)
     elif isinstance(op, CopyOp):

@@ -131,8 +131,11 @@ def _fill_page(emitter: Emitter, op: Operation) -> None:
         "rows_below": f"{row} < {limit}",
         "triangle_below": f"int32_t({column}) < int32_t({row}) + int32_t({limit})",
     }
-    test = tests[op.pattern.data]
+    indices = {"row_index": row, "column_index": column}
+    test = tests.get(op.pattern.data, "")
     value = f"{test} ? {bits} : 0" if test else bits
+    if op.pattern.data in indices:
+        value = f"{indices[op.pattern.data]} + {emitter.operand(op.limit, SUM)}"
     page = emitter.names.take("page")
     cast = f"reinterpret_cast<volatile tt_l1_ptr {type}*>({emitter.operand(op.l1)})"
     emitter.statement(f"volatile tt_l1_ptr {type}* {page} = {cast};")

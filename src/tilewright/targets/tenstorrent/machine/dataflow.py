@@ -310,6 +310,11 @@ class DataThread(Thread):
         """Store a tile of known contents."""
         self._writable(l1, format.tile_bytes, site)
         value = float_of(bits)
+        if pattern in ("row_index", "column_index"):
+            signed = limit - (1 << 32) if limit >> 31 else limit
+            indices = np.indices((32, 32))[0 if pattern == "row_index" else 1]
+            self.core.l1.write(l1, encode((indices + signed).astype(np.int32), format))
+            return
         tile = np.zeros((32, 32), np.float32)
         if pattern == "constant":
             tile[:, :] = value
