@@ -115,7 +115,7 @@ def is_right(case: Case, mutant: Mutant, findings: Sequence[Finding]) -> bool:
     plan = case.plan
     assert plan.multicast is not None
     own = {(each.x, each.y) for each in plan.cores_of(plan.kernel_named(mutant.kernel))}
-    groups = [set(each.members) for each in plan.multicast.groups]
+    groups = [{each.sender, *each.receivers} for each in plan.multicast.groups]
     cores = own.union(*(each for each in groups if each & own))
     line = kernel_line(case.sources[mutant.kernel], mutant.line)
     return any(

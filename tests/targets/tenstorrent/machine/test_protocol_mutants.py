@@ -120,7 +120,7 @@ def _cores_concerned(plan: Plan, mutant: ProtocolMutant) -> set[tuple[int, int]]
     """The cores of the kernel, and those of its groups."""
     assert plan.multicast is not None
     own = {(each.x, each.y) for each in plan.cores_of(plan.kernel_named(mutant.kernel))}
-    groups = [set(each.members) for each in plan.multicast.groups]
+    groups = [{each.sender, *each.receivers} for each in plan.multicast.groups]
     return own.union(*(each for each in groups if each & own))
 
 
