@@ -49,8 +49,15 @@ def predicted(artefact: Artefact) -> tuple[int, ...]:
 # -- the two-kernel MLP ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("executor", ["ir", "source"])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("target", "executor"),
+    [
+        *((target, "ir") for target in TARGETS),
+        ("wormhole", "source"),
+        pytest.param("sim", "source", marks=pytest.mark.slow),
+        pytest.param("blackhole", "source", marks=pytest.mark.slow),
+    ],
+)
 def test_mlp_with_and_without_shards(target: str, executor: str) -> None:
     """H in DRAM costs its pages once per launch; in place it costs nothing."""
     arrays = inputs()
@@ -73,7 +80,7 @@ def test_mlp_with_and_without_shards(target: str, executor: str) -> None:
     assert in_place == (in_dram[0] - 2 * h_pages, in_dram[1] - h_pages, 0, 0)
 
 
-@pytest.mark.parametrize("seed", every(15, range(60)))
+@pytest.mark.parametrize("seed", every(20, range(60)))
 def test_random_chains(seed: int) -> None:
     """Any sizes, cores, shards and settings: the bits of a run with H in DRAM on one core."""
     draw = np.random.default_rng(seed)
@@ -96,14 +103,14 @@ def test_random_chains(seed: int) -> None:
             "tt.residency": str(draw.choice(["off", "on"])),
         }
     )
-    with tw.tenstorrent_running(executor="source" if seed % 30 == 0 else "ir"):
+    with tw.tenstorrent_running(executor="source" if seed % 30 == 5 else "ir"):
         found = compiled(*arrays, **blocks)
     own = compiled.compile(*arrays, **blocks).tenstorrent
     counted = tuple(getattr(own.result.traffic, name) for name in COUNTS)
     assert counted == predicted(own.artefact)
     error = np.linalg.norm(found - plain.astype(np.float64)) / np.linalg.norm(plain)
     assert error < 2**-9  # the source executor sums in another order
-    if seed % 30:
+    if seed % 30 != 5:
         assert found.tobytes() == plain.tobytes()
 
 

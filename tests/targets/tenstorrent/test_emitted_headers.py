@@ -25,6 +25,20 @@ MULTICAST = ("gemm", "batched", "attention", "gemm fp16, blocks of 4 tiles")
 """Kernels whose readers send and receive with multicast."""
 
 
+SHARDS = (
+    ("gemm", "1x2", "A:height,B:width,C:height"),
+    ("gemm fp16, blocks of 4 tiles", "2x2", "A:block,B:width,C:block"),
+    ("attention", "2x2", "Q:height,K:block,V:width"),
+)
+"""Kernels with tensors in L1: some in place, some with accessors of shards."""
+
+
+def sharded(name: str, cores: str, shard: str) -> Program:
+    artefact = KERNELS[name](SIZES["past"]).compiled(cores, **{"tt.shard": shard})
+    assert any(tensor.shards is not None for tensor in artefact.plan.tensors)
+    return artefact.program(with_sources=True)
+
+
 def emitted(name: str, multicast: str = "off") -> Program:
     artefact = KERNELS[name](SIZES["past"]).compiled("2x2", **{"tt.multicast": multicast})
     assert (artefact.plan.multicast is not None) == (multicast == "on")
@@ -53,6 +67,20 @@ def test_the_real_headers_accept_it(name: str, multicast: str):
     if not os.environ.get(VARIABLE):
         pytest.skip(f"{VARIABLE} is not set: nothing was checked against the real headers")
     program = emitted(name, multicast)
+    allocation = allocate(program)
+    for kernel in program.kernels:
+        words = allocation.compile_time_words(kernel.compile_args)
+        for chip in (WORMHOLE, BLACKHOLE):
+            assert check_kernel(kernel, chip, words, checkout()).errors == ()
+
+
+@pytest.mark.parametrize(("name", "cores", "shard"), SHARDS)
+def test_kernels_on_shards(name: str, cores: str, shard: str):
+    program = sharded(name, cores, shard)
+    for kernel in program.kernels:
+        assert check_calls(kernel.source) == ()
+    if not os.environ.get(VARIABLE):
+        pytest.skip(f"{VARIABLE} is not set: nothing was checked against the real headers")
     allocation = allocate(program)
     for kernel in program.kernels:
         words = allocation.compile_time_words(kernel.compile_args)
