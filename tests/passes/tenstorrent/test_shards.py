@@ -108,6 +108,18 @@ def test_traffic_of_a_gemm(
     assert (in_place(plan), traffic(plan)) == (placed, pages)
 
 
+def test_an_operand_in_place_beside_a_retained_one() -> None:
+    """B stays in L1 over all blocks of the core; A is where it is used."""
+    traced = KERNELS["gemm"]((96, 160, 64))
+    configs = {"tt.residency": "auto", "tt.shard": "A:block,C:height"}
+    plain, found = traced.compiled("1x1"), traced.compiled("1x1", **configs)
+    assert found.plan.residency is not None
+    assert [each.tensor for each in found.plan.residency.panels] == ["B"]
+    assert "A" in in_place(found.plan)
+    expected = run(plain, traced.arrays()).arrays["C"]
+    assert run(found, traced.arrays()).arrays["C"].tobytes() == expected.tobytes()
+
+
 def test_a_transposed_operand_is_read_over_the_noc() -> None:
     _, plan = compiled(gemm(64, 64, 64, transpose=True), cores="1x1", shard="A:height,B:height")
     assert (in_place(plan), traffic(plan)) == (["A"], (0, 4, 8, 0))

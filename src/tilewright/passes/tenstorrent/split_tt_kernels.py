@@ -294,11 +294,8 @@ class _Slice:
         values, outer = dict(self.values), self.code.block
         self.values[op.induction_variable] = made.induction_variable
         self.code.block = made.body_block
-        for each in op.body_block.ops:
-            if each in loads:
-                self._in_place(each)
-            elif not is_block_op(each) and not isinstance(each, (RegionOp, EndOp)):
-                self.code.add(copy_op(each, self._operands(each)))
+        for each in loads:  # whose index arithmetic is copied by demand
+            self._in_place(each)
         self.code.block, self.values = outer, values
 
     # -- shards ----------------------------------------------------------------------------------
