@@ -138,7 +138,7 @@ def explanation(done: Sequence[Compiled]) -> str:
 
 def _explained(artefact: Artefact, compiled: Compiled) -> str:
     plan, chooser = artefact.plan, compiled.chooser
-    is_chain = bool(compiled.artefact.following)
+    is_last = plan == compiled.artefact.plans[-1]
     work = sum(
         len(each.cores) * op.count for each in plan.work for role in ROLES for op in each.of(role)
     )
@@ -146,8 +146,8 @@ def _explained(artefact: Artefact, compiled: Compiled) -> str:
         plan,
         tt_cost(plan),
         artefact.timed() if work <= LONGEST_TIMED_RUN else None,
-        # Settings are those of all launches of a chain; the model compares single ones.
-        () if is_chain else chooser.alternatives(chooser.axes()),
+        # Settings, and their cycles, are those of all launches of a chain.
+        chooser.alternatives(chooser.axes()) if is_last else (),
     )
     return f"{program_text(plan, artefact.memory_map())}\n{bill}"
 

@@ -134,14 +134,16 @@ class _Tuning:
             try:
                 kernel = compiled(config)
                 assert kernel.tenstorrent is not None, "all configurations have the same target"
-                cost = kernel.tenstorrent.cost
+                costs = kernel.tenstorrent.costs
             except Exception as error:  # whatever is wrong with it, the next one may do
                 self.faults[index] = error
                 continue
             self.kernels[index] = kernel
             kernel.config = config
-            self.times[index] = Times(float(cost.total) / cost.clock_ghz / 1e6)
-            self.remarks[index] = str(cost)
+            self.times[index] = Times(
+                sum(float(each.total) / each.clock_ghz for each in costs) / 1e6
+            )
+            self.remarks[index] = "; ".join(str(each) for each in costs)
         while self.times:
             best = self._best()
             kernel = self.kernels[best]

@@ -110,11 +110,11 @@ class TenstorrentKernel:
         )
 
     @property
-    def cost(self) -> Cost:
-        """The cost of a launch (model, not measured)."""
+    def costs(self) -> tuple[Cost, ...]:
+        """The cost of each launch (model, not measured)."""
         from tilewright.analysis.tensix_cost.plan_cost import tt_cost
 
-        return tt_cost(self.artefact.plan)
+        return tuple(tt_cost(plan) for plan in self.artefact.plans)
 
     def _fixed(self, values: Sequence[Any]) -> str:
         """The values of a call that the plan depends on."""
