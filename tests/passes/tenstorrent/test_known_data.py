@@ -151,6 +151,28 @@ def test_blocks_that_write_the_same_rows_are_refused() -> None:
 
 
 @tw.jit(target="tenstorrent:sim")
+def under_a_condition(A, starts, block=32):
+    M, N, G = T.const("M, N, G")
+    A: T.Tensor((M, N), "float32")
+    starts: T.Tensor((G,), T.int32)
+    C = T.empty((G * block, N), "float32")
+    with T.Kernel(G) as by:
+        a = T.alloc_shared((block, N), "float32")
+        T.clear(a)
+        if by < 2:
+            T.copy(A[starts[by] : starts[by] + block, :], a)
+        T.copy(a, C[by * block, 0])
+    return C
+
+
+def test_an_offset_that_some_blocks_do_not_use() -> None:
+    a = np.random.default_rng(0).integers(-9, 10, (96, 32)).astype(np.float32)
+    found = under_a_condition(a, np.array([7, 40, 1], np.int32))
+    expected = np.concatenate([a[7:39], a[40:72], np.zeros((32, 32), np.float32)])
+    np.testing.assert_array_equal(found, expected)
+
+
+@tw.jit(target="tenstorrent:sim")
 def persistent(A, workers=3, block=32):
     M, N = T.const("M, N")
     A: T.Tensor((M, N), "float32")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -19,6 +20,10 @@ MAX_VALUES = 1 << 16
 
 class NotEnumerable(Exception):
     """An index that depends on something else than blocks, loops and tables, or has many values."""
+
+
+class _NotExecuted(Exception):
+    """A table has no entry: the code that reads it is not executed for these indices."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,14 @@ def _visit(
         if len(found) >= MAX_VALUES:
             raise NotEnumerable
         environment = {**given, **chosen}
-        found[tuple(chosen.values())] = tuple(_value(each, environment) for each in values)
+        with suppress(_NotExecuted):
+            found[tuple(chosen.values())] = tuple(_value(each, environment) for each in values)
         return
     index, *others = rest
-    lower, upper, step = (_value(each, {**given, **chosen}) for each in _bounds(index))
+    try:
+        lower, upper, step = (_value(each, {**given, **chosen}) for each in _bounds(index))
+    except _NotExecuted:
+        return
     for value in range(lower, upper, step):
         _visit(others, {**chosen, index: value}, given, values, found)
 
@@ -118,7 +127,9 @@ def _value(value: Mixed, known: Mapping[SSAValue, int]) -> int:
         raise NotEnumerable
     try:
         computed = integer_of(owner, [_value(each, known) for each in owner.operands])
-    except (IndexError, ZeroDivisionError):
+    except IndexError:
+        raise _NotExecuted from None
+    except ZeroDivisionError:
         computed = None
     if computed is None:
         raise NotEnumerable
