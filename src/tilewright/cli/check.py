@@ -33,7 +33,7 @@ too: a task that reads the wrong slot leaves the right one unread.
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
 --schedules, --timeline, --allow-unread and --target tenstorrent:... are also accepted directly
-after FILE.py, the latter with --executor, --numerics, --report and --set behind it; '--' ends them.
+after FILE.py, the latter with --executor, --numerics, --report and --set after it; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 

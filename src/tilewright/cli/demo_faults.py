@@ -1,4 +1,4 @@
-"""The end of each part of the demo: a kernel that was broken on purpose, and what is reported."""
+"""The end of each part of the demo: a kernel with an injected fault, and its report."""
 
 from __future__ import annotations
 

@@ -107,4 +107,5 @@ def _panel(data: Mapping[str, Any]) -> PanelPlan:
     fields: dict[str, Any] = {
         name: value for name, value in data.items() if name != "saved_page_reads"
     }
-    return PanelPlan(**{**fields, "axes": tuple(data["axes"])})
+    fields["axes"] = tuple(data["axes"])
+    return PanelPlan(**fields)

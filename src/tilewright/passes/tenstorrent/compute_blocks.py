@@ -320,7 +320,7 @@ class ComputeCode(KernelCode):
         depth = a_rows if op.transpose_a is not None else a_columns
         transposed = op.transpose_b is not None
         a_plan, b_plan = needed_plan(op.a), needed_plan(op.b)
-        # A step over K takes tiles of B that are stored side by side: a row of them.
+        # A step over K takes tiles of B that are adjacent in L1: a row of them.
         is_column = depth == 1 and not b_plan.is_in_place
         has_rows = not transposed or b_plan.transposed or is_column
         high, wide = subblock(rows, columns if has_rows else 1, self.kernel.dst_tiles)

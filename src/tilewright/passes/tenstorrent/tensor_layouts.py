@@ -44,7 +44,7 @@ class LayoutError(Exception):
 
 
 _FAR = 2**31
-"""Offsets of loaded values have the bounds of their type, which say nothing."""
+"""Offsets of loaded values have the bounds of their type, which exclude nothing."""
 MISALIGNED = "TW7061"
 MIXED_AXES = "TW7022"
 

@@ -66,7 +66,7 @@ def split_arguments(text: str) -> tuple[str, ...]:
 
 
 def _is_comparison(text: str, position: int) -> bool:
-    """Whether an angle bracket is an operator: it stands between spaces."""
+    """Whether an angle bracket is an operator: it has a space on both sides."""
     around = text[max(0, position - 1) : position + 3]
     return text[position] in "<>" and re.match(r" [<>]=? ", around) is not None
 
