@@ -6,7 +6,8 @@
     bz // 3  (arith.floordivsi)     ->  arith.divui      where neither operand is negative
 
 Pages are found by dividing offsets, so that the multiples in an offset have to be visible; and the
-processors of a core compute with unsigned 32-bit integers, for which a division rounds down by itself.
+processors of a core compute with unsigned 32-bit integers, for which a division rounds down by
+itself.
 """
 
 from __future__ import annotations
