@@ -77,6 +77,8 @@ EXAMPLES = (
     GpuKernel("gemv", "gemv", {"M": 8192, "K": 8192}, OTHER, entry=9),
     GpuKernel("gemv", "gemv_tiles", {"M": 8192, "K": 8192}, OTHER),
     GpuKernel("split_k", "matmul_split_k", {**SQUARE, **TILE}, entry=10),
+    GpuKernel("batched_gemm", "batched_gemm", {"batch": 8, **SQUARE, **TILE}),
+    GpuKernel("mlp", "mlp", {**SQUARE, "F": 4096, **TILE}),
     GpuKernel("gemm_fp8", "gemm_fp8", SQUARE, entry=11),
     GpuKernel(
         "persistent_gemm",

@@ -120,6 +120,20 @@ def test_an_operand_in_place_beside_a_retained_one() -> None:
     assert run(found, traced.arrays()).arrays["C"].tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize(
+    ("cores", "shard", "policy"), [("1x3", "height", "rect"), ("2x3", "block", "rect")]
+)
+def test_shards_that_are_not_full(cores: str, shard: str, policy: str) -> None:
+    """5 x 3 tiles on 3 rows of cores: the last one has half a shard, pushed as a whole."""
+    traced = KERNELS["gemm"]((160, 96, 64))
+    configs = {"tt.shard": f"C:{shard}", "tt.schedule.policy": policy}
+    plain, found = traced.compiled(cores), traced.compiled(cores, **configs)
+    assert "C" in in_place(found.plan)
+    for executor in Executor:
+        expected = run(plain, traced.arrays(), executor).arrays["C"]
+        assert run(found, traced.arrays(), executor).arrays["C"].tobytes() == expected.tobytes()
+
+
 def test_a_transposed_operand_is_read_over_the_noc() -> None:
     _, plan = compiled(gemm(64, 64, 64, transpose=True), cores="1x1", shard="A:height,B:height")
     assert (in_place(plan), traffic(plan)) == (["A"], (0, 4, 8, 0))

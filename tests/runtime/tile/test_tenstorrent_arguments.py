@@ -60,6 +60,27 @@ def test_an_empty_grid() -> None:
         _increment()(_zeros(0, 64), _zeros(0, 64))
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tt.stages", "two", "tt.stages is 'two': expected a number of blocks"),
+        ("tt.choose", "banana", "tt.choose is 'banana': expected True or False"),
+        ("tt.l1_budget", 10**9, "tt.l1_budget is 1000000000: .* has 1368064 bytes"),
+    ],
+)
+def test_settings_that_cannot_be(key: str, value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _increment(**{key: value})(_zeros(64, 64), _zeros(64, 64))
+
+
+@pytest.mark.parametrize("value", [False, "off", "False"])
+def test_choice_that_is_switched_off(value: object) -> None:
+    kernel = _increment(**{"tt.choose": value})
+    arrays = _zeros(64, 64), _zeros(64, 64)
+    kernel(*arrays)
+    assert kernel.compile(*arrays).tenstorrent.choice is None
+
+
 @pytest.mark.parametrize("budget", ["lots", -5, 0])
 def test_a_budget_that_is_no_size(budget: Any) -> None:
     with pytest.raises(ValueError, match=f"tt.l1_budget is {budget!r}: expected a number of bytes"):

@@ -59,11 +59,11 @@ def pipeline_of(target: str, configs: Mapping[str, Any], values: str = "") -> Te
         policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
         order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
         subblock=str(given.get(key.TT_SUBBLOCK) or ""),
-        stages=int(given.get(key.TT_STAGES) or 0),
+        stages=_number(given, key.TT_STAGES, "a number of blocks"),
         multicast=str(given.get(key.TT_MULTICAST) or "off"),
         residency=str(given.get(key.TT_RESIDENCY) or "off"),
         shard=_shards(given.get(key.TT_SHARD)),
-        l1_budget=_bytes(given.get(key.TT_L1_BUDGET)),
+        l1_budget=_l1_budget(target, given),
         values=values,
     )
 
@@ -101,7 +101,7 @@ class TenstorrentKernel:
 
     def _open_settings(self) -> tuple[str, ...]:
         """The settings that the cost model chooses."""
-        chooses = bool(self._configs.get(PassConfigKey.TT_CHOOSE))
+        chooses = _is_on(self._configs, PassConfigKey.TT_CHOOSE)
         return tuple(
             name
             for name, key in _SETTINGS.items()
@@ -292,12 +292,40 @@ def _shards(given: object) -> str:
     return str(given or "")
 
 
-def _bytes(setting: Any) -> int:
-    """The setting ``tt.l1_budget``; 0 if it is not there."""
+def _number(configs: Mapping[str, Any], key: PassConfigKey, what: str) -> int:
+    """A setting that is a positive integer; 0 if it is not there."""
+    setting = configs.get(key)
     if setting is None:
         return 0
     if not str(setting).isdecimal() or not int(setting):
-        raise ValueError(
-            f"pass_configs: {PassConfigKey.TT_L1_BUDGET} is {setting!r}: expected a number of bytes"
-        )
+        raise ValueError(f"pass_configs: {key} is {setting!r}: expected {what}")
     return int(setting)
+
+
+def _l1_budget(target: str, configs: Mapping[str, Any]) -> int:
+    """The setting ``tt.l1_budget``, at most what the target has; 0 if it is not there."""
+    from tilewright.dialects.tensix.chips import CHIPS
+
+    key = PassConfigKey.TT_L1_BUDGET
+    budget = _number(configs, key, "a number of bytes")
+    chip = CHIPS.get(target.partition(":")[2] or "wormhole")
+    if chip is not None and budget > chip.cb_budget_bytes:
+        raise ValueError(
+            f"pass_configs: {key} is {budget}: {target} has {chip.cb_budget_bytes} bytes for "
+            "circular buffers"
+        )
+    return budget
+
+
+_TRUTH = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+
+
+def _is_on(configs: Mapping[str, Any], key: PassConfigKey) -> bool:
+    """A setting that is on or off, also as text of a command line."""
+    setting = configs.get(key)
+    if setting is None:
+        return False
+    found = _TRUTH.get(str(setting).lower())
+    if found is None:
+        raise ValueError(f"pass_configs: {key} is {setting!r}: expected True or False")
+    return found
