@@ -59,7 +59,7 @@ def pipeline_of(target: str, configs: Mapping[str, Any], values: str = "") -> Te
         policy=str(given.get(key.TT_SCHEDULE_POLICY) or ""),
         order=str(given.get(key.TT_SCHEDULE_ORDER) or ""),
         subblock=str(given.get(key.TT_SUBBLOCK) or ""),
-        stages=_number(given, key.TT_STAGES, "a number of blocks"),
+        stages=_count(given, key.TT_STAGES, "a number of blocks"),
         multicast=str(given.get(key.TT_MULTICAST) or "off"),
         residency=str(given.get(key.TT_RESIDENCY) or "off"),
         shard=_shards(given.get(key.TT_SHARD)),
@@ -292,7 +292,7 @@ def _shards(given: object) -> str:
     return str(given or "")
 
 
-def _number(configs: Mapping[str, Any], key: PassConfigKey, what: str) -> int:
+def _count(configs: Mapping[str, Any], key: PassConfigKey, what: str) -> int:
     """A setting that is a positive integer; 0 if it is not there."""
     setting = configs.get(key)
     if setting is None:
@@ -307,7 +307,7 @@ def _l1_budget(target: str, configs: Mapping[str, Any]) -> int:
     from tilewright.dialects.tensix.chips import CHIPS
 
     key = PassConfigKey.TT_L1_BUDGET
-    budget = _number(configs, key, "a number of bytes")
+    budget = _count(configs, key, "a number of bytes")
     chip = CHIPS.get(target.partition(":")[2] or "wormhole")
     if chip is not None and budget > chip.cb_budget_bytes:
         raise ValueError(
