@@ -221,3 +221,24 @@ def one_tensor_twice(S, A, block=32):
 def test_a_tensor_as_row_and_as_column(extent: int) -> None:
     s, a = integers(extent), integers(extent, extent)
     check(one_tensor_twice, a * s[None, :] + s[:, None], s, a)
+
+
+@tw.jit(target="tenstorrent:sim")
+def row_maxima(A):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    C = T.empty((M,), "float32")
+    with T.Kernel(T.ceildiv(M, 64)) as by:
+        a = T.alloc_shared((64, 32), "float32")
+        largest = T.alloc_shared((64,), "float32")
+        T.copy(A[by * 64, 0], a)
+        T.reduce_max(a, largest, dim=1)
+        T.copy(largest, C[by * 64])
+    return C
+
+
+@pytest.mark.parametrize("rows", [1, 2, 64, 65])
+def test_a_vector_along_rows_of_any_length(rows: int) -> None:
+    """A vector of one element has the axis of the block of 64 that is stored to it."""
+    a = integers(rows, 32)
+    check(row_maxima, a.max(1), a, executors=EXECUTORS)

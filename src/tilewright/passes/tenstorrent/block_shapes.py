@@ -53,8 +53,13 @@ class Axes:
         return node
 
     def union(self, one: Node, other: Node, op: Operation, what: str) -> None:
+        if not _is_single(one) and not _is_single(other):
+            self.join(one, other, op, what)
+
+    def join(self, one: Node, other: Node, op: Operation, what: str) -> None:
+        """As `union`, also for vectors of one element."""
         first, second = self.find(one), self.find(other)
-        if first == second or _is_single(one) or _is_single(other):
+        if first == second:
             return
         if {first, second} == {ROWS, COLUMNS}:
             self.conflicts.append(Conflict(op, what))
@@ -209,7 +214,9 @@ def _of_copy(op: CopyOp, axes: Axes) -> None:
     other, _, required = region_shape(op.dst)
     pairs = matched_dims(extents, required)
     for dim, twin in pairs or ():
-        axes.union((base_of(one), dim), (base_of(other), twin), op, name_of(base_of(other)))
+        # A tensor of one element, padded to the box that is copied, has the axis of the buffer.
+        unite = axes.union if extents[dim] == 1 else axes.join
+        unite((base_of(one), dim), (base_of(other), twin), op, name_of(base_of(other)))
 
 
 def _of_reduction(op: ReduceOp, axes: Axes) -> None:
