@@ -13,6 +13,7 @@ import pytest
 
 import tilewright as tw
 from tests.passes.tenstorrent.execution import compiled
+from tests.passes.tenstorrent.executors import in_both
 from tilewright import T
 from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE
 from tilewright.ir.diagnostics import CompileError
@@ -80,11 +81,10 @@ CASES: dict[str, tuple[str, Expression, Expression]] = {
 }
 
 
-@pytest.mark.parametrize("executor", list(Executor))
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "executor"), in_both(CASES, ("select", "scalar", "truncated", "max"))
+)
 def test_integers(name: str, executor: Executor) -> None:
-    if executor is Executor.SOURCE and name not in ("select", "scalar", "truncated", "max"):
-        pytest.skip("the others use the same calls")
     dtype, expression, expected = CASES[name]
     module, _ = compiled(kernel(expression, dtype).module, cores="2x2")
     artefact = replace(artefact_of(module), scalars={"p": -3})
@@ -139,11 +139,8 @@ FUNCTIONS: dict[str, tuple[Expression, Any]] = {
 }
 
 
-@pytest.mark.parametrize("executor", list(Executor))
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("name", "executor"), in_both(FUNCTIONS, ("gelu", "floor")))
 def test_functions_of_floats(name: str, executor: Executor) -> None:
-    if executor is Executor.SOURCE and name not in ("gelu", "floor"):
-        pytest.skip("the others use the same calls")
     expression, expected = FUNCTIONS[name]
 
     def of_float(a: Any, b: Any, p: Any) -> Any:

@@ -13,6 +13,7 @@ from ml_dtypes import bfloat16
 
 import tilewright as tw
 from tests.passes.tenstorrent.execution import compiled
+from tests.passes.tenstorrent.executors import in_both
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.tenstorrent.artefact import Executor, artefact_of
@@ -58,11 +59,8 @@ CASES: dict[str, Expression] = {
 }
 
 
-@pytest.mark.parametrize("executor", list(Executor))
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "executor"), in_both(CASES, ("div", "of scalars")))
 def test_arithmetic(name: str, executor: Executor) -> None:
-    if executor is Executor.SOURCE and name not in ("div", "of scalars"):
-        pytest.skip("two are enough for the sources: the others use the same calls")
     module, plan = compiled(kernel(CASES[name]).module, cores="2x2")
     artefact = artefact_of(module)
     assert {each.name for each in plan.scalars} <= {"p", "count"}
