@@ -21,12 +21,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.analysis.ordering.barriers import Generations, NamedBarrierRound, Signal, short_task
+from tilewright.analysis.ordering.barriers import Generations, NamedBarrierRound, Signal
 from tilewright.analysis.ordering.clocks import Agent, Agents, covers, join
 from tilewright.analysis.ordering.deadlocks import BlockedNamedBarrier, BlockedWait, blame
 from tilewright.analysis.ordering.explain import explain
 from tilewright.analysis.ordering.findings import TITLES, Cause, Finding, Remark, counted
 from tilewright.analysis.ordering.history import History, PossibleSignal
+from tilewright.analysis.ordering.phases import (
+    BarrierUses,
+    Overrun,
+    late_bytes,
+    outrun,
+    uninitialised,
+)
 from tilewright.analysis.ordering.regions import (
     Access,
     AccessKind,
@@ -77,7 +84,7 @@ class Checker:
         self._deliveries = Deliveries()
         self._signals = signals
         self._waiters = waiters
-        self._overrun: tuple[Agent, Generations, int, Signal] | None = None
+        self._overrun: Overrun | None = None
         self._accesses = 0
         self.events = 0
         self.not_analysed: dict[str, None] = {}
@@ -313,26 +320,9 @@ class Checker:
         barrier.waited(agent, parity, site, self._tick())
 
     def _made_before(self, agent: Agent, barrier: Generations, site: int) -> None:
-        if covers(agent.clocks.seen, barrier.component, barrier.time):
-            return
-        cause = Cause(
-            "init",
-            f"nothing orders the initialisation of {barrier.name} before its use by {agent.name}",
-            Remark(
-                "initialise it before the tasks start; between CTAs, call tlx.cluster_barrier() "
-                "after it",
-                barrier.site,
-            ),
-            barrier.owner,
-        )
-        message = f"{TITLES['init']}: {agent.name} may use {barrier.name} before it is initialised"
-        made = Finding(
-            message,
-            site,
-            cause,
-            notes=(Remark(f"{barrier.name} is initialised here", barrier.site),),
-        )
-        self._direct.setdefault(("init", barrier.site, site), made)
+        if not covers(agent.clocks.seen, barrier.component, barrier.time):
+            made = uninitialised(barrier, agent, site)
+            self._direct.setdefault(("init", barrier.site, site), made)
 
     def _note_overrun(self, agent: Agent, barrier: Generations, site: int) -> None:
         """A task arrives in a phase and is not ordered after the completion of the phase before."""
@@ -345,134 +335,17 @@ class Checker:
             if each.kind == "arrive" and each.task == agent.name and each.phase >= observed
         ]
         if own and sum(each.amount for each in own) >= barrier.count:
-            self._overrun = (agent, barrier, site, own[-1])
-
-    def _overran(self, is_certain: bool) -> list[Finding]:
-        """The first signal that may be one phase too early, if nothing else is wrong."""
-        if self._overrun is None:
-            return []
-        agent, barrier, site, before = self._overrun
-        if not (is_certain or barrier.waiters):
-            return []  # without a waiter, the phases need no order
-        crowded = self._crowded(agent)
-        if crowded is not None:
-            return [self._too_small(crowded, agent, site)]
-        response = self._response_to(agent, barrier)
-        fix = f"wait before this for a task that waits for {barrier.owner}"
-        released = ""
-        if response:
-            slots = sum(each.owner == response for each in self._barriers.values())
-            example = f", for example ((i // {slots}) & 1) ^ 1" if slots > 1 else ""
-            fix = (
-                f"before this, call tlx.barrier_wait on {response} for the same slot, with parity "
-                f"(n & 1) ^ 1 in use n of the slot (n = 0, 1, ...){example}"
-            )
-            released = f": {agent.name} does not wait for {response}, by which the slot is released"
-        cause = Cause(
-            "wait",
-            f"nothing orders {agent.name} after the completion of phase {before.phase} of "
-            f"{barrier.name} (arrive count {barrier.count}){released}",
-            Remark(fix, site),
-            response or barrier.owner,
-            (Remark(f"{agent.name} signals phase {before.phase} here", before.site),),
-        )
-        message = (
-            f"{TITLES['wait']}: {agent.name} may signal phase {before.phase + 1} of {barrier.name} "
-            f"while phase {before.phase} is still pending"
-        )
-        return [Finding(message, site, cause)]
-
-    def _crowded(self, agent: Agent) -> Generations | None:
-        """The barrier that a task waited for last, if more tasks arrive on it than its arrive
-        count."""
-        waited = [
-            (record.event, i, barrier)
-            for i, barrier in enumerate(self._barriers.values())
-            for record in barrier.waits_of(agent.name)
-        ]
-        if not waited:
-            return None
-        last = max(waited, key=lambda each: each[:2])[2]
-        return last if len(last.arrivers()) > last.count else None
-
-    def _too_small(self, barrier: Generations, agent: Agent, site: int) -> Finding:
-        arrivers = barrier.arrivers()
-        cause = Cause(
-            "count",
-            f"{barrier.name} is initialised with arrive count {barrier.count}, but "
-            f"{' and '.join(arrivers)} arrive: {agent.name} passes before all of them have",
-            Remark(f"use arrive_count={len(arrivers)}", barrier.site),
-            barrier.owner,
-        )
-        message = (
-            f"{TITLES['count']}: {barrier.name} completes its phase too early for {agent.name}"
-        )
-        return Finding(message, site, cause)
-
-    def _outrun(self) -> list[Finding]:
-        """A wait that may come too late, if nothing else is wrong."""
-        for barrier in [*self._retired, *self._barriers.values()]:
-            found = barrier.outrun()
-            if found is None:
-                continue
-            wait, signal = found
-            cause = Cause(
-                "wait",
-                f"phase {wait.guaranteed} of {barrier.name} may complete before {wait.task} "
-                f"reaches its wait for parity {wait.parity}, which then does not pass",
-                Remark(
-                    f"make {signal.task} wait until {wait.task} has passed this wait", signal.site
-                ),
-                barrier.owner,
-                (Remark(f"{signal.task} signals the next phase here", signal.site),),
-            )
-            message = (
-                f"{TITLES['wait']}: {barrier.name} may complete its next phase before {wait.task} "
-                "waits"
-            )
-            return [Finding(message, wait.site, cause)]
-        return []
-
-    def _response_to(self, agent: Agent, barrier: Generations) -> str:
-        """The barriers by which the other side releases; empty if they are unknown. If the program
-        is available, no task waits for them.
-        """
-        helpers = {short_task(each) for each in barrier.waiters}
-        name_parts = set(barrier.owner.split("_"))
-        found: list[tuple[bool, bool, str]] = []
-        for each in self._barriers.values():
-            tasks = {signal.task for signal in self._signals(each.owner)}
-            if short_task(agent.name) in tasks or not tasks:
-                continue
-            if helpers and not tasks & helpers:
-                continue
-            if self._waiters is not None and self._waiters(each.owner):
-                continue
-            if any(wait.task == agent.name for wait in each.waits):
-                continue
-            is_unrelated = not name_parts & set(each.owner.split("_"))
-            found.append((is_unrelated, each.is_waited_for, each.owner))
-        return min(found)[2] if found else ""
+            self._overrun = Overrun(agent, barrier, site, own[-1])
 
     def _late_bytes(self, barrier: Generations, signal: Signal, issued: int) -> None:
         """The complete-tx of an operation falls into a later phase than its issue."""
-        of_phase = [each for each in barrier.signals if each.phase == issued]
-        expected = sum(each.amount for each in of_phase if each.kind == "expect")
-        expect = next((each for each in of_phase if each.kind == "expect"), None)
-        site = signal.site if expect is None else expect.site
-        cause = Cause(
-            "bytes",
-            f"phase {issued} of {barrier.name} completes after {counted(expected, 'byte')}; "
-            f"{signal.operation}, issued in it, completes {signal.amount} more",
-            Remark(f"expect {counted(expected + signal.amount, 'byte')} here", site),
-            barrier.owner,
-            (Remark(f"{signal.operation} is issued here", signal.site),),
-        )
-        message = (
-            f"{TITLES['bytes']} on {barrier.name}: {counted(expected, 'byte')} expected in a "
-            f"phase, at least {expected + signal.amount} completed"
-        )
-        self._direct.setdefault(("bytes", site, 0), Finding(message, site, cause))
+        made = late_bytes(barrier, signal, issued)
+        self._direct.setdefault(("bytes", made.site, 0), made)
+
+    def _overran(self, is_certain: bool) -> list[Finding]:
+        """The first signal that may be one phase too early, if nothing else is wrong."""
+        known = BarrierUses(list(self._barriers.values()), self._signals, self._waiters)
+        return [] if self._overrun is None else known.overran(self._overrun, is_certain)
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -562,7 +435,7 @@ class Checker:
             [*first, *reported.values(), *rest]
             or stale_findings(self._deliveries, barriers, self._text)
             or self._overran(is_certain)
-            or self._outrun()
+            or outrun(barriers)
         )
 
     def _tasks_at(self, site: int) -> set[str]:
