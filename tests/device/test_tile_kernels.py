@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tilewright as tw  # noqa: E402
+from tests.passes.gpu import test_unsigned_gemms as unsigned_gemms  # noqa: E402
 from tests.passes.gpu.features import FEATURES, Feature  # noqa: E402
 from tests.targets.cuda.test_spills import two_sums  # noqa: E402
 from tilewright.runtime.tile.kernel import CompiledTileKernel  # noqa: E402
@@ -102,6 +103,22 @@ def test_features_run_on_the_gpu(name: str) -> None:
     for number in range(len(arrays)):
         what = feature.func.params[number].name
         assert_same(f"{name}.{what}", tensors[number], arrays[number], feature.tolerance)
+
+
+@pytest.mark.parametrize("transposed", [True, False])  # wgmma, mma.sync
+@pytest.mark.parametrize(("a", "b"), [("uint8", "uint8"), ("uint8", "int8"), ("int8", "uint8")])
+def test_unsigned_gemms(a: str, b: str, transposed: bool) -> None:
+    """Bytes above 127: only then does the sign of an operand change the result."""
+    rng = np.random.default_rng(3)
+    raw = [rng.integers(0, 256, (unsigned_gemms.SIDE,) * 2).astype(np.uint8) for _ in range(2)]
+    left, right = raw[0].view(a), raw[1].view(b)
+    kernel = unsigned_gemms.gemm(a, b, transposed=transposed, in_registers=False)
+    found = torch.empty((unsigned_gemms.SIDE,) * 2, dtype=torch.int32, device="cuda")
+    poisoned(found)
+    tw.compile(kernel, target="cuda")(on_gpu(left), on_gpu(right), found)
+    torch.cuda.synchronize()
+    expected = left.astype(np.int32) @ (right.T if transposed else right).astype(np.int32)
+    np.testing.assert_array_equal(found.cpu().numpy(), expected)
 
 
 def gemm() -> Any:
