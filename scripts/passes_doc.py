@@ -287,7 +287,7 @@ EXAMPLES["insert-expect-tx"] = """
     }
 """
 EXAMPLES["check-thread-sync"] = """
-    func.func @kernel(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+    func.func @kernel(%x: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
       %S = tile.alloc "S" offset 0 : memref<129xf32, #shared>
       %c1 = arith.constant 1 : index
       %tid = gpu.thread_id x

@@ -117,7 +117,7 @@ def test_stages_from_tiles_to_instructions(script, capsys):
         assert run(f"{script}:shift", "--target=cuda:sm_80", "--stage", stage) == 0
         shown[stage] = capsys.readouterr().out
     assert "tile.parallel" in shown["tile"]
-    assert "nv.launch @shift_kernel" in shown["thread"]
+    assert "simt.launch @shift_kernel" in shown["thread"]
     assert "tile.parallel" not in shown["thread"]
     assert "__global__ void __launch_bounds__(32, 1)\nshift_kernel(" in shown["cuda"]
     assert ".target sm_80" in shown["ptx"]

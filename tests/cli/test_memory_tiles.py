@@ -9,7 +9,7 @@ import pytest
 
 from tilewright import T
 from tilewright.cli import memory
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
@@ -67,7 +67,7 @@ def test_the_arena_of_a_placed_kernel(lowered, tmp_path, capsys):
     (drawn_map,) = found["memories"]
     (region,) = drawn_map["regions"]
     assert region["name"] == "arena"
-    assert f"{nv_names.SHARED_BYTES} = {drawn_map['used']} " in text
+    assert f"{simt_names.SHARED_BYTES} = {drawn_map['used']} " in text
 
 
 def test_every_version_of_a_ring_has_its_place(lowered, tmp_path, capsys):

@@ -15,6 +15,7 @@ from tilewright.dialects.nv import (
     TmaStoreWaitOp,
     WgmmaWaitOp,
 )
+from tilewright.dialects.simt import Simt
 from tilewright.dialects.tile.interfaces import is_async, reads, writes
 from tilewright.ir.effects import is_removable
 from tilewright.ir.text import print_module
@@ -69,10 +70,14 @@ THREAD_LEVEL = Path(__file__).parents[1] / "lit/dialects/nv/thread-level.mlir"
 def test_every_op_has_a_sample():
     """Here, or, for what only kernels of single threads hold, in a text test."""
     lines = [line.strip() for line in THREAD_LEVEL.read_text().splitlines()]
-    others = {match[1] for line in lines if (match := re.match(r"(?:%\w+ = )?(nv\.[\w.]+)", line))}
+    others = {
+        match[1]
+        for line in lines
+        if (match := re.match(r"(?:%\w+ = )?((?:nv|simt)\.[\w.]+)", line))
+    }
     sampled = {name_of(body) for body in SAME_TEXT}
     assert sampled.isdisjoint(others - {"nv.wgmma.commit"})
-    assert sampled | others == {op.name for op in Nv.operations}
+    assert sampled | others == {op.name for op in (*Nv.operations, *Simt.operations)}
 
 
 PURE = ("nv.elect", "nv.cluster.rank", "nv.dp4a")

@@ -150,7 +150,7 @@ def test_a_map_hides_renamed_attributes_and_passes(
     print_before = stages.print_module
 
     def renamed(module) -> str:
-        return print_before(module).replace("nv.threads", "aa.block_threads")
+        return print_before(module).replace("simt.threads", "aa.block_threads")
 
     def change() -> None:
         monkeypatch.setattr(stages, "print_module", renamed)

@@ -16,8 +16,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import KernelOp, PersistentOp, PipelineOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
@@ -34,7 +34,7 @@ def runs_together(op: ForOp) -> bool:
     The iterations of a thread's share of a parallel loop access different elements: they are one
     op.
     """
-    return nv_names.SHARE not in op.attributes and not _Differences().parts(op)
+    return simt_names.SHARE not in op.attributes and not _Differences().parts(op)
 
 
 def leaves_apart(op: WhileOp) -> bool:
@@ -44,7 +44,7 @@ def leaves_apart(op: WhileOp) -> bool:
 
 def comes_together(op: Operation) -> bool:
     """Whether all threads of a block or of a role reach `op`, as far as known."""
-    is_share = any(nv_names.SHARE in each.attributes for each in _around(op))
+    is_share = any(simt_names.SHARE in each.attributes for each in _around(op))
     return not is_share and not _Differences().is_apart(op)
 
 

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, Space
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import resolve
@@ -43,7 +43,9 @@ def shared_memory_maps(module: ModuleOp, target: Target | None = None) -> tuple[
 
 
 def _is_kernel(op: Operation) -> TypeGuard[_Scope]:
-    return isinstance(op, KernelOp) or (isinstance(op, FuncOp) and nv_names.KERNEL in op.attributes)
+    return isinstance(op, KernelOp) or (
+        isinstance(op, FuncOp) and simt_names.KERNEL in op.attributes
+    )
 
 
 def _map_of(kernel: _Scope, target: Target | None, *, is_one: bool) -> MemoryMap:
@@ -119,7 +121,7 @@ def _bytes(alloc: AllocOp) -> int:
 
 def _versions(alloc: AllocOp) -> int:
     """How many versions a multi-buffered allocation has; barriers count individually."""
-    stated = alloc.attributes.get(nv_names.VERSIONS)
+    stated = alloc.attributes.get(simt_names.VERSIONS)
     if isinstance(stated, IntegerAttr):
         return stated.value.data
     is_ring = any(isinstance(use.operation, SlotOp) for use in alloc.result.uses)

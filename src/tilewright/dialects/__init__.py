@@ -32,6 +32,7 @@ _MODULES: Mapping[str, tuple[str, str]] = {
     "nvws": ("tilewright.dialects.nvws", "Nvws"),
     "rocdl": ("tilewright.dialects.rocdl", "Rocdl"),
     "scf": ("tilewright.dialects.scf", "Scf"),
+    "simt": ("tilewright.dialects.simt", "Simt"),
     "tensix": ("tilewright.dialects.tensix", "Tensix"),
     "tile": ("tilewright.dialects.tile", "Tile"),
     "tlx": ("tilewright.dialects.tlx", "Tlx"),

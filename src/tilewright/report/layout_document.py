@@ -26,6 +26,7 @@ from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, ParallelOp
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
 from tilewright.dialects.tile.maps import LayoutMap
@@ -282,10 +283,10 @@ def _cut(
 
 
 def _gemm_line(op: GemmOp) -> str:
-    instruction = op.attributes.get(nv_names.INSTRUCTION)
+    instruction = op.attributes.get(simt_names.INSTRUCTION)
     name = instruction.data if isinstance(instruction, StringAttr) else "?"
     m, n, k = op.mnk
-    shape, warps = (op.attributes.get(each) for each in (nv_names.SHAPE, nv_names.WARPS))
+    shape, warps = (op.attributes.get(each) for each in (simt_names.SHAPE, simt_names.WARPS))
     if shape is None or warps is None:
         return f"line {_position(op)[1]}: {m} x {n} x {k}"
     down, across = integers(warps)  # pyright: ignore[reportArgumentType]

@@ -225,6 +225,6 @@ def test_every_op_is_built_here():
 THREAD_LEVEL = {
     op.name
     for op in nv.Nv.operations
-    if op.__module__.rpartition(".")[2] in ("across", "cache", "matrix", "moves", "tma")
+    if op.__module__.rpartition(".")[2] in ("async_moves", "cache", "matrix", "tma")
 }
 """Ops that tile-level IR does not hold: passes build them, and the lit tests of those show them."""

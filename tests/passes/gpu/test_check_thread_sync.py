@@ -33,7 +33,7 @@ from tilewright.analysis.thread_sync.run import Launch, compile_kernel, run
 from tilewright.analysis.thread_sync.state import Budget
 from tilewright.dialects import make_context
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names
+from tilewright.dialects.simt import names
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
 from tilewright.ir.text import parse_source
 from tilewright.passes.gpu.check_thread_sync import NOT_CHECKED, CheckThreadSync
@@ -213,11 +213,11 @@ module {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %blocks = {blocks}
-    nv.launch @kernel grid(%blocks, %c1, %c1) args(%In) : memref<?xf32, #global>
+    simt.launch @kernel grid(%blocks, %c1, %c1) args(%In) : memref<?xf32, #global>
     func.return
   }}
   func.func @kernel(%In: memref<?xf32, #global>) attributes {{
-      nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 4096 : i64}} {{
+      simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 4096 : i64}} {{
     %one = arith.constant 1.0 : f32
     %tid = gpu.thread_id x
     %bx = gpu.block_id x
@@ -261,12 +261,12 @@ module {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %blocks = {blocks}
-    nv.launch @kernel grid(%blocks, %c1, %c1) args(%blocks, %Ids)
+    simt.launch @kernel grid(%blocks, %c1, %c1) args(%blocks, %Ids)
       : index, memref<4xi32, #global>
     func.return
   }}
   func.func @kernel(%n: index, %Ids: memref<4xi32, #global>) attributes {{
-      nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 8192 : i64}} {{
+      simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 8192 : i64}} {{
     %one = arith.constant 1.0 : f32
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index

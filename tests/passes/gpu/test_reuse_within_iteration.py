@@ -16,7 +16,7 @@ import tilewright as tw
 from tests.examples.tile_examples import load
 from tests.sampling import examples
 from tilewright import T
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -30,9 +30,9 @@ TIGHT = GpuPipeline(target="cuda:sm_80", reuse_within_iteration=True)
 
 def shared_bytes(module: Any) -> int:
     (found,) = [
-        op.attributes[nv_names.SHARED_BYTES].value.data
+        op.attributes[simt_names.SHARED_BYTES].value.data
         for op in module.walk()
-        if nv_names.SHARED_BYTES in op.attributes
+        if simt_names.SHARED_BYTES in op.attributes
     ]
     return found
 

@@ -2,7 +2,7 @@
 #s = #tile.space<shared>
 #l = #tile.space<local>
 #b = #tile.space<barrier>
-func.func @gemm_kernel(%A: !nv.tensormap, %B: !nv.tensormap, %C: memref<?xf16, #g>, %K: i32, %N: i32) attributes {nv.kernel, nv.threads = 256 : i64, nv.shared_bytes = 65600 : i64} {
+func.func @gemm_kernel(%A: !nv.tensormap, %B: !nv.tensormap, %C: memref<?xf16, #g>, %K: i32, %N: i32) attributes {simt.kernel, simt.threads = 256 : i64, simt.shared_bytes = 65600 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -72,10 +72,10 @@ func.func @gemm_kernel(%A: !nv.tensormap, %B: !nv.tensormap, %C: memref<?xf16, #
     }
     %h = tile.alloc "C_half" : memref<64xf16, #l>
     scf.for %r = %c0 to %c64 step %c2 {
-      nv.convert %acc[%r] -> %h[%r] lanes(2) : memref<64xf32, #l>, memref<64xf16, #l>
+      simt.convert %acc[%r] -> %h[%r] lanes(2) : memref<64xf32, #l>, memref<64xf16, #l>
       %x = arith.muli %tid, %c64 : index
       %y = arith.addi %x, %r : index
-      nv.move %h[%r] -> %C[%y] lanes(2) : memref<64xf16, #l>, memref<?xf16, #g>
+      simt.move %h[%r] -> %C[%y] lanes(2) : memref<64xf16, #l>, memref<?xf16, #g>
     } {tile.unroll}
   }
   func.return

@@ -44,7 +44,7 @@ def test_a_hopper_product_with_roles_compiles_without_spills() -> None:
 def test_constants_and_single_uses_are_written_where_they_are_used() -> None:
     source = emitted(
         """
-func.func @k(%x: memref<?xf32, #tile.space<global>>, %n: i32) attributes {nv.kernel} {
+func.func @k(%x: memref<?xf32, #tile.space<global>>, %n: i32) attributes {simt.kernel} {
   %c3 = arith.constant 3 : i32
   %c2 = arith.constant 2 : i32
   %a = arith.addi %n, %c3 : i32
@@ -68,7 +68,7 @@ def test_an_op_without_text_is_refused_at_its_line() -> None:
     with pytest.raises(CompileError, match=r"kernel.mlir:4:\d+: error\[TW9050\]: .*'tile.fill'"):
         emitted(
             """
-func.func @k(%x: memref<8xf32, #tile.space<shared>>) attributes {nv.kernel} {
+func.func @k(%x: memref<8xf32, #tile.space<shared>>) attributes {simt.kernel} {
   %v = arith.constant 1.0 : f32
   tile.fill %x, %v : memref<8xf32, #tile.space<shared>>, f32
   func.return
@@ -87,7 +87,7 @@ def body_of(text: str) -> str:
 def test_what_was_read_is_not_read_again_behind_a_barrier() -> None:
     body = body_of(
         """
-func.func @k(%x: memref<?xf32, #tile.space<global>>) attributes {nv.kernel, nv.shared_bytes = 16 : i64} {
+func.func @k(%x: memref<?xf32, #tile.space<global>>) attributes {simt.kernel, simt.shared_bytes = 16 : i64} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32
   %s = tile.alloc "s" offset 0 : memref<4xf32, #tile.space<shared>>
@@ -105,7 +105,7 @@ func.func @k(%x: memref<?xf32, #tile.space<global>>) attributes {nv.kernel, nv.s
 def test_what_was_read_is_not_read_again_behind_an_update() -> None:
     body = body_of(
         """
-func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
+func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1 : i32
   %v = memref.load %x[%c0] : memref<?xi32, #tile.space<global>>
@@ -122,7 +122,7 @@ func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
 def test_the_end_of_a_loop_is_read_once() -> None:
     body = body_of(
         """
-func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
+func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %one = arith.constant 1 : i32
@@ -145,7 +145,7 @@ func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
 def test_what_was_read_and_cast_is_read_once() -> None:
     body = body_of(
         """
-func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
+func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1 : i32
   %v = memref.load %x[%c0] : memref<?xi32, #tile.space<global>>

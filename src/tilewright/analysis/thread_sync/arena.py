@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.types import MBarrierType
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.types import Space, space_of
@@ -109,7 +109,7 @@ def plan_arena(function: Operation, accesses: Iterable[tuple[SSAValue, int]]) ->
 
 def _spans(function: Operation, allocs: list[AllocOp]) -> dict[SSAValue, BufferSpan]:
     """Buffers without an offset are contiguous, after all that have one."""
-    top = function.attributes.get(nv_names.SHARED_BYTES)
+    top = function.attributes.get(simt_names.SHARED_BYTES)
     end = top.value.data if isinstance(top, IntegerAttr) else 0
     found: dict[SSAValue, BufferSpan] = {}
     for op in allocs:
@@ -119,7 +119,7 @@ def _spans(function: Operation, allocs: list[AllocOp]) -> dict[SSAValue, BufferS
         if first is None:
             first = -(-end // _STEP) * _STEP
             end = first + size
-        storage = op.attributes.get(nv_names.STORAGE)
+        storage = op.attributes.get(simt_names.STORAGE)
         storage_id = storage.value.data if isinstance(storage, IntegerAttr) else -1 - len(found)
         found[op.result] = BufferSpan(
             op.buffer_name, first, first + size, max(1, bits // 8), storage_id

@@ -27,9 +27,15 @@ from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.analysis.thread_sync.threads import address_of, span_of
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv.across import LaunchOp
 from tilewright.dialects.nv.matrix import MatrixOp, WgmmaOp
-from tilewright.dialects.nv.tma import BulkLoadOp, BulkOp, TensorMapOp, TmaLoadOp, TmaStoreBase
+from tilewright.dialects.nv.tma import (
+    BulkLoadOp,
+    BulkOp,
+    TensorMapOp,
+    TmaLoadOp,
+    TmaStoreBase,
+)
+from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES

@@ -12,8 +12,8 @@ from tilewright.analysis.thread_sync.faults import NotAnalysedError, SyncFault
 from tilewright.analysis.thread_sync.launches import describe, launches_of
 from tilewright.analysis.thread_sync.run import compile_kernel, run
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names as nv_names
-from tilewright.dialects.nv.across import LaunchOp
+from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.across import LaunchOp
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class KernelResult:
 def check(module: ModuleOp) -> Iterator[KernelResult]:
     """The result for each kernel of a module."""
     functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
-    kernels = [op for op in functions if nv_names.KERNEL in op.attributes]
-    hosts = [op for op in functions if nv_names.KERNEL not in op.attributes]
+    kernels = [op for op in functions if simt_names.KERNEL in op.attributes]
+    hosts = [op for op in functions if simt_names.KERNEL not in op.attributes]
     launches = {
         op.kernel.root_reference.data: op
         for host in hosts

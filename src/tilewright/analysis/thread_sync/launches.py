@@ -20,7 +20,7 @@ from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.run import SMALL, Launch, Program
 from tilewright.analysis.thread_sync.state import Triple
 from tilewright.analysis.thread_sync.values import Value, constant_of, function_of
-from tilewright.dialects.nv.across import LaunchOp
+from tilewright.dialects.simt.across import LaunchOp
 
 EXTENTS = (896, 96, 1)
 

@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.arena import Arena, is_barrier
 from tilewright.analysis.thread_sync.state import Budget
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.interfaces import constant_value
@@ -111,7 +111,7 @@ def _rings(loop: Operation) -> list[int]:
             owner = operand.owner
             if not isinstance(owner, AllocOp) or owner in found:
                 continue
-            versions = owner.attributes.get(nv_names.VERSIONS)
+            versions = owner.attributes.get(simt_names.VERSIONS)
             if is_barrier(owner.result):
                 found[owner] = num_elements(owner.result.type)
             elif isinstance(versions, IntegerAttr):

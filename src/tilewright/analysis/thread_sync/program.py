@@ -19,8 +19,13 @@ from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.registers import use_registers
 from tilewright.analysis.thread_sync.state import Frame, Steps
 from tilewright.analysis.thread_sync.values import Value, constant_of, function_of, is_arithmetic
-from tilewright.dialects.nv.matrix import MatrixMoveOp, MmaOp, WgmmaFenceOperandOp, WgmmaOp
-from tilewright.dialects.nv.moves import LaneOp
+from tilewright.dialects.nv.matrix import (
+    MatrixMoveOp,
+    MmaOp,
+    WgmmaFenceOperandOp,
+    WgmmaOp,
+)
+from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile.types import Space, space_of
 
 Act: TypeAlias = Callable[[Frame], None]

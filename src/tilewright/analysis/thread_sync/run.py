@@ -34,6 +34,7 @@ from tilewright.analysis.thread_sync.state import BlockState, Budget, Frame, Ste
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.extern import ExternOp
 
 RULES: Mapping[str, Rule] = {
@@ -74,7 +75,7 @@ def compile_kernel(function: FuncOp) -> Program:
     compiler = Compiler(RULES, arena)
     compiler.choose(function)
     code = compiler.code(function.body.block)
-    found = function.attributes.get(nv_names.THREADS)
+    found = function.attributes.get(simt_names.THREADS)
     count = found.value.data if isinstance(found, IntegerAttr) else _THREADS
     calls = [op for op in function.walk() if isinstance(op, ExternOp) and op.pure is None]
     opaque = calls[0] if calls else None

@@ -15,8 +15,9 @@ from tilewright.analysis.thread_sync.origins import origins_of
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.state import Frame
 from tilewright.analysis.thread_sync.values import Partly, Value
+from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.matrix import LdMatrixOp, MatrixMoveOp
-from tilewright.dialects.nv.moves import AsyncMoveOp, LaneOp
+from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.types import Space, space_of
@@ -266,7 +267,7 @@ RULES: Mapping[str, Rule] = {
     "memref.store": Rule(
         lambda op: op.operands[2:] if is_shared(op.operands[1]) else op.operands, _store, _is_access
     ),
-    "nv.move": _MOVES,
+    "simt.move": _MOVES,
     "nv.async_move": _MOVES,
     "nv.ldmatrix": _ROWS,
     "nv.stmatrix": _ROWS,

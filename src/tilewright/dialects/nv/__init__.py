@@ -2,15 +2,15 @@
 
 The part that tile kernels use: barriers in shared memory with their phases, groups of asynchronous
 copies and MMAs, fences, register budgets, named barriers, clusters.
-The part of thread level: moves, cache policies, tensor cores, TMA, reductions across threads,
-launches.
+The part of thread level: asynchronous moves, cache policies, tensor cores, TMA. What threads do on
+every GPU is in ``simt``.
 """
 
 from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.nv.across import AllReduceOp, LaunchOp, StrideOp
+from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.barriers import (
     CpAsyncCommitOp,
     CpAsyncMBarrierArriveOp,
@@ -47,7 +47,6 @@ from tilewright.dialects.nv.matrix import (
     WgmmaFenceOperandOp,
     WgmmaOp,
 )
-from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
 from tilewright.dialects.nv.tma import (
     TENSORMAP,
     BulkLoadOp,
@@ -63,20 +62,15 @@ from tilewright.dialects.nv.types import MBARRIER, MBarrierType
 Nv = Dialect(
     "nv",
     [
-        AllReduceOp,
         AsyncMoveOp,
         BulkLoadOp,
         BulkStoreOp,
-        ConvertOp,
         HintedLoadOp,
         HintedStoreOp,
         L2PolicyOp,
-        LaunchOp,
-        StrideOp,
         LdMatrixOp,
         MatrixOp,
         MmaOp,
-        MoveOp,
         StMatrixOp,
         TensorMapOp,
         TmaLoadOp,
@@ -114,7 +108,6 @@ Nv = Dialect(
 __all__ = [
     "MBARRIER",
     "TENSORMAP",
-    "AllReduceOp",
     "AsyncMoveOp",
     "BarOp",
     "BulkLoadOp",
@@ -122,7 +115,6 @@ __all__ = [
     "ClusterArriveOp",
     "ClusterRankOp",
     "ClusterWaitOp",
-    "ConvertOp",
     "CpAsyncCommitOp",
     "CpAsyncMBarrierArriveOp",
     "CpAsyncOp",
@@ -134,7 +126,6 @@ __all__ = [
     "HintedLoadOp",
     "HintedStoreOp",
     "L2PolicyOp",
-    "LaunchOp",
     "LdMatrixOp",
     "MBarrierArriveExpectTxOp",
     "MBarrierArriveOp",
@@ -144,11 +135,9 @@ __all__ = [
     "MBarrierWaitOp",
     "MatrixOp",
     "MmaOp",
-    "MoveOp",
     "Nv",
     "SetMaxNRegOp",
     "StMatrixOp",
-    "StrideOp",
     "TensorMapOp",
     "TensorMapType",
     "TmaLoadOp",

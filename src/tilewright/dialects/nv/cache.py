@@ -1,7 +1,7 @@
 """What the L2 cache should do with the memory of an access.
 
     %p = nv.l2_policy evict_last {fraction = 8.000000e-01 : f32}
-    nv.move %A[%i] -> %a[%c0] lanes(8) policy %p : memref<?xf16, #global>, memref<64xf16, #local>
+    simt.move %A[%i] -> %a[%c0] lanes(8) policy %p : memref<?xf16, #global>, memref<64xf16, #local>
     %x = nv.load %A[%i] policy %p : memref<?xf16, #global>
     nv.store %x, %A[%i] policy %p : memref<?xf16, #global>
 
@@ -12,11 +12,11 @@ given to, `fraction` of them, get its priority, the others are the first to be e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerType, f32, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, f32, i64
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AnyAttr,
     BaseAttr,
@@ -39,19 +39,6 @@ from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
 
 PRIORITIES = KeywordSyntax(("evict_first", "evict_last"))
-_SEGMENTS = "operandSegmentSizes"
-
-
-class Hintable(Operation):
-    """An access whose last operand may be a policy."""
-
-    def set_policy(self, policy: SSAValue) -> None:
-        """Give the access a policy; it has none yet."""
-        sizes = self.properties.get(_SEGMENTS)
-        self.operands = [*self.operands, policy]
-        if sizes is not None:
-            counts = cast("DenseArrayBase[IntegerType]", sizes).get_values()
-            self.properties[_SEGMENTS] = DenseArrayBase.from_list(i32, [*counts[:-1], 1])
 
 
 @irdl_op_definition

@@ -31,8 +31,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.cache import Hintable
 from tilewright.dialects.nv.types import MBarrierType
+from tilewright.dialects.simt.moves import Hintable
 from tilewright.dialects.tile.access import (
     AccessedRegion,
     Orders,

@@ -14,8 +14,8 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import LaunchOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import LaunchOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -42,7 +42,7 @@ class ChooseIndexWidth(Pass):
             kernel = _kernel(module, launch.kernel.string_value())
             bits = self.bits or (WIDE if _is_large(launch) else NARROW)
             if bits != NARROW:
-                kernel.attributes[nv_names.INDEX_BITS] = IntegerAttr(bits, i64)
+                kernel.attributes[simt_names.INDEX_BITS] = IntegerAttr(bits, i64)
 
 
 def _kernel(module: ModuleOp, name: str) -> FuncOp:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import LaunchOp
+from tilewright.dialects.simt import LaunchOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk

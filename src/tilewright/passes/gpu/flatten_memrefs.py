@@ -25,7 +25,8 @@ from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
-from tilewright.dialects.nv import AsyncMoveOp, MoveOp, StrideOp
+from tilewright.dialects.nv import AsyncMoveOp
+from tilewright.dialects.simt import MoveOp, StrideOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import PtrOfOp, ViewOp

@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import AllReduceOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import AllReduceOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import KernelOp, ReduceOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -87,7 +87,7 @@ def _across(op: ReduceOp, extents: Sequence[int]) -> None:
         if threads > 1:
             across = AllReduceOp(ACROSS[kind], value, threads, scale)
             if is_without_sign(op):
-                across.attributes[nv_names.UNSIGNED] = UnitAttr()
+                across.attributes[simt_names.UNSIGNED] = UnitAttr()
             value = code.add(across).results[0]
         if not op.clear:
             before = code.add(LoadOp(op.dst, indices)).results[0]

@@ -17,8 +17,8 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv.matrix import MatrixMoveOp
-from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.scf import ForOp
+from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile import space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk

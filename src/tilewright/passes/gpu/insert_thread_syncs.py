@@ -45,7 +45,6 @@ from tilewright.dialects.nv import (
     MatrixOp,
     MBarrierArriveOp,
     MBarrierWaitOp,
-    MoveOp,
     StMatrixOp,
     TmaLoadOp,
     TmaStoreOp,
@@ -53,6 +52,8 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
+from tilewright.dialects.simt import MoveOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import Role, WsOp
@@ -200,7 +201,7 @@ def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
     views: dict[object, list[SSAValue]] = {}
     maps: dict[object, list[SSAValue]] = {}
     for argument in function.body.block.args:
-        tensor = argument_attributes(argument).get(nv_names.TENSOR, argument)
+        tensor = argument_attributes(argument).get(simt_names.TENSOR, argument)
         if space_of(argument.type) is Space.GLOBAL:
             views.setdefault(tensor, []).append(argument)
         elif any(isinstance(use.operation, TmaLoadOp) for use in argument.uses):
@@ -258,7 +259,7 @@ class InsertThreadSyncs(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+            if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 _Walk(function, engine).run()
 
 
@@ -268,7 +269,7 @@ class _Walk:
     def __init__(self, function: FuncOp, engine: DiagnosticEngine) -> None:
         self.function = function
         self.engine = engine
-        threads = function.attributes.get(nv_names.THREADS)
+        threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
         """The barrier of the role that is being walked: its id, and its threads."""

@@ -23,9 +23,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import LaunchOp, TensorMapOp
-from tilewright.dialects.nv.cache import Hintable, HintedLoadOp, HintedStoreOp, L2PolicyOp
+from tilewright.dialects.nv import TensorMapOp
+from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
 from tilewright.dialects.nv.tma import TmaLoadOp
+from tilewright.dialects.simt import LaunchOp
+from tilewright.dialects.simt.moves import Hintable
 from tilewright.dialects.tile import Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine

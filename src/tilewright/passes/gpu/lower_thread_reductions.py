@@ -19,8 +19,8 @@ from tilewright.dialects.arith import (
 )
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import AllReduceOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import AllReduceOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, KernelOp, Space, SpaceAttr
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.lanes import ShuffleOp
@@ -69,7 +69,7 @@ def _in_a_warp(threads: int, scale: int) -> int:
 
 
 def _both(code: IndexBuilder, op: AllReduceOp, left: SSAValue, right: SSAValue) -> SSAValue:
-    keeps_nan, is_unsigned = nv_names.NAN in op.attributes, nv_names.UNSIGNED in op.attributes
+    keeps_nan, is_unsigned = simt_names.NAN in op.attributes, simt_names.UNSIGNED in op.attributes
     return both(code, op.kind.data, left, right, keeps_nan=keeps_nan, is_unsigned=is_unsigned)
 
 
@@ -84,7 +84,7 @@ def _through_memory(
     assert first is not None
     type = MemRefType(value.type, (scope.count,), NoneAttr(), SpaceAttr(Space.SHARED))
     buffer = IndexBuilder(first).add(AllocOp(type, name="exchange"))
-    buffer.attributes[nv_names.ALIGN] = IntegerAttr(16, i64)
+    buffer.attributes[simt_names.ALIGN] = IntegerAttr(16, i64)
     tid = code.minus(code.add(ThreadIdOp("x")).results[0], scope.first)
     code.add(StoreOp(value, buffer.results[0], [code.index(tid)]))
     # The first partner: the digit of the thread number that counts them set to zero.

@@ -19,8 +19,8 @@ from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp, WgmmaWaitOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.machine import CpAsyncOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -138,9 +138,9 @@ def _by_leader(op: Operation, storage: BufferStorage) -> None:
 
 def gemm_plan_of(op: GemmOp) -> GemmPlan:
     """What layout inference has decided about a GEMM."""
-    instruction = op.attributes[nv_names.INSTRUCTION]
+    instruction = op.attributes[simt_names.INSTRUCTION]
     assert isinstance(instruction, StringAttr)
-    warps, shape = (integers(op.attributes[each]) for each in (nv_names.WARPS, nv_names.SHAPE))  # pyright: ignore[reportArgumentType]
+    warps, shape = (integers(op.attributes[each]) for each in (simt_names.WARPS, simt_names.SHAPE))  # pyright: ignore[reportArgumentType]
     return GemmPlan(instruction.data, (warps[0], warps[1]), (shape[0], shape[1], shape[2]))
 
 

@@ -24,10 +24,10 @@ from tilewright.dialects.nv import (
     MBarrierArriveOp,
     TmaLoadOp,
 )
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.matrix import MatrixMoveOp
-from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile import AtomicOp, space_of
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.warps import Role, WsOp
@@ -47,7 +47,7 @@ class NarrowProducers(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if not isinstance(function, FuncOp) or nv_names.KERNEL not in function.attributes:
+            if not isinstance(function, FuncOp) or simt_names.KERNEL not in function.attributes:
                 continue
             for op in list(walk(function)):
                 if isinstance(op, WsOp):

@@ -1,7 +1,7 @@
 """`outline-kernels`: the body of a kernel becomes a function of the device, launched by the host.
 
-    tile.kernel (%bx) in (%g) threads(128) {..}    ->    func.func @k_kernel(...) {nv.kernel}
-                                                         nv.launch @k_kernel grid(%g, 1, 1) (...)
+    tile.kernel (%bx) in (%g) threads(128) {..}    ->    func.func @k_kernel(...) {simt.kernel}
+                                                         simt.launch @k_kernel grid(%g, 1, 1) (...)
 
 What the body uses from outside becomes an argument; constants are written again inside. Extents
 of tensors are read by the host. The order in which blocks walk over the grid (the raster) is
@@ -38,8 +38,10 @@ from tilewright.dialects.arith import (
 from tilewright.dialects.func import FuncOp, ReturnOp
 from tilewright.dialects.gpu import BlockIdOp, GridDimOp
 from tilewright.dialects.memref import DimOp, StoreOp
-from tilewright.dialects.nv import LaunchOp, MoveOp, TensorMapOp
+from tilewright.dialects.nv import TensorMapOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import LaunchOp, MoveOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import KernelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of, is_aliased
 from tilewright.dialects.tile.base import integer_of
@@ -178,9 +180,9 @@ def _launch(kernel: KernelOp, name: str, passed: list[SSAValue]) -> LaunchOp:
 
 def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {
-        nv_names.KERNEL: UnitAttr(),
-        nv_names.THREADS: IntegerAttr(kernel.num_threads or 128, i64),
-        nv_names.MIN_BLOCKS: IntegerAttr(integer_of(kernel.min_blocks_per_sm) or 1, i64),
+        simt_names.KERNEL: UnitAttr(),
+        simt_names.THREADS: IntegerAttr(kernel.num_threads or 128, i64),
+        simt_names.MIN_BLOCKS: IntegerAttr(integer_of(kernel.min_blocks_per_sm) or 1, i64),
     }
     function = kernel.parent_op()
     while function is not None and names.TARGET not in function.attributes:
@@ -193,9 +195,9 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
         isinstance(op, SyncOp) and op.scope.data == "grid" for op in walk(kernel)
     )
     if kernel.cooperative is not None or synchronises_grid:
-        found[nv_names.COOPERATIVE] = UnitAttr()
+        found[simt_names.COOPERATIVE] = UnitAttr()
     if kernel.prelude is not None:
-        found[nv_names.PRELUDE] = kernel.prelude
+        found[simt_names.PRELUDE] = kernel.prelude
     return found
 
 
@@ -213,17 +215,17 @@ def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAt
         if space_of(value.type) is Space.GLOBAL:
             found.update(_memory(tensor, tensors, is_written=tensor in written))
         elif isinstance(value.owner, TensorMapOp) and tensor in written:
-            found[nv_names.TENSOR] = IntegerAttr(tensors.index(tensor), i64)
+            found[simt_names.TENSOR] = IntegerAttr(tensors.index(tensor), i64)
         described.append(DictionaryAttr(found))
     return ArrayAttr(described)
 
 
 def _memory(tensor: SSAValue, tensors: list[SSAValue], *, is_written: bool) -> dict[str, Attribute]:
     if not is_written:
-        return {nv_names.RESTRICT: UnitAttr(), nv_names.CONST: UnitAttr()}
+        return {simt_names.RESTRICT: UnitAttr(), simt_names.CONST: UnitAttr()}
     if tensors.count(tensor) == 1:
-        return {nv_names.RESTRICT: UnitAttr()}
-    return {nv_names.TENSOR: IntegerAttr(tensors.index(tensor), i64)}
+        return {simt_names.RESTRICT: UnitAttr()}
+    return {simt_names.TENSOR: IntegerAttr(tensors.index(tensor), i64)}
 
 
 def _aliases_merged(tensors: list[SSAValue]) -> list[SSAValue]:

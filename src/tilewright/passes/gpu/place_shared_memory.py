@@ -18,7 +18,7 @@ from xdsl.rewriter import Rewriter
 
 from tilewright.analysis.shared_lifetimes import lifetimes
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, StorageAliasSpecOp
 from tilewright.ir.codes.shared import OVERLAPPING_BUFFERS
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -51,7 +51,7 @@ class PlaceSharedMemory(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+            if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 self._assign_offsets(function, engine)
 
     def _assign_offsets(self, function: FuncOp, engine: DiagnosticEngine) -> None:
@@ -61,7 +61,7 @@ class PlaceSharedMemory(Pass):
             if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier)
         ]
         if not allocs:
-            function.attributes[nv_names.SHARED_BYTES] = IntegerAttr(0, i64)
+            function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(0, i64)
             return
         parts = _parts(allocs)
         if not _check_alignment(parts, engine):
@@ -82,7 +82,7 @@ class PlaceSharedMemory(Pass):
             for index, part in enumerate(parts)
             for op in part.assign_offsets(plan.start(index), index)
         ]
-        function.attributes[nv_names.SHARED_BYTES] = IntegerAttr(plan.bytes, i64)
+        function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(plan.bytes, i64)
         if plan.bytes > limit:
             report_too_large(function, placed, plan.bytes, plan.with_stages, engine)
 
@@ -204,7 +204,7 @@ class _Part:
             return [op]
         placed = [_on_its_own(op, start + _inside(op)) for op in self.allocs]
         for op in placed:
-            op.attributes[nv_names.STORAGE] = IntegerAttr(index, i64)
+            op.attributes[simt_names.STORAGE] = IntegerAttr(index, i64)
         Rewriter.erase_op(self.spec)
         return placed
 

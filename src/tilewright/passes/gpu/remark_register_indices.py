@@ -17,8 +17,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
@@ -38,7 +38,7 @@ class RemarkRegisterIndices(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+            if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 _look_at(function, engine)
 
 

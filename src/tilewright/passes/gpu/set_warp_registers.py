@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import MoveOp, SetMaxNRegOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.nv import SetMaxNRegOp
+from tilewright.dialects.simt import MoveOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -34,11 +35,11 @@ class SetWarpRegisters(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if not isinstance(function, FuncOp) or nv_names.KERNEL not in function.attributes:
+            if not isinstance(function, FuncOp) or simt_names.KERNEL not in function.attributes:
                 continue
             if any(isinstance(op, SetMaxNRegOp) for op in walk(function)):
                 continue  # set by the user
-            threads = function.attributes[nv_names.THREADS]
+            threads = function.attributes[simt_names.THREADS]
             assert isinstance(threads, IntegerAttr)
             for op in walk(function):
                 if isinstance(op, WsOp):

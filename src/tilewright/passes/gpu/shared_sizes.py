@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.targets import target_named
@@ -27,13 +27,13 @@ def alignment_of(op: AllocOp) -> int:
     """The multiple of bytes at which a shared buffer, or barriers, must begin."""
     if op.space.is_barrier:
         return _BARRIER_BYTES
-    found = op.attributes.get(nv_names.ALIGN)
+    found = op.attributes.get(simt_names.ALIGN)
     return found.value.data if isinstance(found, IntegerAttr) else _DEFAULT_ALIGN
 
 
 def versions_of(op: AllocOp) -> int:
     """The number of pipeline stages of a buffer."""
-    found = op.attributes.get(nv_names.VERSIONS)
+    found = op.attributes.get(simt_names.VERSIONS)
     return found.value.data if isinstance(found, IntegerAttr) else 1
 
 

@@ -29,8 +29,8 @@ from tilewright.dialects.nv import (
     TmaStoreOp,
     TmaStoreWaitOp,
 )
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -49,7 +49,7 @@ class SinkStoreWaits(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+            if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 for op in list(walk(function)):
                     if isinstance(op, IfOp):
                         _sink(op, function)

@@ -1,9 +1,9 @@
 """`vectorize-loops`: a loop over lanes becomes wide accesses and arithmetic on registers.
 
-    scf.for %l = 0 to 8 {vectorize}            nv.move %A[%b] -> %stage[0] lanes(8)
+    scf.for %l = 0 to 8 {vectorize}            simt.move %A[%b] -> %stage[0] lanes(8)
       %x = memref.load %A[%b + %l]       ->    scf.for %l = 0 to 8 {unroll}
       memref.store f(%x), %C[%b + %l]            %y = f(stage[%l]); store %y, %out[%l]
-                                               nv.move %out[0] -> %C[%b] lanes(8)
+                                               simt.move %out[0] -> %C[%b] lanes(8)
 
 An access is made wide if its address grows by one with the lane, begins at a multiple of the width,
 and is guarded by nothing that differs between lanes (docs/design/passes.md#vector-width). What is
@@ -35,8 +35,8 @@ from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import MoveOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.tile import AllocOp, Space, SpaceAttr, names, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine

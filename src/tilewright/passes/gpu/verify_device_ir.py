@@ -17,8 +17,8 @@ from tilewright.analysis.uniformity import differs
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import BarOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -45,15 +45,15 @@ class VerifyDeviceIr(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+            if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 for op, problem in problems(function):
                     engine.error(op, f"internal compiler error: {problem}", BROKEN)
 
 
 def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     """Everything wrong with a kernel."""
-    arena = _integer(function, nv_names.SHARED_BYTES)
-    threads = _integer(function, nv_names.THREADS)
+    arena = _integer(function, simt_names.SHARED_BYTES)
+    threads = _integer(function, simt_names.THREADS)
     for op in walk(function):
         if op.name.startswith("tile.") and op.name not in _STAYS:
             yield op, f"'{op.name}' was not lowered"

@@ -18,6 +18,7 @@ from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.tile.reducers import ReducerAllocOp
@@ -81,7 +82,7 @@ def apply(plan: LayoutPlan) -> None:
     for buffer, table in plan.fragments.items():
         owner = buffer.owner
         if isinstance(owner, ReducerAllocOp):
-            owner.attributes[nv_names.LAYOUT] = table.attribute()
+            owner.attributes[simt_names.LAYOUT] = table.attribute()
         else:
             assert isinstance(owner, AllocOp)
             owner.properties["layout"] = table.attribute()
@@ -92,6 +93,6 @@ def apply(plan: LayoutPlan) -> None:
     for loop, table in plan.loops.items():
         loop.properties["layout"] = table.attribute()
     for op, gemm_plan in plan.gemms.items():
-        op.attributes[nv_names.INSTRUCTION] = StringAttr(gemm_plan.instruction)
-        op.attributes[nv_names.WARPS] = integers_attr(gemm_plan.warps)
-        op.attributes[nv_names.SHAPE] = integers_attr(gemm_plan.shape)
+        op.attributes[simt_names.INSTRUCTION] = StringAttr(gemm_plan.instruction)
+        op.attributes[simt_names.WARPS] = integers_attr(gemm_plan.warps)
+        op.attributes[simt_names.SHAPE] = integers_attr(gemm_plan.shape)

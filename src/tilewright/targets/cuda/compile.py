@@ -18,8 +18,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import LaunchOp, TensorMapOp
+from tilewright.dialects.nv import TensorMapOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import LaunchOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.collector import collector_paused
@@ -205,13 +207,13 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
         op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
     )
     arguments = function.body.block.args
-    bits = _integer(function, nv_names.INDEX_BITS)
+    bits = _integer(function, simt_names.INDEX_BITS)
     cluster = function.attributes.get(nv_names.CLUSTER)
     blocks = (*integers(cluster), 1, 1)[:3] if cluster is not None else (1, 1, 1)  # pyright: ignore[reportArgumentType]
     return KernelMetadata(
         name,
-        _integer(function, nv_names.THREADS),
-        _integer(function, nv_names.SHARED_BYTES),
+        _integer(function, simt_names.THREADS),
+        _integer(function, simt_names.SHARED_BYTES),
         tuple(_kind(argument.type, wide=bits == _WIDE) for argument in arguments),
         tuple(
             _tensor_map_spec(value)
@@ -219,7 +221,7 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
             if is_tensor_map(argument.type)
         ),
         (blocks[0], blocks[1], blocks[2]),
-        nv_names.COOPERATIVE in function.attributes,
+        simt_names.COOPERATIVE in function.attributes,
         _found(log, r"Used (\d+) registers"),
         _found(log, r"(\d+) bytes spill stores"),
         _found(log, r"(\d+) bytes stack frame"),

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, StridedLayoutAttr, St
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import LaunchOp, StrideOp, TensorMapOp
+from tilewright.dialects.nv import TensorMapOp
+from tilewright.dialects.simt import LaunchOp, StrideOp
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of

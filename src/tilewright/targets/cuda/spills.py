@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import SetMaxNRegOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, WhileOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
@@ -43,7 +43,7 @@ def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: Diagnosti
         return
     threads = _computing(function, metadata.threads)
     others = metadata.threads - threads
-    requested = function.attributes.get(nv_names.MIN_BLOCKS)
+    requested = function.attributes.get(simt_names.MIN_BLOCKS)
     blocks = requested.value.data if isinstance(requested, IntegerAttr) else 1
     given = [op.count.value.data for op in walk(function) if isinstance(op, SetMaxNRegOp)]
     limit = max(given, default=metadata.registers)  # all that it could have are in use

@@ -6,14 +6,14 @@
 #l = #tile.space<local>
 #b = #tile.space<barrier>
 func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32, #l>, %S: memref<8192xf16, #s>, %bar: memref<3x!nv.mbarrier, #b>, %i: index, %t: i1, %m: i16) {
-  // CHECK: nv.move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) : memref<?x?xf16, #global>, memref<64xf16, #local>
-  nv.move %A[%i, %i] -> %a[%i] lanes(8) : memref<?x?xf16, #g>, memref<64xf16, #l>
+  // CHECK: simt.move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) : memref<?x?xf16, #global>, memref<64xf16, #local>
+  simt.move %A[%i, %i] -> %a[%i] lanes(8) : memref<?x?xf16, #g>, memref<64xf16, #l>
   // CHECK: nv.async_move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) valid {{%[a-z0-9]+}} : memref<?x?xf16, #global>, memref<8192xf16, #shared>
   nv.async_move %A[%i, %i] -> %S[%i] lanes(8) valid %i : memref<?x?xf16, #g>, memref<8192xf16, #s>
   // CHECK: nv.async_move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) : memref<?x?xf16, #global>, memref<8192xf16, #shared>
   nv.async_move %A[%i, %i] -> %S[%i] lanes(8) : memref<?x?xf16, #g>, memref<8192xf16, #s>
-  // CHECK: nv.convert {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
-  nv.convert %p[%i] -> %a[%i] lanes(2) : memref<64xf32, #l>, memref<64xf16, #l>
+  // CHECK: simt.convert {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
+  simt.convert %p[%i] -> %a[%i] lanes(2) : memref<64xf32, #l>, memref<64xf16, #l>
   // CHECK: nv.ldmatrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] count(4) {transposed} : memref<8192xf16, #shared>, memref<64xf16, #local>
   nv.ldmatrix %S[%i] -> %a[%i] count(4) {transposed} : memref<8192xf16, #s>, memref<64xf16, #l>
   // CHECK: nv.stmatrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] count(4) : memref<64xf16, #local>, memref<8192xf16, #shared>
@@ -43,12 +43,12 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   // CHECK: nv.tma_reduce add {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] : memref<8192xf16, #shared>
   nv.tma_reduce add %S[%i] -> %map[%i, %i] : memref<8192xf16, #s>
   %f = arith.constant 1.0 : f32
-  // CHECK: {{%[a-z0-9]+}} = nv.allreduce sum {{%[a-z0-9]+}} threads(4) scale(1) : f32
-  %s = nv.allreduce sum %f threads(4) scale(1) : f32
-  // CHECK: {{%[a-z0-9]+}} = nv.stride {{%[a-z0-9]+}} axis(0) : memref<?x?xf16, #global>
-  %st = nv.stride %A axis(0) : memref<?x?xf16, #g>
-  // CHECK: nv.launch @k2 grid({{%[a-z0-9]+}}, {{%[a-z0-9]+}}, {{%[a-z0-9]+}}) args({{%[a-z0-9]+}}, {{%[a-z0-9]+}}) : memref<?x?xf16, #global>, !nv.tensormap
-  nv.launch @k2 grid(%i, %i, %i) args(%A, %map) : memref<?x?xf16, #g>, !nv.tensormap
+  // CHECK: {{%[a-z0-9]+}} = simt.allreduce sum {{%[a-z0-9]+}} threads(4) scale(1) : f32
+  %s = simt.allreduce sum %f threads(4) scale(1) : f32
+  // CHECK: {{%[a-z0-9]+}} = simt.stride {{%[a-z0-9]+}} axis(0) : memref<?x?xf16, #global>
+  %st = simt.stride %A axis(0) : memref<?x?xf16, #g>
+  // CHECK: simt.launch @k2 grid({{%[a-z0-9]+}}, {{%[a-z0-9]+}}, {{%[a-z0-9]+}}) args({{%[a-z0-9]+}}, {{%[a-z0-9]+}}) : memref<?x?xf16, #global>, !nv.tensormap
+  simt.launch @k2 grid(%i, %i, %i) args(%A, %map) : memref<?x?xf16, #g>, !nv.tensormap
   func.return
 }
 func.func @b(%A: memref<?xf16, #g>, %S: memref<8192xf16, #s>, %bar: memref<3x!nv.mbarrier, #b>, %i: index) {
@@ -66,8 +66,8 @@ func.func @policies(%A: memref<?xf16, #g>, %a: memref<64xf16, #l>, %S: memref<81
   %x = nv.load %A[%i] policy %p : memref<?xf16, #g> -> f16
   // CHECK: nv.store [[X]], {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] policy [[P]] : f16, memref<?xf16, #global>
   nv.store %x, %A[%i] policy %p : f16, memref<?xf16, #g>
-  // CHECK: nv.move {{.*}} lanes(8) policy [[P]] :
-  nv.move %A[%i] -> %a[%i] lanes(8) policy %p : memref<?xf16, #g>, memref<64xf16, #l>
+  // CHECK: simt.move {{.*}} lanes(8) policy [[P]] :
+  simt.move %A[%i] -> %a[%i] lanes(8) policy %p : memref<?xf16, #g>, memref<64xf16, #l>
   // CHECK: nv.async_move {{.*}} lanes(8) valid {{%[a-z0-9]+}} policy [[P]] :
   nv.async_move %A[%i] -> %S[%i] lanes(8) valid %i policy %p : memref<?xf16, #g>, memref<8192xf16, #s>
   %map = nv.tensormap %A box [128] swizzle(0) : memref<?xf16, #g>

@@ -5,7 +5,7 @@
 // One thread reads what another wrote; with a barrier between the two, nothing is wrong.
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @exchange(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @exchange(%x: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<129xf32, #s>
   %c1 = arith.constant 1 : index
   %tid = gpu.thread_id x
@@ -18,7 +18,7 @@ func.func @exchange(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
   func.return
 }
 
-func.func @met(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @met(%x: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<129xf32, #s>
   %c1 = arith.constant 1 : index
   %tid = gpu.thread_id x
@@ -35,7 +35,7 @@ func.func @met(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
 
 #s = #tile.space<shared>
 
-func.func @own_elements(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @own_elements(%x: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %tid = gpu.thread_id x
   memref.store %x, %S[%tid] : memref<128xf32, #s>
@@ -50,7 +50,7 @@ func.func @own_elements(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} 
 #s = #tile.space<shared>
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @turns(%x: f32) attributes {nv.kernel, nv.threads = 64 : i64} {
+func.func @turns(%x: f32) attributes {simt.kernel, simt.threads = 64 : i64} {
   %S = tile.alloc "S" offset 0 : memref<64xf32, #s>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -77,7 +77,7 @@ func.func @turns(%x: f32) attributes {nv.kernel, nv.threads = 64 : i64} {
 #s = #tile.space<shared>
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @store(%x: f32, %C: memref<128xf32, #g>) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @store(%x: f32, %C: memref<128xf32, #g>) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %c0 = arith.constant 0 : index
   %tid = gpu.thread_id x
@@ -104,7 +104,7 @@ func.func @store(%x: f32, %C: memref<128xf32, #g>) attributes {nv.kernel, nv.thr
 #b = #tile.space<barrier>
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @bytes(%A: memref<128xf32, #g>) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @bytes(%A: memref<128xf32, #g>) attributes {simt.kernel, simt.threads = 128 : i64} {
   %full = tile.alloc "full" init [1] offset 512 : memref<1x!nv.mbarrier, #b>
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %c0 = arith.constant 0 : index
@@ -134,7 +134,7 @@ func.func @bytes(%A: memref<128xf32, #g>) attributes {nv.kernel, nv.threads = 12
 #b = #tile.space<barrier>
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @count() attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @count() attributes {simt.kernel, simt.threads = 128 : i64} {
   %bar = tile.alloc "bar" init [129] offset 0 : memref<1x!nv.mbarrier, #b>
   %c0 = arith.constant 0 : index
   %tid = gpu.thread_id x
@@ -151,7 +151,7 @@ func.func @count() attributes {nv.kernel, nv.threads = 128 : i64} {
 }
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @never() attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @never() attributes {simt.kernel, simt.threads = 256 : i64} {
   %bar = tile.alloc "bar" init [128] offset 0 : memref<1x!nv.mbarrier, #b>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -182,7 +182,7 @@ func.func @never() attributes {nv.kernel, nv.threads = 256 : i64} {
 #g = #tile.space<global>
 #s = #tile.space<shared>
 
-func.func @by_data(%x: f32, %I: memref<128xi32, #g>) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @by_data(%x: f32, %I: memref<128xi32, #g>) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %tid = gpu.thread_id x
   %i = memref.load %I[%tid] : memref<128xi32, #g>
@@ -198,7 +198,7 @@ func.func @by_data(%x: f32, %I: memref<128xi32, #g>) attributes {nv.kernel, nv.t
 
 #s = #tile.space<shared>
 
-func.func @met_by_data(%x: f32, %y: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @met_by_data(%x: f32, %y: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<129xf32, #s>
   %c1 = arith.constant 1 : index
   %tid = gpu.thread_id x
@@ -221,7 +221,7 @@ func.func @met_by_data(%x: f32, %y: f32) attributes {nv.kernel, nv.threads = 128
 #b = #tile.space<barrier>
 
 // expected-note @+1 {{found in block (0, 0, 0) of (1, 1, 1)}}
-func.func @last_turn() attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @last_turn() attributes {simt.kernel, simt.threads = 256 : i64} {
   %full = tile.alloc "full" init [128, 128] offset 0 : memref<2x!nv.mbarrier, #b>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -265,7 +265,7 @@ func.func @last_turn() attributes {nv.kernel, nv.threads = 256 : i64} {
 
 #b = #tile.space<barrier>
 
-func.func @one_after_the_other() attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @one_after_the_other() attributes {simt.kernel, simt.threads = 256 : i64} {
   %bar = tile.alloc "bar" init [128] offset 0 : memref<1x!nv.mbarrier, #b>
   %c0 = arith.constant 0 : index
   %tid = gpu.thread_id x

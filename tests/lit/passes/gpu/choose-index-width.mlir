@@ -4,23 +4,23 @@
 
 // CHECK-LABEL: func.func @f(
 // CHECK: func.func @f_kernel
-// CHECK-SAME: nv.index_bits = 64
+// CHECK-SAME: simt.index_bits = 64
 func.func @f(%A: memref<65536x65536xf16, #global>) {
   %c1 = arith.constant 1 : index
-  nv.launch @f_kernel grid(%c1, %c1, %c1) args(%A) : memref<65536x65536xf16, #global>
+  simt.launch @f_kernel grid(%c1, %c1, %c1) args(%A) : memref<65536x65536xf16, #global>
   func.return
 }
-func.func @f_kernel(%A: memref<65536x65536xf16, #global>) attributes {nv.kernel} {
+func.func @f_kernel(%A: memref<65536x65536xf16, #global>) attributes {simt.kernel} {
   func.return
 }
 
 // CHECK-LABEL: func.func @g(
-// CHECK-NOT: nv.index_bits
+// CHECK-NOT: simt.index_bits
 func.func @g(%A: memref<?x64xf16, #global>) {
   %c1 = arith.constant 1 : index
-  nv.launch @g_kernel grid(%c1, %c1, %c1) args(%A) : memref<?x64xf16, #global>
+  simt.launch @g_kernel grid(%c1, %c1, %c1) args(%A) : memref<?x64xf16, #global>
   func.return
 }
-func.func @g_kernel(%A: memref<?x64xf16, #global>) attributes {nv.kernel} {
+func.func @g_kernel(%A: memref<?x64xf16, #global>) attributes {simt.kernel} {
   func.return
 }

@@ -10,7 +10,7 @@
 // CHECK: [[Y:%.*]] = arith.divui %{{.*}}, %c32
 // CHECK: memref.load %{{.*}}[[[Y]], [[X]]]
 // CHECK: [[M:%.*]] = memref.load %mine
-// CHECK-NEXT: [[S:%.*]] = nv.allreduce sum [[M]] threads(4) scale(32) : f32
+// CHECK-NEXT: [[S:%.*]] = simt.allreduce sum [[M]] threads(4) scale(32) : f32
 // CHECK-NEXT: memref.store [[S]], %sum
 // CHECK-NOT: tile.reduce
 func.func @f(%A: memref<4x32xf32, #global>) {

@@ -9,7 +9,7 @@
 // CHECK:         memref.store
 // CHECK-NEXT:    gpu.barrier
 // CHECK-NEXT:    memref.load
-func.func @exchange(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @exchange(%x: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<129xf32, #s>
   %c1 = arith.constant 1 : index
   %tid = gpu.thread_id x
@@ -34,7 +34,7 @@ func.func @exchange(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
 // CHECK-NEXT:      gpu.barrier
 // CHECK-NEXT:      memref.store
 // CHECK-NEXT:    }
-func.func @turns(%x: f32, %n: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @turns(%x: f32, %n: index) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -57,7 +57,7 @@ func.func @turns(%x: f32, %n: index) attributes {nv.kernel, nv.threads = 128 : i
 // CHECK-NEXT:    memref.store %{{.*}}, %C
 // CHECK-NEXT:    gpu.barrier
 // CHECK-NEXT:    memref.store %{{.*}}, %B
-func.func @shared_bytes(%i: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @shared_bytes(%i: index) attributes {simt.kernel, simt.threads = 128 : i64} {
   %A = tile.alloc "A" offset 0 : memref<64xf32, #s>
   %B = tile.alloc "B" offset 128 : memref<64xf32, #s>
   %C = tile.alloc "C" offset 512 : memref<64xf32, #s>
@@ -79,7 +79,7 @@ func.func @shared_bytes(%i: index) attributes {nv.kernel, nv.threads = 128 : i64
 // CHECK:         nv.fence_proxy_async
 // CHECK-NEXT:    gpu.barrier
 // CHECK-NEXT:    nv.wgmma %
-func.func @fenced(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @fenced(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {simt.kernel, simt.threads = 128 : i64} {
   %A = tile.alloc "A" offset 0 : memref<8192xf16, #s>
   %c0 = arith.constant 0 : index
   memref.store %v, %A[%i] : memref<8192xf16, #s>
@@ -99,7 +99,7 @@ func.func @fenced(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {nv.k
 // CHECK:         nv.cp_async.wait 0
 // CHECK-NEXT:    gpu.barrier
 // CHECK-NEXT:    memref.load
-func.func @landed(%A: memref<?xf16, #g>, %i: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @landed(%A: memref<?xf16, #g>, %i: index) attributes {simt.kernel, simt.threads = 128 : i64} {
   %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
   nv.async_move %A[%i] -> %S[%i] lanes(8) : memref<?xf16, #g>, memref<1024xf16, #s>
   nv.cp_async.commit
@@ -121,7 +121,7 @@ func.func @landed(%A: memref<?xf16, #g>, %i: index) attributes {nv.kernel, nv.th
 // CHECK:         nv.bar sync 4, 128
 // CHECK-NEXT:    scf.if
 // CHECK-NEXT:      memref.load
-func.func @role(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @role(%x: f32) attributes {simt.kernel, simt.threads = 256 : i64} {
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %c0 = arith.constant 0 : index
   %tid = gpu.thread_id x
@@ -148,7 +148,7 @@ func.func @role(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
 // CHECK:         memref.store
 // CHECK:         gpu.barrier
 // CHECK-NEXT:    memref.load
-func.func @after_roles(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @after_roles(%x: f32) attributes {simt.kernel, simt.threads = 256 : i64} {
   %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
   %c0 = arith.constant 0 : index
   tile.ws
@@ -174,7 +174,7 @@ func.func @after_roles(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
 // CHECK-NEXT:    nv.mbarrier.arrive
 // CHECK-NOT:     gpu.barrier
 // CHECK:         nv.wgmma %
-func.func @told(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @told(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %full = tile.alloc "full" init [128] offset 16384 : memref<1x!nv.mbarrier, #b>
   %A = tile.alloc "A" offset 0 : memref<8192xf16, #s>
   %c0 = arith.constant 0 : index

@@ -13,11 +13,11 @@
 // CHECK-NEXT: [[M:%.*]] = arith.maxsi %arg1, [[O]]
 // CHECK: memref.store [[M]], [[E]]
 // CHECK-COUNT-4: memref.load [[E]]
-// CHECK-NOT: nv.allreduce
+// CHECK-NOT: simt.allreduce
 func.func @f(%x: f32, %i: i32) {
   tile.kernel (%bx) in (1) threads(128) {
-    %a = nv.allreduce sum %x threads(4) scale(1) : f32
-    %b = nv.allreduce max %i threads(8) scale(16) : i32
+    %a = simt.allreduce sum %x threads(4) scale(1) : f32
+    %b = simt.allreduce max %i threads(8) scale(16) : i32
   }
   func.return
 }
@@ -30,7 +30,7 @@ func.func @f(%x: f32, %i: i32) {
 // CHECK-NOT: memref.load
 func.func @three_warps(%x: f32) {
   tile.kernel (%bx) in (1) threads(96) {
-    %a = nv.allreduce sum %x threads(96) scale(1) : f32
+    %a = simt.allreduce sum %x threads(96) scale(1) : f32
   }
   func.return
 }

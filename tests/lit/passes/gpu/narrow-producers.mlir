@@ -11,7 +11,7 @@
 // CHECK-NEXT:      scf.if %[[MINE]] {
 // CHECK-NEXT:        nv.mbarrier.wait
 // CHECK:             nv.tma_load
-func.func @copies(%map: !nv.tensormap, %i: index, %p: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @copies(%map: !nv.tensormap, %i: index, %p: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
   %empty = tile.alloc "empty" init [128] offset 2048 : memref<1x!nv.mbarrier, #b>
   %c0 = arith.constant 0 : index
@@ -31,7 +31,7 @@ func.func @copies(%map: !nv.tensormap, %i: index, %p: index) attributes {nv.kern
 // CHECK-LABEL: func.func @moves
 // CHECK:         role "producer"
 // CHECK-NOT:     scf.if
-func.func @moves(%map: !nv.tensormap, %i: index, %v: f16) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @moves(%map: !nv.tensormap, %i: index, %v: f16) attributes {simt.kernel, simt.threads = 256 : i64} {
   %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
   %full = tile.alloc "full" init [128] offset 2048 : memref<1x!nv.mbarrier, #b>
   %c0 = arith.constant 0 : index

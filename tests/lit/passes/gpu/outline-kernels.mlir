@@ -6,12 +6,12 @@
 // CHECK: [[G:%.*]] = arith.ceildivui
 // CHECK: [[N:%.*]] = memref.dim %arg1
 // CHECK-NOT: memref.dim
-// CHECK: nv.launch @f_kernel grid([[G]], %{{.*}}, %{{.*}}) args([[N]], %arg0, %arg1)
+// CHECK: simt.launch @f_kernel grid([[G]], %{{.*}}, %{{.*}}) args([[N]], %arg0, %arg1)
 // CHECK-LABEL: func.func @f_kernel
-// CHECK-SAME: {nv.const, nv.restrict}
-// CHECK-SAME: {nv.restrict}
-// CHECK-SAME: nv.kernel
-// CHECK-SAME: nv.threads = 128
+// CHECK-SAME: {simt.const, simt.restrict}
+// CHECK-SAME: {simt.restrict}
+// CHECK-SAME: simt.kernel
+// CHECK-SAME: simt.threads = 128
 // CHECK: arith.constant 128
 // CHECK: gpu.block_id x
 // CHECK-NOT: memref.dim

@@ -5,8 +5,8 @@
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @branches_of_some_threads
-// CHECK-SAME:    nv.shared_bytes = 512
-func.func @branches_of_some_threads(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+// CHECK-SAME:    simt.shared_bytes = 512
+func.func @branches_of_some_threads(%v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %one = tile.alloc "one" {tile.private} : memref<128xf16, #s>
   %two = tile.alloc "two" {tile.private} : memref<128xf16, #s>
   %c0 = arith.constant 0 : index
@@ -33,8 +33,8 @@ func.func @branches_of_some_threads(%v: f16, %n: index) attributes {nv.kernel, n
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @one_branch
-// CHECK-SAME:    nv.shared_bytes = 256
-func.func @one_branch(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+// CHECK-SAME:    simt.shared_bytes = 256
+func.func @one_branch(%v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %one = tile.alloc "one" {tile.private} : memref<128xf16, #s>
   %two = tile.alloc "two" {tile.private} : memref<128xf16, #s>
   %c0 = arith.constant 0 : index
@@ -60,8 +60,8 @@ func.func @one_branch(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 25
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @still_reading
-// CHECK-SAME:    nv.shared_bytes = 512
-func.func @still_reading(%A: memref<128xf16, #g>, %v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+// CHECK-SAME:    simt.shared_bytes = 512
+func.func @still_reading(%A: memref<128xf16, #g>, %v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %one = tile.alloc "one" {tile.private} : memref<128xf16, #s>
   %two = tile.alloc "two" {tile.private} : memref<128xf16, #s>
   %c0 = arith.constant 0 : index

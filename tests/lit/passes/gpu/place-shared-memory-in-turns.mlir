@@ -9,11 +9,11 @@
 // expected-remark @+7 {{shared memory is reused within a loop iteration, at the cost of barriers: 135168 B instead of 258048 B (232448 B available on sm_90)}}
 // expected-note @+6 {{help: no change is required; to avoid the barriers, use smaller tiles or fewer stages, so that all buffers together need at most 232448 B}}
 // CHECK-LABEL: func.func @too_large_together
-// CHECK-SAME:    nv.shared_bytes = 135168
+// CHECK-SAME:    simt.shared_bytes = 135168
 // CHECK-DAG:     "one" offset 0
 // CHECK-DAG:     "two" offset 0
 // CHECK-DAG:     "kept" offset 122880
-func.func @too_large_together(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @too_large_together(%v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   // expected-note @+1 {{'one' overlaps 'two'}}
   %one = tile.alloc "one" {tile.private} : memref<61440xf16, #s>
   %two = tile.alloc "two" {tile.private} : memref<61440xf16, #s>
@@ -38,8 +38,8 @@ func.func @too_large_together(%v: f16, %n: index) attributes {nv.kernel, nv.thre
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @room_enough
-// CHECK-SAME:    nv.shared_bytes = 512
-func.func @room_enough(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+// CHECK-SAME:    simt.shared_bytes = 512
+func.func @room_enough(%v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %one = tile.alloc "one" {tile.private} : memref<128xf16, #s>
   %two = tile.alloc "two" {tile.private} : memref<128xf16, #s>
   %c0 = arith.constant 0 : index

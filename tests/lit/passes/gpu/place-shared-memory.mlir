@@ -6,14 +6,14 @@
 #b = #tile.space<barrier>
 
 // CHECK-LABEL: func.func @epilogue
-// CHECK-SAME:    nv.shared_bytes = 65552
+// CHECK-SAME:    simt.shared_bytes = 65552
 // CHECK-DAG:     "ring" offset 0
 // CHECK-DAG:     "out" offset 0
 // CHECK-DAG:     "full" init [1, 1] offset 65536
-func.func @epilogue(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @epilogue(%v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
   %full = tile.alloc "full" init [1, 1] : memref<2x!nv.mbarrier, #b>
-  %ring = tile.alloc "ring" {nv.align = 1024 : i64} : memref<32768xf16, #s>
-  %out = tile.alloc "out" {nv.align = 1024 : i64} : memref<16384xf16, #s>
+  %ring = tile.alloc "ring" {simt.align = 1024 : i64} : memref<32768xf16, #s>
+  %out = tile.alloc "out" {simt.align = 1024 : i64} : memref<16384xf16, #s>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   tile.ws
@@ -36,10 +36,10 @@ func.func @epilogue(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @persistent
-// CHECK-SAME:    nv.shared_bytes = 98304
-func.func @persistent(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 256 : i64} {
-  %ring = tile.alloc "ring" {nv.align = 1024 : i64} : memref<32768xf16, #s>
-  %out = tile.alloc "out" {nv.align = 1024 : i64} : memref<16384xf16, #s>
+// CHECK-SAME:    simt.shared_bytes = 98304
+func.func @persistent(%v: f16, %n: index) attributes {simt.kernel, simt.threads = 256 : i64} {
+  %ring = tile.alloc "ring" {simt.align = 1024 : i64} : memref<32768xf16, #s>
+  %out = tile.alloc "out" {simt.align = 1024 : i64} : memref<16384xf16, #s>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   tile.ws
@@ -62,17 +62,17 @@ func.func @persistent(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 25
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @storage
-// CHECK-SAME:    nv.shared_bytes = 4096
+// CHECK-SAME:    simt.shared_bytes = 4096
 // CHECK-NOT:     tile.storage_alias_spec
 // CHECK-DAG:     "first" offset [[START:[0-9]+]] {
 // CHECK-DAG:     "second" offset [[START]] {
 // CHECK-DAG:     "third"
-func.func @storage(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @storage(%v: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %c0 = arith.constant 0 : index
   %spec = tile.storage_alias_spec shared size 2048 : !tile.storage_alias_spec<shared>
-  %first = tile.alloc "first" alias %spec offset 0 {nv.align = 128 : i64} : memref<512xf32, #s>
-  %second = tile.alloc "second" alias %spec offset 0 {nv.align = 128 : i64} : memref<256xf32, #s>
-  %third = tile.alloc "third" {nv.align = 128 : i64} : memref<512xf32, #s>
+  %first = tile.alloc "first" alias %spec offset 0 {simt.align = 128 : i64} : memref<512xf32, #s>
+  %second = tile.alloc "second" alias %spec offset 0 {simt.align = 128 : i64} : memref<256xf32, #s>
+  %third = tile.alloc "third" {simt.align = 128 : i64} : memref<512xf32, #s>
   memref.store %v, %first[%c0] : memref<512xf32, #s>
   memref.store %v, %third[%c0] : memref<512xf32, #s>
   memref.store %v, %second[%c0] : memref<256xf32, #s>
@@ -88,13 +88,13 @@ func.func @storage(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
 #l = #tile.space<local>
 
 // CHECK-LABEL: func.func @described
-// CHECK-SAME:    nv.shared_bytes = 16384
-func.func @described(%v: f16) attributes {nv.kernel, nv.threads = 128 : i64} {
+// CHECK-SAME:    simt.shared_bytes = 16384
+func.func @described(%v: f16) attributes {simt.kernel, simt.threads = 128 : i64} {
   %c0 = arith.constant 0 : index
   %yes = arith.constant true
   %acc = tile.alloc "acc" : memref<32xf32, #l>
-  %b = tile.alloc "b" {nv.align = 1024 : i64} : memref<4096xf16, #s>
-  %other = tile.alloc "other" {nv.align = 1024 : i64} : memref<4096xf16, #s>
+  %b = tile.alloc "b" {simt.align = 1024 : i64} : memref<4096xf16, #s>
+  %other = tile.alloc "other" {simt.align = 1024 : i64} : memref<4096xf16, #s>
   memref.store %v, %b[%c0] : memref<4096xf16, #s>
   %matrix = nv.matrix %b[%c0] swizzle(128) leading(8192) stride(1024) : memref<4096xf16, #s>
   memref.store %v, %other[%c0] : memref<4096xf16, #s>
@@ -111,8 +111,8 @@ func.func @described(%v: f16) attributes {nv.kernel, nv.threads = 128 : i64} {
 #s = #tile.space<shared>
 
 // CHECK-LABEL: func.func @truths
-// CHECK-SAME:    nv.shared_bytes = 256
-func.func @truths(%v: i1) attributes {nv.kernel, nv.threads = 128 : i64} {
+// CHECK-SAME:    simt.shared_bytes = 256
+func.func @truths(%v: i1) attributes {simt.kernel, simt.threads = 128 : i64} {
   %c0 = arith.constant 0 : index
   %mask = tile.alloc "mask" : memref<256xi1, #s>
   memref.store %v, %mask[%c0] : memref<256xi1, #s>

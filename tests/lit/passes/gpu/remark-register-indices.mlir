@@ -4,7 +4,7 @@
 
 // Constant once loops are unrolled.
 
-func.func @unrolled(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @unrolled(%v: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
   %L = tile.alloc "L" : memref<16xf32, #l>
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -23,7 +23,7 @@ func.func @unrolled(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
 
 #l = #tile.space<local>
 
-func.func @counted_by_the_run(%v: f32, %n: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @counted_by_the_run(%v: f32, %n: index) attributes {simt.kernel, simt.threads = 128 : i64} {
   %L = tile.alloc "L" : memref<16xf32, #l>
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -43,7 +43,7 @@ func.func @counted_by_the_run(%v: f32, %n: index) attributes {nv.kernel, nv.thre
 
 // A cell has no index, and what is no kernel is not looked at.
 
-func.func @cell(%n: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @cell(%n: index) attributes {simt.kernel, simt.threads = 128 : i64} {
   %L = tile.alloc "L" : memref<1xf32, #l>
   %x = memref.load %L[%n] : memref<1xf32, #l>
   func.return

@@ -7,7 +7,7 @@
 // CHECK-NEXT:      nv.setmaxnreg dec 24
 // CHECK:         role "consumer"
 // CHECK-NEXT:      nv.setmaxnreg inc 240
-func.func @one_and_two() attributes {nv.kernel, nv.threads = 384 : i64} {
+func.func @one_and_two() attributes {simt.kernel, simt.threads = 384 : i64} {
   tile.ws
   role "producer" threads(0 to 128) {
     nv.fence_proxy_async
@@ -25,7 +25,7 @@ func.func @one_and_two() attributes {nv.kernel, nv.threads = 384 : i64} {
 // CHECK-LABEL: func.func @one_and_three
 // CHECK:           nv.setmaxnreg dec 24
 // CHECK:           nv.setmaxnreg inc 160
-func.func @one_and_three() attributes {nv.kernel, nv.threads = 512 : i64} {
+func.func @one_and_three() attributes {simt.kernel, simt.threads = 512 : i64} {
   tile.ws
   role "producer" threads(0 to 128) {
     nv.fence_proxy_async
@@ -42,7 +42,7 @@ func.func @one_and_three() attributes {nv.kernel, nv.threads = 512 : i64} {
 
 // CHECK-LABEL: func.func @one_and_one
 // CHECK-NOT:     nv.setmaxnreg
-func.func @one_and_one() attributes {nv.kernel, nv.threads = 256 : i64} {
+func.func @one_and_one() attributes {simt.kernel, simt.threads = 256 : i64} {
   tile.ws
   role "producer" threads(0 to 128) {
     nv.fence_proxy_async

@@ -16,7 +16,7 @@
 // CHECK-NEXT:  }
 // CHECK:         scf.if %{{.*}} {
 // CHECK-NEXT:      nv.tma_store.wait 0 {read}
-func.func @tiles(%map: !nv.tensormap, %n: index, %v: f16) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @tiles(%map: !nv.tensormap, %n: index, %v: f16) attributes {simt.kernel, simt.threads = 128 : i64} {
   %c = tile.alloc "C" offset 0 : memref<4096xf16, #s>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -46,7 +46,7 @@ func.func @tiles(%map: !nv.tensormap, %n: index, %v: f16) attributes {nv.kernel,
 // CHECK-LABEL: func.func @shared_bytes
 // CHECK:         nv.tma_store.commit
 // CHECK-NEXT:    nv.tma_store.wait 0 {read}
-func.func @shared_bytes(%map: !nv.tensormap, %full: memref<1x!nv.mbarrier, #b>, %n: index, %v: f16) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @shared_bytes(%map: !nv.tensormap, %full: memref<1x!nv.mbarrier, #b>, %n: index, %v: f16) attributes {simt.kernel, simt.threads = 128 : i64} {
   %a = tile.alloc "A" offset 4096 : memref<4096xf16, #s>
   %c = tile.alloc "C" offset 0 : memref<4096xf16, #s>
   %c0 = arith.constant 0 : index
@@ -79,7 +79,7 @@ func.func @shared_bytes(%map: !nv.tensormap, %full: memref<1x!nv.mbarrier, #b>, 
 // CHECK-LABEL: func.func @no_barrier
 // CHECK:         nv.tma_store.commit
 // CHECK-NEXT:    nv.tma_store.wait 0 {read}
-func.func @no_barrier(%map: !nv.tensormap, %n: index, %v: f16) attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @no_barrier(%map: !nv.tensormap, %n: index, %v: f16) attributes {simt.kernel, simt.threads = 128 : i64} {
   %c = tile.alloc "C" offset 0 : memref<4096xf16, #s>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

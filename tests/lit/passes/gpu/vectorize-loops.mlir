@@ -4,13 +4,13 @@
 
 // CHECK-LABEL: func.func @f(
 // CHECK: [[A:%.*]] = tile.alloc "buffer_lanes" : memref<8xf16
-// CHECK: nv.move %arg0[%{{.*}}] -> [[A]][%{{.*}}] lanes(8)
+// CHECK: simt.move %arg0[%{{.*}}] -> [[A]][%{{.*}}] lanes(8)
 // CHECK: [[B:%.*]] = tile.alloc "buffer_lanes" : memref<8xf32
 // CHECK: scf.for
 // CHECK: memref.load [[A]]
 // CHECK: memref.store %{{.*}}, [[B]]
 // CHECK: } {tile.unroll}
-// CHECK-COUNT-2: nv.move [[B]][%{{.*}}] -> %arg1[%{{.*}}] lanes(4)
+// CHECK-COUNT-2: simt.move [[B]][%{{.*}}] -> %arg1[%{{.*}}] lanes(4)
 func.func @f(%A: memref<1024xf16, #global>, %B: memref<1024xf32, #global>) {
   tile.kernel (%bx) in (1) threads(128) {
     %tid = gpu.thread_id x

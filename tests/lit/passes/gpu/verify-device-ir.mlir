@@ -2,7 +2,7 @@
 
 #s = #tile.space<shared>
 
-func.func @tile_op(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 64 : i64} {
+func.func @tile_op(%v: f32) attributes {simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 64 : i64} {
   %S = tile.alloc "S" offset 0 : memref<16xf32, #s>
   // expected-error @+1 {{internal compiler error: 'tile.fill' was not lowered}}
   tile.fill %S, %v : memref<16xf32, #s>, f32
@@ -13,7 +13,7 @@ func.func @tile_op(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64, nv.sh
 
 #s = #tile.space<shared>
 
-func.func @places(%v: f32, %i: index) attributes {nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 64 : i64} {
+func.func @places(%v: f32, %i: index) attributes {simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 64 : i64} {
   // expected-error @+1 {{'A' has no shared-memory offset}}
   %A = tile.alloc "A" : memref<16xf32, #s>
   // expected-error @+1 {{'B' ends at byte 96, past the end of the 64 B arena}}
@@ -25,7 +25,7 @@ func.func @places(%v: f32, %i: index) attributes {nv.kernel, nv.threads = 128 : 
 
 // -----
 
-func.func @divergent() attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @divergent() attributes {simt.kernel, simt.threads = 128 : i64} {
   %c0 = arith.constant 0 : index
   %tid = gpu.thread_id x
   %first = arith.cmpi eq, %tid, %c0 : index
@@ -38,7 +38,7 @@ func.func @divergent() attributes {nv.kernel, nv.threads = 128 : i64} {
 
 // -----
 
-func.func @lane() attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @lane() attributes {simt.kernel, simt.threads = 128 : i64} {
   %c0 = arith.constant 0 : index
   %lane = gpu.lane_id
   %first = arith.cmpi eq, %lane, %c0 : index
@@ -53,7 +53,7 @@ func.func @lane() attributes {nv.kernel, nv.threads = 128 : i64} {
 
 // A barrier of some threads may be where they are.
 
-func.func @some_threads() attributes {nv.kernel, nv.threads = 128 : i64} {
+func.func @some_threads() attributes {simt.kernel, simt.threads = 128 : i64} {
   %c64 = arith.constant 64 : index
   %tid = gpu.thread_id x
   %half = arith.cmpi ult, %tid, %c64 : index

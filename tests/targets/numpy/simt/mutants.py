@@ -18,7 +18,6 @@ from xdsl.ir import Operation
 from tests.examples.tile_examples import load
 from tests.targets.numpy.simt.simt_support import lowered
 from tilewright.dialects.arith import AddiOp, ConstantOp, RemuiOp, XoriOp
-from tilewright.dialects.nv import names
 from tilewright.dialects.nv.barriers import (
     BytesOp,
     MBarrierArriveOp,
@@ -28,6 +27,7 @@ from tilewright.dialects.nv.barriers import (
 )
 from tilewright.dialects.nv.matrix import MatrixOp
 from tilewright.dialects.nv.tma import TensorMapOp, TmaLoadOp
+from tilewright.dialects.simt import names
 from tilewright.dialects.tile.base import integer_attr
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.type_utils import num_elements

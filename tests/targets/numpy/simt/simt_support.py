@@ -79,12 +79,12 @@ def device_module(body: str, threads: int = 128, shared: int = 4096) -> str:
 module {{
   func.func public @main(%In: memref<1024xf32, #global>, %Out: memref<1024xf32, #global>) {{
     %c1 = arith.constant 1 : index
-    nv.launch @kernel grid(%c1, %c1, %c1) args(%In, %Out)
+    simt.launch @kernel grid(%c1, %c1, %c1) args(%In, %Out)
       : memref<1024xf32, #global>, memref<1024xf32, #global>
     func.return
   }}
   func.func @kernel(%In: memref<1024xf32, #global>, %Out: memref<1024xf32, #global>)
-      attributes {{nv.kernel, nv.threads = {threads} : i64, nv.shared_bytes = {shared} : i64}} {{
+      attributes {{simt.kernel, simt.threads = {threads} : i64, simt.shared_bytes = {shared} : i64}} {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index

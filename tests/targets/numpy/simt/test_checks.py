@@ -9,7 +9,7 @@ from tests.targets.numpy.simt.simt_support import run_device
 from tilewright.targets.numpy.simt import SimtFault, SimtOptions
 
 SHARED = 'tile.alloc "s" offset 0 : memref<256xf32, #shared>'
-HALVES = 'tile.alloc "h" offset 0 {nv.align = 1024 : i64} : memref<2048xf16, #shared>'
+HALVES = 'tile.alloc "h" offset 0 {simt.align = 1024 : i64} : memref<2048xf16, #shared>'
 CELL = "memref<256xf32, #shared>"
 OUT = "memref<1024xf32, #global>"
 BARRIERS = "memref<1x!nv.mbarrier, #barrier>"
@@ -155,7 +155,7 @@ def test_a_guard_keeps_threads_inside() -> None:
 def test_misaligned_moves() -> None:
     body = f"""
     %r = tile.alloc "r" : memref<4xf32, #local>
-    nv.move %In[%tid] -> %r[%c0] lanes(4) : {OUT}, memref<4xf32, #local>"""
+    simt.move %In[%tid] -> %r[%c0] lanes(4) : {OUT}, memref<4xf32, #local>"""
     found = fault(body)
     assert found.kind == "misaligned"
     assert "thread 1 accesses 16 bytes at In[1], whose address is not a multiple of 16" in str(

@@ -128,7 +128,7 @@ def test_all_threads_of_a_group_reduce() -> None:
     """Before it is lowered: threads 0, 4, 8, ... of each 32 give one sum."""
     body = f"""
     %x = memref.load %In[%tid] : {OUT}
-    %y = nv.allreduce sum %x threads(8) scale(4) : f32"""
+    %y = simt.allreduce sum %x threads(8) scale(4) : f32"""
     grouped = TIDS.reshape(4, 8, 4)
     expected = np.broadcast_to(grouped.sum(axis=1, keepdims=True), grouped.shape)
     np.testing.assert_array_equal(results(body), expected.ravel())
@@ -143,7 +143,7 @@ def test_conversions_in_registers() -> None:
     %q = arith.divf %x, %third : f32
     memref.store %x, %wide[%c0] : memref<2xf32, #local>
     memref.store %q, %wide[%c1] : memref<2xf32, #local>
-    nv.convert %wide[%c0] -> %half[%c0] lanes(2) : memref<2xf32, #local>, memref<2xf16, #local>
+    simt.convert %wide[%c0] -> %half[%c0] lanes(2) : memref<2xf32, #local>, memref<2xf16, #local>
     %h = memref.load %half[%c1] : memref<2xf16, #local>
     %y = arith.extf %h : f16 to f32"""
     expected = (TIDS.astype(np.float32) / np.float32(3)).astype(np.float16)

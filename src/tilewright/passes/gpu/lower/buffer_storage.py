@@ -23,6 +23,7 @@ from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, AssumeOp, KernelOp, Space, SpaceAttr, space_of
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
 from tilewright.dialects.tile.expressions import Constant, Coordinate, LayoutExpr, as_expr
@@ -176,7 +177,7 @@ class BufferStorage:
             if isinstance(op, AllocOp):
                 self._alloc(op)
             elif isinstance(op, ReducerAllocOp):
-                self._registers(op, op.result, op.buffer_name, op.attributes.get(nv_names.LAYOUT))
+                self._registers(op, op.result, op.buffer_name, op.attributes.get(simt_names.LAYOUT))
 
     def _alloc(self, op: AllocOp) -> None:
         element = element_type_of(op.result.type)
@@ -193,10 +194,10 @@ class BufferStorage:
             new.is_private = op.is_private
             IndexBuilder(op).add(new)
             align = ENGINE_BYTES if map.is_plain else SWIZZLED_BYTES
-            new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)
+            new.attributes[simt_names.ALIGN] = IntegerAttr(align, i64)
             if any(isinstance(use.operation, SlotOp) for use in op.result.uses):
                 versions = shape_of(op.result.type)[0]
-                new.attributes[nv_names.VERSIONS] = IntegerAttr(versions, i64)
+                new.attributes[simt_names.VERSIONS] = IntegerAttr(versions, i64)
             self.shared[op.result] = SharedPart(new.result, 0, map)
 
     def _registers(self, op: Operation, buffer: SSAValue, name: str, layout: object) -> None:

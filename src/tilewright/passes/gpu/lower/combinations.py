@@ -50,7 +50,7 @@ def both(
     keeps_nan: bool,
     is_unsigned: bool,
 ) -> SSAValue:
-    """`left` and `right` as one, by a kind of `nv.allreduce`."""
+    """`left` and `right` as one, by a kind of `simt.allreduce`."""
     if isinstance(left.type, AnyFloat):
         table = _FLOAT_NAN if keeps_nan else _FLOAT
     elif left.type == i1:

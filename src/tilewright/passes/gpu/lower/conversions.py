@@ -9,9 +9,9 @@ from xdsl.ir import Operation
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.arith import ExtfOp, TruncfOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import ConvertOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, YieldOp
+from tilewright.dialects.simt import ConvertOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import ParallelOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
@@ -37,7 +37,7 @@ def lower_conversion(loop: ParallelOp, table: Table, storage: BufferStorage) -> 
     zero, end, step = code.index(0), code.index(count), code.index(_LANES)
     rounds = ForOp(zero, end, step)
     rounds.attributes[names.UNROLL] = UnitAttr()
-    rounds.attributes[nv_names.SHARE] = UnitAttr()
+    rounds.attributes[simt_names.SHARE] = UnitAttr()
     code.add(rounds)
     block = rounds.body.block
     if block.last_op is None:

@@ -12,8 +12,8 @@ from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AsyncCopyOp, names
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.mixed import Mixed
@@ -222,7 +222,7 @@ def _units(code: IndexBuilder, op: AsyncCopyOp, storage: BufferStorage, lanes: i
     total = prod(units)
     is_async = lanes * bit_width(element_type_of(op.src.type)) >= _MIN_BITS
     # Iterations access different elements.
-    marks = (names.UNROLL, nv_names.SHARE)
+    marks = (names.UNROLL, simt_names.SHARE)
     at_once = None if is_async else _AT_ONCE
     body, iteration = counted(code, -(-total // threads.count), *marks, at_once=at_once)
     if total % threads.count:

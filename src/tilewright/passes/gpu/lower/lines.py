@@ -22,8 +22,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from tilewright.analysis.layout_inference.scopes import WARP, threads_of
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp
 from tilewright.dialects.gpu import ThreadIdOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space, SpaceAttr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.expressions import combined, split
@@ -181,7 +181,7 @@ def for_each_line(
     iteration: Mixed = 0
     if deal.iterations > 1:
         # Iterations access different lines.
-        code, iteration = counted(code, deal.iterations, nv_names.SHARE)
+        code, iteration = counted(code, deal.iterations, simt_names.SHARE)
     bundle = combined(code, "+", combined(code, "*", iteration, deal.at_once), slot)
     exists: SSAValue | None = None
     if deal.iterations * deal.at_once != deal.bundles:
@@ -212,7 +212,7 @@ def folded(
     block.add_op(end)
     bounds = (code.index(0), code.index(count), code.index(1))
     loop = ForOp(*bounds, [start], Region(block))
-    loop.attributes[nv_names.SHARE] = UnitAttr()  # iterations access different elements
+    loop.attributes[simt_names.SHARE] = UnitAttr()  # iterations access different elements
     code.add(loop)
     end.operands[0] = write(code.inside(block), block.args[0], block.args[1])
     return loop.results[0]

@@ -22,8 +22,8 @@ from tilewright.analysis.layout_inference.shares import Share, unknown_steps
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AtomicOp, ParallelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
@@ -108,7 +108,7 @@ class _Writer:
     def write(self, code: IndexBuilder) -> None:
         share = self.share
         if share.rounds > 1:
-            code, self.round = counted(code, share.rounds, names.UNROLL, nv_names.SHARE)
+            code, self.round = counted(code, share.rounds, names.UNROLL, simt_names.SHARE)
         axes = range(len(share.shape))
         first = [
             written(code, self.share.coordinate(axis), (self.tid, self.round)) for axis in axes
@@ -117,7 +117,7 @@ class _Writer:
         if together:  # all lanes of an iteration, or none
             code = self._within(code, first)
         if share.lanes > 1:
-            marks = (names.UNROLL, names.VECTORIZE, nv_names.SHARE)
+            marks = (names.UNROLL, names.VECTORIZE, simt_names.SHARE)
             code, self.lane = counted(code, share.lanes, *marks)
         code = self._first_replica(code)
         if together:

@@ -17,8 +17,8 @@ from tilewright.dialects.arith import (
 )
 from tilewright.dialects.math import AbsfOp, AbsiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import AllReduceOp
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import AllReduceOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import ReduceOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate
@@ -66,9 +66,9 @@ def lower_reduce(op: ReduceOp, storage: BufferStorage) -> None:
     for digit in found.partners:
         across = AllReduceOp(ACROSS[kind], total, digit.radix, digit.weight)
         if op.nan_propagate is not None:
-            across.attributes[nv_names.NAN] = UnitAttr()
+            across.attributes[simt_names.NAN] = UnitAttr()
         if is_without_sign(op):
-            across.attributes[nv_names.UNSIGNED] = UnitAttr()
+            across.attributes[simt_names.UNSIGNED] = UnitAttr()
         total = outer.add(across).results[0]
     if op.accumulate is not None:
         before = outer.add(LoadOp(target.buffer, [result])).results[0]
@@ -88,7 +88,7 @@ def lower_finalize(op: ReducerFinalizeOp, storage: BufferStorage) -> None:
     for threads, scale in _sharers(registers.table):
         across = AllReduceOp(ACROSS[reducer.op.data], total, threads, scale)
         if is_unsigned(op.reducer):
-            across.attributes[nv_names.UNSIGNED] = UnitAttr()
+            across.attributes[simt_names.UNSIGNED] = UnitAttr()
         total = body.add(across).results[0]
     body.add(StoreOp(total, registers.buffer, [register]))
     code.rewriter.erase(op)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument
 
 from tilewright.dialects.func import FuncOp, argument_attributes
-from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import names
 from tilewright.targets.cuda.emit import (
     atomics,
@@ -62,16 +62,16 @@ class Source:
 
 def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
     """The source of a kernel that `outline-kernels` has made."""
-    bits = _integer(function, nv_names.INDEX_BITS, 32)
+    bits = _integer(function, simt_names.INDEX_BITS, 32)
     emitter = Emitter(RULES, comments=comments, index_bits=bits)
     parameters = [_parameter(emitter, each) for each in function.body.block.args]
-    threads = _integer(function, nv_names.THREADS, 128)
-    shared = _integer(function, nv_names.SHARED_BYTES, 0)
+    threads = _integer(function, simt_names.THREADS, 128)
+    shared = _integer(function, simt_names.SHARED_BYTES, 0)
     if shared:
         emitter.uses.functions.setdefault("Barrier")
     emitter.body(function.body.block)
     name = function.sym_name.data
-    bounds = f"{threads}, {_integer(function, nv_names.MIN_BLOCKS, 1)}"
+    bounds = f"{threads}, {_integer(function, simt_names.MIN_BLOCKS, 1)}"
     lines = [
         f'extern "C" __global__ void __launch_bounds__({bounds})',
         f"{name}({', '.join(parameters)}) {{",
@@ -81,7 +81,7 @@ def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
     body = "\n".join([*lines, *emitter.lines, "}"])
     uses = emitter.uses
     included = sorted(uses.headers | headers(uses.functions))
-    prelude = function.attributes.get(nv_names.PRELUDE)
+    prelude = function.attributes.get(simt_names.PRELUDE)
     parts = [
         "\n".join(f"#include <{header}>" for header in included),
         prelude.data if isinstance(prelude, StringAttr) else "",
@@ -102,8 +102,8 @@ def _parameter(emitter: Emitter, argument: BlockArgument) -> str:
         emitter.uses.functions.setdefault("tensor_map")
         return f"const __grid_constant__ tw::TensorMap {name}"
     if is_buffer(argument.type):
-        const = "const " if nv_names.CONST in attributes else ""
-        restrict = " __restrict__" if nv_names.RESTRICT in attributes else ""
+        const = "const " if simt_names.CONST in attributes else ""
+        restrict = " __restrict__" if simt_names.RESTRICT in attributes else ""
         return f"{const}{emitter.element(argument).name}*{restrict} {name}"
     return f"{emitter.scalar(argument.type).name} {name}"
 
@@ -116,5 +116,7 @@ def _integer(function: FuncOp, name: str, default: int) -> int:
 def kernels_of(module: ModuleOp) -> list[FuncOp]:
     """The kernels of a module, in its order."""
     return [
-        op for op in module.body.ops if isinstance(op, FuncOp) and nv_names.KERNEL in op.attributes
+        op
+        for op in module.body.ops
+        if isinstance(op, FuncOp) and simt_names.KERNEL in op.attributes
     ]

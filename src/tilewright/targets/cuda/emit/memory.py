@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
+from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.scf import ForOp
+from tilewright.dialects.simt.moves import ConvertOp, MoveOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
@@ -218,9 +219,9 @@ RULES: Mapping[str, Rule] = {
     "memref.cast": _cast_buffer,
     "memref.dim": _dim,
     "tile.slot": _slot,
-    "nv.move": _move,
+    "simt.move": _move,
     "nv.async_move": _async_move,
-    "nv.convert": _convert,
+    "simt.convert": _convert,
 }
 
 __all__ = ["RULES", "address", "element"]

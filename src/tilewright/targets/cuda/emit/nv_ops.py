@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.dialects.nv.across import AllReduceOp
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
     BytesOp,
@@ -41,6 +40,7 @@ from tilewright.dialects.nv.tma import (
     TmaReduceOp,
     TmaStoreBase,
 )
+from tilewright.dialects.simt.across import AllReduceOp
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.targets.cuda.emit.emitter import ATOM, Emitter, Rule, Text
@@ -369,7 +369,7 @@ RULES: Mapping[str, Rule] = {
     "nv.wgmma.fence_operand": _fence_operand,
     "nv.wgmma.commit": _plain("wgmma_commit"),
     "nv.wgmma.wait": _counted("wgmma_wait"),
-    "nv.allreduce": _allreduce,
+    "simt.allreduce": _allreduce,
     "tile.shuffle": _shuffle,
     "tile.warp_reduce": _warp_reduce,
     "tile.vote": _vote,

@@ -15,8 +15,9 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.matrix import WgmmaOp
-from tilewright.dialects.nv.moves import MoveOp
 from tilewright.dialects.scf import ForOp, WhileOp
+from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.moves import MoveOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.kernel import KernelOp
@@ -89,7 +90,7 @@ class Kernel:
 
 def compile_kernel(function: FuncOp) -> Kernel:
     """The device function as Python functions."""
-    threads = _integer(function, nv_names.THREADS, DEFAULT_THREADS)
+    threads = _integer(function, simt_names.THREADS, DEFAULT_THREADS)
     return compiled(function, function.body.block, Compiler(DEVICE), threads)
 
 
@@ -164,7 +165,7 @@ def _is_in_iterations(op: Operation) -> bool:
     while around is not None:
         if isinstance(around, WhileOp):
             return True
-        if isinstance(around, ForOp) and nv_names.SHARE not in around.attributes:
+        if isinstance(around, ForOp) and simt_names.SHARE not in around.attributes:
             return True
         around = around.parent_op()
     return False
@@ -194,7 +195,7 @@ def _tracked(function: Operation) -> set[SSAValue]:
 
 def _assign_offsets(function: Operation, compiler: Compiler) -> int:
     """The addresses of shared buffers; those without an offset are allocated consecutively."""
-    top = _integer(function, nv_names.SHARED_BYTES, 0)
+    top = _integer(function, simt_names.SHARED_BYTES, 0)
     for op in function.walk():
         if not isinstance(op, AllocOp) or op.space.is_per_thread:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.dialects.nv.across import AllReduceOp
+from tilewright.dialects.simt.across import AllReduceOp
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.targets.numpy.simt.clocks import WARP
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
@@ -173,7 +173,7 @@ RULES: Mapping[str, Rule] = {
     "tile.shuffle": _shuffle,
     "tile.warp_reduce": _warp_reduce,
     "tile.vote": _vote,
-    "nv.allreduce": _allreduce,
+    "simt.allreduce": _allreduce,
     "nv.elect": _elect,
     "nv.dp4a": _dp4a,
 }

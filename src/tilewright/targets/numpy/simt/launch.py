@@ -14,8 +14,8 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.convergence import divided, name_of_group
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names as nv_names
-from tilewright.dialects.nv.across import LaunchOp
+from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.tile.kernel import KernelOp
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.api import Buffer, Grid
@@ -52,9 +52,9 @@ class SimtProgram:
         self.kernels = {
             op.sym_name.data: compile_kernel(op)
             for op in functions
-            if nv_names.KERNEL in op.attributes
+            if simt_names.KERNEL in op.attributes
         }
-        hosts = [op for op in functions if nv_names.KERNEL not in op.attributes]
+        hosts = [op for op in functions if simt_names.KERNEL not in op.attributes]
         if len(hosts) != 1:
             raise ValueError(f"expected one host function in the module, found {len(hosts)}")
         self.host = hosts[0]
@@ -99,7 +99,7 @@ class _Run:
 
     def host(self, arguments: Sequence[Any]) -> None:
         """What the host does, as a block of one thread."""
-        host_rules = {"nv.launch": self._launch_rule, "tile.kernel": self._kernel_rule}
+        host_rules = {"simt.launch": self._launch_rule, "tile.kernel": self._kernel_rule}
         rules = Rules({**DEVICE.special, **host_rules})
         compiler = Compiler(rules)
         body = self.program.host.body.block

@@ -10,9 +10,10 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.nv.across import StrideOp
+from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
-from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
+from tilewright.dialects.simt.across import StrideOp
+from tilewright.dialects.simt.moves import ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
@@ -230,7 +231,7 @@ def _convert(compiler: Compiler, op: Operation) -> Act:
 
 
 def converted(values: Any, dtype: np.dtype[Any]) -> Any:
-    """Elements in another type, as `nv.convert` makes them."""
+    """Elements in another type, as `simt.convert` makes them."""
     if dtype.kind in "iub":
         return values.astype(dtype)
     if values.dtype.kind in "iub":
@@ -466,9 +467,9 @@ RULES: Mapping[str, Rule] = {
     "memref.cast": _same,
     "tile.view": _view,
     "memref.dim": _dim,
-    "nv.stride": _stride,
-    "nv.move": _move,
-    "nv.convert": _convert,
+    "simt.stride": _stride,
+    "simt.move": _move,
+    "simt.convert": _convert,
     "nv.async_move": _async_move,
     "tile.atomic": _atomic,
 }

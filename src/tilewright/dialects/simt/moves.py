@@ -1,8 +1,7 @@
 """What one thread moves: several neighbouring elements at once, between memory and registers.
 
-    nv.move %A[%i] -> %a[%c0] lanes(8) : memref<?xf16, #global>, memref<64xf16, #local>
-    nv.async_move %A[%i] -> %As[%o] lanes(8) valid %n : memref<?xf16, #global>, memref<...>
-    nv.convert %p[%c0] -> %q[%c0] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
+    simt.move %A[%i] -> %a[%c0] lanes(8) : memref<?xf16, #global>, memref<64xf16, #local>
+    simt.convert %p[%c0] -> %q[%c0] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
 
 At thread level arithmetic is scalar; width lives in the moves. A move is one access of the memory
 system: its bytes are a power of two, and the address must be a multiple of them.
@@ -11,11 +10,11 @@ system: its bytes are a power of two, and the address must be a multiple of them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32, i64
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -26,7 +25,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.cache import Hintable
 from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import INTEGER, Operand, given, integer_attr, integer_prop
@@ -37,8 +35,20 @@ from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
 
 _MOVE_BYTES = (1, 2, 4, 8, 16)
-_ASYNC_BYTES = (4, 8, 16)
 _REGISTERS = (Space.LOCAL, Space.VAR)
+_SEGMENTS = "operandSegmentSizes"
+
+
+class Hintable(Operation):
+    """An access whose last operand may be a policy."""
+
+    def set_policy(self, policy: SSAValue) -> None:
+        """Give the access a policy; it has none yet."""
+        sizes = self.properties.get(_SEGMENTS)
+        self.operands = [*self.operands, policy]
+        if sizes is not None:
+            counts = cast("DenseArrayBase[IntegerType]", sizes).get_values()
+            self.properties[_SEGMENTS] = DenseArrayBase.from_list(i32, [*counts[:-1], 1])
 
 
 def run_of(buffer: Operand, indices: Sequence[Operand], lanes: int) -> AccessedRegion:
@@ -127,7 +137,7 @@ class LaneOp(AsmOp, RegionAccess):
 class MoveOp(LaneOp, Hintable):
     """One access: memory to registers, registers to memory, or among registers."""
 
-    name = "nv.move"
+    name = "simt.move"
 
     src = operand_def(BUFFER)
     src_indices = var_operand_def(INDEX)
@@ -167,57 +177,10 @@ class MoveOp(LaneOp, Hintable):
 
 
 @irdl_op_definition
-class AsyncMoveOp(LaneOp, Hintable):
-    """Starts the move of a few bytes from global to shared memory; zeros from lane `valid` on."""
-
-    name = "nv.async_move"
-
-    src = operand_def(BUFFER)
-    src_indices = var_operand_def(INDEX)
-    dst = operand_def(BUFFER)
-    dst_indices = var_operand_def(INDEX)
-    valid = opt_operand_def(INDEX)
-    policy = opt_operand_def(i64)
-
-    ASM: ClassVar[str] = (
-        "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
-        "(`valid` $valid^)? (`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
-    )
-
-    def __init__(
-        self,
-        src: Operand,
-        src_indices: Sequence[Operand],
-        dst: Operand,
-        dst_indices: Sequence[Operand],
-        lanes: int,
-        valid: Operand | None = None,
-    ) -> None:
-        AsmOp.__init__(
-            self,
-            operands=[src, src_indices, dst, dst_indices, valid, None],
-            properties=given(lanes=integer_attr(lanes)),
-        )
-
-    @override
-    def is_async(self) -> bool:
-        return True
-
-    @override
-    def verify_(self) -> None:
-        super().verify_()
-        self.verify_same_elements()
-        self.verify_bytes(_ASYNC_BYTES)
-        source, destination = space_of(self.src.type), space_of(self.dst.type)
-        if source is not Space.GLOBAL or destination is None or not destination.is_shared:
-            raise VerifyException("asynchronous moves must be from global to shared memory")
-
-
-@irdl_op_definition
 class ConvertOp(LaneOp):
     """Converts elements in registers, several with one instruction where there is one."""
 
-    name = "nv.convert"
+    name = "simt.convert"
 
     @override
     def verify_(self) -> None:

@@ -1,11 +1,11 @@
 """Exchange between threads through registers, and the launch of a kernel.
 
-    %s = nv.allreduce sum %x threads(4) scale(1) : f32
-    %n = nv.stride %A axis(0) : memref<64x64xf16, strided<[?, 1]>>
-    nv.launch @gemm_kernel grid(%gx, %gy, %c1) args(%A, %n, %map) : memref<...>, i32, ...
+    %s = simt.allreduce sum %x threads(4) scale(1) : f32
+    %n = simt.stride %A axis(0) : memref<64x64xf16, strided<[?, 1]>>
+    simt.launch @gemm_kernel grid(%gx, %gy, %c1) args(%A, %n, %map) : memref<...>, i32, ...
 
-`nv.allreduce` combines the values of `threads` threads whose numbers differ by multiples of `scale`
-within a run of ``threads * scale``; each of them gets the result.
+`simt.allreduce` combines the values of `threads` threads whose numbers differ by multiples of
+`scale` within a run of ``threads * scale``; each of them gets the result.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ COMBINATIONS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 class AllReduceOp(AsmOp):
     """Combines a value of several threads; all get the result."""
 
-    name = "nv.allreduce"
+    name = "simt.allreduce"
     kind = keyword_prop(COMBINATIONS)
     value = operand_def(ANY)
     threads = integer_prop()
@@ -93,7 +93,7 @@ class AllReduceOp(AsmOp):
 class StrideOp(AsmOp):
     """The stride of a dimension of a tensor in elements, on the host."""
 
-    name = "nv.stride"
+    name = "simt.stride"
     tensor = operand_def(BUFFER)
     axis = integer_prop()
     result = result_def(INDEX)
@@ -119,7 +119,7 @@ class StrideOp(AsmOp):
 class LaunchOp(AsmOp):
     """Runs a kernel on a grid of blocks, on the host's stream."""
 
-    name = "nv.launch"
+    name = "simt.launch"
     kernel = prop_def(SymbolRefAttr)
     grid = var_operand_def(INDEX)
     arguments = var_operand_def()
