@@ -124,8 +124,11 @@ TARGETS: Mapping[str, Target] = _table(
     Target("sm_100", 227 * _KIB, 512, _CUDA_GUIDE),
     Target("sm_103", 227 * _KIB, 512, _CUDA_GUIDE),
     Target("sm_120", 99 * _KIB, source=_CUDA_GUIDE),
+    Target("gfx90a", 64 * _KIB, source=_AMD_TABLE),
     Target("gfx942", 64 * _KIB, source=_AMD_TABLE),
     Target("gfx950", 160 * _KIB, source=_AMD_TABLE),
+    Target("gfx1100", 64 * _KIB, source=_AMD_TABLE),
+    Target("gfx1201", 64 * _KIB, source=_AMD_TABLE),
 )
 """Every target of this package, by its plain name."""
 
