@@ -31,6 +31,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine, Severity, pretty_all
 from tilewright.ir.passes import Pass, PassClass, parse_pipeline
 from tilewright.ir.text import parse_source, print_module
 from tilewright.passes import PASSES
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import DropAssumes, GpuPipeline
 from tilewright.passes.reference import REFERENCE, Entry
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
@@ -60,6 +61,7 @@ tilewright opt --normalize-indices kernel.mlir        one pass
 tilewright opt --tile-pipeline --dump-ir DIR ...      the IR after every pass
 tilewright passes tile-pipeline                       the passes, in their order
 tilewright opt --gpu-pipeline kernel.mlir             all passes, for a GPU
+tilewright opt --amd-pipeline kernel.mlir             all passes, for an AMD GPU
 tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (docs/gpu.md)
 ```
 
@@ -70,9 +72,17 @@ tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (do
 _GPU_INTRODUCTION = """\
 ## GPU
 
-These passes are for NVIDIA GPUs. After `lower-tile-ops` the IR is the code of one thread. Each section
+These passes are for NVIDIA GPUs (AMD: [below](#amd)). After `lower-tile-ops` the IR is the code of one thread. Each section
 shows what the pass changes in a real kernel: `gemm` of `examples/tile/gemm.py` for matrices of 4096 rows
 and columns, or another example where that one is unaffected. Lines may be omitted (`...`).
+
+"""
+
+_AMD_INTRODUCTION = """\
+## AMD
+
+The pipeline for AMD GPUs consists of the passes above, which ask the target for its numbers, without
+those whose subject these GPUs lack. Its passes after the tile level, in order:
 
 """
 
@@ -333,6 +343,7 @@ def page() -> str:
         *_order(),
         *_sections(),
         *gpu_part(),
+        *amd_part(),
         *tenstorrent_part(),
         *_table(),
     ]
@@ -476,6 +487,26 @@ def gpu_part() -> list[str]:
         _gpu_section(each, changes.get(each.name)) for each in gpu_passes() if _is_own(each.name)
     ]
     return [_GPU_INTRODUCTION, *rows, "\n", *sections, *stages]
+
+
+def amd_part() -> list[str]:
+    """The passes of AMD's GPUs: their order, and those that no other GPU needs at work."""
+    shared = {*_names(), *(each.name for each in GpuPipeline().passes())}
+    passes = {each.name: each for each in AmdPipeline().passes()}
+    own = {name: each for name, each in passes.items() if name not in shared}
+    changes: dict[str, tuple[str, str]] = {}
+    for example in _KERNELS if own else ():
+        for name, lines in _changes(_traced(example), AmdPipeline().passes()):
+            if name in own:
+                changes.setdefault(name, (example, lines))
+    dropped = [each.name for each in gpu_passes() if each.name not in passes]
+    order = [name for name in passes if name not in _names() or name == "dce"]
+    return [
+        _AMD_INTRODUCTION,
+        ", ".join(f"`{name}`" for name in order) + ".\n\n",
+        "Left out: " + ", ".join(f"`{name}`" for name in dropped) + ".\n\n",
+        *(_gpu_section(each, changes.get(each.name)) for each in own.values()),
+    ]
 
 
 def tenstorrent_part() -> list[str]:

@@ -94,6 +94,7 @@ PASSES: PassRegistry = {
     "drop-unused-arguments": _lazy("gpu.drop_unused_arguments", "DropUnusedArguments"),
     "choose-index-width": _lazy("gpu.choose_index_width", "ChooseIndexWidth"),
     "gpu-pipeline": _lazy("gpu.pipeline", "GpuPipeline"),
+    "amd-pipeline": _lazy("amd.pipeline", "AmdPipeline"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
     "tlx-insert-require-layout": _lazy("tlx.insert_require_layout", "InsertRequireLayout"),
     "tlx-propagate-layout": _lazy("tlx.propagate_layout", "PropagateLayout"),

@@ -1,4 +1,4 @@
-"""The generation of GPUs that a kernel is compiled for."""
+"""The GPU that a kernel is compiled for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import re
 
 from xdsl.ir import Operation
 
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import names
 from tilewright.dialects.tile.attributes import TargetAttr
 
 _HOPPER = 90
 
 
+def arch_name(op: Operation) -> str:
+    """The GPU that `op` is compiled for, as messages name it: ``sm_90``, ``gfx942``."""
+    chip = amd_chip_of(op)
+    return f"sm_{arch_of(op)}" if chip is None else chip.name
+
+
 def arch_of(op: Operation) -> int:
-    """The number in ``sm_90a``: of the target of the function around `op`, or Hopper's."""
+    """The number in ``sm_90a``: of the target of the function around `op`, or Hopper's.
+
+    Only NVIDIA's GPUs have one.
+    """
     current: Operation | None = op
     while current is not None:
         target = current.attributes.get(names.TARGET)

@@ -25,7 +25,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.memory.planner import Block, Problem, Space, plan_problem
 from tilewright.memory.planner_check import check_offsets
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import arch_name
 from tilewright.passes.gpu.shared_memory_report import report_too_large
 from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of, versions_of
 
@@ -101,7 +101,7 @@ def _reused_within_iteration(function: FuncOp, plan: _Plan, engine: DiagnosticEn
             function,
             "shared memory is reused within a loop iteration, at the cost of barriers: "
             f"{closer.bytes} B instead of {plan.bytes} B ({limit} B available on "
-            f"sm_{arch_of(function)})",
+            f"{arch_name(function)})",
             REUSED_WITHIN_ITERATION,
         )
         for first, second in _new_overlaps(plan, closer)[:_MAX_SHOWN]:

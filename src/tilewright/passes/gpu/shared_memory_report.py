@@ -13,7 +13,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import arch_name
 from tilewright.passes.gpu.shared_sizes import bytes_of, limit_of, versions_of
 
 _MAX_NOTES = 4
@@ -31,7 +31,7 @@ def report_too_large(
     diagnostic = engine.error(
         function,
         f"shared memory exceeded: {needed} B needed, {limit} B available per block on "
-        f"sm_{arch_of(function)}",
+        f"{arch_name(function)}",
         SHARED_MEMORY_EXCEEDED,
     )
     large = [op for op in allocs if not op.space.is_barrier]

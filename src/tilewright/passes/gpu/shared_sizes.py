@@ -10,7 +10,7 @@ from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.targets import target_named
 from tilewright.memory.units import element_bytes
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import arch_name
 
 _BARRIER_BYTES = 8
 _DEFAULT_ALIGN = 16
@@ -39,4 +39,4 @@ def versions_of(op: AllocOp) -> int:
 
 def limit_of(function: FuncOp) -> int:
     """Bytes of shared memory that a block may have on the function's target."""
-    return target_named(f"sm_{arch_of(function)}").smem_bytes
+    return target_named(arch_name(function)).smem_bytes

@@ -1,0 +1,1 @@
+"""Passes for AMD's GPUs: what they do otherwise than NVIDIA's, and the pipeline."""

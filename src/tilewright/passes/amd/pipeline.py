@@ -1,0 +1,143 @@
+"""The pass pipeline of `T` kernels for AMD GPUs, in its order, as a value.
+
+A sister of `passes.gpu.pipeline`: most passes are the same and ask the target for its numbers.
+What is missing has no counterpart on these GPUs (TMA, mbarriers, clusters, warp-group MMAs, roles
+that hand registers over); `check-amd-features` refuses kernels that ask for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.canonicalize import Canonicalize
+from tilewright.passes.cse import Cse
+from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
+from tilewright.passes.gpu.check_element_types import CheckElementTypes
+from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
+from tilewright.passes.gpu.check_launch import CheckLaunch
+from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
+from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
+from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
+from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
+from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
+from tilewright.passes.gpu.expand_copies import ExpandCopies
+from tilewright.passes.gpu.expand_gemms import ExpandGemms
+from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
+from tilewright.passes.gpu.flatten_threads import FlattenThreads
+from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
+from tilewright.passes.gpu.hoist_views import HoistViews
+from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
+from tilewright.passes.gpu.lower_barriers import LowerBarriers
+from tilewright.passes.gpu.lower_persistent import LowerPersistent
+from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
+from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
+from tilewright.passes.gpu.lower_tmem import LowerTmem
+from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
+from tilewright.passes.gpu.outline_kernels import OutlineKernels
+from tilewright.passes.gpu.pipeline import DropAssumes
+from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
+from tilewright.passes.gpu.unroll_loops import UnrollLoops
+from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
+from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
+from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
+from tilewright.passes.gpu.widen_operands import WidenOperands
+from tilewright.passes.tile.fold_clears import FoldClears
+from tilewright.passes.tile.infer_layouts import InferLayouts
+from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
+from tilewright.passes.tile.pipeline import TilePipeline
+
+
+@dataclass(frozen=True)
+class AmdPipeline(Pass):
+    """All passes from a traced kernel to device functions for an AMD GPU."""
+
+    name = "amd-pipeline"
+
+    target: str = "hip:gfx942"
+    """What to compile for."""
+
+    index_bits: int | None = None
+    """How wide indices are; None to choose by the extents of tensors."""
+
+    predicate_epilogue: bool = False
+    """Whether pipelined loops predicate their epilogue instead of peeling it: less code."""
+
+    reuse_within_iteration: bool = False
+    """Whether buffers may overlap within a loop iteration although they fit without."""
+
+    leave_out: tuple[str, ...] = ()
+    """Names of passes that the user disabled: guards, wide accesses."""
+
+    def passes(self) -> list[Pass]:
+        """The passes, in order."""
+        left_out = {*self.leave_out}
+        if InsertThreadSyncs.name in left_out:
+            left_out.add(CheckThreadSync.name)  # the user is responsible for what is missing
+        return [each for each in self._all() if each.name not in left_out]
+
+    def _all(self) -> list[Pass]:
+        return [
+            DropLayoutHints(),
+            MarkPrivateBuffers(),
+            *TilePipeline(
+                target=self.target,
+                check_shared_races=True,
+                warp_specialize=False,
+                check_each=False,
+                predicate_epilogue=self.predicate_epilogue,
+            ).passes(),
+            DropReuseGroups(),
+            CheckLaunch(),
+            CheckElementTypes(),
+            LowerTmem(),
+            LowerPersistent(),
+            FlattenThreads(),
+            CheckDivergentCode(),
+            HoistViews(),
+            FoldClears(),
+            OrderTensorWrites(),
+            ExpandCopies(),
+            WidenOperands(),
+            ExpandGemms(wgmma=False),
+            InferLayouts(wgmma=False),
+            CheckFragmentSizes(),
+            LowerTileOps(),
+            Canonicalize(),
+            Cse(),
+            GuardMemoryAccesses(),
+            VectorizeLoops(),
+            LowerBarriers(),
+            LowerThreadReductions(),
+            FlattenMemrefs(),
+            Canonicalize(),
+            Cse(),
+            OutlineKernels(),
+            ChooseIndexWidth(self.index_bits),
+            PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
+            InsertThreadSyncs(),
+            RemarkRegisterIndices(),
+            DropAssumes(),
+            Canonicalize(),
+            Cse(),
+            UnswitchLoops(),
+            UnrollLoops(),
+            MergeGuards(),
+            Dce(),
+            DropUnusedArguments(),
+            VerifyDeviceIr(),
+            CheckThreadSync(),
+        ]
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for each in self.passes():
+            before = engine.error_count
+            each.run(module, engine)
+            if engine.error_count > before:
+                return

@@ -1,0 +1,12 @@
+"""Kernels taken to the thread level for an AMD GPU and run there."""
+
+from __future__ import annotations
+
+from tilewright.passes.amd.pipeline import AmdPipeline
+
+CHIPS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+"""Those that clang 19 compiles for, too."""
+
+
+def amd_pipeline(chip: str = "gfx942", **options: bool) -> AmdPipeline:
+    return AmdPipeline(target=f"hip:{chip}", **options)
