@@ -54,12 +54,11 @@ def test_a_kernel_comes_from_its_seed_alone() -> None:
 def test_most_kernels_write_something_and_every_form_occurs() -> None:
     changed = 0
     labels: set[str] = set()
-    for seed in range(41):
+    for seed in (*range(12), 21, 40):
         case = generate(seed)
         changed += bool(differences(case.arrays(), expected(case), bitwise=False))
-        if seed < 12 or seed in (21, 40):
-            labels |= {label for label, _, _ in forms(traced(case).module)}
-    assert changed >= 30
+        labels |= {label for label, _, _ in forms(traced(case).module)}
+    assert changed >= 10
     assert {"pipelined", "in roles", "after normalize-indices", "after split-guards"} <= labels
 
 

@@ -28,7 +28,7 @@ from tests.sampling import every
 ROOT = Path(__file__).resolve().parents[3]
 _HEAD = "import tilewright as tw\nfrom tilewright import tl\n"
 MINIMUM = 1500
-"""So many cases issue 4 asks for."""
+"""The fewest cases that are compared."""
 
 
 # Triton's.
