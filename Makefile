@@ -21,7 +21,7 @@ PYTEST_ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest chromium bench fuzz device-test device-fuzz clean
+.PHONY: help demo test lint lit pytest chromium clang bench fuzz device-test device-fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -53,16 +53,19 @@ lint: $(STAMP) ## formatting, style, types, import layering, vocabulary
 lit: $(STAMP) ## lit tests: IR files with RUN and CHECK lines
 	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)
 
-pytest: $(STAMP) chromium ## Python tests
+pytest: $(STAMP) chromium clang ## Python tests
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 chromium: ## the browser for one test, installed if that needs no questions
 	@scripts/install_chromium.sh
 
+clang: ## the compiler of HIP kernels, installed if that needs no questions
+	@scripts/install_clang.sh
+
 bench: $(STAMP) ## times relative to stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, Tenstorrent, addresses, memory planning
 	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done
 
-fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees, all examples of properties
+fuzz: $(STAMP) clang ## the long runs: mutated inputs, every dump and binary, random trees, all examples of properties
 	@failed=; none=5; \
 	for marked in slow "hypothesis and not slow"; do \
 		TILEWRIGHT_HYPOTHESIS_PROFILE=whole \
