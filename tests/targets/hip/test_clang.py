@@ -56,7 +56,9 @@ def test_spills_are_in_the_note(chip: str) -> None:
     # gfx90a has AGPRs to spill to: those are no memory.
     kernel = kernel_notes(compile_source(spilling(300), chip).code_object)["spill"]
     assert kernel.vgpr_spills > 0
-    assert kernel.scratch_bytes > 4 * 128  # values of disjoint live ranges have one slot
+    assert (
+        kernel.scratch_bytes > 0
+    )  # not 4 a register: values of disjoint live ranges have one slot
     assert kernel_notes(compile_source(spilling(8), chip).code_object)["spill"].vgpr_spills == 0
 
 
