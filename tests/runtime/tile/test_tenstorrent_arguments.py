@@ -66,6 +66,7 @@ def test_an_empty_grid() -> None:
         ("tt.stages", "two", "tt.stages is 'two': expected a number of blocks"),
         ("tt.choose", "banana", "tt.choose is 'banana': expected True or False"),
         ("tt.l1_budget", 10**9, "tt.l1_budget is 1000000000: .* has 1368064 bytes"),
+        ("tt.shard", ["A"], r"tt.shard is \[.A.\]: expected tensors and their memory"),
     ],
 )
 def test_settings_that_cannot_be(key: str, value: object, message: str) -> None:

@@ -48,6 +48,8 @@ def test_blackhole_noc_columns_have_a_gap():
 def test_a_grid_that_no_board_has_is_rejected():
     with pytest.raises(ValueError, match="core grid 9x8 does not exist on wormhole: at most 8x10"):
         WORMHOLE.with_grid(9, 8)
+    with pytest.raises(ValueError, match="core grid 0x1 is empty: use at least 1x1 cores"):
+        WORMHOLE.with_grid(0, 1)
     with pytest.raises(ValueError, match="unknown Tenstorrent chip 'greyskull'"):
         chip_named("greyskull")
 

@@ -88,7 +88,9 @@ class ChipSpec:
             ValueError: if the grid is empty or no board with this chip offers it.
         """
         widest, tallest = self.largest_grid
-        if not (1 <= columns <= widest and 1 <= rows <= tallest):
+        if min(columns, rows) < 1:
+            raise ValueError(f"core grid {columns}x{rows} is empty: use at least 1x1 cores")
+        if columns > widest or rows > tallest:
             raise ValueError(
                 f"core grid {columns}x{rows} does not exist on {self.name}: "
                 f"at most {widest}x{tallest} cores"

@@ -129,11 +129,29 @@ class _Lowering:
         shards: list[tuple[str, int]] = get(self.function, L1_TENSORS) or []
         effort, plans = first_fit(self.sizing, budget - sum(size for _, size in shards))
         if effort is None:
-            raise NotSupported(self.program, _too_large(plans, shards, budget, chip), OVER_BUDGET)
+            raise NotSupported(self.program, self._too_large(plans, shards, budget), OVER_BUDGET)
         _check_exponents(plans)
         for alloc, plan in self._numbered(plans, chip).items():
             set_plan(alloc, plan)
         self._annotate()
+
+    def _too_large(self, plans: Plans, shards: list[tuple[str, int]], budget: int) -> str:
+        rows = [
+            f"{alloc.buffer_name} {plan.pages} x {format_of_buffer(alloc.result).tile_bytes}"
+            for alloc, plan in plans.items()
+            if not plan.is_in_place
+        ]
+        rows += [f"shard of {name} {size}" for name, size in shards]
+        needed = total_bytes(plans) + sum(size for _, size in shards)
+        what, change = "circular buffers", "use smaller blocks"
+        if shards:
+            what, change = "circular buffers and shards", f"{change}, or keep a tensor in DRAM"
+        chip = chip_of(self.function)
+        limit = f"available on {chip.name}"
+        if self.l1_budget:
+            limit = f"allowed by tt.l1_budget ({chip.name} has {chip.cb_budget_bytes} B)"
+            change += ", or raise the budget"
+        return f"L1: {needed} B needed for {what}, {budget} B {limit}: {' | '.join(rows)}; {change}"
 
     def _annotate(self) -> None:
         strategy, chosen = "blocks", (1, 1)
@@ -246,23 +264,6 @@ def _group(alloc: AllocOp, plan: BufferPlan) -> int:
 def _free_index(first: int, taken: set[int], limit: int) -> int:
     candidates = [*range(first, limit), *range(first)]
     return next(index for index in candidates if index not in taken)
-
-
-def _too_large(plans: Plans, shards: list[tuple[str, int]], budget: int, chip: ChipSpec) -> str:
-    rows = [
-        f"{alloc.buffer_name} {plan.pages} x {format_of_buffer(alloc.result).tile_bytes}"
-        for alloc, plan in plans.items()
-        if not plan.is_in_place
-    ]
-    rows += [f"shard of {name} {size}" for name, size in shards]
-    needed = total_bytes(plans) + sum(size for _, size in shards)
-    what, change = "circular buffers", "use smaller blocks"
-    if shards:
-        what, change = "circular buffers and shards", f"{change}, or keep a tensor in DRAM"
-    return (
-        f"L1: {needed} B needed for {what}, {budget} B available on "
-        f"{chip.name}: {' | '.join(rows)}; {change}"
-    )
 
 
 def _needs_zero(op: ElementwiseOp, accumulator: SSAValue | None) -> bool:

@@ -289,7 +289,12 @@ def _shards(given: object) -> str:
     if isinstance(given, Mapping):
         named = cast("Mapping[str, str]", given)  # of any types, which the pass refuses
         return ",".join(f"{name}:{memory}" for name, memory in named.items())
-    return str(given or "")
+    if given is not None and not isinstance(given, str):
+        raise ValueError(
+            f"pass_configs: {PassConfigKey.TT_SHARD} is {given!r}: expected tensors and their "
+            'memory, as in {"A": "height"}'
+        )
+    return given or ""
 
 
 def _count(configs: Mapping[str, Any], key: PassConfigKey, what: str) -> int:

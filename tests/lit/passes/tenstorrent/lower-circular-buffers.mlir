@@ -8,7 +8,7 @@
 // CHECK: tile.alloc "arg2_tile" {tt.cb = {{.*}}consumer = "writer", index = 16 : i64, pages = 2 : i64
 // CHECK: strategy = "whole"
 // CHECK: tt.release
-// L1: error[TW7050]: L1: 12288 B needed for circular buffers, 4096 B available on sim: a 2 x 2048 | b 2 x 2048 | arg2_tile 2 x 2048; use smaller blocks
+// L1: error[TW7050]: L1: 12288 B needed for circular buffers, 4096 B allowed by tt.l1_budget (sim has 1368064 B): a 2 x 2048 | b 2 x 2048 | arg2_tile 2 x 2048; use smaller blocks, or raise the budget
 #fragment = #tile.space<fragment>
 #global = #tile.space<global>
 #shared = #tile.space<shared>
