@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Dialect
 
 _MODULES: Mapping[str, tuple[str, str]] = {
+    "amd": ("tilewright.dialects.amd", "Amd"),
     "amdg": ("tilewright.dialects.amdg", "Amdg"),
     "arith": ("tilewright.dialects.arith", "Arith"),
     "cf": ("tilewright.dialects.cf", "Cf"),

@@ -1,10 +1,10 @@
-"""AMD's GPUs: waves, memories, registers, matrix instructions. Every number of theirs is here.
+"""AMD's GPUs: waves, memories, registers, matrix instructions, all in this table.
 
-No pass compares names of architectures: it asks the chip. Sources: ROCm's GPU hardware
+No pass compares names of architectures: it reads the chip's entry. Sources: ROCm's GPU hardware
 specifications (compute units, LDS, caches), LLVM's AMDGPU target description (LDS, fp8), Triton's
 AMD target information (banks), AMD's matrix instruction calculator (cycles); registers, waves and
 matrix instructions were checked against what clang 19 compiles. Counts of compute units and sizes
-of caches are those of one product each.
+of caches are those of one model each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layouts that instructions of NVIDIA GPUs dictate, of registers and of shared memory.
+"""Layouts that instructions of GPUs dictate, of registers and of shared memory.
 
 ==================  =====================================================================
 ``mma_sync``        registers of ``mma.sync`` (one warp; sm_80 and later)
@@ -8,7 +8,11 @@
 ``tma_boxes``       the copies by which TMA fills such a tile
 ``descriptors``     the 64 bits by which ``wgmma`` finds an operand in shared memory
 ``warp_grid``       how warps share the tile of a GEMM
+``matrix_core``     registers of AMD's matrix instructions (one wave), and what they share
+``mfma``            those of gfx9
+``wmma``            those of gfx11 and gfx12
 ==================  =====================================================================
 
-Sources are the sections of the PTX ISA that the modules name; widths are in bits of the element.
+Sources are the sections of the PTX ISA, and AMD's tables, that the modules name; widths are in bits
+of the element.
 """
