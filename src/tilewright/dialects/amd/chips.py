@@ -84,6 +84,13 @@ class Chip:
     copy_bytes: int = 16
     """The widest access of one lane."""
     line_bytes: int = 128
+    packed_atomics: tuple[str, ...] = ()
+    """Element types of which two neighbours are added to memory by one instruction."""
+
+    @property
+    def generation(self) -> int:
+        """Of the instruction set: 9, 11, 12; ``gfx90a`` is version 9.0.a."""
+        return int(self.name.removeprefix("gfx")[:-2])
 
     def __str__(self) -> str:
         return self.name
@@ -208,7 +215,24 @@ def _cdna(
     fp8: str | None,
     instructions: tuple[MatrixInstruction, ...],
 ) -> Chip:
-    return Chip(name, 64, units, xcds, lds, banks, 512, 512, 8, 8, 4, l2, direct, fp8, instructions)
+    return Chip(
+        name,
+        64,
+        units,
+        xcds,
+        lds,
+        banks,
+        512,
+        512,
+        8,
+        8,
+        4,
+        l2,
+        direct,
+        fp8,
+        instructions,
+        packed_atomics=("f16",) if fp8 is None else ("f16", "bf16"),
+    )
 
 
 def _rdna(
@@ -231,6 +255,7 @@ def _rdna(
         fp8,
         instructions,
         barrier_waits=True,
+        packed_atomics=() if fp8 is None else ("f16", "bf16"),
     )
 
 

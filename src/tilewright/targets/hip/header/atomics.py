@@ -1,0 +1,131 @@
+"""Atomic updates of one element, for the whole GPU.
+
+Integers, `float` and `double` have instructions (sums of floats with `-munsafe-fp-atomics`; without
+it the compiler makes a loop). Everything else swaps: `Word` is an unsigned integer as wide as the
+element; the compiler widens words below 32 bits itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.dialects.amd.chips import Chip
+from tilewright.targets.hip.header.function import Function, device
+
+_SCOPE = "__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT"
+
+_KINDS = """
+template <typename T> struct Kind { static constexpr bool integer = false, added = false; };
+template <> struct Kind<int> { static constexpr bool integer = true, added = true; };
+template <> struct Kind<unsigned> { static constexpr bool integer = true, added = true; };
+template <> struct Kind<long> { static constexpr bool integer = true, added = true; };
+template <> struct Kind<unsigned long> { static constexpr bool integer = true, added = true; };
+template <> struct Kind<long long> { static constexpr bool integer = true, added = true; };
+template <> struct Kind<unsigned long long> {
+  static constexpr bool integer = true, added = true;
+};
+template <> struct Kind<float> { static constexpr bool integer = false, added = true; };
+template <> struct Kind<double> { static constexpr bool integer = false, added = true; };
+"""
+"""Which element types have instructions: whole numbers of 32 and 64 bits, sums of floats."""
+
+_WORD = """
+template <int bytes> struct WordOf;
+template <> struct WordOf<1> { using type = unsigned char; };
+template <> struct WordOf<2> { using type = unsigned short; };
+template <> struct WordOf<4> { using type = unsigned; };
+template <> struct WordOf<8> { using type = unsigned long long; };
+"""
+
+_SWAP = f"""
+// Reads, and as long as `changed` has something to change, tries to swap the element.
+template <typename T, typename Change>
+__device__ __forceinline__ T swap_loop(T* place, Change changed) {{
+  using Word = typename WordOf<sizeof(T)>::type;
+  Word* const word = reinterpret_cast<Word*>(place);
+  Word before = __hip_atomic_load(word, {_SCOPE});
+  while (true) {{
+    const T old = bits_as<T>(before);
+    const T next = changed(old);
+    const Word after = bits_as<Word>(next);
+    if (after == before) return old;
+    if (__hip_atomic_compare_exchange_strong(word, &before, after, __ATOMIC_RELAXED,
+                                             {_SCOPE}))
+      return old;
+  }}
+}}"""
+
+
+def _update(name: str, builtin: str, kind: str, change: str) -> Function:
+    return device(
+        f"template <typename T>@T atomic_{name}(T* place, T value)",
+        f"  if constexpr (Kind<T>::{kind})\n"
+        f"    return __hip_atomic_{builtin}(place, value, {_SCOPE});\n"
+        "  else\n"
+        f"    return swap_loop(place, [value](T old) {{ return {change}; }});",
+        ("atomic_kinds", "swap_loop"),
+    )
+
+
+def _bits(name: str, sign: str) -> Function:
+    return _update(name, f"fetch_{name}", "integer", f"T(old {sign} value)")
+
+
+_ATOMICS: Mapping[str, Function] = {
+    "atomic_kinds": Function(_KINDS),
+    "word_of": Function(_WORD),
+    "swap_loop": Function(_SWAP, ("bits_as", "word_of")),
+    "atomic_add": _update("add", "fetch_add", "added", "T(old + value)"),
+    "atomic_max": _update("max", "fetch_max", "integer", "old < value ? value : old"),
+    "atomic_min": _update("min", "fetch_min", "integer", "value < old ? value : old"),
+    "atomic_and": _bits("and", "&"),
+    "atomic_or": _bits("or", "|"),
+    "atomic_xor": _bits("xor", "^"),
+    "atomic_exch": device(
+        "template <typename T>@T atomic_exch(T* place, T value)",
+        "  using Word = typename WordOf<sizeof(T)>::type;\n"
+        "  return bits_as<T>(__hip_atomic_exchange(\n"
+        f"      reinterpret_cast<Word*>(place), bits_as<Word>(value), {_SCOPE}));",
+        ("bits_as", "word_of"),
+    ),
+    "atomic_cas": device(
+        "template <typename T>@T atomic_cas(T* place, T expected, T value)",
+        "  using Word = typename WordOf<sizeof(T)>::type;\n"
+        "  Word seen = bits_as<Word>(expected);\n"
+        "  __hip_atomic_compare_exchange_strong(\n"
+        "      reinterpret_cast<Word*>(place), &seen, bits_as<Word>(value), __ATOMIC_RELAXED,\n"
+        f"      {_SCOPE});\n"
+        "  return bits_as<T>(seen);",
+        ("bits_as", "word_of"),
+    ),
+    "atomic_load": device(
+        "template <typename T>@T atomic_load(const T* place)",
+        "  using Word = typename WordOf<sizeof(T)>::type;\n"
+        "  return bits_as<T>(__hip_atomic_load(\n"
+        f"      reinterpret_cast<const Word*>(place), {_SCOPE}));",
+        ("bits_as", "word_of"),
+    ),
+    "atomic_store": device(
+        "template <typename T>@void atomic_store(T* place, T value)",
+        "  using Word = typename WordOf<sizeof(T)>::type;\n"
+        "  __hip_atomic_store(reinterpret_cast<Word*>(place), bits_as<Word>(value),\n"
+        f"                     {_SCOPE});",
+        ("bits_as", "word_of"),
+    ),
+}
+
+
+def atomics(chip: Chip) -> Mapping[str, Function]:
+    """Updates of one element; sums of two small floats where the chip has the instruction."""
+    found = dict(_ATOMICS)
+    for name, type, element in (("f16", "v2f16", "_Float16"), ("bf16", "v2bf16", "short")):
+        if name not in chip.packed_atomics:
+            continue
+        found[f"atomic_add_{name}x2"] = device(
+            f"void atomic_add_{name}x2(void* place, bytes4 pair)",
+            f"  typedef {element} Pair __attribute__((ext_vector_type(2)));\n"
+            f"  __builtin_amdgcn_global_atomic_fadd_{type}(\n"
+            "      (__attribute__((address_space(1))) Pair*)place, bits_as<Pair>(pair));",
+            ("bytes4", "bits_as"),
+        )
+    return found

@@ -1,0 +1,167 @@
+"""Exchange between the lanes of a wave, through registers; votes.
+
+`ds_bpermute` fetches from any lane, through the LDS hardware. A fixed xor of lane numbers within a
+row of 16 is one DPP move, or two on gfx9, which has mirrors (xor 7, xor 15) and permutations of
+four lanes, and no other xor of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.dialects.amd.chips import Chip
+from tilewright.targets.hip.header.function import Function, device
+
+_COMBINE: Mapping[str, str] = {
+    "sum": "a + b",
+    "max": "a > b ? a : b",
+    "min": "a < b ? a : b",
+    "bitand": "a & b",
+    "bitor": "a | b",
+    "bitxor": "a ^ b",
+}
+
+_BY_WORDS = """
+// A value of any size, moved in words of 32 bits.
+template <typename T, typename Move>
+__device__ __forceinline__ T by_words(T value, Move move) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned held[words] = {};
+  __builtin_memcpy(held, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < words; ++i) held[i] = move(held[i]);
+  __builtin_memcpy(&value, held, sizeof(T));
+  return value;
+}"""
+
+_FETCH = """
+// The value of another lane.
+template <typename T>
+__device__ __forceinline__ T fetch(T value, int from) {
+  return by_words(value, [from](unsigned word) {
+    return unsigned(__builtin_amdgcn_ds_bpermute(from * 4, int(word)));
+  });
+}"""
+
+_DPP = """
+template <int control>
+__device__ __forceinline__ unsigned dpp(unsigned word) {
+@  return __builtin_amdgcn_update_dpp(0, word, control, 0xf, 0xf, true);
+}"""
+
+_IN_VECTOR_REGISTER = """  // LLVM 19 folds a uniform word into sums that cannot take it.
+  asm("" : "+v"(word));
+"""
+
+_XOR_9 = """
+template <int mask>
+__device__ __forceinline__ unsigned xor_word(unsigned word) {
+  if constexpr (mask == 0) return word;
+  else if constexpr (mask == 1) return dpp<0xB1>(word);    // [1, 0, 3, 2]
+  else if constexpr (mask == 2) return dpp<0x4E>(word);    // [2, 3, 0, 1]
+  else if constexpr (mask == 3) return dpp<0x1B>(word);    // [3, 2, 1, 0]
+  else if constexpr (mask < 8) return xor_word<mask ^ 7>(dpp<0x141>(word));    // half mirror
+  else if constexpr (mask < 16) return xor_word<mask ^ 15>(dpp<0x140>(word));  // mirror
+  else if constexpr (mask < 32) return __builtin_amdgcn_ds_swizzle(int(word), mask << 10 | 31);
+  else return __builtin_amdgcn_ds_bpermute((lane() ^ mask) * 4, int(word));
+}"""
+
+_XOR_11 = """
+template <int mask>
+__device__ __forceinline__ unsigned xor_word(unsigned word) {
+  if constexpr (mask == 0) return word;
+  else if constexpr (mask < 16) return dpp<0x160 + mask>(word);  // row_xmask
+  else {
+    // The other row of 16, lane for lane.
+    const unsigned other =
+        __builtin_amdgcn_permlanex16(word, word, 0x76543210u, 0xfedcba98u, false, false);
+    return xor_word<(mask & 15)>(other);
+  }
+}"""
+
+_LANE_XOR = """
+// The value of the lane whose number differs in the bits of `mask`.
+template <int mask, typename T>
+__device__ __forceinline__ T lane_xor(T value) {
+  return by_words(value, [](unsigned word) { return xor_word<mask>(word); });
+}"""
+
+
+def _shuffle(name: str, parameter: str, body: str, wave: int) -> Function:
+    return device(
+        f"template <typename T>@T {name}(T value, int {parameter}, int width = {wave})",
+        f"  const int me = lane(), first = me & -width;\n{body}",
+        ("lane", "fetch"),
+    )
+
+
+def _reduction(kind: str, wave: int) -> Function:
+    steps: list[str] = []
+    mask = 1
+    while mask < wave:
+        steps.append(f"  b = lane_xor<{mask}>(a);\n  a = {_COMBINE[kind]};")
+        mask *= 2
+    return device(
+        f"template <typename T>@T warp_{kind}(T a)",
+        "\n".join(["  T b;", *steps, "  return a;"]),
+        ("lane_xor",),
+    )
+
+
+def exchange(chip: Chip) -> Mapping[str, Function]:
+    """Shuffles, reductions of a wave, votes."""
+    wave = chip.wave
+    mask = "unsigned" if wave == 32 else "unsigned long long"
+    return {
+        "by_words": Function(_BY_WORDS),
+        "fetch": Function(_FETCH, ("by_words",)),
+        "dpp": Function(_DPP.replace("@", _IN_VECTOR_REGISTER if chip.generation >= 12 else "")),
+        "xor_word": Function(_XOR_9 if chip.generation == 9 else _XOR_11, ("dpp", "lane")),
+        "lane_xor": Function(_LANE_XOR, ("by_words", "xor_word")),
+        "shuffle_xor": _shuffle(
+            "shuffle_xor",
+            "mask",
+            "  const int other = me ^ mask;\n"
+            "  return fetch(value, (other & -width) == first ? other : me);",
+            wave,
+        ),
+        "shuffle_up": _shuffle(
+            "shuffle_up",
+            "distance",
+            "  const int other = me - distance;\n"
+            "  return fetch(value, other >= first ? other : me);",
+            wave,
+        ),
+        "shuffle_down": _shuffle(
+            "shuffle_down",
+            "distance",
+            "  const int other = me + distance;\n"
+            "  return fetch(value, other < first + width ? other : me);",
+            wave,
+        ),
+        "shuffle_from": _shuffle(
+            "shuffle_from",
+            "number",
+            "  return fetch(value, first | (number & (width - 1)));",
+            wave,
+        ),
+        **{f"warp_{kind}": _reduction(kind, wave) for kind in _COMBINE},
+        "ballot": device(
+            f"{mask} ballot(bool vote)", f"  return __builtin_amdgcn_ballot_w{wave}(vote);"
+        ),
+        "any": device("bool any(bool vote)", "  return ballot(vote) != 0;", ("ballot",)),
+        "all": device("bool all(bool vote)", "  return ballot(!vote) == 0;", ("ballot",)),
+        "first": device(
+            "template <typename T>@T first(T value)",
+            "  return by_words(value, [](unsigned word) {\n"
+            "    return unsigned(__builtin_amdgcn_readfirstlane(int(word)));\n  });",
+            ("by_words",),
+        ),
+        "at": device(
+            "template <int from, typename T>@T at(T value)",
+            "  return by_words(value, [](unsigned word) {\n"
+            "    return unsigned(__builtin_amdgcn_readlane(int(word), from));\n  });",
+            ("by_words",),
+        ),
+        "elect": device("bool elect()", "  return lane() == first(lane());", ("lane", "first")),
+    }

@@ -1,0 +1,77 @@
+"""Every device function of the HIP header compiles for every chip that clang 19 knows."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.targets.hip.header_uses import uses_of, whole_text
+from tilewright.dialects.amd.chips import CHIPS, chip_named
+from tilewright.targets.hip.header import definitions
+from tilewright.targets.hip.header.matrix import matrix_function
+
+needs_clang = pytest.mark.skipif(
+    shutil.which("clang-19") is None,
+    reason="device functions are not compiled: there is no clang-19 here",
+)
+OPTIONS = (
+    "-x hip --offload-device-only -nogpulib -nogpuinc -O1 -std=c++17 "
+    "-munsafe-fp-atomics -fno-strict-aliasing -Wall -Werror"
+)
+
+
+def compiled(text: str, arch: str, folder: Path, *options: str) -> str:
+    """The assembly of a text, or what the compiler says of it."""
+    source, output = folder / "text.hip", folder / "text.s"
+    source.write_text(text, encoding="utf-8")
+    command = ["clang-19", *OPTIONS.split(), f"--offload-arch={arch}", "-S", *options]
+    done = subprocess.run(
+        [*command, str(source), "-o", str(output)], capture_output=True, text=True, check=False
+    )
+    return output.read_text(encoding="utf-8") if done.returncode == 0 else done.stderr
+
+
+@needs_clang
+@pytest.mark.parametrize("arch", ("gfx90a", "gfx942", "gfx1100", "gfx1201"))
+def test_all_functions_compile(arch: str, tmp_path: Path) -> None:
+    chip = chip_named(arch)
+    assembly = compiled(whole_text(chip), arch, tmp_path)
+    assert ".vgpr_spill_count: 0" in assembly, assembly[:3000]
+    assert "private_segment_fixed_size: 0" in assembly
+    # Nothing is called: there is no library to call.
+    assert "s_swappc" not in assembly
+    for instruction in {each.kind for each in chip.instructions}:
+        assert assembly.count(f"v_{instruction}_") >= len(chip.instructions)
+
+
+@needs_clang
+def test_a_call_that_nothing_resolves_is_found(tmp_path: Path) -> None:
+    text = definitions((), {}, chip_named("gfx942")) + (
+        'extern "C" double tanh(double);\n'
+        'extern "C" __global__ void k(double* x) { x[0] = tanh(x[0]); }\n'
+    )
+    assembly = compiled(text, "gfx942", tmp_path)
+    assert "s_swappc" in assembly or "error" in assembly
+
+
+def test_every_function_has_a_use() -> None:
+    for chip in CHIPS.values():
+        assert uses_of(chip)  # a function without an entry is a KeyError
+
+
+def test_a_text_has_only_what_it_calls() -> None:
+    chip = chip_named("gfx942")
+    text = definitions(["lane_xor"], {}, chip)
+    assert "xor_word" in text and "dpp" in text and "shuffle_up" not in text
+    assert "namespace" not in definitions((), {}, chip)
+
+
+def test_functions_that_a_chip_lacks() -> None:
+    with pytest.raises(LookupError, match=r"'tw::load_lds' is not defined for gfx1100"):
+        definitions(["load_lds"], {}, chip_named("gfx1100"))
+    (instruction,) = chip_named("gfx90a").instructions_for("i8", "i8")[:1]
+    with pytest.raises(LookupError, match="has no unsigned operands"):
+        matrix_function(instruction, chip_named("gfx90a"), (True, False))
