@@ -55,6 +55,7 @@ ALLOWED: tuple[Allowed, ...] = (
     ),
     Allowed("ask", "src/tilewright/language/tl/promotion.py", "Triton's error on mixed signedness"),
     Allowed("chip", "*", "AMD and Tenstorrent targets are rows of tables: `Chip`, `ChipSpec`"),
+    Allowed("word", "src/tilewright/targets/hip/header/*", "lanes exchange 32-bit words"),
     Allowed("word", "*/tenstorrent/*", "kernel arguments and accessors are 32-bit words"),
     Allowed("word", "*/tensix/*", "the words that the network on chip transfers"),
     Allowed("number", "src/tilewright/ir/structure.py", "MLIR's error on an operand of a call"),

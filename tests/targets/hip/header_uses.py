@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilewright.dialects.amd.chips import Chip
-from tilewright.targets.hip.header import definitions
+from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.header.functions import functions_of
 from tilewright.targets.hip.header.mathematics import MATHEMATICS
 from tilewright.targets.hip.header.matrix import matrix_function
@@ -14,8 +14,8 @@ _COMBINED = ("sum", "max", "min")
 _BITWISE = ("bitand", "bitor", "bitxor")
 
 _USES: Mapping[str, str] = {
-    **{f"bytes{size}": f"*(tw::bytes{size}*)out = *(tw::bytes{size}*)in;" for size in (1, 2, 4, 8)},
-    "bytes16": "*(tw::bytes16*)out = *(tw::bytes16*)in;",
+    **{f"Bytes{size}": f"*(tw::Bytes{size}*)out = *(tw::Bytes{size}*)in;" for size in (1, 2, 4, 8)},
+    "Bytes16": "*(tw::Bytes16*)out = *(tw::Bytes16*)in;",
     "bits_as": "i = tw::bits_as<int>(f);",
     "float_from_bits": "f = tw::float_from_bits(i);",
     "double_from_bits": "d = tw::double_from_bits(l);",
@@ -38,11 +38,11 @@ _USES: Mapping[str, str] = {
     "fp8_code": "i = tw::fp8_code<3, 7, 126>(f);",
     **{
         f"fp8_{name}": f"out[1] = float(tw::fp8_{name}(f));"
-        for name in ("e4m3", "e5m2", "e4m3_fnuz", "e5m2_fnuz")
+        for name in ("e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz")
     },
     **{
         f"convert_to_{name}x2": f"tw::convert_to_{name}x2((tw::fp8_{name}*)out, in);"
-        for name in ("e4m3", "e5m2", "e4m3_fnuz", "e5m2_fnuz")
+        for name in ("e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz")
     },
     "convert_to_half2": "tw::convert_to_half2((_Float16*)out, in);",
     "convert_half2": "tw::convert_half2(out, (const _Float16*)in);",
@@ -50,11 +50,11 @@ _USES: Mapping[str, str] = {
     "convert_bfloat162": "tw::convert_bfloat162(out, (const __bf16*)in);",
     **{
         f"{what}_{axis}": f"i += tw::{what}_{axis}();"
-        for what in ("thread", "block", "grid", "block_dim")
+        for what in ("thread", "block", "grid_dim", "block_dim")
         for axis in "xyz"
     },
     "lane": "i += tw::lane();",
-    "wave_id": "i += tw::wave_id();",
+    "wave": "i += tw::wave();",
     **{
         name: f"tw::{name}();"
         for name in ("sync", "sync_local", "wave_sync", "fence", "fence_block")
@@ -70,8 +70,10 @@ _USES: Mapping[str, str] = {
     "fetch": "d = tw::fetch(d, 3); h = tw::fetch(h, 3);",
     "dpp": "i = tw::dpp<0xB1>(i);",
     "xor_word": "i = tw::xor_word<5>(i);",
-    "lane_xor": " ".join(f"f += tw::lane_xor<{mask}>(f);" for mask in (*range(1, 32), "WAVE / 2"))
-    + " d += tw::lane_xor<4>(d); h += tw::lane_xor<16>(h);",
+    "shuffle_xor_by": " ".join(
+        f"f += tw::shuffle_xor_by<{mask}>(f);" for mask in (*range(1, 32), "WAVE / 2")
+    )
+    + " d += tw::shuffle_xor_by<4>(d); h += tw::shuffle_xor_by<16>(h);",
     **{
         f"shuffle_{name}": f"f = tw::shuffle_{name}(f, i); d = tw::shuffle_{name}(d, 2, 8);"
         for name in ("xor", "up", "down", "from")
@@ -79,8 +81,8 @@ _USES: Mapping[str, str] = {
     **{f"warp_{kind}": f"f = tw::warp_{kind}(f); l = tw::warp_{kind}(l);" for kind in _COMBINED},
     **{f"warp_{kind}": f"i = tw::warp_{kind}(i);" for kind in _BITWISE},
     "ballot": "l += tw::ballot(i > 3);",
-    "any": "i += tw::any(i > 3);",
-    "all": "i += tw::all(i > 3);",
+    "vote_any": "i += tw::vote_any(i > 3);",
+    "vote_all": "i += tw::vote_all(i > 3);",
     "first": "f = tw::first(f); d = tw::first(d);",
     "at": "f = tw::at<WAVE - 1>(f);",
     "elect": "i += tw::elect();",
@@ -154,7 +156,8 @@ def whole_text(chip: Chip) -> str:
             generated[name] = text
             calls.append(f"  tw::{name}(d_registers, a_registers, b_registers);")
     body = "\n".join(f"  {text}  // {name}" for name, text in uses.items() if text)
-    return f"""{definitions(uses, generated, chip)}
+    return f"""{KEYWORDS}
+{definitions(uses, generated, chip)}
 extern "C" __global__ void __attribute__((amdgpu_flat_work_group_size(64, 64)))
 everything(float* out, const float* in, int i, long long l) {{
   __shared__ float shared[4096];

@@ -85,7 +85,7 @@ class Chip:
     """The widest access of one lane."""
     line_bytes: int = 128
     packed_atomics: tuple[str, ...] = ()
-    """Element types of which two neighbours are added to memory by one instruction."""
+    """Element types of which two consecutive ones are added to memory by one instruction."""
 
     @property
     def generation(self) -> int:

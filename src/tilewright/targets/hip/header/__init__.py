@@ -1,8 +1,8 @@
 """Device functions that emitted kernels call, over clang's builtins: no header of ROCm is needed.
 
 A kernel's source holds only those that it uses, so that it can be read and compiled by itself.
-Everything is in `namespace tw`; the words of HIP are defined where the run-time compiler's
-implicit header has not defined them.
+Everything is in `namespace tw`. `KEYWORDS` come before it: they are defined where the run-time
+compiler's implicit header has not defined them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tilewright.dialects.amd.chips import Chip
 from tilewright.targets.hip.header.function import Function
 from tilewright.targets.hip.header.functions import functions_of
 
-_WORDS: Mapping[str, str] = {
+_KEYWORDS: Mapping[str, str] = {
     "__device__": "__attribute__((device))",
     "__global__": "__attribute__((global))",
     "__shared__": "__attribute__((shared))",
@@ -21,14 +21,14 @@ _WORDS: Mapping[str, str] = {
     "__forceinline__": "inline __attribute__((always_inline))",
 }
 
-WORDS = "\n".join(
-    f"#ifndef {word}\n#define {word} {meaning}\n#endif" for word, meaning in _WORDS.items()
+KEYWORDS = "\n".join(
+    f"#ifndef {name}\n#define {name} {meaning}\n#endif" for name, meaning in _KEYWORDS.items()
 )
-"""The words of HIP, where nothing has defined them yet."""
+"""The keywords of HIP, where nothing has defined them yet."""
 
 
 def definitions(names: Iterable[str], generated: Mapping[str, str], chip: Chip) -> str:
-    """The words, the functions `names` and what they need, and the generated functions."""
+    """The text of the functions `names` and what they need, and of the generated ones."""
     functions = functions_of(chip)
     chosen: dict[str, Function] = {}
     for name in names:
@@ -36,8 +36,8 @@ def definitions(names: Iterable[str], generated: Mapping[str, str], chip: Chip) 
     texts = [each.text.strip("\n") for each in chosen.values()]
     texts += [text.strip("\n") for text in generated.values()]
     if not texts:
-        return WORDS + "\n"
-    return f"{WORDS}\n\nnamespace tw {{\n\n" + "\n\n".join(texts) + "\n\n}  // namespace tw\n"
+        return ""
+    return "namespace tw {\n\n" + "\n\n".join(texts) + "\n\n}  // namespace tw\n"
 
 
 def _add(
@@ -53,4 +53,4 @@ def _add(
     chosen[name] = function
 
 
-__all__ = ["WORDS", "definitions"]
+__all__ = ["KEYWORDS", "definitions"]

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 from tilewright.targets.hip.header.function import Function, device
 
-_WORDS: Mapping[int, str] = {1: "unsigned char", 2: "unsigned short", 4: "unsigned"}
+_SCALARS: Mapping[int, str] = {1: "unsigned char", 2: "unsigned short", 4: "unsigned"}
 
 
 def _bytes(size: int) -> Function:
     """What one access of so many bytes moves, whatever the elements are."""
-    name = f"bytes{size}"
-    if size in _WORDS:
-        return Function(f"typedef {_WORDS[size]} {name} __attribute__((may_alias));")
+    name = f"Bytes{size}"
+    if size in _SCALARS:
+        return Function(f"typedef {_SCALARS[size]} {name} __attribute__((may_alias));")
     lanes = size // 4
     return Function(
         f"typedef unsigned {name} __attribute__((ext_vector_type({lanes}), may_alias));"
     )
 
 
-TYPES: Mapping[str, Function] = {f"bytes{size}": _bytes(size) for size in (1, 2, 4, 8, 16)}
+TYPES: Mapping[str, Function] = {f"Bytes{size}": _bytes(size) for size in (1, 2, 4, 8, 16)}
 
 ARITHMETIC: Mapping[str, Function] = {
     "bits_as": Function(
@@ -87,7 +87,7 @@ __device__ __forceinline__ To bits_as(const From& value) {
     "abs": device("template <typename Int>@Int abs(Int a)", "  return a < 0 ? Int(-a) : a;"),
     "popc": device("int popc(unsigned bits)", "  return __builtin_popcount(bits);"),
     "popcll": device("int popcll(unsigned long long bits)", "  return __builtin_popcountll(bits);"),
-    # The builtin says nothing about zero.
+    # The builtin is undefined for zero.
     "clz": device("int clz(unsigned bits)", "  return bits == 0 ? 32 : __builtin_clz(bits);"),
     "clzll": device(
         "int clzll(unsigned long long bits)", "  return bits == 0 ? 64 : __builtin_clzll(bits);"

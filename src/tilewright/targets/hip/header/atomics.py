@@ -122,10 +122,10 @@ def atomics(chip: Chip) -> Mapping[str, Function]:
         if name not in chip.packed_atomics:
             continue
         found[f"atomic_add_{name}x2"] = device(
-            f"void atomic_add_{name}x2(void* place, bytes4 pair)",
+            f"void atomic_add_{name}x2(void* place, Bytes4 pair)",
             f"  typedef {element} Pair __attribute__((ext_vector_type(2)));\n"
             f"  __builtin_amdgcn_global_atomic_fadd_{type}(\n"
             "      (__attribute__((address_space(1))) Pair*)place, bits_as<Pair>(pair));",
-            ("bytes4", "bits_as"),
+            ("Bytes4", "bits_as"),
         )
     return found

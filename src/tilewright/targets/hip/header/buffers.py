@@ -34,10 +34,10 @@ def _access(direction: str) -> str:
     for size in _WIDTHS:
         opening = "if" if not parts else "else if"
         builtin = f"__builtin_amdgcn_raw_buffer_{direction}_b{size * 8}"
-        place = f"*reinterpret_cast<bytes{size}*>(to)"
-        value = f"*reinterpret_cast<const bytes{size}*>(from)"
+        target = f"*reinterpret_cast<Bytes{size}*>(to)"
+        value = f"*reinterpret_cast<const Bytes{size}*>(from)"
         call = (
-            f"{place} = {builtin}(buffer, offset, 0, aux);"
+            f"{target} = {builtin}(buffer, offset, 0, aux);"
             if direction == "load"
             else f"{builtin}({value}, buffer, offset, 0, aux);"
         )
@@ -47,7 +47,7 @@ def _access(direction: str) -> str:
 
 def buffers(chip: Chip) -> Mapping[str, Function]:
     """Descriptors, loads, stores, and direct copies where the chip has them."""
-    types = tuple(f"bytes{size}" for size in _WIDTHS)
+    types = tuple(f"Bytes{size}" for size in _WIDTHS)
     found = {
         "Rsrc": Function("using Rsrc = __amdgpu_buffer_rsrc_t;"),
         "rsrc": device(

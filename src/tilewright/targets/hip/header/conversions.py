@@ -1,7 +1,7 @@
 """Small floats: fp8 of both families, and conversions of pairs.
 
 fp8 types hold their byte and convert through `float`. Conversions to them saturate, as those of
-CUDA's types do: an infinity becomes the largest finite number. The FNUZ formats (gfx942's) have a
+CUDA's types do: an infinity becomes the largest finite value. The FNUZ formats (gfx942's) have a
 bias greater by one, no infinities, no negative zero, and one NaN, 0x80. A chip converts its own
 family by instructions; the others by integer arithmetic.
 """
@@ -23,9 +23,9 @@ class Fp8:
     mantissa: int
     bias: int
     largest: int
-    """The code of the largest finite number."""
+    """The code of the largest finite value."""
     largest_value: str
-    not_numbers: str
+    nan_test: str
     """Whether the code `bits` is a NaN."""
     is_fnuz: bool
     instruction: str
@@ -37,8 +37,8 @@ class Fp8:
 FORMATS: tuple[Fp8, ...] = (
     Fp8("fp8_e4m3", 3, 7, 0x7E, "448.0f", "(bits & 0x7f) == 0x7f", False, "fp8"),
     Fp8("fp8_e5m2", 2, 15, 0x7B, "57344.0f", "(bits & 0x7f) > 0x7c", False, "bf8", 0x7C),
-    Fp8("fp8_e4m3_fnuz", 3, 8, 0x7F, "240.0f", "bits == 0x80", True, "fp8"),
-    Fp8("fp8_e5m2_fnuz", 2, 16, 0x7F, "57344.0f", "bits == 0x80", True, "bf8"),
+    Fp8("fp8_e4m3fnuz", 3, 8, 0x7F, "240.0f", "bits == 0x80", True, "fp8"),
+    Fp8("fp8_e5m2fnuz", 2, 16, 0x7F, "57344.0f", "bits == 0x80", True, "bf8"),
 )
 
 
@@ -52,8 +52,8 @@ template <int mantissa, int bias, int largest>
 __device__ __forceinline__ unsigned fp8_code(float magnitude) {
   const unsigned bits = bits_as<unsigned>(magnitude);
   constexpr int cut = 23 - mantissa;
-  constexpr unsigned smallest = unsigned(128 - bias) << 23;  // the smallest normal number
-  if (bits < smallest) {  // a multiple of the smallest number of all
+  constexpr unsigned smallest = unsigned(128 - bias) << 23;  // the smallest normal value
+  if (bits < smallest) {  // a multiple of the smallest subnormal
     const float scale = bits_as<float>(unsigned(126 + bias + mantissa) << 23);
     return unsigned(__builtin_rintf(magnitude * scale));
   }
@@ -64,14 +64,14 @@ __device__ __forceinline__ unsigned fp8_code(float magnitude) {
 
 
 def _encode(format: Fp8, chip: Chip) -> str:
-    not_number = "0x80u" if format.is_fnuz else "0x7fu"
+    nan_code = "0x80u" if format.is_fnuz else "0x7fu"
     if _is_native(format, chip):
-        return f"""    if (value != value) return {not_number};
+        return f"""    if (value != value) return {nan_code};
     const float limited = __builtin_amdgcn_fmed3f(
         value, {format.largest_value}, -{format.largest_value});
     return __builtin_amdgcn_cvt_pk_{format.instruction}_f32(limited, limited, 0, false) & 0xff;"""
     sign = "value < 0.0f && code != 0" if format.is_fnuz else "bits_as<unsigned>(value) >> 31"
-    return f"""    if (value != value) return {not_number};
+    return f"""    if (value != value) return {nan_code};
     const unsigned code = fp8_code<{format.mantissa}, {format.bias}, {format.largest}>(
         __builtin_fabsf(value));
     return {sign} ? code | 0x80 : code;"""
@@ -82,7 +82,7 @@ def _decode(format: Fp8, chip: Chip) -> str:
         return f"    return __builtin_amdgcn_cvt_f32_{format.instruction}(int(bits), 0);"
     scale = f"bits_as<float>({254 - format.bias}u << 23)"
     special = "bits_as<float>(0x7fc00000u)"
-    lines = [f"    if ({format.not_numbers}) return {special};"]
+    lines = [f"    if ({format.nan_test}) return {special};"]
     if format.infinity is not None:
         lines.append(
             f"    if ((bits & 0x7f) == {format.infinity:#x})\n"
@@ -136,13 +136,13 @@ def _fp8_pair(format: Fp8, chip: Chip) -> tuple[str, Function]:
     lines += [
         "  const unsigned both =",
         f"      __builtin_amdgcn_cvt_pk_{format.instruction}_f32(a, b, 0, false);",
-        "  *reinterpret_cast<bytes2*>(to) = (unsigned short)both;",
+        "  *reinterpret_cast<Bytes2*>(to) = (unsigned short)both;",
     ]
-    return name, _pair(name, "float", format.name, "\n".join(lines), (format.name, "bytes2"))
+    return name, _pair(name, "float", format.name, "\n".join(lines), (format.name, "Bytes2"))
 
 
 def conversions(chip: Chip) -> Mapping[str, Function]:
-    """fp8 types, and conversions of two neighbours."""
+    """fp8 types, and conversions of two consecutive elements."""
     return {
         "fp8_code": Function(_ENCODE, ("bits_as",)),
         **{format.name: _type(format, chip) for format in FORMATS},

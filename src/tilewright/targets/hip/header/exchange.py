@@ -80,9 +80,9 @@ __device__ __forceinline__ unsigned xor_word(unsigned word) {
 }"""
 
 _LANE_XOR = """
-// The value of the lane whose number differs in the bits of `mask`.
+// The value of the lane whose index differs in the bits of `mask`.
 template <int mask, typename T>
-__device__ __forceinline__ T lane_xor(T value) {
+__device__ __forceinline__ T shuffle_xor_by(T value) {
   return by_words(value, [](unsigned word) { return xor_word<mask>(word); });
 }"""
 
@@ -99,12 +99,12 @@ def _reduction(kind: str, wave: int) -> Function:
     steps: list[str] = []
     mask = 1
     while mask < wave:
-        steps.append(f"  b = lane_xor<{mask}>(a);\n  a = {_COMBINE[kind]};")
+        steps.append(f"  b = shuffle_xor_by<{mask}>(a);\n  a = {_COMBINE[kind]};")
         mask *= 2
     return device(
         f"template <typename T>@T warp_{kind}(T a)",
         "\n".join(["  T b;", *steps, "  return a;"]),
-        ("lane_xor",),
+        ("shuffle_xor_by",),
     )
 
 
@@ -117,7 +117,7 @@ def exchange(chip: Chip) -> Mapping[str, Function]:
         "fetch": Function(_FETCH, ("by_words",)),
         "dpp": Function(_DPP.replace("@", _IN_VECTOR_REGISTER if chip.generation >= 12 else "")),
         "xor_word": Function(_XOR_9 if chip.generation == 9 else _XOR_11, ("dpp", "lane")),
-        "lane_xor": Function(_LANE_XOR, ("by_words", "xor_word")),
+        "shuffle_xor_by": Function(_LANE_XOR, ("by_words", "xor_word")),
         "shuffle_xor": _shuffle(
             "shuffle_xor",
             "mask",
@@ -141,16 +141,16 @@ def exchange(chip: Chip) -> Mapping[str, Function]:
         ),
         "shuffle_from": _shuffle(
             "shuffle_from",
-            "number",
-            "  return fetch(value, first | (number & (width - 1)));",
+            "index",
+            "  return fetch(value, first | (index & (width - 1)));",
             wave,
         ),
         **{f"warp_{kind}": _reduction(kind, wave) for kind in _COMBINE},
         "ballot": device(
             f"{mask} ballot(bool vote)", f"  return __builtin_amdgcn_ballot_w{wave}(vote);"
         ),
-        "any": device("bool any(bool vote)", "  return ballot(vote) != 0;", ("ballot",)),
-        "all": device("bool all(bool vote)", "  return ballot(!vote) == 0;", ("ballot",)),
+        "vote_any": device("bool vote_any(bool vote)", "  return ballot(vote) != 0;", ("ballot",)),
+        "vote_all": device("bool vote_all(bool vote)", "  return ballot(!vote) == 0;", ("ballot",)),
         "first": device(
             "template <typename T>@T first(T value)",
             "  return by_words(value, [](unsigned word) {\n"

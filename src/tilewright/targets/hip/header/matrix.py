@@ -16,7 +16,7 @@ _BITS: Mapping[str, int] = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "i8": 
 _FP8_BITS = 8
 _SCALED_FORMATS: Mapping[str, int] = {"f8E4M3FN": 0, "f8E5M2": 1}
 """Codes of operand formats of the ``f8f6f4`` instructions."""
-_SAYS_SIGNS = "iu8"
+_WITH_SIGNS = "iu8"
 """In names of instructions whose operands may be unsigned."""
 
 
@@ -50,11 +50,13 @@ def matrix_function(
     instruction: MatrixInstruction, chip: Chip, unsigned: tuple[bool, bool] = (False, False)
 ) -> tuple[str, str]:
     """The name of the function of an instruction, and its text."""
-    says_signs = _SAYS_SIGNS in instruction.builtin
-    if any(unsigned) and not says_signs:
+    has_signs = _WITH_SIGNS in instruction.builtin
+    if any(unsigned) and not has_signs:
         raise LookupError(f"{instruction.name} has no unsigned operands")
-    suffix = "".join(f"_u{each}" for each, is_it in zip("ab", unsigned, strict=True) if is_it)
-    name = f"{instruction.name}{suffix}"
+    name = instruction.name
+    if any(unsigned):
+        signs = "_".join("u8" if each else "i8" for each in unsigned)
+        name = f"{name.removesuffix('_i8_i8')}_{signs}"
     a, b = _operand(instruction, instruction.a), _operand(instruction, instruction.b)
     accumulators = instruction.accumulators(chip.wave)
     c = ("int" if instruction.c == "i32" else "float", accumulators)
@@ -84,7 +86,7 @@ def _call(
         function = f"__builtin_amdgcn_{builtin}"
         if instruction.kind == "mfma":
             return "", f"{function}(x, y, *d, 0, 0, 0)"
-        if _SAYS_SIGNS in builtin:
+        if _WITH_SIGNS in builtin:
             signs = ["false" if each else "true" for each in unsigned]
             return "", f"{function}({signs[0]}, x, {signs[1]}, y, *d, false)"
         return "", f"{function}(x, y, *d)"
@@ -100,9 +102,9 @@ def _call(
         formats = (_SCALED_FORMATS[instruction.a], _SCALED_FORMATS[instruction.b])
         symbol, extra = f"{builtin}.v{a[1]}i32.v{b[1]}i32", 6
         arguments = f"{formats[0]}, {formats[1]}, 0, 0, 0, 0"
-    numbers = ", ".join(["int"] * extra)
+    immediates = ", ".join(["int"] * extra)
     lines.append(
-        f"__device__ {vectors[2]} {name}_builtin({', '.join(vectors)}, {numbers})\n"
+        f"__device__ {vectors[2]} {name}_builtin({', '.join(vectors)}, {immediates})\n"
         f'    __asm("{symbol}");'
     )
     return "\n".join(lines) + "\n", f"{name}_builtin(x, y, *d, {arguments})"

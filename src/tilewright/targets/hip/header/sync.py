@@ -1,4 +1,4 @@
-"""Who a thread is, barriers, fences, waits, and hints to the scheduler.
+"""Thread and block indices, barriers, fences, waits, and hints to the scheduler.
 
 A barrier orders nothing by itself on gfx9: fences around it do. Fences of LDS alone ("local") leave
 loads of global memory in flight. Where the compiler waits for all of them at its barrier builtin,
@@ -19,27 +19,27 @@ def identity(chip: Chip) -> Mapping[str, Function]:
     """Numbers of threads, blocks, lanes and waves."""
     found: dict[str, Function] = {}
     for axis in _AXES:
-        found[f"thread_{axis}"] = _number(f"thread_{axis}", f"workitem_id_{axis}()")
-        found[f"block_{axis}"] = _number(f"block_{axis}", f"workgroup_id_{axis}()")
-        found[f"block_dim_{axis}"] = _number(f"block_dim_{axis}", f"workgroup_size_{axis}()")
-        found[f"grid_{axis}"] = device(
-            f"int grid_{axis}()",
+        found[f"thread_{axis}"] = _index(f"thread_{axis}", f"workitem_id_{axis}()")
+        found[f"block_{axis}"] = _index(f"block_{axis}", f"workgroup_id_{axis}()")
+        found[f"block_dim_{axis}"] = _index(f"block_dim_{axis}", f"workgroup_size_{axis}()")
+        found[f"grid_dim_{axis}"] = device(
+            f"int grid_dim_{axis}()",
             f"  return int(__builtin_amdgcn_grid_size_{axis}()\n"
             f"             / __builtin_amdgcn_workgroup_size_{axis}());",
         )
     low = "__builtin_amdgcn_mbcnt_lo(~0u, 0)"
     lane = low if chip.wave == 32 else f"__builtin_amdgcn_mbcnt_hi(~0u, {low})"
     found["lane"] = device("int lane()", f"  return int({lane});")
-    found["wave_id"] = device(
-        "int wave_id()",
-        "  // The same in all lanes, which the compiler is told.\n"
+    found["wave"] = device(
+        "int wave()",
+        "  // The same in all lanes, and the compiler can rely on it.\n"
         "  return __builtin_amdgcn_readfirstlane(\n"
         f"      int(__builtin_amdgcn_workitem_id_x() / {chip.wave}u));",
     )
     return found
 
 
-def _number(name: str, builtin: str) -> Function:
+def _index(name: str, builtin: str) -> Function:
     return device(f"int {name}()", f"  return int(__builtin_amdgcn_{builtin});")
 
 
@@ -75,7 +75,7 @@ def sync(chip: Chip) -> Mapping[str, Function]:
         "trap": device("void trap()", "  __builtin_trap();"),
     }
     if chip.generation == 9:
-        # The hardware's bits: six of vmcnt in two places, expcnt and lgkmcnt not waited for.
+        # The hardware's bits: six of vmcnt, split, expcnt and lgkmcnt not waited for.
         found["wait_loads"] = device(
             "template <int pending>@void wait_loads()",
             '  static_assert(pending >= 0 && pending < 64, "the counter has six bits");\n'
