@@ -21,6 +21,7 @@ from enum import IntEnum
 from tilewright.layouts.bits import Echelon
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
+from tilewright.layouts.vectors import WARP_LANES
 
 _LEVELS = (REGISTER, LANE, WARP, BLOCK)
 
@@ -63,17 +64,17 @@ def _stays_within(source: LinearLayout, target: LinearLayout, level: Crossing) -
     return all(reach.preimage(column) is not None for column in needed)
 
 
-def fragment_crossing(source: Fragment, target: Fragment) -> Crossing:
+def fragment_crossing(source: Fragment, target: Fragment, warp_size: int = WARP_LANES) -> Crossing:
     """The same for fragments of any size, element by element."""
     if source.shape != target.shape:
         raise ValueError(f"{list(source.shape)} and {list(target.shape)} are different tiles")
     worst = Crossing.NOTHING
     for own, needed in zip(source.threads, target.threads, strict=True):
         held = set(own)
-        warps = {thread // 32 for thread in held}
+        warps = {thread // warp_size for thread in held}
         for thread in needed:
             if thread in held:
                 continue
-            found = Crossing.LANES if thread // 32 in warps else Crossing.WARPS
+            found = Crossing.LANES if thread // warp_size in warps else Crossing.WARPS
             worst = max(worst, found)
     return worst

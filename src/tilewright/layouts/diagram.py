@@ -20,7 +20,6 @@ from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.index_map import Layout
 from tilewright.layouts.linear import BLOCK, LANE, OFFSET, REGISTER, WARP, LinearLayout
 
-LANES = 32
 BANK_BYTES = 4
 BANKS = 32
 MAX_ROWS = 64
@@ -149,7 +148,7 @@ def linear_diagram(
         return layout_diagram(Layout.from_linear(layout), element_bits, max_rows, max_columns)
     owners: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
     for inputs, point in layout.points():
-        thread = inputs.get(LANE, 0) + LANES * inputs.get(WARP, 0)
+        thread = inputs.get(LANE, 0) + layout.in_size(LANE) * inputs.get(WARP, 0)
         owner = (inputs.get(BLOCK, 0), thread, inputs.get(REGISTER, 0))
         owners.setdefault(point, []).append(owner)
     clusters = layout.in_size(BLOCK) > 1

@@ -18,8 +18,7 @@ from math import prod
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.index_map import row_major
 from tilewright.layouts.replication import mixed_radix
-
-WARP_LANES = 32
+from tilewright.layouts.vectors import WARP_LANES
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class ReductionPattern:
     """The most parts of one result that a thread holds itself."""
     groups: tuple[tuple[int, int], ...]
     """Count and step of the threads to combine, nearest first; together they hold all parts."""
+    warp_size: int = WARP_LANES
 
     @property
     def num_threads(self) -> int:
@@ -38,7 +38,7 @@ class ReductionPattern:
 
     @property
     def crosses_warps(self) -> bool:
-        return any(count * step > WARP_LANES for count, step in self.groups)
+        return any(count * step > self.warp_size for count, step in self.groups)
 
     @property
     def shuffles(self) -> tuple[int, ...]:
@@ -46,13 +46,15 @@ class ReductionPattern:
         masks = [
             step << bit
             for count, step in self.groups
-            if count * step <= WARP_LANES
+            if count * step <= self.warp_size
             for bit in range(count.bit_length() - 1)
         ]
         return tuple(reversed(masks))
 
 
-def reduction_pattern(fragment: Fragment, axis: int) -> ReductionPattern | None:
+def reduction_pattern(
+    fragment: Fragment, axis: int, warp_size: int = WARP_LANES
+) -> ReductionPattern | None:
     """The pattern, if all results have the same one; None if they do not.
 
     Of an element with replicas every owner counts: each combines within its own set of parts, so
@@ -70,16 +72,15 @@ def reduction_pattern(fragment: Fragment, axis: int) -> ReductionPattern | None:
     groups = mixed_radix(distances or [0])
     if groups is None or any(count & (count - 1) for count, _ in groups):
         return None
-    return ReductionPattern(
-        registers, tuple(part for group in groups for part in _at_warps(*group))
-    )
+    parts = tuple(part for group in groups for part in _at_warps(*group, warp_size))
+    return ReductionPattern(registers, parts, warp_size)
 
 
-def _at_warps(count: int, step: int) -> list[tuple[int, int]]:
+def _at_warps(count: int, step: int, lanes: int) -> list[tuple[int, int]]:
     """A group of threads, cut where it leaves the warp."""
-    if step >= WARP_LANES or count * step <= WARP_LANES or WARP_LANES % step:
+    if step >= lanes or count * step <= lanes or lanes % step:
         return [(count, step)]
-    return [(WARP_LANES // step, step), (count * step // WARP_LANES, WARP_LANES)]
+    return [(lanes // step, step), (count * step // lanes, lanes)]
 
 
 def _threads_by_result(fragment: Fragment, axis: int) -> Iterator[list[int]]:

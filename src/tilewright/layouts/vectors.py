@@ -17,6 +17,7 @@ from tilewright.layouts.index_map import Layout
 from tilewright.layouts.linear import LANE, REGISTER, LinearLayout
 
 WARP_LANES = 32
+"""Of NVIDIA's warps, where nothing else is said."""
 MAX_VECTOR_BITS = 128
 SECTOR_BYTES = 32
 LINE_BYTES = 128
@@ -76,9 +77,10 @@ def fragment_access(
     element_bits: int,
     limit: int = MAX_VECTOR_BITS,
     warp: int = 0,
+    warp_size: int = WARP_LANES,
 ) -> Vectorised:
     """The instructions by which a warp moves its part of a fragment, registers in their order."""
-    lanes = range(warp * WARP_LANES, (warp + 1) * WARP_LANES)
+    lanes = range(warp * warp_size, (warp + 1) * warp_size)
     table = [
         [_offset(fragment, memory, lane, register) for lane in lanes]
         for register in range(fragment.num_registers)
@@ -140,13 +142,14 @@ def global_access(
     strides: Sequence[int],
     element_bits: int,
     alignment_bytes: int = 16,
+    warp_size: int = WARP_LANES,
 ) -> GlobalAccess:
     """The cost of a tile with these strides (in elements) whose first element is so aligned."""
     size = element_bits // 8
     limit = min(MAX_VECTOR_BITS, alignment_bytes * 8)
     fragment = Fragment.from_linear(registers)
     memory = Layout.strided(registers.out_shape, strides)
-    found = fragment_access(fragment, memory, element_bits, limit)
+    found = fragment_access(fragment, memory, element_bits, limit, warp_size=warp_size)
     return summed(found, size)
 
 

@@ -219,8 +219,8 @@ OTHERS = {
     f'tile.extern "f"(%As) {{pure}} : ({T["As"]}) -> ()': "a pure call takes no buffers and no pointers",
     "%0 = tile.warp_reduce bitxor %x : f32": "bitxor requires integers, got 'f32'",
     f"%0 = tile.warp_reduce sum %As : {T['As']}": "shuffles require integers or floats, got 'memref<64x32xf16, #tile.space<shared>>'",
-    "%0 = tile.shuffle xor %x, %w width 12 : f32": "width must be a power of two up to 32, got 12",
-    "%0 = tile.vote ballot %p : i1": "ballot yields 'i32', but the result is 'i1'",
+    "%0 = tile.shuffle xor %x, %w width 12 : f32": "width must be a power of two up to 64, got 12",
+    "%0 = tile.vote ballot %p : i1": "ballot yields 'i32' or 'i64', but the result is 'i1'",
     "tile.assume %w": "use of value '%w' expects different type than prior uses: 'i1' vs 'i32'",
     "%0 = tile.alloc {a = #tile.target<abacus>} : memref<1xf32, #var>": "unknown target 'abacus', expected one of cuda, hip, tenstorrent, numpy",
 }

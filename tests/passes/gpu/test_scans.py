@@ -10,6 +10,7 @@ import pytest
 import tilewright as tw
 from tests.sampling import only
 from tilewright import T
+from tilewright.analysis.layout_inference.scopes import Threads
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.lower.lines import Deal
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -113,11 +114,14 @@ def test_any_type(word: str, dtype: str) -> None:
 
 
 def test_a_long_line_is_shared_by_all_warps() -> None:
-    deal = Deal.of((4096,), 0, 128)
+    deal = Deal.of((4096,), 0, Threads(0, 128, 32))
     assert (deal.along, deal.sections, deal.steps) == (32, 4, 32)
 
 
 def test_neighbouring_lanes_read_neighbours() -> None:
     """Lines along the first dimension lie side by side: a lane for each."""
-    assert (Deal.of((64, 128), 0, 128).side, Deal.of((64, 128), 0, 128).along) == (32, 1)
-    assert (Deal.of((64, 128), 1, 128).side, Deal.of((64, 128), 1, 128).along) == (1, 32)
+    for warp_size in (32, 64):
+        threads = Threads(0, 128, warp_size)
+        columns, rows = Deal.of((64, 128), 0, threads), Deal.of((64, 128), 1, threads)
+        assert (columns.side, columns.along) == (warp_size, 1)
+        assert (rows.side, rows.along) == (1, warp_size)

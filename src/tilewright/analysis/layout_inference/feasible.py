@@ -19,12 +19,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.type_utils import bit_width
 from tilewright.layouts.hardware.mma_sync import MMA_DEPTHS
 
 M_UNIT, N_UNIT = 16, 8
 """Rows and columns of an ``mma.sync``."""
-_WARP = 32
 
 
 class Infeasible(ValueError):
@@ -108,11 +108,11 @@ def depth_for(a: Attribute, k: int) -> int:
 
 
 def check_threads(count: int) -> None:
-    if count % _WARP:
+    if count % NVIDIA_WARP:
         raise Infeasible(
-            f"{count} threads run the GEMM, not a multiple of {_WARP}: MMA instructions need "
+            f"{count} threads run the GEMM, not a multiple of {NVIDIA_WARP}: MMA instructions need "
             "whole warps",
-            f"use T.Kernel(..., threads={_up(count, _WARP)})",
+            f"use T.Kernel(..., threads={_up(count, NVIDIA_WARP)})",
         )
 
 
@@ -130,7 +130,7 @@ def too_small(m: int, n: int, warps: int, fits: Callable[[int], bool]) -> Infeas
     return Infeasible(
         f"{m} x {n} cannot be split over {warps} warps: each warp needs a multiple of {M_UNIT} "
         f"rows and {N_UNIT} columns",
-        None if fewer is None else f"use threads={fewer * _WARP} or a larger tile",
+        None if fewer is None else f"use threads={fewer * NVIDIA_WARP} or a larger tile",
     )
 
 

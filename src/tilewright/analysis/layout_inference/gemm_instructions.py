@@ -22,8 +22,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from tilewright.analysis.layout_inference import feasible, swizzles
 from tilewright.analysis.layout_inference.feasible import M_UNIT, N_UNIT
-from tilewright.analysis.layout_inference.scopes import GROUP, WARP, Threads
+from tilewright.analysis.layout_inference.scopes import GROUP, Threads
 from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile import AllocOp, GemmOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.regions import ViewOp
@@ -268,14 +269,14 @@ def accumulator(shape: tuple[int, int], plan: GemmPlan) -> Table:
         n = plan.shape[1]
         group = i // rows * groups[1] + j // columns
         y, x = i % rows, j % columns
-        thread = group * GROUP + y % 64 // 16 * WARP + y % 8 * 4 + x % 8 // 2
+        thread = group * GROUP + y % 64 // 16 * NVIDIA_WARP + y % 8 * 4 + x % 8 // 2
         inside = x % 2 + 2 * (y // 8 % 2) + 4 * (x % n // 8)
         register = (y // 64 * (columns // n) + x // n) * (n // 2) + inside
     else:
         rows, columns = shape[0] // down, shape[1] // across
         warp = i // rows * across + j // columns
         y, x = i % rows, j % columns
-        thread = warp * WARP + y % 8 * 4 + x % 8 // 2
+        thread = warp * NVIDIA_WARP + y % 8 * 4 + x % 8 // 2
         inside = x % 2 + 2 * (y // 8 % 2)
         register = (y // 16 * (columns // 8) + x // 8) * 4 + inside
     return Table(thread[..., None], register)
@@ -291,7 +292,7 @@ def operand_a(shape: tuple[int, int], bits: int, plan: GemmPlan) -> Table:
         groups = plan.groups
         rows = shape[0] // groups[0]
         y = i % rows
-        lane = y % 64 // 16 * WARP + y % 8 * 4 + j // width % 4
+        lane = y % 64 // 16 * NVIDIA_WARP + y % 8 * 4 + j // width % 4
         base = (i // rows * groups[1])[..., None] + np.arange(groups[1])
         owners = base * GROUP + lane[..., None]
         tile = y // 64
@@ -300,10 +301,10 @@ def operand_a(shape: tuple[int, int], bits: int, plan: GemmPlan) -> Table:
         y = i % rows
         lane = y % 8 * 4 + j // width % 4
         base = (i // rows * across)[..., None] + np.arange(across)
-        owners = base * WARP + lane[..., None]
+        owners = base * NVIDIA_WARP + lane[..., None]
         tile = y // 16
     inside = j % width + width * (y // 8 % 2) + 2 * width * (j % depth // (4 * width))
-    registers = (tile * (shape[1] // depth) + j // depth) * (depth * 16 // WARP) + inside
+    registers = (tile * (shape[1] // depth) + j // depth) * (depth * 16 // NVIDIA_WARP) + inside
     return Table.of(_whole(owners), registers)
 
 
@@ -317,9 +318,9 @@ def operand_b(shape: tuple[int, int], bits: int, plan: GemmPlan) -> Table:
     x = j % columns
     lane = x % 8 * 4 + i // width % 4
     base = np.arange(down) * across + (j // columns)[..., None]
-    owners = base * WARP + lane[..., None]
+    owners = base * NVIDIA_WARP + lane[..., None]
     inside = i % width + width * (i % depth // (4 * width))
-    registers = (x // 8 * (shape[0] // depth) + i // depth) * (depth * 8 // WARP) + inside
+    registers = (x // 8 * (shape[0] // depth) + i // depth) * (depth * 8 // NVIDIA_WARP) + inside
     return Table.of(_whole(owners), registers)
 
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 
-WARP = 32
 GROUP = 4
 """Warps of a warp group."""
 _SLOTS = 64
@@ -30,8 +29,9 @@ _SLOTS = 64
 class Clocks(WarpClocks):
     """The clocks of one block."""
 
-    def __init__(self, threads: int, barriers: int) -> None:
-        self.warps = -(-threads // WARP)
+    def __init__(self, threads: int, warp_size: int, barriers: int) -> None:
+        self.warp_size = warp_size
+        self.warps = -(-threads // warp_size)
         self.readers = 3 * self.warps
         """Agents that read shared memory come first."""
         self.first_load = 4 * self.warps

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from tilewright.analysis.thread_sync import async_units, control, groups, sync, threads
 from tilewright.analysis.thread_sync.arena import plan_arena
 from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
-from tilewright.analysis.thread_sync.clocks import GROUP, WARP
+from tilewright.analysis.thread_sync.clocks import GROUP
 from tilewright.analysis.thread_sync.control import part_of
 from tilewright.analysis.thread_sync.convergence import divided, name_of_group, one_group
 from tilewright.analysis.thread_sync.faults import (
@@ -35,6 +35,7 @@ from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.extern import ExternOp
 
 RULES: Mapping[str, Rule] = {
@@ -153,7 +154,8 @@ def _attempt(
     program: Program, launch: Launch, budget: Budget
 ) -> tuple[SyncFault | None, list[BlockState]]:
     """One run; convergent groups are split for as long as that lets threads continue."""
-    unit = GROUP * WARP if program.needs("nv.wgmma") else WARP
+    warp_size = warp_size_of(program.function)
+    unit = GROUP * warp_size if program.needs("nv.wgmma") else warp_size
     convergent = one_group(program.threads)
     while True:
         blocks, tasks = _start(program, launch, budget, convergent)
@@ -180,10 +182,11 @@ def _start(
     """The blocks of a cluster and their convergent groups, in the initial state."""
     blocks: list[BlockState] = []
     tasks: list[_Task] = []
+    warp_size = warp_size_of(program.function)
     for rank in range(prod(program.cluster)):
         index = _member(launch.index, program.cluster, rank)
         arena, count = program.compiler.arena, program.threads
-        blocks.append(BlockState(arena, count, index, launch.grid, rank, blocks, budget))
+        blocks.append(BlockState(arena, count, warp_size, index, launch.grid, rank, blocks, budget))
     for block in blocks:
         for group in convergent:
             env = _values(program, launch)

@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.arena import ShadowPlan
 from tilewright.analysis.thread_sync.byte_owners import ByteOwners
-from tilewright.analysis.thread_sync.clocks import WARP, Clocks, ClockSnapshot
+from tilewright.analysis.thread_sync.clocks import Clocks, ClockSnapshot
 from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
 from tilewright.analysis.thread_sync.thread_accesses import (
     CODE,
@@ -125,7 +125,7 @@ class ShadowMemory:
             return
         row = int(np.argmax(clash))
         at = int(rows.cells[row])
-        thread, other = _name_of(int(self._now_thread[at])), int(self._now_op[at])
+        thread, other = self._name_of(int(self._now_thread[at])), int(self._now_op[at])
         if int(self._now_instance[at]) < int(rows.instances[row]):
             self._raise(rows, clash, row, verb, "written", thread, other)
         # The rows have the access that came first.
@@ -133,7 +133,7 @@ class ShadowMemory:
         run, (op, buffer) = self._run(rows.cells, own, row), self.ops[other]
         did, agent_name = (
             ("read" if verb == "reads" else "written"),
-            _name_of(int(rows.threads[row])),
+            self._name_of(int(rows.threads[row])),
         )
         self._raise_race(
             op, buffer, f"{thread} writes", run, did, agent_name, int(rows.op_indices[row])
@@ -324,7 +324,7 @@ class ShadowMemory:
     ) -> None:
         op, buffer = self.ops[int(rows.op_indices[row])]
         own = late & rows.like(row)
-        text = f"{_name_of(int(rows.threads[row]))} {verb}"
+        text = f"{self._name_of(int(rows.threads[row]))} {verb}"
         self._raise_race(op, buffer, text, self._run(rows.cells, own, row), did, agent_name, other)
 
     def _raise_engine(
@@ -412,10 +412,10 @@ class ShadowMemory:
         names = ("warp {}", "the tensor core of warp {}", "a bulk store of warp {}")
         return (*names, "cp.async of warp {}")[kind].format(warp)
 
-
-def _name_of(thread: int) -> str:
-    warp, lane = divmod(thread, CODE)
-    return f"warp {warp}" if lane >= WARP else f"thread {warp * WARP + lane}"
+    def _name_of(self, thread: int) -> str:
+        warp, lane = divmod(thread, CODE)
+        size = self.clocks.warp_size
+        return f"warp {warp}" if lane >= size else f"thread {warp * size + lane}"
 
 
 def _engine_of(op: Operation) -> str:

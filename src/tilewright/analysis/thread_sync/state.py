@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.arena import Arena, BufferSpan
 from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
-from tilewright.analysis.thread_sync.clocks import GROUP, WARP, Clocks, ClockSnapshot
+from tilewright.analysis.thread_sync.clocks import GROUP, Clocks, ClockSnapshot
 from tilewright.analysis.thread_sync.faults import (
     FaultError,
     FaultKind,
@@ -134,6 +134,7 @@ class BlockState:
 
     arena: Arena
     threads: int
+    warp_size: int
     index: Triple
     grid: Triple
     rank: int
@@ -154,7 +155,7 @@ class BlockState:
     def __post_init__(self) -> None:
         rows = [alloc.result for alloc in self.arena.barriers]
         sizes = [num_elements(each.type) for each in rows]
-        self.clocks = Clocks(self.threads, sum(sizes))
+        self.clocks = Clocks(self.threads, self.warp_size, sum(sizes))
         self.regions = [ShadowMemory(plan, self.clocks, self.ops) for plan in self.arena.regions]
         self.barriers: dict[SSAValue, list[PhaseBarrier | None]] = {
             each: [None] * size for each, size in zip(rows, sizes, strict=True)
@@ -167,6 +168,11 @@ class BlockState:
         self.instances = TOGETHER
         self.cluster_signal = self.clocks.nothing()
         """The clocks that threads released at the cluster barrier."""
+
+    @property
+    def arrivals(self) -> int:
+        """The arrivals of all its threads at a barrier, which counts lanes of warps."""
+        return self.clocks.warps * self.warp_size
 
     def op_index(self, op: Operation, buffer: str) -> int:
         found = self.op_indices.get((op, buffer))
@@ -186,8 +192,9 @@ class Frame:
         self.block, self.tids, self.env, self.name = block, tids, env, name
         self.clocks = block.clocks
         self.count = len(tids)
-        self.codes: Any = tids // WARP * CODE + tids % WARP
-        self.warps: Any = np.unique(tids // WARP)
+        self.warp_size = block.warp_size
+        self.codes: Any = tids // self.warp_size * CODE + tids % self.warp_size
+        self.warps: Any = np.unique(tids // self.warp_size)
         self.mask: Any = None
         """The active threads; None is all of them."""
         self.is_unsure = False
@@ -223,7 +230,7 @@ class Frame:
         if self.mask is None:
             return self.warps
         if self.mask is not self._masked[0]:
-            warps = np.flatnonzero(np.bincount(self.tids[self.mask] // WARP))
+            warps = np.flatnonzero(np.bincount(self.tids[self.mask] // self.warp_size))
             self._masked = self.mask, warps
         return self._masked[1]
 
@@ -235,7 +242,7 @@ class Frame:
         """The common value of the threads of a warp group."""
         if value is None or isinstance(value, int):
             return value
-        return int(value[int(np.searchsorted(self.tids, first * WARP))])
+        return int(value[int(np.searchsorted(self.tids, first * self.warp_size))])
 
     def leader(self) -> int | None:
         """The position of the active thread, if it is only one."""

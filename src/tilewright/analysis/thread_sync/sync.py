@@ -9,7 +9,6 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
-from tilewright.analysis.thread_sync.clocks import WARP
 from tilewright.analysis.thread_sync.faults import (
     FaultError,
     FaultKind,
@@ -209,7 +208,7 @@ def _named_barrier(
     """Threads arrive on a barrier, and continue once all have arrived."""
     warps = frame.active_warps
     point = frame.block.named.setdefault(barrier_id, NamedBarrier(f"barrier {barrier_id}"))
-    target = point.arrive(op, WARP * len(warps), thread_count, frame.release())
+    target = point.arrive(op, frame.warp_size * len(warps), thread_count, frame.release())
     if not waits:
         return
     if point.openings < target:
@@ -234,7 +233,7 @@ def _bar(compiler: Compiler, op: Operation) -> Act | Blocking:
 
 def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
     def process(frame: Frame) -> Steps:
-        threads = -(-frame.block.threads // WARP) * WARP
+        threads = frame.block.arrivals
         yield from _named_barrier(frame, op, 0, threads, waits=True)
 
     return Blocking(process)
@@ -247,10 +246,10 @@ def _cluster_point(frame: Frame) -> NamedBarrier:
 def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         blocks = frame.block.cluster
-        thread_count = sum(WARP * -(-each.threads // WARP) for each in blocks)
+        thread_count = sum(each.arrivals for each in blocks)
         frame.block.cluster_signal.join(frame.release())
-        nothing = frame.clocks.nothing()
-        _cluster_point(frame).arrive(op, WARP * len(frame.active_warps), thread_count, nothing)
+        came, nothing = frame.warp_size * len(frame.active_warps), frame.clocks.nothing()
+        _cluster_point(frame).arrive(op, came, thread_count, nothing)
 
     return act
 

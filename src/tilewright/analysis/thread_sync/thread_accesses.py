@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 
 TOGETHER = 0
 """The instance of atomic updates, which need no order."""
-CODE = 64
+CODE = 128
 """A thread is the index of its warp times this, plus its lane."""
 MANY = CODE - 1
-"""The lane of an access by several lanes."""
+"""The lane of an access by several lanes; no warp has so many."""
 
 
 @dataclass(frozen=True)

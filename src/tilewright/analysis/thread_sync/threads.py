@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, StringA
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.arena import BufferSpan, bits_of_elements, is_shared
-from tilewright.analysis.thread_sync.clocks import WARP
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.origins import origins_of
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
@@ -276,8 +275,8 @@ RULES: Mapping[str, Rule] = {
     "gpu.block_id": _index_rule(lambda frame, axis: frame.block.index[axis]),
     "gpu.grid_dim": _index_rule(lambda frame, axis: frame.block.grid[axis]),
     "gpu.block_dim": _index_rule(lambda frame, axis: frame.block.threads if axis == 0 else 1),
-    "gpu.lane_id": _index_rule(lambda frame, axis: frame.tids % WARP),
-    "gpu.subgroup_id": _index_rule(lambda frame, axis: frame.tids // WARP),
-    "nv.elect": _index_rule(lambda frame, axis: frame.tids % WARP == 0),
+    "gpu.lane_id": _index_rule(lambda frame, axis: frame.tids % frame.warp_size),
+    "gpu.subgroup_id": _index_rule(lambda frame, axis: frame.tids // frame.warp_size),
+    "nv.elect": _index_rule(lambda frame, axis: frame.tids % frame.warp_size == 0),
     "nv.cluster.rank": _index_rule(lambda frame, axis: frame.block.rank),
 }

@@ -4,7 +4,9 @@
     %y = tile.shuffle xor %x, %mask : f32, i32   the value of another lane
     %b = tile.vote any %p : i1                   whether it holds in some lane
 
-These are the ops of the level whose meaning names threads; they come from kernels that do.
+These are the ops of the level whose meaning names threads; they come from kernels that do. A warp
+(AMD: a wave) has as many lanes as the target says; so a shuffle without a width is one of the whole
+warp, and a ballot of 64 lanes needs 64 bits.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import AnyFloat, i1, i32
+from xdsl.dialects.builtin import AnyFloat, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -26,8 +28,8 @@ from tilewright.dialects.tile.base import (
     Operand,
     given,
     integer_attr,
-    integer_prop,
     keyword_prop,
+    opt_integer_prop,
     string,
 )
 from tilewright.dialects.tile.types import is_numeric
@@ -37,7 +39,8 @@ from tilewright.ir.text.syntax import AttributeSyntax
 WARP_REDUCE_KINDS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 SHUFFLE_MODES = KeywordSyntax(("idx", "xor", "up", "down"))
 VOTE_MODES = KeywordSyntax(("any", "all", "ballot"))
-_LANES = 32
+MAX_LANES = 64
+"""Of a warp of any GPU."""
 
 _LIKE_VALUE: Mapping[str, TypeRule] = {
     "result": TypeRule("the result type must equal the value type", lambda types: types["value"])
@@ -79,13 +82,13 @@ class WarpReduceOp(AsmOp):
 
 @irdl_op_definition
 class ShuffleOp(AsmOp):
-    """The value that another lane of the same group of `width` lanes holds."""
+    """The value that another lane of the same group of `width` lanes, or warp, holds."""
 
     name = "tile.shuffle"
     mode = keyword_prop(SHUFFLE_MODES)
     value = operand_def(ANY)
     offset = operand_def(i32)
-    width = integer_prop(_LANES)
+    width = opt_integer_prop()
     result = result_def(ANY)
     traits = traits_def(Orders())
 
@@ -93,19 +96,29 @@ class ShuffleOp(AsmOp):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": SHUFFLE_MODES, "width": INTEGER}
     TYPES: ClassVar[Mapping[str, TypeRule]] = _LIKE_VALUE
 
-    def __init__(self, mode: str, value: Operand, offset: Operand, width: int = _LANES) -> None:
+    def __init__(
+        self, mode: str, value: Operand, offset: Operand, width: int | None = None
+    ) -> None:
         super().__init__(
             operands=[value, offset],
             result_types=[SSAValue.get(value).type],
-            properties=given(mode=string(mode), width=integer_attr(width)),
+            properties=given(
+                mode=string(mode), width=None if width is None else integer_attr(width)
+            ),
         )
 
     @override
     def verify_(self) -> None:
         _verify_numeric(self.value.type)
+        if self.width is None:
+            return
         width = self.width.value.data
-        if not 1 <= width <= _LANES or width & (width - 1):
-            raise VerifyException(f"width must be a power of two up to {_LANES}, got {width}")
+        if not 1 <= width <= MAX_LANES or width & (width - 1):
+            raise VerifyException(f"width must be a power of two up to {MAX_LANES}, got {width}")
+
+    def lanes(self, warp_size: int) -> int:
+        """The lanes of a group."""
+        return warp_size if self.width is None else self.width.value.data
 
 
 @irdl_op_definition
@@ -121,17 +134,18 @@ class VoteOp(AsmOp):
     ASM: ClassVar[str] = "$mode $predicate attr-dict `:` type($result)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": VOTE_MODES}
 
-    def __init__(self, mode: str, predicate: Operand) -> None:
+    def __init__(self, mode: str, predicate: Operand, ballot: Attribute = i32) -> None:
         super().__init__(
             operands=[predicate],
-            result_types=[i32 if mode == "ballot" else i1],
+            result_types=[ballot if mode == "ballot" else i1],
             properties=given(mode=string(mode)),
         )
 
     @override
     def verify_(self) -> None:
-        expected = i32 if self.mode.data == "ballot" else i1
-        if self.result.type != expected:
+        expected = (i32, i64) if self.mode.data == "ballot" else (i1,)
+        if self.result.type not in expected:
+            types = " or ".join(f"'{each}'" for each in expected)
             raise VerifyException(
-                f"{self.mode.data} yields '{expected}', but the result is '{self.result.type}'"
+                f"{self.mode.data} yields {types}, but the result is '{self.result.type}'"
             )

@@ -486,37 +486,39 @@ warp_reduce_bitor = _warp_reduce("bitor")
 warp_reduce_bitxor = _warp_reduce("bitxor")
 
 
-def _shuffle(mode: str, value: Any, offset: Any, width: int = 32) -> Any:
+def _shuffle(mode: str, value: Any, offset: Any, width: int | None) -> Any:
     kernel("a shuffle")
     found = as_expr(value)
     handle, lane = as_type(found, found.dtype), as_type(offset, int32)
     return Expr(effect(ShuffleOp(mode, handle, lane, width)).results[0], found.dtype)
 
 
-def shfl_sync(value: Any, srcLane: Any, width: int = 32, mask: Any = None) -> Any:
+def shfl_sync(value: Any, srcLane: Any, width: int | None = None, mask: Any = None) -> Any:
     """The value that lane `srcLane` holds."""
     return _shuffle("idx", value, srcLane, width)
 
 
-def shfl_xor(value: Any, delta: Any, width: int = 32, mask: Any = None) -> Any:
+def shfl_xor(value: Any, delta: Any, width: int | None = None, mask: Any = None) -> Any:
     """The value of the lane whose number differs in the bits of `delta`."""
     return _shuffle("xor", value, delta, width)
 
 
-def shfl_up(value: Any, delta: Any, width: int = 32, mask: Any = None) -> Any:
+def shfl_up(value: Any, delta: Any, width: int | None = None, mask: Any = None) -> Any:
     """The value of the lane `delta` below."""
     return _shuffle("up", value, delta, width)
 
 
-def shfl_down(value: Any, delta: Any, width: int = 32, mask: Any = None) -> Any:
+def shfl_down(value: Any, delta: Any, width: int | None = None, mask: Any = None) -> Any:
     """The value of the lane `delta` above."""
     return _shuffle("down", value, delta, width)
 
 
-def tvm_warp_shuffle(mask: Any, value: Any, lane: Any, width: int = 32, warp_size: int = 32) -> Any:
+def tvm_warp_shuffle(
+    mask: Any, value: Any, lane: Any, width: int | None = None, warp_size: int | None = None
+) -> Any:
     """The value that lane `lane` holds."""
     del mask, warp_size
-    return _shuffle("idx", value, lane, int(width))
+    return _shuffle("idx", value, lane, None if width is None else int(width))
 
 
 def _vote(mode: str, predicate: Any) -> Any:

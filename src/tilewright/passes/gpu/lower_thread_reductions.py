@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, i32, i64
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.scopes import WARP, threads_of
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.dialects.arith import (
     ConstantOp,
     MinuiOp,
@@ -21,6 +21,7 @@ from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt import AllReduceOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile import AllocOp, KernelOp, Space, SpaceAttr
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.lanes import ShuffleOp
@@ -48,7 +49,7 @@ def _lower(op: AllReduceOp) -> None:
     code = IndexBuilder(op)
     value = op.value
     threads, scale = op.threads.value.data, op.scale.value.data
-    inside = _in_a_warp(threads, scale)
+    inside = _in_a_warp(threads, scale, warp_size_of(op))
     distance = inside * scale // 2
     while distance >= scale and inside > 1:
         step = code.add(ConstantOp.of(distance, i32)).results[0]
@@ -60,10 +61,10 @@ def _lower(op: AllReduceOp) -> None:
     code.rewriter.replace_op(op, [], [value])
 
 
-def _in_a_warp(threads: int, scale: int) -> int:
+def _in_a_warp(threads: int, scale: int, lanes: int) -> int:
     """How many partners next to each other are in one warp, wherever their group begins."""
     found = 1
-    while scale & (scale - 1) == 0 and threads % (found * 2) == 0 and found * 2 * scale <= WARP:
+    while scale & (scale - 1) == 0 and threads % (found * 2) == 0 and found * 2 * scale <= lanes:
         found *= 2
     return found
 

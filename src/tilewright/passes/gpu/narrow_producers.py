@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
-from tilewright.analysis.layout_inference.scopes import WARP
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
@@ -28,6 +27,7 @@ from tilewright.dialects.nv.matrix import MatrixMoveOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.moves import LaneOp
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile import AtomicOp, space_of
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.warps import Role, WsOp
@@ -52,7 +52,7 @@ class NarrowProducers(Pass):
             for op in list(walk(function)):
                 if isinstance(op, WsOp):
                     for role, region in zip(op.roles, op.bodies, strict=True):
-                        if role.num_threads > WARP and _only_starts_copies(region):
+                        if role.num_threads > NVIDIA_WARP and _only_starts_copies(region):
                             _narrow(op, role, region.block)
 
 
@@ -81,7 +81,7 @@ def _narrow(op: WsOp, role: Role, block: Block) -> None:
             each.detach()
             inside.insert_op_before(each, stop)
     tid = ThreadIdOp("x")
-    limit = ConstantOp.of(role.ranges[0][0] + WARP, INDEX)
+    limit = ConstantOp.of(role.ranges[0][0] + NVIDIA_WARP, INDEX)
     is_first = CmpiOp("ult", tid.results[0], limit.results[0])
     for each in (tid, limit, is_first, IfOp(is_first.results[0], [], Region(inside))):
         each.location = op.location

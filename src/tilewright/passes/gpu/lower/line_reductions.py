@@ -38,7 +38,7 @@ def reduce_through_memory(op: ReduceOp) -> None:
     code = IndexBuilder(op)
     source = _staging(code, op.src, "parts")
     copy_elements(code, op.src, source)
-    deal = Deal.of(shape_of(op.src.type), op.axis, threads_of(op).count)
+    deal = Deal.of(shape_of(op.src.type), op.axis, threads_of(op))
     totals = _staging(code, op.dst, "totals")
     _Lines(op, deal, source, totals).write(code)
     _taken(code, op, totals)

@@ -1,6 +1,6 @@
 """The lines of a tile along one dimension, distributed over threads: for scans and reductions.
 
-    (outer, length, inner) and 128 threads:
+    (outer, length, inner), 128 threads in warps of 32:
     inner = 1    warps in parallel along the line, 32 consecutive elements of it at a time
     inner >= 32  a thread for each of 32 neighbouring lines, each thread along its own line
     between      both: `side` adjacent lines, `along` consecutive elements of each
@@ -19,7 +19,7 @@ from math import ceil, prod
 from xdsl.dialects.builtin import IndexType, MemRefType, NoneAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from tilewright.analysis.layout_inference.scopes import WARP, threads_of
+from tilewright.analysis.layout_inference.scopes import Threads, threads_of
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
@@ -49,11 +49,12 @@ class Deal:
     """Parts of a line that different groups of lanes take."""
 
     @classmethod
-    def of(cls, shape: Sequence[int], axis: int, threads: int) -> Deal:
+    def of(cls, shape: Sequence[int], axis: int, scope: Threads) -> Deal:
         inner, length = prod(shape[axis + 1 :]), shape[axis]
-        side = _power_below(min(inner, WARP, threads))
+        threads, lanes = scope.count, scope.warp_size
+        side = _power_below(min(inner, lanes, threads))
         # Shuffles need whole warps.
-        along = 1 if threads % WARP else min(WARP // side, _power_above(length))
+        along = 1 if threads % lanes else min(lanes // side, _power_above(length))
         deal = cls(tuple(shape), axis, threads, side, along, 1)
         spare = deal.groups // deal.bundles
         if deal.steps <= _SHORT or spare < 2:

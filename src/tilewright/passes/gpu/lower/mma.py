@@ -10,10 +10,10 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.fit import digits, expression
 from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
-from tilewright.analysis.layout_inference.scopes import WARP
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import LdMatrixOp, MmaOp
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile import AllocOp, GemmOp, Space, SpaceAttr, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
@@ -27,7 +27,7 @@ from tilewright.passes.gpu.lower.parallel import counted, opened
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _ROWS, _COLUMNS = 16, 8
-_ACCUMULATORS = _ROWS * _COLUMNS // WARP
+_ACCUMULATORS = _ROWS * _COLUMNS // NVIDIA_WARP
 """Sums of a tile that a thread holds."""
 
 
@@ -85,8 +85,8 @@ class _Writer:
         self.steps = k // self.depth
         self.bits = bit_width(element_type_of(op.a.type))
         tid = storage.thread_at(code, op)
-        self.lane = combined(code, "mod", tid, WARP)
-        warp = combined(code, "floordiv", tid, WARP)
+        self.lane = combined(code, "mod", tid, NVIDIA_WARP)
+        warp = combined(code, "floordiv", tid, NVIDIA_WARP)
         warp_row = combined(code, "floordiv", warp, across)
         warp_column = combined(code, "mod", warp, across)
         self.c = storage.registers[base_of(op.c)].buffer
@@ -96,7 +96,7 @@ class _Writer:
             "a",
             tiles=rows // _ROWS,
             extent=_ROWS,
-            size=_ROWS * self.depth // WARP,
+            size=_ROWS * self.depth // NVIDIA_WARP,
             first=combined(code, "*", warp_row, rows),
             transposed=op.transpose_a is not None,
             at_once=1,
@@ -108,7 +108,7 @@ class _Writer:
             "b",
             tiles=tiles,
             extent=_COLUMNS,
-            size=_COLUMNS * self.depth // WARP,
+            size=_COLUMNS * self.depth // NVIDIA_WARP,
             first=combined(code, "*", warp_column, columns),
             transposed=turned,
             at_once=2 if tiles % 2 == 0 and self._moves_matrices(turned) else 1,
@@ -223,7 +223,7 @@ class _Writer:
         turned = operand.transposed
         wide = operand.extent * operand.at_once
         move = load_a(turned) if operand is self.a else load_b(wide, turned)
-        lanes = [move.address(lane) for lane in range(WARP)]
+        lanes = [move.address(lane) for lane in range(NVIDIA_WARP)]
         row_offset = written(code, _of_lane([row for row, _ in lanes]), (self.lane,))
         column_offset = written(code, _of_lane([u * unit for _, u in lanes]), (self.lane,))
         along, k = origin

@@ -46,7 +46,7 @@ def lower_scan(op: ScanOp) -> None:
     part = part_of(source)
     shape = tuple(extent for extent in part.extents if isinstance(extent, int))
     assert len(shape) == len(part.extents), "scanned extents are known at compile time"
-    deal = Deal.of(shape, op.axis, threads_of(op).count)
+    deal = Deal.of(shape, op.axis, threads_of(op))
     _Scan(op, deal, part, part_of(target)).write(code)
     if target is not op.dst:
         copy_elements(code, target, op.dst)

@@ -41,6 +41,7 @@ from tilewright.dialects.nv.tma import (
     TmaStoreBase,
 )
 from tilewright.dialects.simt.across import AllReduceOp
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.targets.cuda.emit.emitter import ATOM, Emitter, Rule, Text
@@ -310,7 +311,7 @@ _SHUFFLES: Mapping[str, str] = {
 
 def _shuffle(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, ShuffleOp)
-    arguments = [emitter.operand(op.value), emitter.operand(op.offset), str(op.width.value.data)]
+    arguments = [emitter.operand(op.value), emitter.operand(op.offset), str(op.lanes(NVIDIA_WARP))]
     function = _SHUFFLES[op.mode.data]
     emitter.constant(op.result, Text(emitter.call(function, arguments)))
 

@@ -26,7 +26,6 @@ import numpy as np
 
 from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 
-WARP = 32
 _SLOTS = 64
 
 
@@ -35,6 +34,7 @@ class Clocks(WarpClocks):
     """The clocks of one block."""
 
     threads: int
+    warp_size: int
     observed: Any = field(init=False)
     fenced: Any = field(init=False)
     converged: Any = field(init=False)
@@ -43,7 +43,7 @@ class Clocks(WarpClocks):
     """The number of operations of each asynchronous agent."""
 
     def __post_init__(self) -> None:
-        self.warps = -(-self.threads // WARP)
+        self.warps = -(-self.threads // self.warp_size)
         self.first_load = 4 * self.warps
         self.agents = self.first_load + _SLOTS
         self.observed = np.zeros((self.warps, self.agents), np.int32)

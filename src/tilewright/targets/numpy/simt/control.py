@@ -11,7 +11,6 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.tile.warps import WsOp
-from tilewright.targets.numpy.simt.clocks import WARP
 from tilewright.targets.numpy.simt.program import Act, Blocking, Compiler, Rule, SimtCode, Steps
 from tilewright.targets.numpy.simt.scalars import constant_of, function_of
 from tilewright.targets.numpy.simt.state import Frame
@@ -284,12 +283,12 @@ def _block_dim(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _by_thread(compute: Callable[[Any], Any]) -> Rule:
+def _by_thread(compute: Callable[[Any, int], Any]) -> Rule:
     def rule(compiler: Compiler, op: Operation) -> Act:
         slot = compiler.slot(op.results[0])
 
         def act(frame: Frame) -> None:
-            frame.env[slot] = compute(frame.tids).astype(np.int64)
+            frame.env[slot] = compute(frame.tids, frame.warp_size).astype(np.int64)
 
         return act
 
@@ -345,8 +344,8 @@ RULES: Mapping[str, Rule] = {
     "gpu.block_id": _of_block("index"),
     "gpu.grid_dim": _of_block("grid"),
     "gpu.block_dim": _block_dim,
-    "gpu.lane_id": _by_thread(lambda tids: tids % WARP),
-    "gpu.subgroup_id": _by_thread(lambda tids: tids // WARP),
+    "gpu.lane_id": _by_thread(lambda tids, warp_size: tids % warp_size),
+    "gpu.subgroup_id": _by_thread(lambda tids, warp_size: tids // warp_size),
     "nv.cluster.rank": _rank,
     "nv.setmaxnreg": nothing,
 }

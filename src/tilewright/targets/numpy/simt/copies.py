@@ -25,7 +25,7 @@ from tilewright.targets.numpy.simt.buffers import (
     SharedBuffer,
     TensorMap,
 )
-from tilewright.targets.numpy.simt.clocks import WARP, ClockSnapshot
+from tilewright.targets.numpy.simt.clocks import ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import Frame
@@ -295,7 +295,7 @@ def _start_load(
 
 def _start_store(frame: Frame, op: Operation, leader: int, granules: Any, store: Any) -> None:
     block, thread = frame.block, int(frame.tids[leader])
-    warp = thread // WARP
+    warp = thread // frame.warp_size
     agent = block.clocks.store_agent(warp)
     time = int(block.clocks.tick(agent))
     if block.options.checked:

@@ -18,6 +18,7 @@ from tilewright.dialects.nv.matrix import WgmmaOp
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.moves import MoveOp
+from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.kernel import KernelOp
@@ -26,7 +27,6 @@ from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.units import element_bytes
 from tilewright.targets.numpy.api import Grid
 from tilewright.targets.numpy.simt import control, copies, lanes, memory, mma, sync
-from tilewright.targets.numpy.simt.clocks import WARP
 from tilewright.targets.numpy.simt.program import Compiler, Rule, SimtCode
 from tilewright.targets.numpy.simt.state import GROUP
 
@@ -86,6 +86,7 @@ class Kernel:
     """Threads that may run in lockstep."""
     min_unit: int
     """Threads that must run in lockstep."""
+    warp_size: int
 
 
 def compile_kernel(function: FuncOp) -> Kernel:
@@ -97,6 +98,7 @@ def compile_kernel(function: FuncOp) -> Kernel:
 def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> Kernel:
     """The body of a kernel as Python functions."""
     compiler.tracked = _tracked(op)
+    compiler.warp_size = warp_size = warp_size_of(op)
     compiler.has_init = any(each.name == "nv.mbarrier.init" for each in op.walk())
     shared = _assign_offsets(op, compiler)
     arguments = compiler.all_slots(block.args)
@@ -119,7 +121,8 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
         _cluster(op),
         watched,
         _unit(op, threads),
-        GROUP if any(isinstance(each, WgmmaOp) for each in op.walk()) else WARP,
+        GROUP if any(isinstance(each, WgmmaOp) for each in op.walk()) else warp_size,
+        warp_size,
     )
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.simt.across import AllReduceOp
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
-from tilewright.targets.numpy.simt.clocks import WARP
+from tilewright.dialects.type_utils import bit_width
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import Frame
 from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
@@ -24,6 +24,7 @@ _COMBINE: Mapping[str, Any] = {
 }
 
 _RUBBISH = b"\x5a"
+_WIDE_BALLOT = 64
 
 
 def _combiner(kind: str, dtype: np.dtype[Any]) -> Any:
@@ -42,10 +43,10 @@ def _by_warp(frame: Frame, value: Any, what: str, absent: Any = None) -> Any:
     """
     warps = frame.whole_warps(what)
     values = frame.wide(value)[frame.active]
-    missing = len(warps) * WARP - len(values)
+    missing = len(warps) * frame.warp_size - len(values)
     if missing:
         values = np.concatenate([values, _lanes_without_thread(missing, values.dtype, absent)])
-    return values.reshape(len(warps), WARP)
+    return values.reshape(len(warps), frame.warp_size)
 
 
 def _lanes_without_thread(count: int, dtype: np.dtype[Any], absent: Any) -> Any:
@@ -68,8 +69,8 @@ def _shuffle(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, ShuffleOp)
     value, offset = compiler.slot(op.value), compiler.slot(op.offset)
     result = compiler.slot(op.result)
-    mode, width = op.mode.data, op.width.value.data
-    lane = np.arange(WARP)
+    mode, width = op.mode.data, op.lanes(compiler.warp_size)
+    lane = np.arange(compiler.warp_size)
     first = lane // width * width
 
     def act(frame: Frame) -> None:
@@ -93,13 +94,15 @@ def _shuffle(compiler: Compiler, op: Operation) -> Act:
 def _warp_reduce(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, WarpReduceOp)
     value, result, kind = compiler.slot(op.value), compiler.slot(op.result), op.kind.data
+    lane = np.arange(compiler.warp_size)
 
     def act(frame: Frame) -> None:
         values = _by_warp(frame, frame.env[value], "tile.warp_reduce")
         combine = _combiner(kind, values.dtype)
-        total = values
-        for step in (16, 8, 4, 2, 1):
-            total = combine(total, total[:, np.arange(WARP) ^ step])
+        total, step = values, len(lane) // 2
+        while step:
+            total = combine(total, total[:, lane ^ step])
+            step //= 2
         frame.env[result] = _back(frame, total)
 
     return act
@@ -108,12 +111,14 @@ def _warp_reduce(compiler: Compiler, op: Operation) -> Act:
 def _vote(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, VoteOp)
     predicate, result, mode = compiler.slot(op.predicate), compiler.slot(op.result), op.mode.data
+    ballot = np.uint64 if bit_width(op.result.type) == _WIDE_BALLOT else np.uint32
+    bits = np.uint64(1) << np.arange(compiler.warp_size, dtype=np.uint64)
 
     def act(frame: Frame) -> None:
         votes = _by_warp(frame, frame.env[predicate], "tile.vote", mode == "all")
         if mode == "ballot":
-            bits = (votes.astype(np.uint32) << np.arange(WARP, dtype=np.uint32)).sum(axis=1)
-            outcome = bits.astype(np.uint32).view(np.int32)
+            found = np.where(votes, bits, np.uint64(0)).sum(axis=1)
+            outcome = found.astype(ballot).view(f"i{ballot().itemsize}")
         else:
             outcome = votes.any(axis=1) if mode == "any" else votes.all(axis=1)
         frame.env[result] = _back(frame, np.repeat(outcome, votes.shape[1]))
@@ -149,7 +154,7 @@ def _elect(compiler: Compiler, op: Operation) -> Act:
 
     def act(frame: Frame) -> None:
         frame.whole_warps("nv.elect")
-        frame.env[result] = frame.tids % WARP == 0
+        frame.env[result] = frame.tids % frame.warp_size == 0
 
     return act
 

@@ -174,7 +174,15 @@ class _Run:
         for rank, index in enumerate(indices):
             arena = np.full(size, 0xA5, np.uint8)
             block = BlockRun(
-                index, grid, kernel.threads, machine, self.options, arena, kernel.granule, rank=rank
+                index,
+                grid,
+                kernel.threads,
+                machine,
+                self.options,
+                arena,
+                kernel.granule,
+                kernel.warp_size,
+                rank=rank,
             )
             cluster.append(block)
             block.cluster = cluster

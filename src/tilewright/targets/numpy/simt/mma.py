@@ -24,18 +24,18 @@ from tilewright.dialects.nv.matrix import (
     WgmmaFenceOperandOp,
     WgmmaOp,
 )
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.mma_sync import mma_a, mma_b, mma_c
 from tilewright.layouts.hardware.wgmma import wgmma_a, wgmma_d
 from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.simt.buffers import SharedBuffer
-from tilewright.targets.numpy.simt.clocks import WARP
 from tilewright.targets.numpy.simt.memory import converted
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.scalars import type_of
-from tilewright.targets.numpy.simt.shadow import ShadowAccess
+from tilewright.targets.numpy.simt.shadow import SEVERAL, ShadowAccess
 from tilewright.targets.numpy.simt.state import GROUP, Frame
 
 _ROW_BYTES = 16
@@ -84,7 +84,7 @@ def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes:
     """Elements of the rows that lanes name: [warps, matrices, row, elements of 16 bytes]."""
     warps = frame.whole_warps("ldmatrix or stmatrix")
     width = _ROW_BYTES // buffer.dtype.itemsize
-    lanes = frame.wide(index)[frame.active].reshape(len(warps), WARP)
+    lanes = frame.wide(index)[frame.active].reshape(len(warps), NVIDIA_WARP)
     start = lanes[:, : count * _SIDE].reshape(len(warps), count, _SIDE)
     low, high = int(start.min()), int(start.max()) + width
     if low < 0 or high > buffer.size:
@@ -103,10 +103,10 @@ def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes:
         )
     if frame.block.options.checked and frame.op is not None:
         shadow = frame.block.shadow
-        threads = np.repeat(warps * WARP, count * _SIDE)
+        threads = np.repeat(warps * NVIDIA_WARP, count * _SIDE)
         access = shadow.access(address.ravel(), _ROW_BYTES, threads)
         # What a lane gets comes from rows that others name.
-        access = ShadowAccess(access.granules, access.warps, np.full(len(access.warps), WARP))
+        access = ShadowAccess(access.granules, access.warps, np.full(len(access.warps), SEVERAL))
         (shadow.write_by_threads if writes else shadow.read_by_threads)(frame.op, access)
     return start[..., None] + np.arange(width)
 
@@ -117,11 +117,11 @@ def _to_lanes(rows: Any, transposed: bool) -> Any:
         rows = rows.swapaxes(2, 3)
     warps, count, side, width = rows.shape
     parts = rows.reshape(warps, count, side, 4, width // 4)
-    return parts.transpose(0, 2, 3, 1, 4).reshape(warps * WARP, count * (width // 4))
+    return parts.transpose(0, 2, 3, 1, 4).reshape(warps * NVIDIA_WARP, count * (width // 4))
 
 
 def _from_lanes(values: Any, count: int, transposed: bool) -> Any:
-    warps, part = len(values) // WARP, values.shape[1] // count
+    warps, part = len(values) // NVIDIA_WARP, values.shape[1] // count
     parts = values.reshape(warps, _SIDE, 4, count, part).transpose(0, 3, 1, 2, 4)
     rows = parts.reshape(warps, count, _SIDE, 4 * part)
     return rows.swapaxes(2, 3) if transposed else rows
@@ -167,7 +167,7 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
         values: list[Any] = []
         for buffer, index, count in zip(held, indices, counts, strict=True):
             where = buffer.fragment(frame, frame.env[index], count)
-            values.append(buffer.data[where].reshape(warps, WARP, count))
+            values.append(buffer.data[where].reshape(warps, NVIDIA_WARP, count))
         a, b, c = (
             value[:, thread, register]
             for value, (thread, register) in zip(values, maps, strict=True)
@@ -176,7 +176,7 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
         a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
         values[2][:, thread, register] = multiply(a, b, c)
         where = held[2].fragment(frame, frame.env[indices[2]], counts[2], writes=True)
-        held[2].data[where] = values[2].reshape(warps * WARP, counts[2])
+        held[2].data[where] = values[2].reshape(warps * NVIDIA_WARP, counts[2])
 
     return act
 
@@ -241,7 +241,9 @@ class _Wgmma:
         value = frame.env[slot]
         if not value.ndim:
             return int(value)
-        in_group = value[(frame.tids >= first * WARP) & (frame.tids < first * WARP + GROUP)]
+        in_group = value[
+            (frame.tids >= first * NVIDIA_WARP) & (frame.tids < first * NVIDIA_WARP + GROUP)
+        ]
         if (in_group != in_group[0]).any():
             raise frame.problem(
                 "divergent", f"threads of a warp group have different values of {what}"
@@ -252,7 +254,7 @@ class _Wgmma:
         block, op = frame.block, self.op
         acc = frame.env[self.acc]
         base = self._group_value(frame, self.acc_index, first, "the accumulator index")
-        rows = slice(first * WARP, first * WARP + GROUP)
+        rows = slice(first * NVIDIA_WARP, first * NVIDIA_WARP + GROUP)
         columns = slice(base, base + self.acc_registers)
         if not 0 <= base <= acc.size - self.acc_registers:
             raise frame.problem(

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.ir.codes.shared import NOT_ON_NUMPY
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.errors import Unsupported
@@ -79,6 +80,8 @@ class Compiler:
     """Where shared buffers and barriers begin."""
     has_init: bool = True
     """Whether barriers are set up by ops of their own."""
+    warp_size: int = NVIDIA_WARP
+    """Lanes of a warp of the kernel that is compiled."""
 
     def slot(self, value: SSAValue) -> int:
         """The slot of a value."""

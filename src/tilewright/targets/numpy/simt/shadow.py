@@ -17,15 +17,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.targets.numpy.simt.clocks import WARP, Clocks, ClockSnapshot
+from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
 LazyMask: TypeAlias = Callable[[], Any]
 """A bool for each granule, computed on demand."""
 
 _UNWRITTEN = -1
-_SEVERAL = WARP
-"""The lane of a read by more than one lane."""
+SEVERAL = 127
+"""The lane of an access by more than one lane; no warp has so many."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Shadow:
         steps = max(1, size // self.granule)
         granules = (start // self.granule)[:, None] + np.arange(steps)
         spread = np.repeat(threads, steps)
-        return ShadowAccess(granules.ravel(), spread // WARP, spread % WARP)
+        return ShadowAccess(granules.ravel(), *divmod(spread, self.clocks.warp_size))
 
     def spread(self, addresses: Any, size: int) -> Any:
         """The granules of elements of `size` bytes."""
@@ -88,12 +88,12 @@ class Shadow:
         self._after_write(op, access, "reads")
         now = self.clocks.observed[warps, warps]
         before = self.read[at, warps]
-        lane = np.where((before == now) & (self.read_lane[at, warps] != lanes), _SEVERAL, lanes)
+        lane = np.where((before == now) & (self.read_lane[at, warps] != lanes), SEVERAL, lanes)
         self.read[at, warps] = now
         self.read_lane[at, warps] = lane
         mixed = self.read_lane[at, warps] != lane
         if mixed.any():
-            self.read_lane[at[mixed], warps[mixed]] = _SEVERAL
+            self.read_lane[at[mixed], warps[mixed]] = SEVERAL
         self.read_op[at, warps] = self._op_index(op)
 
     def write_by_threads(
@@ -223,7 +223,7 @@ class Shadow:
             late &= ~(is_there() & (self.write_op[at] == self._op_index(op)))
         if late.any():
             where = int(np.argmax(late))
-            thread = int(warps[where]) * WARP + int(access.lanes[where])
+            thread = int(warps[where]) * self.clocks.warp_size + int(access.lanes[where])
             self._raise_race(op, int(at[where]), verb, thread=thread)
 
     def _after_reads(self, op: Operation, access: ShadowAccess) -> None:
@@ -235,7 +235,7 @@ class Shadow:
         late[np.arange(len(at)), warps] = others & (self.read_lane[at, warps] != access.lanes)
         if late.any():
             where, reader = (int(each) for each in np.argwhere(late)[0])
-            thread = int(warps[where]) * WARP + int(access.lanes[where])
+            thread = int(warps[where]) * self.clocks.warp_size + int(access.lanes[where])
             self._raise_race(op, int(at[where]), "writes", thread=thread, reader=reader)
 
     def _known_to(
@@ -244,7 +244,7 @@ class Shadow:
         writer, written = self.writer[granules], self.written[granules]
         late = (writer >= 0) & (issuer.observed[writer] < written)
         if thread is not None:
-            warp, lane = divmod(thread, WARP)
+            warp, lane = divmod(thread, self.clocks.warp_size)
             own = (writer == warp) & (written >= self.clocks.converged[warp])
             late |= own & (self.write_lane[granules] != lane)
         if late.any():

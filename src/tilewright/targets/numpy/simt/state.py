@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.targets.numpy.machine import Groups, Machine
 from tilewright.targets.numpy.simt.api import FaultKind, SimtOptions
-from tilewright.targets.numpy.simt.clocks import WARP, Clocks, ClockSnapshot
+from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 from tilewright.targets.numpy.simt.shadow import Shadow
 
-GROUP = 4 * WARP
+GROUP = 4 * NVIDIA_WARP
 """Threads of a warp group."""
 
 
@@ -37,6 +38,8 @@ class BlockRun:
     arena: Any
     """Its shared memory, in bytes."""
     granule: int = 1
+    warp_size: int = NVIDIA_WARP
+    """Lanes of a warp (AMD: a wave)."""
     spans: list[tuple[int, int, str, int]] = field(default_factory=list[tuple[int, int, str, int]])
     """First byte, end, name and element size of each shared buffer."""
     rank: int = 0
@@ -56,7 +59,7 @@ class BlockRun:
     """Counts writes to registers of MMAs, and fences, to order the two."""
 
     def __post_init__(self) -> None:
-        self.clocks = Clocks(self.threads)
+        self.clocks = Clocks(self.threads, self.warp_size)
         self.shadow = Shadow(self.clocks, len(self.arena), self.granule, self.describe)
         self.cluster_clocks = self.clocks.nothing()
         """The clocks that threads released on arrival at the cluster barrier."""
@@ -108,7 +111,8 @@ class Frame:
         self.rows: Any = slice(first, last + 1) if is_run else self.tids
         """Their rows in an array with one row per thread of the block."""
         self.all = np.ones(self.count, np.bool_)
-        self.warps = np.unique(self.tids // WARP)
+        self.warp_size = self.block.warp_size
+        self.warps = np.unique(self.tids // self.warp_size)
 
     # -- threads -------------------------------------------------------------------------------
 
@@ -123,13 +127,13 @@ class Frame:
 
     @property
     def active_warps(self) -> Any:
-        return self.warps if self.mask is None else np.unique(self.active_tids // WARP)
+        return self.warps if self.mask is None else np.unique(self.active_tids // self.warp_size)
 
     def whole_warps(self, what: str) -> Any:
         """The warps that take part, each with all lanes; or `what` cannot run."""
-        tids = self.active_tids
-        warps, counts = np.unique(tids // WARP, return_counts=True)
-        full = np.minimum(WARP, self.block.threads - warps * WARP)
+        tids, size = self.active_tids, self.warp_size
+        warps, counts = np.unique(tids // size, return_counts=True)
+        full = np.minimum(size, self.block.threads - warps * size)
         if (counts != full).any():
             warp = int(warps[np.argmax(counts != full)])
             raise self.problem(
@@ -157,7 +161,7 @@ class Frame:
         return int(found[0])
 
     def signal_of(self, position: int) -> ClockSnapshot:
-        warp = int(self.tids[position]) // WARP
+        warp = int(self.tids[position]) // self.warp_size
         clocks = self.block.clocks
         return ClockSnapshot(clocks.observed[warp].copy(), clocks.fenced[warp].copy())
 

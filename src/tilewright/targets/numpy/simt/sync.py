@@ -28,7 +28,7 @@ from tilewright.targets.numpy.machine import (
     Wait,
 )
 from tilewright.targets.numpy.simt.buffers import BarrierBuffer
-from tilewright.targets.numpy.simt.clocks import WARP, ClockSnapshot
+from tilewright.targets.numpy.simt.clocks import ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import (
     Act,
@@ -38,7 +38,7 @@ from tilewright.targets.numpy.simt.program import (
     Steps,
     unsupported,
 )
-from tilewright.targets.numpy.simt.state import Frame
+from tilewright.targets.numpy.simt.state import BlockRun, Frame
 
 _BARRIER_BYTES = 8
 
@@ -279,7 +279,7 @@ def sync_threads(frame: Frame, barrier_id: int, threads: int, *, waits: bool) ->
 
     def come() -> None:
         nonlocal target
-        target = point.arrive(WARP * len(warps), threads)
+        target = point.arrive(frame.warp_size * len(warps), threads)
 
     _use(frame, come)
     if point.generation != before:
@@ -305,9 +305,14 @@ def _bar(compiler: Compiler, op: Operation) -> Blocking:
     return Blocking(lambda frame: sync_threads(frame, barrier_id, threads, waits=waits))
 
 
+def block_arrivals(block: BlockRun) -> int:
+    """The arrivals of a whole block at a barrier, which counts lanes of warps."""
+    return -(-block.threads // block.warp_size) * block.warp_size
+
+
 def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
     def process(frame: Frame) -> Steps:
-        threads = -(-frame.block.threads // WARP) * WARP
+        threads = block_arrivals(frame.block)
         yield from sync_threads(frame, 0, threads, waits=True)
 
     return Blocking(process)
@@ -316,12 +321,12 @@ def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
 def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         blocks = frame.block.cluster
-        threads = sum(WARP * -(-each.threads // WARP) for each in blocks)
+        threads = sum(map(block_arrivals, blocks))
         warps = frame.whole_warps("a barrier of the cluster")
         point = _cluster_point(frame)
         signals = frame.block.cluster_clocks
         signals.join(frame.block.clocks.release(warps))
-        _use(frame, lambda: point.arrive(WARP * len(warps), threads))
+        _use(frame, lambda: point.arrive(frame.warp_size * len(warps), threads))
 
     return act
 

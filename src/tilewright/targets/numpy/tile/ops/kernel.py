@@ -28,6 +28,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule, symbol_text
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
+from tilewright.targets.numpy.tile.ops.sync import warp_argument
 from tilewright.targets.numpy.tile.patterns import PER_THREAD, names_threads
 from tilewright.targets.numpy.values import Expr, Tensor
 
@@ -221,7 +222,8 @@ def _cluster_rank(base: Emitter, op: Operation) -> None:
 def _elect(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert emitter.threads is not None, "a block that elects a thread names them"
-    expr = emitter.pure("elected({0})", emitter.threads, axes=LANE, rank=0, hint="elected")
+    text = f"elected({{0}}{warp_argument(op)})"
+    expr = emitter.pure(text, emitter.threads, axes=LANE, rank=0, hint="elected")
     emitter.define(op.results[0], Tensor(expr))
 
 

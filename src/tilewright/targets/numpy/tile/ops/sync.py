@@ -14,9 +14,11 @@ from tilewright.dialects.nv.barriers import (
     WaitOp,
 )
 from tilewright.dialects.nv.machine import BarOp
+from tilewright.dialects.simt.target import NVIDIA_WARP, warp_size_of
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
+from tilewright.dialects.type_utils import bit_width
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
@@ -126,6 +128,14 @@ def _sync(base: Emitter, op: Operation) -> None:
 
 # Warps.
 
+_BALLOT_BITS = 32
+
+
+def warp_argument(op: Operation) -> str:
+    """The size of a warp as an argument, where it is not the usual one."""
+    size = warp_size_of(op)
+    return "" if size == NVIDIA_WARP else f", warp_size={size}"
+
 
 def _warp(emitter: TileEmitter, op: Operation, text: str, *operands: Expr) -> None:
     if emitter.threads is None or emitter.lanes is not None:
@@ -137,20 +147,32 @@ def _warp(emitter: TileEmitter, op: Operation, text: str, *operands: Expr) -> No
 def _warp_reduce(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, WarpReduceOp)
-    _warp(emitter, op, f"warp_reduce({{0}}, {{1}}, {op.kind.data!r})", emitter.expr(op.value))
+    _warp(
+        emitter,
+        op,
+        f"warp_reduce({{0}}, {{1}}, {op.kind.data!r}{warp_argument(op)})",
+        emitter.expr(op.value),
+    )
 
 
 def _shuffle(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ShuffleOp)
-    text = f"shuffle({{0}}, {{1}}, {{2}}, {op.mode.data!r}, {op.width.value.data})"
+    warp_size = warp_size_of(op)
+    width = op.lanes(warp_size)
+    if width > warp_size:
+        raise emitter.unsupported(f"a shuffle of {width} lanes: a warp has {warp_size}")
+    text = f"shuffle({{0}}, {{1}}, {{2}}, {op.mode.data!r}, {width}{warp_argument(op)})"
     _warp(emitter, op, text, emitter.expr(op.value), emitter.expr(op.offset))
 
 
 def _vote(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, VoteOp)
-    _warp(emitter, op, f"vote({{0}}, {{1}}, {op.mode.data!r})", emitter.expr(op.predicate))
+    bits = bit_width(op.result.type)
+    width = f", bits={bits}" if bits > _BALLOT_BITS else ""
+    text = f"vote({{0}}, {{1}}, {op.mode.data!r}{width}{warp_argument(op)})"
+    _warp(emitter, op, text, emitter.expr(op.predicate))
 
 
 RULES: dict[str, Rule] = {

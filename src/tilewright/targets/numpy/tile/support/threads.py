@@ -1,7 +1,7 @@
 """Kernels that name their threads: all threads of a block at once, as arrays.
 
 Threads are counted x first, so the arrays have their axes in the order z, y, x; flat they are in
-the order of thread numbers, 32 to a warp.
+the order of thread numbers, as many to a warp as the target says.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.compute import reduction
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault
-
-_WARP = 32
 
 
 def thread_index(threads: Lanes, axis: int, first: int = 0) -> Any:
@@ -28,9 +27,9 @@ def thread_index(threads: Lanes, axis: int, first: int = 0) -> Any:
     return found[axis] + np.int64(first) if axis == 0 and first else found[axis]
 
 
-def elected(threads: Lanes) -> Any:
+def elected(threads: Lanes, warp_size: int = NVIDIA_WARP) -> Any:
     """One thread of each warp."""
-    return (np.arange(threads.size) % _WARP == 0).reshape(threads.shape)
+    return (np.arange(threads.size) % warp_size == 0).reshape(threads.shape)
 
 
 def active_threads(threads: Lanes) -> int:
@@ -38,15 +37,15 @@ def active_threads(threads: Lanes) -> int:
     return threads.size if threads.active is None else int(threads.active.sum())
 
 
-def _warps(threads: Lanes, x: Any) -> Any:
+def _warps(threads: Lanes, x: Any, warp_size: int) -> Any:
     flat = threads.spread(x).reshape(-1)
-    if flat.size % _WARP:
+    if flat.size % warp_size:
         raise RuntimeFault(
             "shape",
-            f"{flat.size} threads are not a multiple of the warp size {_WARP}",
-            ["launch a multiple of 32 threads"],
+            f"{flat.size} threads are not a multiple of the warp size {warp_size}",
+            [f"launch a multiple of {warp_size} threads"],
         )
-    return flat.reshape(-1, _WARP)
+    return flat.reshape(-1, warp_size)
 
 
 _FOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -59,20 +58,22 @@ _FOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def warp_reduce(threads: Lanes, x: Any, kind: str) -> Any:
+def warp_reduce(threads: Lanes, x: Any, kind: str, warp_size: int = NVIDIA_WARP) -> Any:
     """The values of all lanes of a warp combined, to all of them: a butterfly, as on the device."""
-    lanes = _warps(threads, x)
-    step = _WARP // 2
+    lanes = _warps(threads, x, warp_size)
+    step = warp_size // 2
     while step:
-        lanes = _FOLDS[kind](lanes, lanes[:, np.arange(_WARP) ^ step]).astype(lanes.dtype)
+        lanes = _FOLDS[kind](lanes, lanes[:, np.arange(warp_size) ^ step]).astype(lanes.dtype)
         step //= 2
     return lanes.reshape(threads.shape)
 
 
-def shuffle(threads: Lanes, x: Any, offset: Any, mode: str, width: int) -> Any:
+def shuffle(
+    threads: Lanes, x: Any, offset: Any, mode: str, width: int, warp_size: int = NVIDIA_WARP
+) -> Any:
     """The value of another lane of the same group of `width`; one's own if there is none."""
-    lanes, by = _warps(threads, x), _warps(threads, offset)
-    me = np.arange(_WARP)[None, :]
+    lanes, by = _warps(threads, x, warp_size), _warps(threads, offset, warp_size)
+    me = np.arange(warp_size)[None, :]
     group = me // width * width
     if mode == "xor":
         other = me ^ by
@@ -85,15 +86,17 @@ def shuffle(threads: Lanes, x: Any, offset: Any, mode: str, width: int) -> Any:
     return np.take_along_axis(lanes, other, axis=1).reshape(threads.shape)
 
 
-def vote(threads: Lanes, predicate: Any, mode: str) -> Any:
+def vote(
+    threads: Lanes, predicate: Any, mode: str, bits: int = 32, warp_size: int = NVIDIA_WARP
+) -> Any:
     """Whether something holds in some or in all lanes of a warp, or in which."""
-    lanes = _warps(threads, predicate)
+    lanes = _warps(threads, predicate, warp_size)
     if mode == "ballot":
-        bits = lanes.astype(np.uint32) << np.arange(_WARP, dtype=np.uint32)
-        result = np.bitwise_or.reduce(bits, axis=1).view(np.int32)
+        found = lanes.astype(np.uint64) << np.arange(warp_size, dtype=np.uint64)
+        result = np.bitwise_or.reduce(found, axis=1).astype(f"u{bits // 8}").view(f"i{bits // 8}")
     else:
         result = lanes.any(axis=1) if mode == "any" else lanes.all(axis=1)
-    return np.repeat(result, _WARP).reshape(threads.shape)
+    return np.repeat(result, warp_size).reshape(threads.shape)
 
 
 def reduce_threads(
