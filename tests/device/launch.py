@@ -84,7 +84,7 @@ def build(text: str, folder: Path) -> Kernel:
     parameters = _parameters(compiled.asm["ptx"])
     facts = KernelMetadata(
         name=metadata.name,
-        capability=TARGET.arch,
+        arch=TARGET.arch,
         num_warps=metadata.num_warps,
         shared=metadata.shared,
         parameters=parameters,

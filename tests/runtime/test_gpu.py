@@ -79,9 +79,9 @@ def test_the_target_comes_from_the_launch_or_from_around():
         around = add.warmup(X, X, 1000, BLOCK=128)
         host = add.warmup(X, X, 1000, BLOCK=128, target="numpy")
         machine = add.warmup(X, X, 1000, BLOCK=128, target="cuda:100")
-    assert around.artefact.capability == 90
+    assert around.artefact.metadata.arch == 90
     assert host.artefact is None
-    assert machine.artefact.capability == 100
+    assert machine.artefact.metadata.arch == 100
     assert str(around.choice) == TARGET
 
 

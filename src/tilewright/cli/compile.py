@@ -45,9 +45,9 @@ installed Triton, T kernels with CUDA C++ and NVRTC. A Python file is run like a
 are compiled for their launch arguments, and not run; its output is not shown. IR text may be TTIR,
 TTGIR with or without storage aliasing, or tile kernels. Prints one line per kernel.
 
-  --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this
-                        machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80, ...,
-                        tenstorrent:wormhole, tenstorrent:blackhole
+  --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, triton:gfx942, ...; 'triton' is the
+                        GPU of this machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80,
+                        ..., tenstorrent:wormhole, tenstorrent:blackhole
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
   --explain             for Tenstorrent: which core computes which blocks, circular buffers in
@@ -55,10 +55,10 @@ TTGIR with or without storage aliasing, or tile kernels. Prints one line per ker
                         other settings (a model, not measured)
   --set KEY=VALUE,...   for Tenstorrent: settings, which precede those of the kernels:
                         tt.multicast=on,tt.schedule.order=hilbert
-  --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
-                        for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
+  --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass, for AMD
+                        amdgcn; for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
                         tensix, reader, compute, writer, host or plan
-  -o DIR                write every stage, the cubin and its launch metadata there; for
+  -o DIR                write every stage, the machine code and its launch metadata there; for
                         Tenstorrent reader.cpp, compute.cpp, writer.cpp, main.cpp, tt.plan.json
 
 IR text (in a script, the launches set these)
@@ -92,7 +92,10 @@ _TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
 _KEYWORDS = {**_COUNTS, "cluster": "ctas_per_cga"}
 """Launch arguments of the same meaning."""
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
+_AMD_STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "amdgcn")
 _COLUMNS = ("kernel", "target", "registers", "spilled", "shared", "tmem", "threads", "cubin")
+_AMD_COLUMNS = ("kernel", "target", "VGPRs", "AGPRs", "SGPRs", "spilled", "LDS", "threads", "hsaco")
+_AMD_TARGET = re.compile(r"triton:gfx\w+")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
 _TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?|tenstorrent(:\w+)?")
 _TENSTORRENT = "tenstorrent"
@@ -102,7 +105,7 @@ _ARCHITECTURE_SPECIFIC = 90
 """The lowest architecture whose MMA and TMA instructions need the suffix a."""
 _TARGETS = "triton:sm_90 (tl, tlx), cuda:sm_90a or tenstorrent:wormhole (T)"
 _T = TypeVar("_T")
-_STATED_TARGET = re.compile(r'ttg\.target = "cuda:(\d+)"')
+_STATED_TARGET = re.compile(r'ttg\.target = "(?:cuda:(\d+)|hip:(gfx\w+))"')
 
 
 def _parse(arguments: Sequence[str]) -> CommandLine:
@@ -115,6 +118,8 @@ def _check(line: CommandLine) -> None:
     stage = line.values.get("stage")
     is_tile = _is_for_tiles(line.values.get("target"))
     stages = _TILE_STAGES if is_tile else _STAGES
+    if _AMD_TARGET.fullmatch(line.values.get("target", "")):
+        stages = _AMD_STAGES
     if is_tile and line.values["target"].startswith(_TENSTORRENT):
         stages = _TENSTORRENT_STAGES
     elif "set" in line.values:
@@ -124,10 +129,11 @@ def _check(line: CommandLine) -> None:
     elif "explain" in line.switches:
         raise UsageError("--explain applies to --target tenstorrent only: use --remarks for GPUs")
     if stage is not None and stage not in stages:
-        if stage == "cubin":
+        if stage == ("hsaco" if stages is _AMD_STAGES else "cubin"):
+            text = "amdgcn" if stages is _AMD_STAGES else "sass"
             raise UsageError(
-                "--stage: a cubin is binary and cannot be printed: use --stage sass for its "
-                "instructions, or -o DIR to write the cubin file"
+                f"--stage: a {stage} is binary and cannot be printed: use --stage {text} for its "
+                f"instructions, or -o DIR to write the {stage} file"
             )
         raise UsageError(f"--stage: '{stage}' is not one of {', '.join(stages)}")
     for_text = [name for name in _TEXT_ONLY if name in line.values or name in line.switches]
@@ -248,8 +254,8 @@ def _compile_text(line: CommandLine) -> list[Artefact] | None:
     if line.kernel is not None:
         _keep_only(source.module.body.block.ops, line.kernel)
     stated = _STATED_TARGET.search(text)
-    spec = _spec(line, f"triton:sm_{stated[1]}" if stated else None)
-    options = _options(line, _capability(spec))
+    spec = _spec(line, f"triton:{stated[2] or f'sm_{stated[1]}'}" if stated else None)
+    options = _options(line, _arch(spec))
     try:
         return [compile_with(source.module, options, engine)]
     except CompileError as error:
@@ -295,21 +301,21 @@ def _spec(line: CommandLine, stated: str | None = None) -> Spec:
     return spec
 
 
-def _capability(spec: Spec) -> int:
+def _arch(spec: Spec) -> int | str:
     try:
-        return choose(spec, None).capability
+        return choose(spec, None).machine.arch
     except ValueError as error:
         raise UsageError(f"--target: {error}") from None
 
 
-def _options(line: CommandLine, capability: int) -> CompileOptions:
+def _options(line: CommandLine, arch: int | str) -> CompileOptions:
     changes: dict[str, Any] = {
         field: int(line.values[name]) for name, field in _COUNTS.items() if name in line.values
     }
     if "cluster" in line.values:
         changes["cluster"] = three("cluster", line.values["cluster"], minimum=1)
     fused = "no-fp-fusion" not in line.switches
-    return replace(CompileOptions(capability, enable_fp_fusion=fused), **changes)
+    return replace(CompileOptions(arch, enable_fp_fusion=fused), **changes)
 
 
 # -- scripts -------------------------------------------------------------------------------------
@@ -324,7 +330,7 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
 
     require_file(line.file)
     spec = _spec(line)
-    _capability(spec)
+    _arch(spec)
     found: dict[str, Artefact] = {}
     launched: set[str] = set()
 
@@ -379,11 +385,15 @@ def _min_severity(line: CommandLine) -> Severity:
 
 
 def _stage_text(artefact: Artefact, stage: str) -> str:
+    if stage == "sass" and "cubin" not in artefact.asm:
+        raise UsageError("--stage: sass is NVIDIA's: use --stage amdgcn for AMD's assembly")
     if stage == "sass":
         try:
             return disassembled(artefact.cubin)
         except NoDisassembler as error:
             raise UsageError(f"--stage sass: {error}") from None
+    if stage == "ptx" and stage not in artefact.asm:
+        raise UsageError("--stage: ptx is NVIDIA's: use --stage amdgcn for AMD's assembly")
     if stage not in artefact.asm:
         raise UsageError(
             f"--stage: {artefact.name} is a plain kernel, its TTGIR is Triton's: use ttgir.final"
@@ -412,18 +422,39 @@ def _write(directory: Path, name: str, artefact: Artefact) -> None:
 
 def table(done: Sequence[Artefact]) -> str:
     """One line a kernel."""
+    if any("hsaco" in artefact.asm for artefact in done):
+        return _amd_table(done)
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for artefact in done:
         metadata = artefact.metadata
         row = (
             artefact.name,
-            f"sm_{artefact.capability}",
+            metadata.chip,
             metadata.registers,
             f"{metadata.spill_bytes} B",
             f"{metadata.shared} B",
             metadata.tmem,
             metadata.threads,
             f"{len(artefact.cubin)} B",
+        )
+        rows.append(tuple(map(str, row)))
+    return _aligned(rows)
+
+
+def _amd_table(done: Sequence[Artefact]) -> str:
+    rows: list[tuple[str, ...]] = [_AMD_COLUMNS]
+    for artefact in done:
+        metadata = artefact.metadata
+        row = (
+            artefact.name,
+            metadata.chip,
+            metadata.registers,
+            metadata.accumulation_registers,
+            metadata.scalar_registers,
+            f"{metadata.spill_bytes} B",
+            f"{metadata.shared} B",
+            metadata.threads,
+            f"{len(artefact.code)} B",
         )
         rows.append(tuple(map(str, row)))
     return _aligned(rows)

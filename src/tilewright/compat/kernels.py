@@ -44,9 +44,7 @@ _BACKEND_OPTIONS = frozenset(
         "extern_libs",
         "instrumentation_mode",
         "ir_override",
-        "kpack",
         "llvm_fn_attrs",
-        "matrix_instr_nonkdim",
         "maxRegAutoWS",
         "minRegAutoWS",
         "min_shared_mem",
@@ -61,7 +59,6 @@ _BACKEND_OPTIONS = frozenset(
         "schedule_hint",
         "stream",
         "warp_size",
-        "waves_per_eu",
         "wgp_cu_mode",
     }
 )

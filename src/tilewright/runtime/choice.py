@@ -4,6 +4,7 @@
                         otherwise numpy
     "numpy"             the checking interpreter, on the host
     "triton:sm_90"      machine code for that GPU, made by the installed Triton; no GPU is needed
+    "triton:gfx942"     the same for an AMD GPU: compiled, never launched
     "triton"            the same for the GPU of this machine
     "cuda:90"           an architecture only: the instructions kernels may use. The executing
                         target is unchanged, on the host the interpreter
@@ -14,6 +15,7 @@ compiled kernel's identity.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -23,6 +25,8 @@ from tilewright.targets.triton import installation
 
 Backend = Literal["numpy", "triton"]
 _DEFAULT_MACHINE = Target()
+_GFX = re.compile(r"gfx[0-9]{2,3}[0-9a-f]")
+"""Names of AMD's architectures: generation, then two digits of which the last is hexadecimal."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class TargetChoice:
         return self.machine.arch
 
     def __str__(self) -> str:
-        return f"triton:sm_{self.capability}" if self.is_gpu else f"numpy ({self.machine})"
+        return f"triton:{self.machine.chip}" if self.is_gpu else f"numpy ({self.machine})"
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Spec:
 
 AUTO = Spec("auto")
 _HELP = (
-    "expected for example triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a or hip:gfx942"
+    "expected for example triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a, triton:gfx942 "
+    "or hip:gfx942"
 )
 
 
@@ -75,6 +80,8 @@ def spec_named(text: str) -> Spec:
         return Spec(text)
     if backend == "triton" and capability.isdecimal():
         return Spec("triton", Target("cuda", int(capability)))
+    if backend == "triton" and _GFX.fullmatch(arch):
+        return Spec("triton", Target("hip", arch))
     if backend == "cuda" and capability.isdecimal():
         return Spec(None, Target("cuda", int(capability)))
     if backend == "hip" and arch:
@@ -88,7 +95,7 @@ def choose(spec: Spec, device: int | None) -> TargetChoice:
     if spec.backend == "numpy" or (spec.backend != "triton" and device is None):
         return TargetChoice("numpy", spec.machine or _DEFAULT_MACHINE)
     machine = spec.machine or Target("cuda", _capability(device))
-    if not machine.is_cuda or (spec.backend != "triton" and not _has_triton()):
+    if spec.backend != "triton" and not (machine.is_cuda and _has_triton()):
         return TargetChoice("numpy", machine)
     return TargetChoice("triton", machine)
 

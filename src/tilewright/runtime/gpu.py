@@ -76,7 +76,7 @@ def _compiled(compiled: CompiledKernel) -> Artefact:
 
     options = compiled.metadata
     settings = CompileOptions(
-        compiled.choice.capability,
+        compiled.choice.machine.arch,
         num_warps=options["num_warps"],
         num_stages=options["num_stages"],
         num_ctas=options["num_ctas"],
@@ -86,6 +86,9 @@ def _compiled(compiled: CompiledKernel) -> Artefact:
         debug=options["debug"],
         cooperative=options["launch_cooperative_grid"],
         pdl=options["launch_pdl"],
+        waves_per_eu=options["waves_per_eu"],
+        matrix_instr_nonkdim=options["matrix_instr_nonkdim"],
+        kpack=options["kpack"],
     )
     with _preparing:
         ready = prepare(compiled.module, settings, DiagnosticEngine())
@@ -114,7 +117,7 @@ def launcher_of(artefact: Artefact) -> Launcher:
 
 def flat_values(compiled: CompiledKernel, values: Sequence[Any]) -> list[Any]:
     """`values`, one a parameter of the kernel function, as parameters of the machine code."""
-    if compiled.choice.capability >= _HOPPER:
+    if compiled.choice.machine.is_cuda_from(_HOPPER):
         return flatten(compiled.keys, values)
     flags = installation.release()[0].descriptor_flags
     return list(_without_maps(compiled.keys, values, flags))

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
 _COMPILE_OPTIONS = {
     "num_warps": 4,
-    "num_stages": 3,
+    "num_stages": None,
     "num_ctas": 1,
     "ctas_per_cga": None,
     "maxnreg": None,
@@ -58,9 +58,18 @@ _COMPILE_OPTIONS = {
     "enable_fp_fusion": True,
     "launch_cooperative_grid": False,
     "launch_pdl": False,
+    "waves_per_eu": None,
+    "matrix_instr_nonkdim": None,
+    "kpack": None,
     "target": None,
 }
+_CUDA_STAGES, _HIP_STAGES = 3, 2
+"""What `num_stages` is where a launch does not set it: as in Triton."""
 _TARGET = "target"
+_ONLY_COMPILED = (
+    "target '{choice}' makes code objects and launches none: use kernel.warmup(...) or tilewright "
+    "compile, and target='numpy' to run on the host"
+)
 _STREAM = "stream"
 
 
@@ -135,6 +144,8 @@ class JITFunction(KernelFunction, Launchable):
             choice = target_for(options[_TARGET], device)
         except ValueError as error:
             raise at_launch(error, self) from None
+        if options["num_stages"] is None:
+            options["num_stages"] = _CUDA_STAGES if choice.machine.is_cuda else _HIP_STAGES
         identity = (*keys, *options.items(), choice, device)
         compiled = self.cache.get(identity)
         if compiled is None or not compiled.is_current():
@@ -142,6 +153,8 @@ class JITFunction(KernelFunction, Launchable):
         if warmup:
             return compiled
         if choice.is_gpu:
+            if not choice.machine.is_cuda:
+                raise at_launch(ValueError(_ONLY_COMPILED.format(choice=choice)), self)
             self._check_devices(values, device)
         sizes = self._sizes(grid, bound)
         compiled.launch(sizes, values, stream)

@@ -265,7 +265,7 @@ def test_a_pipe_under_the_name_of_an_entry_does_not_block(own):
 
 
 FACTS = KernelMetadata("k", 90, 4, 0, ("ptr",)).to_json().encode()
-WHOLE = {"facts": FACTS, "remarks": b"[]", "names": b'["ptx", "cubin"]', "cubin": b"\x7fELF"}
+WHOLE = {"facts": FACTS, "remarks": b"[]", "names": b'["ptx", "cubin"]', "code": b"\x7fELF"}
 NONSENSE = (b"", b"\xff", b"null", b"3", b"[1]", b"{}", b'{"a": 1}', b'"text"', b"[" * 100_000)
 
 

@@ -95,6 +95,11 @@ class Target:
     def __str__(self) -> str:
         return f"{self.backend}:{self.arch}"
 
+    @property
+    def chip(self) -> str:
+        """The architecture as compilers spell it: sm_90, gfx942."""
+        return f"sm_{self.arch}" if self.is_cuda else str(self.arch)
+
 
 @dataclass(frozen=True)
 class Options:

@@ -43,7 +43,7 @@ SYNCHRONISES_BY_ITSELF: Final = (3, 8)
 
 def pipeline_text(
     *,
-    capability: int,
+    capability: int | str,
     num_warps: int,
     num_ctas: int = 1,
     cluster_dims: tuple[int, ...] = (),
@@ -51,6 +51,8 @@ def pipeline_text(
     phases: bool = False,
 ) -> str:
     """The pipeline for a GPU of compute capability `capability` (90, for example) and a release.
+
+    An AMD architecture has a name, gfx942.
 
     `phases` allows several overlap definitions over one spec.
     """
@@ -72,7 +74,7 @@ def _flag(option: bool) -> str:
 def to_ttgir(
     module: ModuleOp,
     *,
-    capability: int,
+    capability: int | str,
     num_warps: int,
     engine: DiagnosticEngine,
     num_ctas: int = 1,

@@ -1,16 +1,18 @@
 """The one module that talks to Triton.
 
 Triton is driven as its own compiler drives it: a context, a module parsed from text, pass managers,
-and the stages of its NVIDIA backend. What its releases differ in is a row of `releases`; everything
-else here holds for all of them.
+and the stages of its NVIDIA or AMD backend. What its releases differ in is a row of `releases`;
+everything else here holds for all of them.
 
     way       first text          what runs
     short     TTIR of ours        the complete pipeline of Triton
-    authored  TTGIR of ours       `Release.finish_ttgir`, then LLVM IR, PTX, machine code
+    authored  TTGIR of ours       `Release.finish_ttgir`, then LLVM IR, PTX, machine code; for AMD
+                                  `Release.finish_amd`, then LLVM IR, assembly, code object
 
-The assembler is called by us (`ptxas`), with the flags the release would use: what it reports about
-registers is part of the metadata. MLIR writes its diagnostics to standard error; `processes`,
-through which others call `build`, reads them there.
+NVIDIA's assembler is called by us (`ptxas`), with the flags the release would use: what it reports
+about registers is part of the metadata. AMD's is part of Triton, and its text has them (`amdgcn`).
+MLIR writes its diagnostics to standard error; `processes`, through which others call `build`, reads
+them there.
 """
 
 from __future__ import annotations
@@ -23,12 +25,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
+from tilewright.targets.triton import amdgcn
 from tilewright.targets.triton.installation import installed, release
 from tilewright.targets.triton.metadata import WARP_SIZE, TensorMapSpec
 from tilewright.targets.triton.ptxas import Assembled, assemble
 from tilewright.targets.triton.releases import (
+    AMD_ARCH,
     CAPABILITY,
     IS_AMPERE_UP,
+    KPACK,
+    MATRIX_SIZE,
     PassCall,
 )
 
@@ -46,20 +52,37 @@ _HOST_DATA_TYPES: Mapping[int, int] = {8: 10, 9: 8, 10: 9}
 class BuildOptions:
     """What a caller may choose, under the names Triton has for it."""
 
-    capability: int
+    arch: int | str
+    """The compute capability, or the name of an AMD architecture."""
     num_warps: int = 4
     num_stages: int = 3
     num_ctas: int = 1
     maxnreg: int | None = None
     enable_fp_fusion: bool = True
     debug: bool = False
+    waves_per_eu: int | None = None
+    matrix_instr_nonkdim: int | None = None
+    kpack: int | None = None
+    warp_size: int = WARP_SIZE
+
+    @property
+    def is_cuda(self) -> bool:
+        return isinstance(self.arch, int)
+
+    @property
+    def capability(self) -> int:
+        """The compute capability; 0 of an AMD GPU."""
+        return self.arch if isinstance(self.arch, int) else 0
 
     def for_triton(self) -> dict[str, Any]:
-        named = {name: getattr(self, name) for name in _TRITON_OPTIONS}
+        names = (*_TRITON_OPTIONS, *(_CUDA_OPTIONS if self.is_cuda else _HIP_OPTIONS))
+        named = {name: getattr(self, name) for name in names}
         return {name: value for name, value in named.items() if value is not None}
 
 
-_TRITON_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug")
+_TRITON_OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "debug")
+_CUDA_OPTIONS = ("maxnreg",)
+_HIP_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 
 
 class TritonRefused(Exception):
@@ -76,7 +99,8 @@ class Built:
     """What the stages gave."""
 
     stages: Mapping[str, str | bytes]
-    """``ttgir.final``, ``llir``, ``ptx`` and ``cubin``; on the short way ``ttir.final`` too."""
+    """``ttgir.final``, ``llir``, ``ptx`` and ``cubin`` (AMD: ``amdgcn``, ``hsaco``); on the short
+    way ``ttir.final`` too."""
     name: str
     num_warps: int
     shared: int
@@ -97,11 +121,13 @@ class _Triton:
     gpu_target: Callable[..., Any]
     languages: Any
     nvidia_compiler: Any
+    amd_compiler: Any
 
 
 @cache
 def _triton() -> _Triton:
     installed()
+    import triton.backends.amd.compiler as amd  # pyright: ignore[reportMissingTypeStubs]
     import triton.backends.compiler as backends  # pyright: ignore[reportMissingTypeStubs]
     import triton.backends.nvidia.compiler as nvidia  # pyright: ignore[reportMissingTypeStubs]
     import triton.compiler.compiler as compiler  # pyright: ignore[reportMissingTypeStubs]
@@ -113,6 +139,7 @@ def _triton() -> _Triton:
         cast("Any", backends).GPUTarget,
         cast("Any", backends).Language,
         nvidia,
+        amd,
     )
 
 
@@ -135,7 +162,8 @@ class _Build:
         self.way = way
         self.options = options
         self.path = path
-        target = self.triton.gpu_target("cuda", options.capability, WARP_SIZE)
+        vendor = "cuda" if options.is_cuda else "hip"
+        target = self.triton.gpu_target(vendor, options.arch, options.warp_size)
         self.backend = self.triton.make_backend(target)
         self.parsed = self.backend.parse_options(options.for_triton())
         self.metadata: dict[str, Any] = {"target": target, "hash": "", **self.parsed.__dict__}
@@ -153,10 +181,22 @@ class _Build:
             module = self._stage("ttgir", lambda: self._finish(module))
         results["ttgir.final"] = str(module)
         llir = self._stage("llir", lambda: self.stages["llir"](module, self.metadata))
+        results["llir"] = llir
+        done = self._cubin(llir, results) if self.options.is_cuda else self._hsaco(llir, results)
+        return self._built(results, done)
+
+    def _cubin(self, llir: str, results: dict[str, str | bytes]) -> Assembled:
         ptx = self._stage("ptx", lambda: self.stages["ptx"](llir, self.metadata))
         done = self._assemble(ptx)
-        results.update(llir=llir, ptx=ptx, cubin=done.cubin)
-        return self._built(results, done)
+        results.update(ptx=ptx, cubin=done.code)
+        return done
+
+    def _hsaco(self, llir: str, results: dict[str, str | bytes]) -> Assembled:
+        text = self._stage("amdgcn", lambda: self.stages["amdgcn"](llir, self.metadata))
+        code = self._stage("hsaco", lambda: self.stages["hsaco"](text, self.metadata))
+        results.update(amdgcn=text, hsaco=code)
+        version = self.triton.amd_compiler.get_amd_codegen_revision()
+        return self._stage("metadata", lambda: amdgcn.described(code, text, version))
 
     def _stage(self, name: str, work: Callable[[], Any]) -> Any:
         try:
@@ -194,15 +234,24 @@ class _Build:
         manager = self.triton.library.ir.pass_manager(module.context)
         manager.enable_debug()
         text = str(module)
-        for call in self.release.finish_ttgir:
+        for call in self._finishing_passes():
             if self._applies(call, text):
                 self._add(call, manager)
         manager.run(module, "finish_ttgir")
         self.metadata["tensordesc_meta"] = module.get_tensordesc_metadata()
         return module
 
+    def _finishing_passes(self) -> tuple[PassCall, ...]:
+        if self.options.is_cuda:
+            return self.release.finish_ttgir
+        if self.release.finish_amd is None:
+            raise ValueError(
+                f"tlx kernels for AMD need Triton 3.9 or later, this is {self.release.name}"
+            )
+        return self.release.finish_amd
+
     def _applies(self, call: PassCall, text: str) -> bool:
-        if self.options.capability < call.min_capability:
+        if self.options.is_cuda and self.options.capability < call.min_capability:
             return False
         return (
             not call.only_with or re.search(rf"\b{re.escape(call.only_with)}\b", text) is not None
@@ -215,6 +264,9 @@ class _Build:
         meanings = {
             CAPABILITY: self.options.capability,
             IS_AMPERE_UP: self.options.capability >= _AMPERE,
+            AMD_ARCH: self.options.arch,
+            MATRIX_SIZE: self.options.matrix_instr_nonkdim or 0,
+            KPACK: self.options.kpack or 1,
         }
         arguments = [meanings.get(cast("str", each), each) for each in call.arguments]
         getattr(library, call.name)(manager, *arguments)

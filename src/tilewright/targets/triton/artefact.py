@@ -1,8 +1,8 @@
 """A compiled kernel as a value, and its way to disk and back.
 
 Loads nothing of the compiler: a process that finds its kernel in the cache needs no more than this.
-A launch needs the cubin and the metadata; the texts of the stages, megabytes of LLVM IR among them,
-are in a file of their own, compressed, and are read on demand.
+A launch needs the machine code and the metadata; the texts of the stages, megabytes of LLVM IR
+among them, are in a file of their own, compressed, and are read on demand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from tilewright.targets.triton.metadata import KernelMetadata
 
 _KIND = "artefacts"
 _STAGES = "stages"
-_CUBIN = "cubin"
+_CODE = "code"
+BINARIES = ("cubin", "hsaco")
+"""The last stage: machine code of NVIDIA, and AMD's code object."""
 _METADATA = "facts"
 _REMARKS = "remarks"
 _NAMES = "names"
@@ -32,10 +34,10 @@ class Artefact:
     """A compiled kernel."""
 
     name: str
-    capability: int
     asm: Mapping[str, str | bytes]
     """By stage: ``ttir`` as traced, ``ttgir`` as our passes leave it (not for plain kernels),
-    ``ttgir.final`` as Triton's leave it, ``llir``, ``ptx``, and the bytes of the ``cubin``."""
+    ``ttgir.final`` as Triton's leave it, ``llir``, ``ptx``, and the bytes of the ``cubin``; for AMD
+    ``amdgcn`` and ``hsaco`` in place of the last two."""
     metadata: KernelMetadata
     key: str = ""
     """What it is called in the disk cache."""
@@ -43,8 +45,21 @@ class Artefact:
     """Diagnostics of the compilation: remarks and warnings."""
 
     @property
+    def binary(self) -> str:
+        """The name of the last stage."""
+        return next(name for name in BINARIES if name in self.asm)
+
+    @property
     def cubin(self) -> bytes:
+        """The machine code of a kernel for an NVIDIA GPU."""
         found = self.asm["cubin"]
+        assert isinstance(found, bytes)
+        return found
+
+    @property
+    def code(self) -> bytes:
+        """The machine code: a cubin or a code object."""
+        found = self.asm[self.binary]
         assert isinstance(found, bytes)
         return found
 
@@ -56,12 +71,12 @@ class Artefact:
 
 
 class StoredStages(Mapping[str, str | bytes]):
-    """The stages of an artefact that came from disk: the cubin immediately, texts on demand."""
+    """The stages of an artefact from disk: the machine code immediately, texts on demand."""
 
-    def __init__(self, key: str, names: Sequence[str], cubin: bytes) -> None:
+    def __init__(self, key: str, names: Sequence[str], code: bytes) -> None:
         self._key = key
         self._names = tuple(names)
-        self._cubin = cubin
+        self._code = code
         self._texts: dict[str, str] | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -71,10 +86,10 @@ class StoredStages(Mapping[str, str | bytes]):
         return len(self._names)
 
     def __getitem__(self, name: str) -> str | bytes:
-        if name == _CUBIN:
-            return self._cubin
         if name not in self._names:
             raise KeyError(name)
+        if name in BINARIES:
+            return self._code
         if self._texts is None:
             self._texts = self._loaded()
         return self._texts[name]
@@ -104,7 +119,7 @@ def write_artefact(artefact: Artefact) -> None:
             _METADATA: artefact.metadata.to_json().encode(),
             _REMARKS: json.dumps([_plain(each) for each in artefact.remarks]).encode(),
             _NAMES: json.dumps(list(artefact.asm)).encode(),
-            _CUBIN: artefact.cubin,
+            _CODE: artefact.code,
         }
         store.store(_KIND, artefact.key, sections)
 
@@ -117,16 +132,16 @@ def read_artefact(key: str) -> Artefact | None:
     try:
         metadata = KernelMetadata.from_json(sections[_METADATA].decode())
         remarks = tuple(_diagnostic(*each) for each in json.loads(sections[_REMARKS]))
-        stages = StoredStages(key, _names(sections[_NAMES]), sections[_CUBIN])
+        stages = StoredStages(key, _names(sections[_NAMES]), sections[_CODE])
     except store.DAMAGED:
         return None
-    return Artefact(metadata.name, metadata.capability, stages, metadata, key, remarks)
+    return Artefact(metadata.name, stages, metadata, key, remarks)
 
 
 def _names(data: bytes) -> list[str]:
     """The stages; raises ValueError if those are not their names."""
     found = json.loads(data)
-    if not isinstance(found, list) or _CUBIN not in found:
+    if not isinstance(found, list) or not any(name in found for name in BINARIES):
         raise ValueError("no list of stages")
     return [str(name) for name in cast("list[object]", found)]
 

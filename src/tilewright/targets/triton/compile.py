@@ -34,13 +34,15 @@ NOT_ONE_KERNEL = "TW6207"
 _SHOWN_LINES = 8
 _UNKNOWN_PROCESSOR = "is not a recognized processor for this target"
 """What LLVM prints of an architecture."""
+_UNSUPPORTED_TARGET = "unsupported target"
+"""What Triton's passes for AMD report of one."""
 _UNKNOWN_TO_PTXAS = "is not defined for option 'gpu-name'"
 
 
 def compile_module(
     module: ModuleOp,
     *,
-    capability: int,
+    capability: int | str,
     num_warps: int = 4,
     num_stages: int = 3,
     num_ctas: int = 1,
@@ -50,10 +52,14 @@ def compile_module(
     debug: bool = False,
     cooperative: bool = False,
     pdl: bool = False,
+    waves_per_eu: int | None = None,
+    matrix_instr_nonkdim: int | None = None,
+    kpack: int | None = None,
     engine: DiagnosticEngine | None = None,
 ) -> Artefact:
     """Machine code of the kernel in `module`, which stays as it is.
 
+    `capability` is 90 for sm_90, or the name of an AMD architecture, gfx942.
     Errors are raised as one `CompileError` with every diagnostic; with an `engine` of the caller,
     remarks arrive there too.
     """
@@ -68,6 +74,9 @@ def compile_module(
         debug,
         cooperative,
         pdl,
+        waves_per_eu,
+        matrix_instr_nonkdim,
+        kpack,
     )
     return compile_with(module, options, engine or DiagnosticEngine())
 
@@ -134,7 +143,6 @@ class Job:
         remarks = [*self.diagnostics, *remarks_on(built, metadata, self.kernel, self.engine)]
         artefact = Artefact(
             built.name,
-            self.options.capability,
             {**self.stages, **built.stages},
             metadata,
             self.key,
@@ -169,6 +177,10 @@ class Job:
 
     def _report(self, failed: processes.Failed) -> None:
         """Triton's own errors, or, where it has none, where it stopped."""
+        messages = (each.message for each in failed.output.diagnostics)
+        if any(message.startswith(_UNSUPPORTED_TARGET) for message in messages):
+            self._refuse_architecture()
+            return
         self._pass_on(failed.output)
         if self.engine.has_errors:
             return
@@ -183,8 +195,11 @@ class Job:
             found.note(None, "its output:\n" + "\n".join(shown))
 
     def _refuse_architecture(self) -> None:
-        release, arch = installation.installed(), f"sm_{self.options.capability}"
-        text = f"Triton {release} has no target {arch}: use another one, for example triton:sm_90"
+        release, arch = installation.installed(), self.options.target.chip
+        example = "sm_90" if self.options.target.is_cuda else "gfx942"
+        text = (
+            f"Triton {release} has no target {arch}: use another one, for example triton:{example}"
+        )
         self.engine.error(self.kernel, text, REFUSED)
 
 

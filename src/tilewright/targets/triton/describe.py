@@ -14,6 +14,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.memory.targets import Memory, target_named
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import Built
+from tilewright.targets.triton.amdgcn import argument_count
 from tilewright.targets.triton.lowering import CompileOptions
 from tilewright.targets.triton.metadata import HIDDEN, POINTER, TENSOR_MAP, KernelMetadata
 
@@ -34,9 +35,9 @@ def metadata_of(
     """What a launch of `kernel` must know; raises where machine code and text disagree."""
     return KernelMetadata(
         built.name,
-        options.capability,
+        options.arch,
         built.num_warps,
-        built.shared,
+        built.shared + built.assembled.static_shared,
         _parameters(built, kernel, options, engine),
         tensor_maps=built.tensor_maps,
         tmem=built.tmem,
@@ -51,17 +52,26 @@ def metadata_of(
         registers=built.assembled.registers,
         spill_bytes=built.assembled.spill_bytes,
         stack_bytes=built.assembled.stack_bytes,
-        compiler=f"Triton {installation.installed()}, ptxas {built.assembled.version}",
+        compiler=_compiler(built, options),
+        warp_size=options.target.warp_size,
+        scalar_registers=built.assembled.scalar_registers,
+        accumulation_registers=built.assembled.accumulation_registers,
     )
+
+
+def _compiler(built: Built, options: CompileOptions) -> str:
+    assembler = "ptxas" if options.target.is_cuda else "AMD LLVM"
+    return f"Triton {installation.installed()}, {assembler} {built.assembled.version}"
 
 
 def _parameters(
     built: Built, kernel: FuncOp, options: CompileOptions, engine: DiagnosticEngine
 ) -> tuple[str, ...]:
-    visible = tuple(_visible(kernel, options.capability))
-    ptx = built.stages["ptx"]
-    assert isinstance(ptx, str)
-    expected = entry_parameters(ptx)
+    has_tma = options.target.is_cuda_from(_HOPPER)
+    visible = tuple(_visible(kernel, has_tma=has_tma))
+    text = built.stages["ptx" if options.target.is_cuda else "amdgcn"]
+    assert isinstance(text, str)
+    expected = entry_parameters(text) if options.target.is_cuda else argument_count(text)
     hidden = HIDDEN[: max(0, expected - len(visible))]
     if len(visible) + len(hidden) != expected:
         engine.error(
@@ -74,10 +84,10 @@ def _parameters(
     return (*visible, *hidden)
 
 
-def _visible(kernel: FuncOp, capability: int) -> Iterator[str]:
+def _visible(kernel: FuncOp, *, has_tma: bool) -> Iterator[str]:
     """The kinds of the parameters that the text of the kernel has."""
     for type in (argument.type for argument in kernel.args):
-        if isinstance(type, TensorDescType) and capability < _HOPPER:
+        if isinstance(type, TensorDescType) and not has_tma:
             # No TMA: Triton rewrites the descriptor as pointer, extents and strides.
             rank = len(type.get_shape())
             flags = installation.release()[0].descriptor_flags
@@ -102,10 +112,10 @@ def entry_parameters(ptx: str) -> int:
     return 0 if entry is None else entry[1].count(".param")
 
 
-def _shared_memory_of(capability: int) -> int | None:
+def _shared_memory_of(chip: str) -> int | None:
     """The capacity per CTA on this GPU, where it is known."""
     try:
-        return target_named(f"sm_{capability}").capacity(Memory.SMEM)
+        return target_named(chip).capacity(Memory.SMEM)
     except LookupError:
         return None
 
@@ -117,17 +127,17 @@ def remarks_on(
     memory = f", {metadata.tmem} columns of tensor memory" if metadata.tmem else ""
     yield engine.remark(
         kernel,
-        f"{metadata.name}: {metadata.registers} registers, {metadata.shared} B of shared memory, "
+        f"{metadata.name}: {_registers(metadata)}, {metadata.shared} B of shared memory, "
         f"{metadata.threads} threads{memory}",
         RESOURCES,
     )
-    capacity = _shared_memory_of(metadata.capability)
+    capacity = _shared_memory_of(metadata.chip)
     if capacity is not None and metadata.shared > capacity:
         yield engine.warning(
             kernel,
             f"{metadata.name}: {metadata.shared} B of shared memory needed, {capacity} available "
             "on "
-            f"sm_{metadata.capability}: the launch will fail; use fewer stages, smaller tiles or "
+            f"{metadata.chip}: the launch will fail; use fewer stages, smaller tiles or "
             "overlapping buffers (see tilewright memory)",
             TOO_LARGE,
         )
@@ -142,8 +152,28 @@ def remarks_on(
         yield engine.remark(
             kernel,
             f"{metadata.name}: {metadata.spill_bytes} B of registers spill to local memory; "
-            "increase num_warps, reduce the tile, or raise maxnreg",
+            f"increase num_warps, reduce the tile, or {_more_registers(metadata)}",
+            SPILLS,
+        )
+    if built.assembled.scalar_spills:
+        yield engine.remark(
+            kernel,
+            f"{metadata.name}: {built.assembled.scalar_spills} SGPRs spill to lanes of VGPRs; keep "
+            "fewer uniform values alive",
             SPILLS,
         )
     for each in built.assembled.performance_remarks:
         yield engine.remark(kernel, f"{metadata.name}: ptxas: {each}", ASSEMBLER_REMARK)
+
+
+def _registers(metadata: KernelMetadata) -> str:
+    if isinstance(metadata.arch, int):
+        return f"{metadata.registers} registers"
+    return (
+        f"{metadata.registers} VGPRs ({metadata.accumulation_registers} of them AGPRs), "
+        f"{metadata.scalar_registers} SGPRs"
+    )
+
+
+def _more_registers(metadata: KernelMetadata) -> str:
+    return "raise maxnreg" if isinstance(metadata.arch, int) else "lower waves_per_eu"

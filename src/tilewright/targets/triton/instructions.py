@@ -23,6 +23,7 @@ from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.codes.shared import NO_SUCH_INSTRUCTION
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
+from tilewright.language.tl.options import Target
 
 _HOPPER, _BLACKWELL, _DESKTOP_BLACKWELL = 90, 100, 120
 _ANY_ORDER_BITS = 16
@@ -35,10 +36,11 @@ _ARCHS: dict[str, tuple[int, int | None]] = {
 }
 
 
-def refuse_missing_instructions(
-    module: ModuleOp, capability: int, engine: DiagnosticEngine
-) -> None:
-    """Report ops of `module` that the GPU `capability` has no instruction for."""
+def refuse_missing_instructions(module: ModuleOp, target: Target, engine: DiagnosticEngine) -> None:
+    """Report ops of `module` that the GPU has no instruction for."""
+    if isinstance(target.arch, str):
+        return
+    capability = target.arch
     for op in walk(module):
         first, end = _archs_of(op)
         if capability < first or (end is not None and capability >= end):

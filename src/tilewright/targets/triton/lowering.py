@@ -21,6 +21,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
+from tilewright.language.tl.options import Target
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
@@ -34,7 +35,7 @@ from tilewright.targets.triton.instructions import refuse_missing_instructions
 WRONG_TARGET = "TW6208"
 
 Kind = Literal["plain", "tlx", "ttgir"]
-_OWN_DIALECTS = ("ttg.", "ttng.", "tlx.")
+_OWN_DIALECTS = ("ttg.", "ttng.", "tlx.", "amdg.", "rocdl.")
 _ALIASING = (
     "tlx-storage-alias-lowering{{multi-overlap={phases}}},tlx-verify-storage-alias,"
     "tlx-rewrite-local-alias,dce"
@@ -45,7 +46,8 @@ _ALIASING = (
 class CompileOptions:
     """How to compile; part of the identity of an artefact."""
 
-    capability: int
+    arch: int | str
+    """The compute capability, or the name of an AMD architecture."""
     num_warps: int = 4
     num_stages: int = 3
     num_ctas: int = 1
@@ -56,17 +58,28 @@ class CompileOptions:
     debug: bool = False
     cooperative: bool = False
     pdl: bool = False
+    waves_per_eu: int | None = None
+    matrix_instr_nonkdim: int | None = None
+    kpack: int | None = None
+
+    @property
+    def target(self) -> Target:
+        return Target("cuda" if isinstance(self.arch, int) else "hip", self.arch)
 
     def for_build(self, module: ModuleOp) -> BuildOptions:
         """The options passed to Triton; attributes of the module cannot be overridden."""
         return BuildOptions(
-            self.capability,
+            self.arch,
             num_warps=_stated(module, NUM_WARPS) or self.num_warps,
             num_stages=self.num_stages,
             num_ctas=_stated(module, NUM_CTAS) or self.num_ctas,
             maxnreg=self.maxnreg,
             enable_fp_fusion=self.enable_fp_fusion,
             debug=self.debug,
+            waves_per_eu=self.waves_per_eu,
+            matrix_instr_nonkdim=self.matrix_instr_nonkdim,
+            kpack=self.kpack,
+            warp_size=self.target.warp_size,
         )
 
 
@@ -101,14 +114,14 @@ def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: Diagnos
     write_for_release(module, installation.release()[0].version)
     if kind == "plain":
         return
-    _check_target(module, options.capability, engine)
+    _check_target(module, options.target, engine)
     if kind == "ttgir":
         phases = "true" if named_phases(module) else "false"
         Pipeline.build(parse_pipeline(_ALIASING.format(phases=phases)), PASSES).run(module, engine)
     else:
         _assign_layouts(module, options, engine)
     engine.raise_if_errors()
-    refuse_missing_instructions(module, options.capability, engine)
+    refuse_missing_instructions(module, options.target, engine)
     make_views_whole(module)
     keep_buffers(module)
     verify(module, engine)
@@ -121,7 +134,7 @@ def _assign_layouts(module: ModuleOp, options: CompileOptions, engine: Diagnosti
 
     to_ttgir(
         module,
-        capability=options.capability,
+        capability=options.arch,
         num_warps=options.num_warps,
         num_ctas=options.num_ctas,
         triton=installation.release()[0].version,
@@ -129,14 +142,16 @@ def _assign_layouts(module: ModuleOp, options: CompileOptions, engine: Diagnosti
     )
 
 
-def _check_target(module: ModuleOp, capability: int, engine: DiagnosticEngine) -> None:
+def _check_target(module: ModuleOp, target: Target, engine: DiagnosticEngine) -> None:
     """TTGIR is compiled for one GPU; Triton may die of another's instructions."""
     stated = module.attributes.get(TARGET)
-    if isinstance(stated, StringAttr) and stated.data != f"cuda:{capability}":
+    if isinstance(stated, StringAttr) and stated.data != str(target):
+        backend, _, arch = stated.data.partition(":")
+        chip = f"sm_{arch}" if backend == "cuda" else arch
         engine.error(
             module,
-            f"the module is for {stated.data}, the target is sm_{capability}: "
-            f"use the target triton:sm_{stated.data.rpartition(':')[2]}, or lower it again",
+            f"the module is for {stated.data}, the target is {target.chip}: "
+            f"use the target triton:{chip}, or lower it again",
             WRONG_TARGET,
         )
         engine.raise_if_errors()

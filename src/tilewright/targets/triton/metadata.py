@@ -42,10 +42,11 @@ class KernelMetadata:
     """Everything besides the machine code that a launch needs."""
 
     name: str
-    """The entry point in the cubin."""
-    capability: int
+    """The entry point in the machine code."""
+    arch: int | str
+    """The compute capability (90 for sm_90), or the name of an AMD architecture (gfx942)."""
     num_warps: int
-    """All warps of a CTA, those of tasks included: a CTA has 32 times as many threads."""
+    """All warps of a CTA, those of tasks included: a CTA has `warp_size` times as many threads."""
     shared: int
     """Bytes of dynamic shared memory."""
     parameters: tuple[str, ...]
@@ -72,10 +73,20 @@ class KernelMetadata:
     stack_bytes: int = 0
     compiler: str = ""
     """The releases of Triton and of the assembler that made it."""
+    warp_size: int = WARP_SIZE
+    scalar_registers: int = 0
+    """SGPRs of a wave; AMD only, where `registers` are VGPRs and AGPRs together."""
+    accumulation_registers: int = 0
+    """AGPRs, those of AMD that only matrix instructions and copies use."""
 
     @property
     def threads(self) -> int:
-        return WARP_SIZE * self.num_warps
+        return self.warp_size * self.num_warps
+
+    @property
+    def chip(self) -> str:
+        """The architecture as compilers spell it: sm_90, gfx942."""
+        return f"sm_{self.arch}" if isinstance(self.arch, int) else self.arch
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

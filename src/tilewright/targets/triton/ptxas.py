@@ -33,7 +33,7 @@ class PtxasFailed(Exception):
 class Assembled:
     """Machine code with its use of resources."""
 
-    cubin: bytes
+    code: bytes
     version: str = ""
     registers: int = 0
     stack_bytes: int = 0
@@ -42,6 +42,11 @@ class Assembled:
     barriers: int = 0
     performance_remarks: tuple[str, ...] = ()
     """Performance remarks of the assembler, for example serialised wgmma instructions."""
+    scalar_registers: int = 0
+    scalar_spills: int = 0
+    """SGPRs that spill into lanes of VGPRs; AMD only, as the rest."""
+    accumulation_registers: int = 0
+    static_shared: int = 0
 
     @property
     def spill_bytes(self) -> int:

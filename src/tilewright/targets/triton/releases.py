@@ -23,6 +23,12 @@ CAPABILITY = "capability"
 """Stands for the compute capability in the arguments of a pass."""
 IS_AMPERE_UP = "is_ampere_up"
 """Stands for whether the GPU is an sm_80 or later."""
+AMD_ARCH = "amd_arch"
+"""Stands for the name of the AMD architecture, gfx942."""
+MATRIX_SIZE = "matrix_instr_nonkdim"
+"""Stands for the rows of a matrix instruction, 16 or 32; 0 leaves them to Triton."""
+KPACK = "kpack"
+"""Stands for how many operands of matrix instructions are read together."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,33 @@ _FINISH = (*_HEAD, *_PLAIN_DOT, *_LOWER)
 # Until 3.8 the LLVM stage checks this itself.
 _FINISH_3_9 = (*_HEAD, *_PLAIN_DOT, _nvidia("add_check_matmul_two_cta"), *_LOWER)
 
+
+def _amd(name: str, *arguments: object, only_with: str = "") -> PassCall:
+    return PassCall("amd.passes.ttgpuir", name, arguments, only_with)
+
+
+# As for NVIDIA: nothing that moves copies, waits or matrix instructions. The warp pipeline pass
+# acts on the borders that the kernel itself sets.
+_FINISH_AMD = (
+    *_HEAD,
+    _gpu("add_f32_dot_tc", False, only_with="tt.dot"),
+    _amd("add_accelerate_matmul", AMD_ARCH, MATRIX_SIZE, KPACK, only_with="tt.dot"),
+    _gpu("add_remove_layout_conversions"),
+    _amd("add_optimize_epilogue"),
+    _amd("add_optimize_dot_operands", AMD_ARCH, only_with="tt.dot"),
+    _amd("add_hoist_layout_conversions"),
+    _amd("add_sink_layout_conversions"),
+    _CANONICALIZE,
+    _amd("add_coalesce_async_copy", AMD_ARCH, only_with="ttg.async_copy_global_to_local"),
+    _gpu("add_remove_layout_conversions"),
+    _gpu("add_reduce_data_duplication"),
+    _LOOP_CSE,
+    _common("add_symbol_dce"),
+    _amd("add_warp_pipeline", only_with="triton.warp_pipeline.border"),
+    _common("add_sccp"),
+    _common("add_cse"),
+    _CANONICALIZE,
+)
 _REGISTER_FLAGS = ("--regAllocOptLevel=2",)
 
 
@@ -96,6 +129,8 @@ class Release:
     version: tuple[int, int]
     flavour: Flavour
     finish_ttgir: tuple[PassCall, ...] = _FINISH
+    finish_amd: tuple[PassCall, ...] | None = None
+    """The same for AMD GPUs; None if the release has not been tried."""
     ptxas_flags: tuple[str, ...] = _REGISTER_FLAGS
     respelt: Mapping[str, str] | None = None
     """Mnemonics of ours that the release's parser has under another name."""
@@ -117,7 +152,7 @@ RELEASES: tuple[Release, ...] = (
     ),
     Release((3, 7), TRITON_3_7),
     Release((3, 8), TRITON_3_8),
-    Release((3, 9), TRITON_3_9, finish_ttgir=_FINISH_3_9),
+    Release((3, 9), TRITON_3_9, finish_ttgir=_FINISH_3_9, finish_amd=_FINISH_AMD),
 )
 
 
