@@ -1,0 +1,1 @@
+"""Cases of TileLang's performance regressions, one process each."""

@@ -1,0 +1,220 @@
+"""TileLang's own performance regressions, unmodified, compiled by TileLang and by Tilewright.
+
+    python benchmarks/tilelang_regressions.py CHECKOUT --tilelang FOLDER [--only NAME,...]
+        [--jobs N] [--check] [--json FILE] [--markdown FILE] [--list]
+
+CHECKOUT is a checkout of tile-ai/tilelang, whose `examples/**/regression_*.py` hold the cases;
+FOLDER is where TileLang is installed. A case runs in a process of its own, once for each side.
+First all of them are compiled, several at a time, and the kernels' results compared: Tilewright's
+kernels get the inputs that TileLang's had. Then they are timed, one process at a time: the kernels'
+time on the GPU as CUPTI records it, with a cold L2 cache, mean of the repetitions. With `--check`
+the exit code is 1 when a case fails, differs, or misses a limit. It needs torch and an NVIDIA GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)
+
+from benchmarks.tilelang_cases.cases import Case, cases_below  # noqa: E402
+
+OURS, THEIRS = "tilewright", "tilelang"
+GEOMETRIC_MEAN, LEAST = 1.10, 0.90
+LIMIT_SECONDS = 400
+_MARK = "@@case "
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case on one side."""
+
+    microseconds: float | None
+    compared: int
+    """Kernels whose results were compared."""
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    case: str
+    theirs: Outcome
+    ours: Outcome
+
+    @property
+    def ratio(self) -> float | None:
+        """Our speed as a part of theirs."""
+        if self.theirs.microseconds is None or self.ours.microseconds is None:
+            return None
+        return self.theirs.microseconds / self.ours.microseconds
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Starts the processes."""
+
+    checkout: Path
+    tilelang: Path
+    work: Path
+    """Where TileLang's arguments and results, and both compilers' caches, are kept."""
+
+    def run(self, case: Case, side: str, *, timed: bool) -> Outcome:
+        command = [sys.executable, "-m", "benchmarks.tilelang_cases.child", side]
+        command += ["time" if timed else "compare", str(case.file), case.function]
+        command += [str(self.work / "arguments" / case.name)]
+        try:
+            done = subprocess.run(
+                command,
+                env=self._environment(side),
+                cwd=case.file.parent,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(None, 0, f"not done after {LIMIT_SECONDS} s")
+        for line in reversed(done.stdout.splitlines()):
+            if line.startswith(_MARK):
+                return Outcome(**json.loads(line.removeprefix(_MARK)))
+        return Outcome(None, 0, _last_line(done.stderr) or f"exit status {done.returncode}")
+
+    def _environment(self, side: str) -> dict[str, str]:
+        paths = [str(ROOT / "src"), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        if side == THEIRS:
+            paths.insert(0, str(self.tilelang))
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+            "TILELANG_CACHE_DIR": str(self.work / "tilelang"),
+            "TILEWRIGHT_CACHE": str(self.work / "tilewright"),
+            "TILELANG_FOLDER": str(self.tilelang),
+        }
+
+
+def measure(runner: Runner, cases: Sequence[Case], jobs: int) -> Iterator[Row]:
+    """Compile and compare everything, then time it."""
+    compared: dict[tuple[Case, str], Outcome] = {}
+
+    def prepare(case: Case) -> None:
+        for side in (THEIRS, OURS):
+            compared[case, side] = runner.run(case, side, timed=False)
+            _progress(f"compared {case.name} ({side}): {compared[case, side].problem or 'right'}")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(prepare, cases))
+    for case in cases:
+        sides: list[Outcome] = []
+        for side in (THEIRS, OURS):
+            before = compared[case, side]
+            if before.problem is not None:
+                sides.append(before)
+                continue
+            timed = runner.run(case, side, timed=True)
+            sides.append(Outcome(timed.microseconds, before.compared, timed.problem))
+        row = Row(case.name, *sides)
+        _progress(_line(row))
+        yield row
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown: the slowest of ours first."""
+    lines = ["| case | TileLang us | ours us | ours / TileLang | |", "|---|---|---|---|---|"]
+    for row in sorted(rows, key=lambda each: each.ratio or 0):
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        problem = row.ours.problem or (row.theirs.problem and f"TileLang: {row.theirs.problem}")
+        cells = (_us(row.theirs), _us(row.ours), ratio, (problem or "").replace("|", "/")[:160])
+        lines.append(f"| {row.case} | {' | '.join(cells)} |")
+    ratios = [row.ratio for row in rows if row.ratio is not None]
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines.append(f"| geometric mean of {len(ratios)} | | | {mean:.3f} | |")
+    return "\n".join(lines)
+
+
+def problems(rows: Sequence[Row]) -> list[str]:
+    """What `--check` finds wrong."""
+    found = [f"{row.case}: {row.ours.problem}" for row in rows if row.ours.problem is not None]
+    ratios = {row.case: row.ratio for row in rows if row.ratio is not None}
+    found += [f"{case}: {each:.2f} < {LEAST}" for case, each in ratios.items() if each < LEAST]
+    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios)) if ratios else 0.0
+    if mean < GEOMETRIC_MEAN:
+        found.append(f"geometric mean {mean:.3f} < {GEOMETRIC_MEAN}")
+    return found
+
+
+def _line(row: Row) -> str:
+    ratio = "" if row.ratio is None else f", {row.ratio:.2f}"
+    problem = row.ours.problem or row.theirs.problem
+    return f"{row.case}: {_us(row.theirs)} us, ours {_us(row.ours)} us{ratio} {problem or ''}"
+
+
+def _us(outcome: Outcome) -> str:
+    return "" if outcome.microseconds is None else f"{outcome.microseconds:.1f}"
+
+
+def _last_line(text: str) -> str | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "rror" in line]
+    return (errors or lines or [None])[-1]
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--tilelang", type=Path, help="where TileLang is installed")
+    parser.add_argument("--only", default="", help="parts of names of cases, comma-separated")
+    parser.add_argument("--jobs", type=int, default=8, help="processes that compile at once")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--list", action="store_true", help="names of the cases, and no more")
+    given = parser.parse_args(arguments)
+    wanted = [part for part in given.only.split(",") if part]
+    cases = [
+        case
+        for case in cases_below(given.checkout / "examples")
+        if not wanted or any(part in case.name for part in wanted)
+    ]
+    if not cases:
+        parser.error(f"no case in {given.checkout / 'examples'} has such a name")
+    if given.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    if given.tilelang is None:
+        parser.error("--tilelang FOLDER is needed to run cases")
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as work:
+        runner = Runner(given.checkout.resolve(), given.tilelang.resolve(), Path(work))
+        rows = list(measure(runner, cases, given.jobs))
+    print(table(rows))
+    if given.json:
+        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    if given.markdown:
+        given.markdown.write_text(table(rows) + "\n")
+    found: list[Any] = problems(rows) if given.check else []
+    for each in found:
+        print(f"check: {each}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
