@@ -77,6 +77,7 @@ The first two digits name the subject:
 | TW61xx | errors found by a run on the host |
 | TW62xx | compilation for GPUs |
 | TW70xx, TW71xx, TW72xx | Tenstorrent |
+| TW75xx | AMD GPUs |
 | TW90xx | internal compiler errors |
 
 Two codes stand for many messages. [TW1033](#tw1033) is IR that violates a rule of an op, as written

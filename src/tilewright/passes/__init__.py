@@ -94,6 +94,8 @@ PASSES: PassRegistry = {
     "drop-unused-arguments": _lazy("gpu.drop_unused_arguments", "DropUnusedArguments"),
     "choose-index-width": _lazy("gpu.choose_index_width", "ChooseIndexWidth"),
     "gpu-pipeline": _lazy("gpu.pipeline", "GpuPipeline"),
+    "stage-copies": _lazy("amd.stage_copies", "StageCopies"),
+    "plan-staging": _lazy("amd.plan_staging", "PlanStaging"),
     "amd-pipeline": _lazy("amd.pipeline", "AmdPipeline"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
     "tlx-insert-require-layout": _lazy("tlx.insert_require_layout", "InsertRequireLayout"),

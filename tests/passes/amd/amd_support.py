@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tilewright.passes.amd.pipeline import AmdPipeline
 
-CHIPS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
 """Those that clang 19 compiles for, too."""
 
 
-def amd_pipeline(chip: str = "gfx942", **options: bool) -> AmdPipeline:
-    return AmdPipeline(target=f"hip:{chip}", **options)
+def amd_pipeline(arch: str = "gfx942") -> AmdPipeline:
+    return AmdPipeline(target=f"hip:{arch}")

@@ -4,6 +4,7 @@ from tilewright.analysis.pipelining.automatic import plan_automatically
 from tilewright.analysis.pipelining.dependences import Dependences
 from tilewright.analysis.pipelining.manual import plan_manually
 from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_plan, versions_of
+from tilewright.analysis.pipelining.staged import plan_staged
 
 __all__ = [
     "Dependences",
@@ -12,5 +13,6 @@ __all__ = [
     "check_plan",
     "plan_automatically",
     "plan_manually",
+    "plan_staged",
     "versions_of",
 ]

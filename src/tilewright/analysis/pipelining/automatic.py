@@ -88,19 +88,9 @@ def _with_producers(dependences: Dependences, ahead: set[int]) -> set[int]:
     first = set(ahead)
     for statement in reversed(range(len(dependences.ops))):
         needed_by = (user for user in first if user > statement)
-        if any(_feeds(dependences, statement, user) for user in needed_by):
+        if any(dependences.feeds(statement, user) for user in needed_by):
             first.add(statement)
     return first
-
-
-def _feeds(dependences: Dependences, statement: int, user: int) -> bool:
-    if user in dependences.results_used[statement]:
-        return True
-    return any(
-        one.may_overlap(other)
-        for one in dependences.writes[statement]
-        for other in dependences.reads[user]
-    )
 
 
 def _placed(dependences: Dependences, first: set[int]) -> list[int]:

@@ -65,6 +65,14 @@ class Dependences:
         ]
         yield from dict.fromkeys(one.base for one, other in pairs if one.may_overlap(other))
 
+    def feeds(self, statement: int, user: int) -> bool:
+        """Whether `user` needs what `statement` computes or writes."""
+        if user in self.results_used[statement]:
+            return True
+        return any(
+            one.may_overlap(other) for one in self.writes[statement] for other in self.reads[user]
+        )
+
     @cached_property
     def results_used(self) -> list[frozenset[int]]:
         """For each statement, those that use one of its results."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tilewright.ir.codes import (
+    amd,
     barriers,
     internal,
     language,
@@ -36,6 +37,7 @@ SECTIONS: Mapping[str, tuple[CodeEntry, ...]] = MappingProxyType(
         "Runs on the host": (*run.ENTRIES, *run_ordering.ENTRIES),
         "Compilation for GPUs": targets.ENTRIES,
         "Tenstorrent": (*tenstorrent.ENTRIES, *tenstorrent_run.ENTRIES),
+        "AMD GPUs": amd.ENTRIES,
         "Internal compiler errors": internal.ENTRIES,
     }
 )

@@ -1,8 +1,8 @@
 """The pass pipeline of `T` kernels for AMD GPUs, in its order, as a value.
 
-A sister of `passes.gpu.pipeline`: most passes are the same and ask the target for its numbers.
+A sister of `passes.gpu.pipeline`: most passes are the same, with the numbers of the target.
 What is missing has no counterpart on these GPUs (TMA, mbarriers, clusters, warp-group MMAs, roles
-that hand registers over); `check-amd-features` refuses kernels that ask for it.
+that hand registers over); `check-amd-features` refuses kernels that use it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.amd.plan_staging import PlanStaging
+from tilewright.passes.amd.stage_copies import StageCopies
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
@@ -48,10 +50,15 @@ from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
+from tilewright.passes.tile.check_barriers import CheckBarriers
+from tilewright.passes.tile.check_plans import CheckPlans
+from tilewright.passes.tile.expand_pipeline import ExpandPipeline
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
 from tilewright.passes.tile.pipeline import TilePipeline
+from tilewright.passes.tile.plan_pipeline import PlanPipeline
+from tilewright.passes.tile.split_guards import SplitGuards
 
 
 @dataclass(frozen=True)
@@ -86,13 +93,16 @@ class AmdPipeline(Pass):
         return [
             DropLayoutHints(),
             MarkPrivateBuffers(),
-            *TilePipeline(
-                target=self.target,
-                check_shared_races=True,
-                warp_specialize=False,
-                check_each=False,
-                predicate_epilogue=self.predicate_epilogue,
-            ).passes(),
+            *TilePipeline(target=self.target, check_shared_races=True).common_passes(),
+            StageCopies(),
+            SplitGuards(),
+            PlanStaging(),
+            PlanPipeline(async_copies=False),
+            CheckPlans(),
+            ExpandPipeline(predicate_epilogue=self.predicate_epilogue),
+            Canonicalize(),
+            Cse(),
+            CheckBarriers(),
             DropReuseGroups(),
             CheckLaunch(),
             CheckElementTypes(),

@@ -73,7 +73,7 @@ class PlanPipeline(Pass):
         elif is_manual:
             _report_error(found, loop, engine)
         else:
-            _report_remark(found, loop, engine)
+            report_remark(found, loop, engine)
 
 
 def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
@@ -85,7 +85,8 @@ def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) 
         diagnostic.note(None, f"help: {refusal.help}")
 
 
-def _report_remark(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
+def report_remark(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
+    """Say why a loop stays serial."""
     diagnostic = engine.remark(loop, f"loop not pipelined: {refusal.message}", refusal.code)
     for op, note in zip(refusal.ops, refusal.notes[-len(refusal.ops) :], strict=False):
         diagnostic.note(op, note)

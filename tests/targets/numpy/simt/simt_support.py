@@ -14,6 +14,7 @@ from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy import tile as tiles
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, SimtReport, compile_simt
@@ -22,7 +23,7 @@ from tilewright.targets.numpy.tile import TileReport
 Change = Callable[[ModuleOp], ModuleOp]
 
 
-def lowered(module: ModuleOp, pipeline: GpuPipeline | None = None) -> ModuleOp:
+def lowered(module: ModuleOp, pipeline: GpuPipeline | AmdPipeline | None = None) -> ModuleOp:
     """The module after all GPU passes, which must find nothing wrong."""
     engine = DiagnosticEngine()
     (pipeline or GpuPipeline()).run(module, engine)
@@ -45,7 +46,7 @@ class _Program:
 
 def example_results(
     example: ModuleType,
-    pipeline: GpuPipeline | None = None,
+    pipeline: GpuPipeline | AmdPipeline | None = None,
     options: SimtOptions | None = None,
     change: Change | None = None,
     **settings: Any,

@@ -1,0 +1,127 @@
+"""`plan-staging`: when the two steps of copies through registers run.
+
+    tile.pipeline { load; store; gemm }    ->    the same with  #tile.pipeline_plan<
+                                                   stage = [0, 0, 1], order = [0, 2, 1], ...>
+
+Loads first, the previous iteration's computation next, stores last (`analysis.pipelining.staged`).
+``num_stages=1`` requests one version of the shared tiles, more for two: registers are the other
+stage, so further versions would only take shared memory. If two do not fit, there is one, at the
+cost of a second barrier, with a remark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.pipelining import Dependences, PipelinePlan, plan_staged
+from tilewright.dialects.simt.target import amd_chip_of
+from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.amd.stage_copies import STAGING
+from tilewright.passes.gpu.shared_sizes import bytes_of
+from tilewright.passes.tile.plan_pipeline import report_remark
+
+ONE_VERSION = "TW7501"
+_VERSIONS = 2
+
+
+@dataclass(frozen=True)
+class PlanStaging(Pass):
+    """Schedule loops whose copies go through registers."""
+
+    name = "plan-staging"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for loop in list(walk(module)):
+            if isinstance(loop, PipelineOp) and loop.plan is None and loop.stages > 0:
+                _plan(loop, engine)
+
+
+def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
+    dependences = Dependences(loop)
+    stores = [
+        position
+        for position, regions in enumerate(dependences.reads)
+        if any(_is_staging(region.base) for region in regions)
+    ]
+    if not stores:
+        return
+    filled = [region.base for store in stores for region in dependences.writes[store]]
+    versions = _versions(loop, filled, engine)
+    found = plan_staged(dependences, stores, versions=versions)
+    if isinstance(found, PipelinePlan):
+        loop.properties["plan"] = found.attribute(dependences)
+    else:
+        report_remark(found, loop, engine)
+
+
+def _is_staging(buffer: SSAValue) -> bool:
+    return isinstance(buffer.owner, AllocOp) and STAGING in buffer.owner.attributes
+
+
+def _versions(loop: PipelineOp, filled: list[SSAValue], engine: DiagnosticEngine) -> int:
+    requested = min(loop.stages, _VERSIONS)
+    target = amd_chip_of(loop)
+    if requested == 1 or target is None:
+        return 1
+    once = sum(bytes_of(op) for op in _allocs(filled))
+    needed = requested * once + _others(loop, filled)
+    if needed <= target.lds_bytes:
+        return requested
+    remark = engine.remark(
+        loop,
+        f"tiles in shared memory not double-buffered: {needed} B needed, {target.lds_bytes} B "
+        f"available per block on {target}; each iteration takes a second barrier",
+        ONE_VERSION,
+    )
+    remark.note(
+        None,
+        f"help: use smaller tiles: those of this loop take {once} B, other buffers "
+        f"{needed - requested * once} B",
+    )
+    return 1
+
+
+def _allocs(buffers: list[SSAValue]) -> list[AllocOp]:
+    return [each.owner for each in buffers if isinstance(each.owner, AllocOp)]
+
+
+def _others(loop: PipelineOp, filled: list[SSAValue]) -> int:
+    """Bytes of other shared buffers that hold something while the loop runs."""
+    kernel: Operation | None = loop
+    while kernel is not None and not isinstance(kernel, KernelOp):
+        kernel = kernel.parent_op()
+    assert kernel is not None, "a pipelined loop is inside a kernel"
+    shared = [op for op in walk(kernel) if isinstance(op, AllocOp) and op.space.is_shared]
+    return sum(
+        bytes_of(op) for op in shared if op.result not in filled and _is_live(op.result, loop)
+    )
+
+
+def _is_live(buffer: SSAValue, loop: PipelineOp) -> bool:
+    """Whether a buffer is used in the loop, or both before and after it."""
+    sides: set[bool] = set()
+    for use in buffer.uses:
+        if loop.is_ancestor(use.operation):
+            return True
+        sides.add(_is_before(use.operation, loop))
+    return len(sides) == 2
+
+
+def _is_before(op: Operation, loop: PipelineOp) -> bool:
+    """Whether an op comes before the loop; one in a loop around it counts as both."""
+    ancestors: list[Operation] = []
+    outer: Operation | None = loop
+    while outer is not None:
+        ancestors.append(outer)
+        outer = outer.parent_op()
+    inner: Operation = op
+    while (parent := inner.parent_op()) is not None and parent not in ancestors:
+        inner = parent
+    position = next((each for each in ancestors if each.parent is inner.parent), loop)
+    return inner.is_before_in_block(position)
