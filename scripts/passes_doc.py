@@ -495,15 +495,17 @@ def amd_part() -> list[str]:
     passes = {each.name: each for each in AmdPipeline().passes()}
     own = {name: each for name, each in passes.items() if name not in shared}
     changes: dict[str, tuple[str, str]] = {}
-    for example in _KERNELS if own else ():
-        for name, lines in _changes(_traced(example), AmdPipeline().passes()):
+    order = AmdPipeline().passes()
+    last = max(index for index, each in enumerate(order) if each.name in own)
+    for example in _KERNELS:
+        for name, lines in _changes(_traced(example), order[: last + 1]):
             if name in own:
                 changes.setdefault(name, (example, lines))
     dropped = [each.name for each in gpu_passes() if each.name not in passes]
-    order = [name for name in passes if name not in _names() or name == "dce"]
+    shown = [name for name in passes if name not in _names() or name == "dce"]
     return [
         _AMD_INTRODUCTION,
-        ", ".join(f"`{name}`" for name in order) + ".\n\n",
+        ", ".join(f"`{name}`" for name in shown) + ".\n\n",
         "Left out: " + ", ".join(f"`{name}`" for name in dropped) + ".\n\n",
         *(_gpu_section(each, changes.get(each.name)) for each in own.values()),
     ]

@@ -10,8 +10,15 @@ from tests.passes.amd.amd_support import amd_pipeline
 from tests.targets.numpy.simt.simt_support import example_results
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx1100"])
-@pytest.mark.parametrize("name", ["elementwise_add", "rms_norm", "gemm_relu"])
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
+        ("elementwise_add", "gfx942"),
+        ("rms_norm", "gfx942"),
+        ("rms_norm", "gfx1100"),
+        ("gemm_relu", "gfx1100"),
+    ],
+)
 def test_an_example_runs(name: str, arch: str) -> None:
     example = load(name)
     found = example_results(example, amd_pipeline(arch))
