@@ -187,8 +187,8 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     # Code generation.
     Entry("LowerDeviceStorageAccessInfo", note="void: spaces are part of the type"),
-    Entry("LowerIntrin", files=("targets/cuda/emit/scalars.py",)),
-    Entry("tilelang_cuda", files=("targets/cuda/emit/", "targets/cuda/header/")),
+    Entry("LowerIntrin", files=("targets/cxx/scalars.py",)),
+    Entry("tilelang_cuda", files=("targets/cxx/", "targets/cuda/emit/", "targets/cuda/header/")),
     Entry("tilelang_hip", note="void: there is no AMD target; `bind-target` recognises its name"),
     # Tenstorrent.
     Entry("apply_tt_defaults", ("apply-tt-defaults",)),

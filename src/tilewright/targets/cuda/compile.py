@@ -30,13 +30,13 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
-from tilewright.targets.cuda.emit.emitter import is_buffer, is_tensor_map
-from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, kernels_of
+from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.host import host_steps
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
+from tilewright.targets.cxx.emitter import is_buffer
 
 PREDICATED = "TW5013"
 WIDER = "TW5017"

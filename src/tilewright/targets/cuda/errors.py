@@ -1,24 +1,14 @@
-"""Ops without CUDA equivalent and errors of the CUDA compiler, reported at the user's line."""
+"""What the host cannot do, at the user's line, and errors of the CUDA compiler."""
 
 from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity
+from tilewright.ir.diagnostics import Diagnostic, Severity
+from tilewright.targets.cxx.errors import CannotEmit
 
-NO_CUDA = "TW9050"
-"""An op that passes should have lowered reached the emitter."""
 NOT_ON_HOST = "TW6213"
 """Host code of a kernel, outside of `T.Kernel`, that no launch can do."""
-
-
-class CannotEmit(CompileError):
-    """An op reached the emitter that it has no text for."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        engine = DiagnosticEngine()
-        engine.emit(diagnostic)
-        super().__init__(engine)
 
 
 def not_on_host(op: Operation, message: str) -> CannotEmit:

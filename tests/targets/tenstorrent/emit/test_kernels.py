@@ -6,7 +6,7 @@ import pytest
 
 from tests.targets.tenstorrent.machine.gemm_ir import TEXT, TYPES, kernels_of
 from tilewright.dialects.tensix import Tensix
-from tilewright.targets.cuda.errors import CannotEmit
+from tilewright.targets.cxx.errors import CannotEmit
 from tilewright.targets.tenstorrent.emit import compute, dataflow, integers
 from tilewright.targets.tenstorrent.emit.emitter import Api
 from tilewright.targets.tenstorrent.emit.kernels import emit_kernel

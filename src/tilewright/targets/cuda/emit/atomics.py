@@ -12,9 +12,10 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.ir.codes.shared import NO_SUCH_INSTRUCTION
-from tilewright.targets.cuda.cxx_syntax import CType, unsigned
-from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
-from tilewright.targets.cuda.emit.memory import address
+from tilewright.targets.cxx.emitter import Emitter, Rule, Text
+from tilewright.targets.cxx.flavour import CType
+from tilewright.targets.cxx.memory import address
+from tilewright.targets.cxx.syntax import unsigned
 
 _INSTRUCTIONS: Mapping[str, str] = {
     "add": "atomicAdd",

@@ -1,4 +1,4 @@
-"""Policies for the L2 cache, and accesses of single elements that have one."""
+"""Policies for the L2 cache, and accesses that have one; copies to shared memory in flight."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
+from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
-from tilewright.targets.cuda.cxx_syntax import literal
-from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
-from tilewright.targets.cuda.emit.memory import address
+from tilewright.dialects.simt.moves import MoveOp
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.types import space_of
+from tilewright.targets.cxx.emitter import MULTIPLY, Emitter, Rule, Text
+from tilewright.targets.cxx.memory import address, move
+from tilewright.targets.cxx.syntax import literal
 
 
 def _policy(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, L2PolicyOp)
-    text = emitter.call(f"l2_{op.priority.data}", [literal(op.fraction)])
+    text = emitter.call(f"l2_{op.priority.data}", [literal(op.fraction, emitter.flavour)])
     emitter.constant(op.result, Text(text))
 
 
@@ -35,7 +39,37 @@ def _store(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"tw::store_hinted<{type.name}>({pointer}, {value}, {policy});")
 
 
+def _move(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MoveOp)
+    if op.policy is None:
+        move(emitter, op)
+        return
+    (source,), (destination,) = op.src_indices, op.dst_indices
+    pointers = address(emitter, op.dst, destination), address(emitter, op.src, source)
+    function = "load_hinted" if space_of(op.src.type) is Space.GLOBAL else "store_hinted"
+    emitter.uses.functions.setdefault(function)
+    arguments = ", ".join([*pointers, emitter.operand(op.policy)])
+    emitter.statement(f"tw::{function}<{op.bytes}>({arguments});")
+
+
+def _async_move(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, AsyncMoveOp)
+    (source,), (destination,) = op.src_indices, op.dst_indices
+    arguments = [address(emitter, op.dst, destination), address(emitter, op.src, source)]
+    function = "cp_async" if op.policy is None else "cp_async_hinted"
+    if op.valid is not None:
+        size = emitter.element(op.src).bytes
+        arguments.append(f"{emitter.operand(op.valid, MULTIPLY)} * {size}")
+    if op.policy is not None:
+        valid = [] if op.valid is not None else [str(op.bytes)]
+        arguments += [*valid, emitter.operand(op.policy)]
+    emitter.uses.functions.setdefault(function)
+    emitter.statement(f"tw::{function}<{op.bytes}>({', '.join(arguments)});")
+
+
 RULES: Mapping[str, Rule] = {
+    "simt.move": _move,
+    "nv.async_move": _async_move,
     "nv.l2_policy": _policy,
     "nv.load": _load,
     "nv.store": _store,

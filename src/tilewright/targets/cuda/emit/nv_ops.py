@@ -1,4 +1,4 @@
-"""Barriers, fences, TMA, tensor cores, exchange between threads."""
+"""Barriers, fences, TMA, tensor cores: what NVIDIA's machine does alone."""
 
 from __future__ import annotations
 
@@ -40,13 +40,10 @@ from tilewright.dialects.nv.tma import (
     TmaReduceOp,
     TmaStoreBase,
 )
-from tilewright.dialects.simt.across import AllReduceOp
-from tilewright.dialects.simt.target import NVIDIA_WARP
-from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.dialects.type_utils import element_type_of
-from tilewright.targets.cuda.emit.emitter import ATOM, Emitter, Rule, Text
-from tilewright.targets.cuda.emit.memory import address
 from tilewright.targets.cuda.header.mma import mma_function, wgmma_function
+from tilewright.targets.cxx.emitter import ATOM, Emitter, Rule, Text
+from tilewright.targets.cxx.memory import address
 
 _PTX_TYPES: Mapping[type[Attribute], str] = {
     Float16Type: "f16",
@@ -129,10 +126,6 @@ def _bar(emitter: Emitter, op: Operation) -> None:
     function = "named_barrier_sync" if op.mode.data == "sync" else "named_barrier_arrive"
     arguments = [str(op.id.value.data), str(op.count.value.data)]
     emitter.statement(f"{emitter.call(function, arguments)};")
-
-
-def _block_barrier(emitter: Emitter, op: Operation) -> None:
-    emitter.statement("__syncthreads();")
 
 
 # -- TMA ---------------------------------------------------------------------------------------
@@ -298,39 +291,8 @@ def _bulk_wait(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"tw::{function}<{op.pending.value.data}>();")
 
 
-# -- other threads -----------------------------------------------------------------------------
-
-
-_SHUFFLES: Mapping[str, str] = {
-    "xor": "shuffle_xor",
-    "up": "shuffle_up",
-    "down": "shuffle_down",
-    "idx": "shuffle_from",
-}
-
-
-def _shuffle(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, ShuffleOp)
-    arguments = [emitter.operand(op.value), emitter.operand(op.offset), str(op.lanes(NVIDIA_WARP))]
-    function = _SHUFFLES[op.mode.data]
-    emitter.constant(op.result, Text(emitter.call(function, arguments)))
-
-
-def _allreduce(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, AllReduceOp)
-    raise emitter.refusal("a reduction across threads was not lowered")
-
-
-def _warp_reduce(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, WarpReduceOp)
-    call = emitter.call(f"warp_{op.kind.data}", [emitter.operand(op.value)])
-    emitter.constant(op.result, Text(call))
-
-
-def _vote(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, VoteOp)
-    text = f"__{op.mode.data}_sync(0xffffffffu, {emitter.operand(op.predicate)})"
-    emitter.constant(op.result, Text(text))
+def _cluster_rank(emitter: Emitter, op: Operation) -> None:
+    emitter.pure(op.results[0], Text(emitter.call("cluster_rank", [])))
 
 
 def _dp4a(emitter: Emitter, op: Operation) -> None:
@@ -347,13 +309,13 @@ RULES: Mapping[str, Rule] = {
     "nv.elect": _elect,
     "nv.setmaxnreg": _set_registers,
     "nv.bar": _bar,
-    "gpu.barrier": _block_barrier,
     "nv.cp_async.commit": _plain("cp_async_commit"),
     "nv.cp_async.wait": _counted("cp_async_wait"),
     "nv.tma_store.commit": _plain("bulk_commit"),
     "nv.tma_store.wait": _bulk_wait,
     "nv.fence_proxy_async": _fence_async,
     "nv.fence_barrier_init": _plain("fence_barrier_init"),
+    "nv.cluster.rank": _cluster_rank,
     "nv.cluster.arrive": _plain("cluster_arrive"),
     "nv.cluster.wait": _plain("cluster_wait"),
     "nv.tma_load": _tma_load,
@@ -370,9 +332,5 @@ RULES: Mapping[str, Rule] = {
     "nv.wgmma.fence_operand": _fence_operand,
     "nv.wgmma.commit": _plain("wgmma_commit"),
     "nv.wgmma.wait": _counted("wgmma_wait"),
-    "simt.allreduce": _allreduce,
-    "tile.shuffle": _shuffle,
-    "tile.warp_reduce": _warp_reduce,
-    "tile.vote": _vote,
     "nv.dp4a": _dp4a,
 }

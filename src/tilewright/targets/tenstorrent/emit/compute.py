@@ -27,7 +27,7 @@ from tilewright.dialects.tensix.sfpu import (
     UnaryScalarOp,
     WhereOp,
 )
-from tilewright.targets.cuda.emit.emitter import Emitter, Rule
+from tilewright.targets.cxx.emitter import Emitter, Rule
 from tilewright.targets.tenstorrent.emit.emitter import Api, TensixEmitter
 
 _UNARY_HEADERS: Mapping[str, str] = {

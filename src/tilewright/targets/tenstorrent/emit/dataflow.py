@@ -15,7 +15,7 @@ from tilewright.dialects.tensix.base import cb_type, constant_of
 from tilewright.dialects.tensix.buffers import CBOp, CBPointerOp, FillPageOp
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.noc import AccessorOp, McastOp, NocBarrierOp, SemMcastOp, SemOp
-from tilewright.targets.cuda.emit.emitter import ATOM, LESS, SUM, Emitter, Rule, Text
+from tilewright.targets.cxx.emitter import ATOM, LESS, SUM, Emitter, Rule, Text
 from tilewright.targets.tenstorrent.emit.emitter import Api, TensixEmitter
 
 _POINTER = "reinterpret_cast<volatile tt_l1_ptr uint32_t*>"

@@ -1,6 +1,6 @@
 """Writes the C++ of one kernel, op by op, from a table.
 
-The statements, names and comments are those of the CUDA emitter; here ``index`` is ``uint32_t``,
+Statements, names and comments are those of the other C++ targets; here ``index`` is ``uint32_t``,
 circular buffers are constants and accessors are objects. An op without a rule is an internal error:
 compute kernels contain only calls of the compute API, loops and integer arithmetic.
 """
@@ -11,14 +11,26 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from typing_extensions import override
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import Float32Type, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tensix.program import EndOp
-from tilewright.targets.cuda.cxx_syntax import CType, c_type
-from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
+from tilewright.targets.cxx.emitter import Emitter, Rule, Text
+from tilewright.targets.cxx.flavour import FLOAT, CType, Flavour
+from tilewright.targets.cxx.syntax import c_type
 
 UINT32 = CType("uint32_t", 32)
+TENSIX = Flavour(
+    name="a Tensix kernel",
+    types={Float32Type: FLOAT},
+    vectors={},
+    packed={},
+    identities={},
+    identity_type="uint32_t",
+    special_float=lambda bits: f"__builtin_bit_cast(float, 0x{bits:08x}u)",
+    special_double=lambda bits: f"__builtin_bit_cast(double, 0x{bits:016x}ull)",
+    library={},
+)
 
 
 class Api(Enum):
@@ -35,7 +47,7 @@ class TensixEmitter(Emitter):
     def __init__(
         self, rules: Mapping[str, Rule], *, api: Api = Api.CURRENT, comments: bool = True
     ) -> None:
-        super().__init__(rules, comments=comments)
+        super().__init__(rules, TENSIX, comments=comments)
         self.api = api
         self.headers: dict[str, None] = {}
         """Headers below ``api/compute``, in the order of their first use."""
@@ -46,17 +58,10 @@ class TensixEmitter(Emitter):
 
     @override
     def scalar(self, type: Attribute) -> CType:
-        found = UINT32 if isinstance(type, IndexType) else c_type(type)
+        found = UINT32 if isinstance(type, IndexType) else c_type(type, self.flavour)
         if found is None:
-            raise self.refusal(f"type '{type}' has no equivalent in a Tensix kernel")
+            raise self.refusal(f"type '{type}' has no equivalent in {self.flavour.name}")
         return found
-
-    @override
-    def op(self, op: Operation) -> None:
-        if op.name not in self.rules:
-            self._current = op
-            raise self.refusal(f"'{op.name}' cannot be emitted as a Tensix kernel")
-        super().op(op)
 
     @override
     def _comment(self, op: Operation) -> None:

@@ -25,7 +25,7 @@ from tilewright.dialects.tensix.plan import (
     TensorPlan,
 )
 from tilewright.dialects.tensix.shards import ShardPlan
-from tilewright.targets.cuda.cxx_syntax import Names
+from tilewright.targets.cxx.syntax import Names
 from tilewright.targets.tenstorrent.chain import tensors_of_chain
 from tilewright.targets.tenstorrent.core_ranges import rectangles
 from tilewright.targets.tenstorrent.emit.host_text import HEADER

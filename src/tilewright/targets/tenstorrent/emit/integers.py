@@ -15,8 +15,8 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.tensix.arguments import RasterOp
 from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.tables import TableOp
-from tilewright.targets.cuda.emit.control import RULES as CONTROL
-from tilewright.targets.cuda.emit.emitter import (
+from tilewright.targets.cxx.control import RULES as CONTROL
+from tilewright.targets.cxx.emitter import (
     ATOM,
     BIT_AND,
     BIT_OR,

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt.moves import ConvertOp, MoveOp
 from tilewright.dialects.tile.allocs import AllocOp
@@ -18,29 +17,13 @@ from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.effects import is_removable
-from tilewright.targets.cuda.cxx_syntax import CType
-from tilewright.targets.cuda.emit.conversions import converted
-from tilewright.targets.cuda.emit.emitter import (
-    ATOM,
-    MULTIPLY,
-    SUM,
-    Emitter,
-    Rule,
-    Text,
-    only_use,
-)
-
-_VECTORS: Mapping[int, str] = {
-    1: "unsigned char",
-    2: "unsigned short",
-    4: "unsigned",
-    8: "uint2",
-    16: "uint4",
-}
-"""What one access of so many bytes is called."""
+from tilewright.targets.cxx.conversions import converted
+from tilewright.targets.cxx.emitter import ATOM, SUM, Emitter, Rule, Text, only_use
+from tilewright.targets.cxx.flavour import CType
 
 
-def _alloc(emitter: Emitter, op: Operation) -> None:
+def alloc(emitter: Emitter, op: Operation) -> None:
+    """An array in registers, or a part of the shared memory."""
     assert isinstance(op, AllocOp)
     type, space = emitter.element(op.result), op.space
     (size,) = _flat(emitter, op.result)
@@ -122,21 +105,19 @@ def _store(emitter: Emitter, op: Operation) -> None:
 
 
 def _vector(emitter: Emitter, buffer: SSAValue, index: SSAValue, bytes: int, *, reads: bool) -> str:
-    """Several elements as one 32-bit word."""
+    """Several elements as one value."""
     const = "const " if reads and space_of(buffer.type) is Space.GLOBAL else ""
-    return f"*reinterpret_cast<{const}{_VECTORS[bytes]}*>({address(emitter, buffer, index)})"
+    type = emitter.flavour.vectors[bytes]
+    emitter.declare(type)
+    return f"*reinterpret_cast<{const}{type.name}*>({address(emitter, buffer, index)})"
 
 
-def _move(emitter: Emitter, op: Operation) -> None:
+def move(emitter: Emitter, op: Operation) -> None:
+    """One access of several elements."""
     assert isinstance(op, MoveOp)
     (source,), (destination,) = op.src_indices, op.dst_indices
     if op.policy is not None:
-        pointers = address(emitter, op.dst, destination), address(emitter, op.src, source)
-        function = "load_hinted" if space_of(op.src.type) is Space.GLOBAL else "store_hinted"
-        emitter.uses.functions.setdefault(function)
-        arguments = ", ".join([*pointers, emitter.operand(op.policy)])
-        emitter.statement(f"tw::{function}<{op.bytes}>({arguments});")
-        return
+        raise emitter.refusal(f"{emitter.flavour.name} has no accesses with a cache policy")
     if op.width == 1:
         left = element(emitter, op.dst, op.dst_indices)
         emitter.statement(f"{left} = {element(emitter, op.src, op.src_indices)};")
@@ -146,37 +127,11 @@ def _move(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"{left} = {right};")
 
 
-def _async_move(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, AsyncMoveOp)
-    (source,), (destination,) = op.src_indices, op.dst_indices
-    arguments = [address(emitter, op.dst, destination), address(emitter, op.src, source)]
-    function = "cp_async" if op.policy is None else "cp_async_hinted"
-    if op.valid is not None:
-        size = emitter.element(op.src).bytes
-        arguments.append(f"{emitter.operand(op.valid, MULTIPLY)} * {size}")
-    if op.policy is not None:
-        valid = [] if op.valid is not None else [str(op.bytes)]
-        arguments += [*valid, emitter.operand(op.policy)]
-    emitter.uses.functions.setdefault(function)
-    emitter.statement(f"tw::{function}<{op.bytes}>({', '.join(arguments)});")
-
-
-_PACKED: Mapping[tuple[str, str], str] = {
-    ("float", "__half"): "convert_to_half2",
-    ("float", "__nv_bfloat16"): "convert_to_bfloat162",
-    ("__half", "float"): "convert_half2",
-    ("__nv_bfloat16", "float"): "convert_bfloat162",
-    ("float", "__nv_fp8_e4m3"): "convert_to_e4m3x2",
-    ("float", "__nv_fp8_e5m2"): "convert_to_e5m2x2",
-}
-"""Functions that convert two consecutive elements with one instruction."""
-
-
 def _convert(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, ConvertOp)
     source, destination = emitter.element(op.src), emitter.element(op.dst)
     (source_index,), (destination_index,) = op.src_indices, op.dst_indices
-    packed = _PACKED.get((source.name, destination.name))
+    packed = emitter.flavour.packed.get((source.name, destination.name))
     if packed is None or op.width % 2:
         _convert_each(emitter, op, source, destination)
         return
@@ -213,15 +168,14 @@ def _cast_buffer(emitter: Emitter, op: Operation) -> None:
 
 RULES: Mapping[str, Rule] = {
     "memref.collapse_shape": _cast_buffer,
-    "tile.alloc": _alloc,
+    "tile.alloc": alloc,
     "memref.load": _load,
     "memref.store": _store,
     "memref.cast": _cast_buffer,
     "memref.dim": _dim,
     "tile.slot": _slot,
-    "simt.move": _move,
-    "nv.async_move": _async_move,
+    "simt.move": move,
     "simt.convert": _convert,
 }
 
-__all__ = ["RULES", "address", "element"]
+__all__ = ["RULES", "address", "alloc", "element", "move"]

@@ -16,12 +16,12 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
-from tilewright.dialects.nv.tma import TensorMapType
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import Diagnostic, Severity, resolve
 from tilewright.ir.interfaces import constant_value
-from tilewright.targets.cuda.cxx_syntax import INT, LONG, CType, Names, c_type, literal
-from tilewright.targets.cuda.errors import NO_CUDA, CannotEmit
+from tilewright.targets.cxx.errors import NO_TEXT, CannotEmit
+from tilewright.targets.cxx.flavour import INT, LONG, CType, Flavour
+from tilewright.targets.cxx.syntax import Names, c_type, literal
 
 Rule: TypeAlias = Callable[["Emitter", Operation], None]
 
@@ -65,7 +65,7 @@ class Uses:
     """What the source needs besides itself."""
 
     headers: set[str] = field(default_factory=set[str])
-    """Headers of CUDA."""
+    """Headers of the vendor."""
     functions: dict[str, None] = field(default_factory=dict[str, None])
     """Names of device functions of ours, in the order of their first use."""
     generated: dict[str, str] = field(default_factory=dict[str, str])
@@ -78,9 +78,15 @@ class Emitter:
     """Writes statements; `lines` is the body of the kernel."""
 
     def __init__(
-        self, rules: Mapping[str, Rule], *, comments: bool = True, index_bits: int = 32
+        self,
+        rules: Mapping[str, Rule],
+        flavour: Flavour,
+        *,
+        comments: bool = True,
+        index_bits: int = 32,
     ) -> None:
         self.rules = rules
+        self.flavour = flavour
         self.index_bits = index_bits
         self.uses = Uses()
         self.names = Names()
@@ -100,7 +106,7 @@ class Emitter:
             return found
         constant = constant_value(value)
         if constant is not None:
-            text = literal(constant)
+            text = literal(constant, self.flavour)
             if self.index_bits > INT.bits and isinstance(value.type, IndexType):
                 text += "LL"
             return Text(text, UNARY if text.startswith("-") else ATOM)
@@ -147,14 +153,20 @@ class Emitter:
 
     def scalar(self, type: Attribute) -> CType:
         """The C++ type of a scalar, with what declares it."""
-        found = c_type(type)
+        found = c_type(type, self.flavour)
         if isinstance(type, IndexType) and self.index_bits > INT.bits:
             found = LONG
         if found is None:
-            raise self.refusal(f"type '{type}' has no CUDA equivalent")
-        if found.header is not None:
-            self.uses.headers.add(found.header)
+            raise self.refusal(f"type '{type}' has no {self.flavour.name} equivalent")
+        self.declare(found)
         return found
+
+    def declare(self, type: CType) -> None:
+        """Have a type declared."""
+        if type.header is not None:
+            self.uses.headers.add(type.header)
+        if type.definition is not None:
+            self.uses.functions.setdefault(type.definition)
 
     def element(self, buffer: SSAValue) -> CType:
         """The C++ type of the elements of a buffer."""
@@ -183,7 +195,7 @@ class Emitter:
         rule = self.rules.get(op.name)
         self._current = op
         if rule is None:
-            raise self.refusal(f"'{op.name}' cannot be emitted as CUDA")
+            raise self.refusal(f"'{op.name}' cannot be emitted as {self.flavour.name}")
         self._comment(op)
         rule(self, op)
 
@@ -192,7 +204,19 @@ class Emitter:
         self.uses.functions.setdefault(function)
         return f"tw::{function}({', '.join(arguments)})"
 
-    def refusal(self, message: str, help: str | None = None, code: str = NO_CUDA) -> CannotEmit:
+    def library(self, function: str, arguments: Sequence[str]) -> str:
+        """A call of a function of C's library, or of the vendor's."""
+        if self.flavour.library is None:
+            return self.call(function, arguments)
+        name = self.flavour.library.get(function, function)
+        return f"{name}({', '.join(arguments)})"
+
+    def identity(self, kind: str, dimension: str) -> str:
+        """The index of a thread or block, or how many there are."""
+        name = self.flavour.identities[kind].format(dimension)
+        return self.call(name, []) if self.flavour.library is None else name
+
+    def refusal(self, message: str, help: str | None = None, code: str = NO_TEXT) -> CannotEmit:
         location = None if self._current is None else self._current.location
         diagnostic = Diagnostic(Severity.ERROR, message, location, code)
         return CannotEmit(diagnostic if help is None else diagnostic.note(None, help))
@@ -236,7 +260,3 @@ def _line_of(op: Operation) -> tuple[str, int] | None:
 
 def is_buffer(type: Attribute) -> bool:
     return isinstance(type, MemRefType)
-
-
-def is_tensor_map(type: Attribute) -> bool:
-    return isinstance(type, TensorMapType)

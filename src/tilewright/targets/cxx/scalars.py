@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.targets.cuda.cxx_syntax import INT, unsigned
-from tilewright.targets.cuda.emit.conversions import bracketed
-from tilewright.targets.cuda.emit.emitter import (
+from tilewright.targets.cxx.emitter import (
     AND,
     ATOM,
     BIT_AND,
@@ -32,6 +30,8 @@ from tilewright.targets.cuda.emit.emitter import (
     Rule,
     Text,
 )
+from tilewright.targets.cxx.flavour import INT
+from tilewright.targets.cxx.syntax import bracketed, unsigned
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class Call:
         operands = [emitter.operand(each) for each in op.operands]
         if name is None and c_type.is_float and not isinstance(type, Float32Type):
             # Small floats take the function of `float`.
-            inner = ", ".join(f"float({each})" for each in operands)
-            emitter.pure(op.results[0], Text(f"{c_type.name}({self.default}({inner}))"))
+            call = emitter.library(self.default, [f"float({each})" for each in operands])
+            emitter.pure(op.results[0], Text(f"{c_type.name}({call})"))
         else:
-            text = Text(f"{name or self.default}({', '.join(operands)})")
+            text = Text(emitter.library(name or self.default, operands))
             emitter.pure(op.results[0], narrow(c_type.name, c_type.bits, text))
 
 
@@ -228,7 +228,7 @@ def _count_bits(name: str, *, from_the_top: bool = False) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         type = emitter.scalar(op.results[0].type)
         operand = _unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
-        call = f"{name}{'ll' if type.bits > INT.bits else ''}({operand})"
+        call = emitter.library(f"{name}{'ll' if type.bits > INT.bits else ''}", [operand])
         above = max(0, INT.bits - type.bits) if from_the_top else 0
         text = f"{call} - {above}" if above else call
         emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({text})"))
@@ -241,7 +241,9 @@ def _unsigned_call(name: str) -> Rule:
         type = emitter.scalar(op.results[0].type)
         unsigned_name = unsigned(type.bits)
         operands = [f"({unsigned_name})({emitter.operand(each)})" for each in op.operands]
-        emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({name}({', '.join(operands)}))"))
+        emitter.pure(
+            op.results[0], Text(f"{bracketed(type.name)}({emitter.library(name, operands)})")
+        )
 
     return rule
 
@@ -251,15 +253,15 @@ def _constant(emitter: Emitter, op: Operation) -> None:
 
 
 def _fma(emitter: Emitter, op: Operation) -> None:
-    Call({Float64Type: "fma", Float32Type: "fmaf", Float16Type: "__hfma"}, "fmaf")(emitter, op)
+    Call({Float64Type: "fma", Float32Type: "fmaf", Float16Type: "hfma"}, "fmaf")(emitter, op)
 
 
 _MIN_MAX: Mapping[str, Rule] = {
     "arith.maxnumf": Call(
-        {Float32Type: "fmaxf", Float64Type: "fmax", Float16Type: "__hmax"}, "fmaxf"
+        {Float32Type: "fmaxf", Float64Type: "fmax", Float16Type: "hmax"}, "fmaxf"
     ),
     "arith.minnumf": Call(
-        {Float32Type: "fminf", Float64Type: "fmin", Float16Type: "__hmin"}, "fminf"
+        {Float32Type: "fminf", Float64Type: "fmin", Float16Type: "hmin"}, "fminf"
     ),
     "arith.maximumf": _ours("max_or_nan"),
     "arith.minimumf": _ours("min_or_nan"),
@@ -336,8 +338,8 @@ RULES: Mapping[str, Rule] = {
     "arith.select": _select,
     "math.fma": _fma,
     "math.absi": Call({}, "abs"),
-    "math.ctpop": _count_bits("__popc"),
-    "math.ctlz": _count_bits("__clz", from_the_top=True),
+    "math.ctpop": _count_bits("popc"),
+    "math.ctlz": _count_bits("clz", from_the_top=True),
     "math.isnan": _question("is_nan"),
     "math.isinf": _question("is_inf"),
     "math.isfinite": _question("is_finite"),

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
-from tilewright.targets.cuda.cxx_syntax import FLOAT, CType, unsigned
-from tilewright.targets.cuda.emit.emitter import BIT_AND, EQUAL, UNARY, Emitter, Rule, Text
+from tilewright.targets.cxx.emitter import BIT_AND, EQUAL, UNARY, Emitter, Rule, Text
+from tilewright.targets.cxx.flavour import FLOAT, CType
+from tilewright.targets.cxx.syntax import bracketed, unsigned
 
 
 def _cast(emitter: Emitter, op: Operation) -> None:
@@ -30,7 +31,7 @@ def _cast(emitter: Emitter, op: Operation) -> None:
 def converted(source: CType, target: CType, text: str) -> str:
     """A value as one of another type.
 
-    Types without arithmetic have no conversion between them. `__half` and `__nv_bfloat16` have one,
+    Types without arithmetic have no conversion between them. CUDA's two types of 16 bits have one,
     `cvt.rn.f16.bf16`, which ptxas 13.0 drops before a conversion to an integer: the bits of one
     type are then read as the other. Both kinds go through `float`, which is exact.
     """
@@ -41,11 +42,6 @@ def converted(source: CType, target: CType, text: str) -> str:
 
 
 _SMALL = 16
-
-
-def bracketed(name: str) -> str:
-    """A functional cast takes a one-token type name."""
-    return f"({name})" if " " in name else name
 
 
 def _cast_unsigned(emitter: Emitter, op: Operation) -> None:

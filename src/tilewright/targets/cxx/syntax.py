@@ -1,4 +1,4 @@
-"""How types, numbers and names of IR are written in CUDA C++."""
+"""How types, numbers and names of IR are written in C++."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
     AnyFloat,
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -23,38 +18,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from tilewright.dialects.nv.types import MBarrierType
+from tilewright.targets.cxx.flavour import INT, CType, Flavour
 
-
-@dataclass(frozen=True)
-class CType:
-    """A type of CUDA C++."""
-
-    name: str
-    bits: int
-    header: str | None = None
-    """What declares it."""
-    is_float: bool = False
-    has_arithmetic: bool = True
-    """Whether the language has operators for it; otherwise values go through `float`."""
-
-    @property
-    def bytes(self) -> int:
-        return max(1, self.bits // 8)
-
-
-FLOAT = CType("float", 32, is_float=True)
-INT = CType("int", 32)
-LONG = CType("long long", 64)
-
-_FLOATS: Mapping[type[Attribute], CType] = {
-    Float16Type: CType("__half", 16, "cuda_fp16.h", is_float=True),
-    BFloat16Type: CType("__nv_bfloat16", 16, "cuda_bf16.h", is_float=True),
-    Float32Type: FLOAT,
-    Float64Type: CType("double", 64, is_float=True),
-    Float8E4M3FNType: CType("__nv_fp8_e4m3", 8, "cuda_fp8.h", True, False),
-    Float8E5M2Type: CType("__nv_fp8_e5m2", 8, "cuda_fp8.h", True, False),
-}
 _INTEGERS: Mapping[int, CType] = {
     1: CType("bool", 8),
     8: CType("signed char", 8),
@@ -147,20 +112,13 @@ KEYWORDS = frozenset(
 """Keywords that are not valid variable names."""
 
 
-def c_type(type: Attribute) -> CType | None:
+def c_type(type: Attribute, flavour: Flavour) -> CType | None:
     """The C++ type of a scalar; None if there is none."""
     if isinstance(type, IndexType):
         return INT
     if isinstance(type, IntegerType):
         return _INTEGERS.get(type.width.data)
-    if isinstance(type, MBarrierType):
-        return CType("tw::Barrier", 64)
-    return _FLOATS.get(builtin_type(type))
-
-
-def builtin_type(value: Attribute) -> type[Attribute]:
-    """The class of an attribute."""
-    return value.__class__
+    return flavour.types.get(type.__class__)
 
 
 def unsigned(bits: int) -> str:
@@ -168,12 +126,17 @@ def unsigned(bits: int) -> str:
     return _UNSIGNED[bits]
 
 
-def literal(constant: Attribute) -> str:
+def bracketed(name: str) -> str:
+    """A functional cast takes a one-token type name."""
+    return f"({name})" if " " in name else name
+
+
+def literal(constant: Attribute, flavour: Flavour) -> str:
     """A constant as C++ writes it."""
     if isinstance(constant, IntegerAttr):
         return _integer(constant)
     assert isinstance(constant, FloatAttr)
-    return _float(constant.value.data, constant.type)
+    return _float(constant.value.data, constant.type, flavour)
 
 
 def _integer(constant: IntegerAttr) -> str:
@@ -186,26 +149,24 @@ def _integer(constant: IntegerAttr) -> str:
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
 
 
-def _float(value: float, type: AnyFloat) -> str:
+def _float(value: float, type: AnyFloat, flavour: Flavour) -> str:
     if isinstance(type, Float64Type):
-        return _special(value, "double") or _digits(value)
-    text = _special(value, "float") or f"{_digits(_as_float32(value))}f"
+        return _digits(value) if math.isfinite(value) else flavour.special_double(_bits("d", value))
+    if math.isfinite(value):
+        text = f"{_digits(_as_float32(value))}f"
+    else:
+        text = flavour.special_float(_bits("f", value))
     if isinstance(type, Float32Type):
         return text
-    found = c_type(type)
+    found = c_type(type, flavour)
     assert found is not None
     return f"{found.name}({text})"
 
 
-def _special(value: float, type: str) -> str | None:
-    """Infinities and not-a-number, by their bits: the compiler has no standard headers."""
-    if math.isfinite(value):
-        return None
-    if type == "double":
-        (bits,) = struct.unpack("<q", struct.pack("<d", value))
-        return f"__longlong_as_double({bits}ll)"
-    (bits,) = struct.unpack("<I", struct.pack("<f", value))
-    return f"__uint_as_float(0x{bits:08x}u)"
+def _bits(form: str, value: float) -> int:
+    """The bits of an infinity or of what is not a number."""
+    (bits,) = struct.unpack(f"<{'Q' if form == 'd' else 'I'}", struct.pack(f"<{form}", value))
+    return bits
 
 
 def _as_float32(value: float) -> float:

@@ -1,56 +1,32 @@
-"""External code, addresses for it, printing, and explicit waits."""
+"""Threads of a block and a warp: barriers, votes, lane numbers; assertions and printing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from tilewright.dialects.tile.extern import ExternOp, SourceOp
 from tilewright.dialects.tile.hints import PrintOp, SyncOp
-from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
-from tilewright.dialects.type_utils import element_type_of
-from tilewright.targets.cuda.emit.emitter import ATOM, SUM, Emitter, Rule, Text, is_buffer
-from tilewright.targets.cuda.emit.memory import address
+from tilewright.dialects.tile.lanes import VoteOp
+from tilewright.targets.cxx.emitter import ATOM, Emitter, Rule, Text
 
 
-def _source(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, SourceOp)
-    emitter.uses.sources.setdefault(op.text.data)
+def _assert(emitter: Emitter, op: Operation) -> None:
+    message = op.properties.get("message")
+    text = message.data if isinstance(message, StringAttr) else "assertion failed"
+    with emitter.block(f"if (!({emitter.operand(op.operands[0])}))"):
+        emitter.statement(f'printf("%s\\n", "{_escaped(text)}");')
+        emitter.statement("__trap();")
 
 
-def _extern(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, ExternOp)
-    arguments = [emitter.operand(each) for each in op.arguments]
-    call = f"{op.callee.data}({', '.join(arguments)})"
-    if not op.results_:
-        emitter.statement(f"{call};")
-        return
-    emitter.constant(op.results_[0], Text(call, ATOM))
-
-
-def _ptr_of(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, PtrOfOp)
-    (index,) = op.indices
-    emitter.pure_pointer(op.result, Text(address(emitter, op.base, index), SUM))
-
-
-def _view(emitter: Emitter, op: Operation) -> None:
-    """The same address, as a pointer to other elements perhaps."""
-    assert isinstance(op, ViewOp)
-    element = emitter.element(op.result)
-    source = op.source.type
-    if is_buffer(source) and element_type_of(source) == element_type_of(op.result.type):
-        emitter.define(op.result, emitter.text(op.source))
-        return
-    text = f"reinterpret_cast<{element.name}*>({emitter.operand(op.source)})"
-    emitter.define(op.result, Text(text, ATOM))
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _print(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, PrintOp)
-    message = op.message.data.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    message = _escaped(op.message.data)
     parts = [message.replace("%", "%%")] if message else []
     arguments: list[str] = []
     for value in op.values:
@@ -99,13 +75,22 @@ def _expression(text: str) -> Rule:
     return rule
 
 
+def _block_barrier(emitter: Emitter, op: Operation) -> None:
+    emitter.statement("__syncthreads();")
+
+
+def _vote(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, VoteOp)
+    text = f"__{op.mode.data}_sync(0xffffffffu, {emitter.operand(op.predicate)})"
+    emitter.constant(op.result, Text(text))
+
+
 RULES: Mapping[str, Rule] = {
-    "tile.source": _source,
-    "tile.extern": _extern,
-    "tile.ptr_of": _ptr_of,
-    "tile.view": _view,
+    "tile.assert": _assert,
     "tile.print": _print,
     "tile.sync": _sync,
+    "tile.vote": _vote,
+    "gpu.barrier": _block_barrier,
     "gpu.lane_id": _expression("int(threadIdx.x % 32u)"),
     "gpu.subgroup_id": _expression("int(threadIdx.x / 32u)"),
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.tile import names
 from tilewright.dialects.tile.warps import WsOp
-from tilewright.targets.cuda.emit.emitter import ATOM, LESS, SUM, UNARY, Emitter, Rule, Text
+from tilewright.targets.cxx.emitter import ATOM, LESS, SUM, UNARY, Emitter, Rule, Text
+from tilewright.targets.cxx.syntax import bracketed
 
 
 def _for(emitter: Emitter, op: Operation) -> None:
@@ -118,7 +119,7 @@ def _roles(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WsOp)
     opening = "if"
     for role, region in zip(op.roles, op.bodies, strict=True):
-        tests = [_test(first, end) for first, end in role.ranges]
+        tests = [_test(emitter, first, end) for first, end in role.ranges]
         emitter.statement(f"{opening} ({' || '.join(tests)}) {{  // {role.name}")
         emitter.depth += 1
         emitter.body(region.block)
@@ -127,40 +128,27 @@ def _roles(emitter: Emitter, op: Operation) -> None:
     emitter.statement("}")
 
 
-def _test(first: int, end: int) -> str:
-    upper = f"threadIdx.x < {end}"
-    return upper if first == 0 else f"threadIdx.x >= {first} && {upper}"
+def _test(emitter: Emitter, first: int, end: int) -> str:
+    thread = emitter.identity("thread", "x")
+    upper = f"{thread} < {end}"
+    return upper if first == 0 else f"{thread} >= {first} && {upper}"
 
 
 def _end(emitter: Emitter, op: Operation) -> None:
     """The block that it ends determines what happens."""
 
 
-def _identity(prefix: str) -> Rule:
+def _identity(kind: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         dimension = cast(Any, op.properties["dimension"]).data
         # A multiplication of two of them is as wide as they are.
         name = emitter.scalar(op.results[0].type).name
-        cast_to = name if name.isidentifier() else f"({name})"
-        emitter.pure(op.results[0], Text(f"{cast_to}({prefix}.{dimension})", ATOM))
+        text = emitter.identity(kind, dimension)
+        if name != emitter.flavour.identity_type:
+            text = f"{bracketed(name)}({text})"
+        emitter.pure(op.results[0], Text(text, ATOM))
 
     return rule
-
-
-def _cluster_rank(emitter: Emitter, op: Operation) -> None:
-    emitter.pure(op.results[0], Text(emitter.call("cluster_rank", [])))
-
-
-def _assert(emitter: Emitter, op: Operation) -> None:
-    message = op.properties.get("message")
-    text = message.data if isinstance(message, StringAttr) else "assertion failed"
-    with emitter.block(f"if (!({emitter.operand(op.operands[0])}))"):
-        emitter.statement(f'printf("%s\\n", "{_escaped(text)}");')
-        emitter.statement("__trap();")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 RULES: Mapping[str, Rule] = {
@@ -173,10 +161,8 @@ RULES: Mapping[str, Rule] = {
     "func.return": _end,
     "tile.ws": _roles,
     "tile.assume": _end,
-    "tile.assert": _assert,
-    "gpu.thread_id": _identity("threadIdx"),
-    "gpu.block_id": _identity("blockIdx"),
-    "gpu.grid_dim": _identity("gridDim"),
-    "gpu.block_dim": _identity("blockDim"),
-    "nv.cluster.rank": _cluster_rank,
+    "gpu.thread_id": _identity("thread"),
+    "gpu.block_id": _identity("block"),
+    "gpu.grid_dim": _identity("grid_dim"),
+    "gpu.block_dim": _identity("block_dim"),
 }
