@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.layouts import triton_oracle
+from tilewright.dialects.amd.chips import CHIPS
 from tilewright.layouts.banks import (
     fewest_wavefronts,
     fragment_conflicts,
@@ -26,22 +27,78 @@ from tilewright.layouts.hardware.wgmma import wgmma_accumulator
 from tilewright.layouts.index_map import Layout
 
 
-def simulated(addresses: list[int | None], width: int) -> int:
+def consecutive(lanes: int, banks: int, width: int) -> list[list[int]]:
+    count = min(lanes, banks if width <= 4 else 4 * banks // width)
+    return [list(range(first, first + count)) for first in range(0, lanes, count)]
+
+
+def simulated(
+    addresses: list[int | None],
+    width: int,
+    groups: list[list[int]] | None = None,
+    banks: int = 32,
+) -> int:
     """Serve 32-bit words one wavefront at a time until no lane waits."""
     total = 0
-    lanes = 32 if width <= 4 else 128 // width
-    for first in range(0, 32, lanes):
-        waiting = set()
-        for address in addresses[first : first + lanes]:
+    for lanes in groups or consecutive(32, 32, width):
+        waiting: set[int] = set()
+        for address in (addresses[lane] for lane in lanes):
             if address is not None:
                 waiting |= {(address + byte) // 4 for byte in range(width)}
         while waiting:
             total += 1
             served: dict[int, int] = {}
             for cell in sorted(waiting):
-                served.setdefault(cell % 32, cell)
+                served.setdefault(cell % banks, cell)
             waiting -= set(served.values())
     return total
+
+
+def runs(text: str) -> list[int]:
+    """``0-3 20-23`` as lanes."""
+    found: list[int] = []
+    for run in text.split():
+        first, last = map(int, run.split("-"))
+        found += range(first, last + 1)
+    return found
+
+
+# As measured on the GPUs, lane by lane.
+WIDE_READS = {
+    "gfx942": [
+        *("0-3 20-23", "4-7 16-19", "8-11 28-31", "12-15 24-27"),
+        *("32-35 52-55", "36-39 48-51", "40-43 60-63", "44-47 56-59"),
+    ],
+    "gfx950": [
+        *("0-3 12-15 20-27", "4-11 16-19 28-31"),
+        *("32-35 44-47 52-59", "36-43 48-51 60-63"),
+    ],
+    "gfx1100": ["0-3 20-23", "4-7 16-19", "8-11 28-31", "12-15 24-27"],
+    "gfx1201": ["0-7", "8-15", "16-23", "24-31"],
+}
+
+
+@pytest.mark.parametrize("name", WIDE_READS)
+@given(data=st.data())
+def test_wavefronts_of_amd_gpus(name: str, data: st.DataObject):
+    model = CHIPS[name].banks
+    width = data.draw(st.sampled_from([1, 2, 4, 8, 16]))
+    writes = data.draw(st.booleans())
+    lane = st.one_of(st.none(), st.integers(0, 255))
+    units = data.draw(st.lists(lane, min_size=model.lanes, max_size=model.lanes))
+    addresses = [None if unit is None else unit * width for unit in units]
+    banks = 32 if writes else model.banks
+    groups = consecutive(model.lanes, banks, width)
+    if width == 16 and not writes:
+        groups = list(map(runs, WIDE_READS[name]))
+    found = wavefronts(addresses, width, model, writes=writes)
+    assert found == simulated(addresses, width, groups, banks)
+    assert fewest_wavefronts(addresses, width, model, writes=writes) <= found
+
+
+def test_more_addresses_than_lanes():
+    with pytest.raises(ValueError, match="64 addresses for 32 lanes"):
+        wavefronts([0] * 64, 4)
 
 
 @given(

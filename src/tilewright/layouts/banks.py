@@ -1,16 +1,20 @@
-"""Bank conflicts in shared memory, counted exactly.
+"""Bank conflicts in shared memory (AMD: LDS), counted exactly.
 
-Shared memory has 32 banks; a 32-bit word is in bank ``address / 4 mod 32``. In one *wavefront*
-every bank can serve one 32-bit word, to any number of lanes. A warp's access of up to 4 bytes a
-lane is one group of 32 lanes, of 8 bytes two groups of 16, of 16 bytes four groups of 8; a group
-takes as many wavefronts as the maximum of distinct 32-bit words that its lanes access in one bank.
-The minimum is one for each active group.
+NVIDIA's shared memory has 32 banks; a 32-bit word is in bank ``address / 4 mod 32``. In one
+*wavefront* every bank can serve one 32-bit word, to any number of lanes. A warp's access of up to
+4 bytes a lane is one group of 32 lanes, of 8 bytes two groups of 16, of 16 bytes four groups of 8;
+a group takes as many wavefronts as the maximum of distinct 32-bit words that its lanes access in
+one bank. The minimum is one for each active group.
+
+Other GPUs differ in the number of banks and lanes, and some serve lanes together that are not
+consecutive: `BankModel` is that as data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.matrix_moves import SIDE, MatrixMove
@@ -23,9 +27,48 @@ from tilewright.layouts.vectors import (
     linear_access,
 )
 
-BANKS = 32
 BANK_BYTES = 4
-ROW_BYTES = BANKS * BANK_BYTES
+HALF_LANES = 32
+"""Lanes after which the pattern of lanes that are served together repeats."""
+QUAD = 4
+WIDTHS = (1, 2, 4, 8, 16)
+"""Bytes that a lane can move at once."""
+
+
+@dataclass(frozen=True)
+class BankModel:
+    """Banks of a GPU's shared memory, and which lanes of a warp it serves together."""
+
+    banks: int = 32
+    lanes: int = 32
+    write_banks: int = 32
+    """Of stores, which some GPUs serve with fewer."""
+    read_quads: tuple[tuple[int, ...], ...] = ()
+    """The groups of 16-byte loads, in quads of lanes (quad 1: lanes 4 to 7) of each 32 lanes; none
+    if consecutive lanes are served together."""
+
+    def groups(self, width: int, *, writes: bool = False) -> tuple[tuple[int, ...], ...]:
+        """The lanes that one wavefront can serve, for accesses of `width` bytes a lane."""
+        return _lane_groups(self, width, writes)
+
+    def banks_for(self, *, writes: bool) -> int:
+        return self.write_banks if writes else self.banks
+
+
+NVIDIA = BankModel()
+
+
+@cache
+def _lane_groups(model: BankModel, width: int, writes: bool) -> tuple[tuple[int, ...], ...]:
+    if width == WIDTHS[-1] and model.read_quads and not writes:
+        return tuple(
+            tuple(half + QUAD * quad + lane for quad in quads for lane in range(QUAD))
+            for half in range(0, model.lanes, HALF_LANES)
+            for quads in model.read_quads
+        )
+    row_bytes = model.banks_for(writes=writes) * BANK_BYTES
+    lanes = min(model.lanes, row_bytes // max(width, BANK_BYTES))
+    return tuple(tuple(range(first, first + lanes)) for first in range(0, model.lanes, lanes))
 
 
 @dataclass(frozen=True)
@@ -53,39 +96,63 @@ class BankReport:
         return f"{text} ({self.fewest} without conflicts)" if self.conflicts else text
 
 
-def wavefronts(addresses: Sequence[int | None], width: int) -> int:
+def wavefronts(
+    addresses: Sequence[int | None],
+    width: int,
+    model: BankModel = NVIDIA,
+    *,
+    writes: bool = False,
+) -> int:
     """The wavefronts of one access: a byte address for each lane, None where a lane is idle."""
-    return sum(_group(group, width) for group in _groups(addresses, width))
+    banks = model.banks_for(writes=writes)
+    return sum(
+        _group(group, width, banks) for group in _groups(addresses, width, model, writes=writes)
+    )
 
 
-def fewest_wavefronts(addresses: Sequence[int | None], width: int) -> int:
+def fewest_wavefronts(
+    addresses: Sequence[int | None],
+    width: int,
+    model: BankModel = NVIDIA,
+    *,
+    writes: bool = False,
+) -> int:
     """What the access would take if banks were never shared."""
-    return sum(any(a is not None for a in group) for group in _groups(addresses, width))
+    found = _groups(addresses, width, model, writes=writes)
+    return sum(any(a is not None for a in group) for group in found)
 
 
-def _groups(addresses: Sequence[int | None], width: int) -> list[Sequence[int | None]]:
-    if width not in (1, 2, 4, 8, 16):
+def _groups(
+    addresses: Sequence[int | None], width: int, model: BankModel, *, writes: bool
+) -> list[list[int | None]]:
+    if width not in WIDTHS:
         raise ValueError(f"a lane moves 1, 2, 4, 8 or 16 bytes at once, not {width}")
     if any(address is not None and address % width for address in addresses):
         raise ValueError(f"addresses must be multiples of {width}")
-    lanes = min(BANKS, ROW_BYTES // width)
-    return [addresses[first : first + lanes] for first in range(0, len(addresses), lanes)]
+    if len(addresses) > model.lanes:
+        raise ValueError(f"{len(addresses)} addresses for {model.lanes} lanes")
+    return [
+        [addresses[lane] for lane in lanes if lane < len(addresses)]
+        for lanes in model.groups(width, writes=writes)
+    ]
 
 
-def _group(addresses: Sequence[int | None], width: int) -> int:
+def _group(addresses: Sequence[int | None], width: int, banks: int) -> int:
     cells = {
         cell
         for address in addresses
         if address is not None
         for cell in range(address // BANK_BYTES, (address + width - 1) // BANK_BYTES + 1)
     }
-    load = [0] * BANKS
+    load = [0] * banks
     for cell in cells:
-        load[cell % BANKS] += 1
+        load[cell % banks] += 1
     return max(load)
 
 
-def report(found: Vectorised, element_bits: int) -> BankReport:
+def report(
+    found: Vectorised, element_bits: int, model: BankModel = NVIDIA, *, writes: bool = False
+) -> BankReport:
     """The cost of a warp's instructions, their offsets in elements."""
     size = element_bits // 8
     if not size:
@@ -94,8 +161,8 @@ def report(found: Vectorised, element_bits: int) -> BankReport:
     total = fewest = 0
     for instruction in found.access:
         addresses = [None if offset is None else offset * size for offset in instruction]
-        total += wavefronts(addresses, width)
-        fewest += fewest_wavefronts(addresses, width)
+        total += wavefronts(addresses, width, model, writes=writes)
+        fewest += fewest_wavefronts(addresses, width, model, writes=writes)
     return BankReport(width, len(found.access), total, fewest)
 
 
@@ -120,9 +187,13 @@ def fragment_conflicts(
     element_bits: int,
     limit: int = MAX_VECTOR_BITS,
     warp: int = 0,
+    model: BankModel = NVIDIA,
+    *,
+    writes: bool = False,
 ) -> BankReport:
     """A warp moving its part of a fragment, registers joined in the order they have."""
-    return report(fragment_access(fragment, shared, element_bits, limit, warp), element_bits)
+    found = fragment_access(fragment, shared, element_bits, limit, warp, model.lanes)
+    return report(found, element_bits, model, writes=writes)
 
 
 def matrix_conflicts(

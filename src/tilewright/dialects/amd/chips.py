@@ -4,7 +4,9 @@ No pass compares names of architectures: it reads the chip's entry. Sources: ROC
 specifications (compute units, LDS, caches), LLVM's AMDGPU target description (LDS, fp8), Triton's
 AMD target information (banks), AMD's matrix instruction calculator (cycles); registers, waves and
 matrix instructions were checked against what clang 19 compiles. Counts of compute units and sizes
-of caches are those of one model each.
+of caches are those of one model each. Lanes that LDS serves together: measurements in
+nod-ai/amd-shark-ai (docs/empirical-lds) for gfx942, gfx950, gfx1100 and gfx1201, gfx90a being taken
+to be like gfx942; that stores of gfx950 use 32 banks: the HipKittens paper.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from tilewright.layouts.banks import BankModel
 
 _KIB = 1024
 _MIB = 1024 * _KIB
@@ -86,6 +90,10 @@ class Chip:
     line_bytes: int = 128
     packed_atomics: tuple[str, ...] = ()
     """Element types of which two consecutive ones are added to memory by one instruction."""
+    lds_read_quads: tuple[tuple[int, ...], ...] = ()
+    """Lanes that a 16-byte LDS read serves together, in quads of each 32 lanes; none if
+    they are consecutive."""
+    lds_write_banks: int = 32
 
     @property
     def generation(self) -> int:
@@ -94,6 +102,11 @@ class Chip:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def banks(self) -> BankModel:
+        """The banks of LDS."""
+        return BankModel(self.lds_banks, self.wave, self.lds_write_banks, self.lds_read_quads)
 
     def instructions_for(self, a: str, b: str) -> tuple[MatrixInstruction, ...]:
         """The matrix instructions for two element types."""
@@ -204,6 +217,10 @@ _GFX1201 = (
 )
 
 
+_EIGHT_LANES = ((0, 5), (1, 4), (2, 7), (3, 6))
+_SIXTEEN_LANES = ((0, 3, 5, 6), (1, 2, 4, 7))
+
+
 def _cdna(
     name: str,
     units: int,
@@ -232,11 +249,17 @@ def _cdna(
         fp8,
         instructions,
         packed_atomics=("f16",) if fp8 is None else ("f16", "bf16"),
+        lds_read_quads=_SIXTEEN_LANES if banks == 64 else _EIGHT_LANES,
     )
 
 
 def _rdna(
-    name: str, units: int, l2: int, fp8: str | None, instructions: tuple[MatrixInstruction, ...]
+    name: str,
+    units: int,
+    l2: int,
+    fp8: str | None,
+    instructions: tuple[MatrixInstruction, ...],
+    quads: tuple[tuple[int, ...], ...] = (),
 ) -> Chip:
     return Chip(
         name,
@@ -256,6 +279,7 @@ def _rdna(
         instructions,
         barrier_waits=True,
         packed_atomics=() if fp8 is None else ("f16", "bf16"),
+        lds_read_quads=quads,
     )
 
 
@@ -266,7 +290,7 @@ CHIPS: Mapping[str, Chip] = MappingProxyType(
             _cdna("gfx90a", 104, 1, 64 * _KIB, 32, 8 * _MIB, (4,), None, _GFX90A),
             _cdna("gfx942", 304, 8, 64 * _KIB, 32, 4 * _MIB, (4,), "fnuz", _GFX942),
             _cdna("gfx950", 256, 8, 160 * _KIB, 64, 4 * _MIB, (4, 12, 16), "ocp", _GFX950),
-            _rdna("gfx1100", 96, 6 * _MIB, None, _GFX1100),
+            _rdna("gfx1100", 96, 6 * _MIB, None, _GFX1100, _EIGHT_LANES),
             _rdna("gfx1201", 64, 8 * _MIB, "ocp", _GFX1201),
         )
     }

@@ -11,6 +11,7 @@
 ``matrix_core``     registers of AMD's matrix instructions (one wave), and what they share
 ``mfma``            those of gfx9
 ``wmma``            those of gfx11 and gfx12
+``lds``             operands of these in LDS, without bank conflicts
 ==================  =====================================================================
 
 Sources are the sections of the PTX ISA, and AMD's tables, that the modules name; widths are in bits

@@ -75,8 +75,12 @@ class MatrixCore:
         return k_width % self.width == 0 or self.width % k_width == 0
 
     def widest_k_width(self, element_bits: int, depth: int, access_bits: int = 128) -> int:
-        """The most contiguous elements a lane can hold for one access, at least one's `width`."""
-        found = self.width
+        """The most contiguous elements along K that a lane can hold for one access.
+
+        Where the operand of one instruction is wider than an access, K is permuted so that lanes
+        still read contiguous accesses.
+        """
+        found = 1
         while found * 2 * element_bits <= access_bits and self.is_k_width(found * 2, depth):
             found *= 2
         return found

@@ -1,0 +1,222 @@
+"""Operands of AMD's matrix instructions in LDS: rows along M or N, contiguous along K, swizzled.
+
+Lanes of a wave read one 16-byte chunk of a row each, most of them the same chunk of consecutive
+rows: with rows of 64, 128 or 256 bytes these are all in the same few banks. So chunks are exchanged
+within a row, by an XOR with a number that the row gives::
+
+    chunk' = chunk ^ f(row / rows % 2^b) % span        f(s) = s, or s ^ s / 2 (a Gray code)
+
+where ``span`` is the largest power of two that divides the chunks of a row (at most those of all
+banks). With ``f(s) = s`` and ``rows`` the rows after which the start of a row is in the same bank
+again, any ``banks / 4`` rows from a multiple of as many on have one chunk each in different banks.
+That is enough where lanes that are served together read the same chunk. Where lanes of two groups
+along K are served together (M = 16) it depends on the GPU which of the variants is free of
+conflicts; for few chunk counts none is, and rows are padded.
+
+`best_swizzle` counts with the `BankModel` of the GPU, which is the proof: loads of every K step,
+stores of whole rows (lanes along K), and stores of a tile that is transposed in registers (lanes
+along M or N). The result is the first candidate with the fewest wavefronts; an XOR needs no memory
+and comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import gcd
+from typing import Any
+
+from tilewright.layouts.banks import BANK_BYTES, BankModel, fewest_wavefronts, wavefronts
+from tilewright.layouts.hardware.matrix_core import MatrixCore
+from tilewright.layouts.index_map import Layout
+
+CHUNK_BYTES = 16
+
+
+@dataclass(frozen=True)
+class LdsSwizzle:
+    """How the chunks of a row of LDS are exchanged, or rows padded."""
+
+    row_bytes: int
+    """Of the data; a row may be followed by padding."""
+    rows: int = 1
+    """Consecutive rows that are exchanged alike."""
+    span: int = 1
+    """Chunks among which an exchange takes place; 1 if there is none."""
+    gray: bool = False
+    padding_bytes: int = 0
+    chunk_bytes: int = CHUNK_BYTES
+
+    @property
+    def pitch_bytes(self) -> int:
+        return self.row_bytes + self.padding_bytes
+
+    def exchanged(self, row: Any, chunk: Any) -> Any:
+        """Where a chunk of a row is, in chunks."""
+        if self.span == 1:
+            return chunk
+        step = row // self.rows
+        if self.gray:
+            step = step % (2 * self.span)
+            step = step ^ step // 2
+        return chunk ^ step % self.span
+
+    def address(self, row: Any, byte: Any) -> Any:
+        """The address of a byte of a row."""
+        chunk = self.exchanged(row, byte // self.chunk_bytes)
+        return row * self.pitch_bytes + chunk * self.chunk_bytes + byte % self.chunk_bytes
+
+    def layout(self, shape: tuple[int, int], element_bits: int) -> Layout:
+        """The tile ``[M or N, K]`` in LDS: row and column, or the offset if rows are padded."""
+        size = element_bits // 8
+        if shape[1] * size != self.row_bytes:
+            raise ValueError(f"rows have {shape[1] * size} bytes, expected {self.row_bytes}")
+        pitch, vector = self.pitch_bytes // size, self.chunk_bytes // size
+
+        def forward(i: Any, j: Any) -> Any:
+            column = self.exchanged(i, j // vector) * vector + j % vector
+            return i * pitch + column if self.padding_bytes else (i, column)
+
+        return Layout(shape, forward)
+
+    def __str__(self) -> str:
+        if self.padding_bytes:
+            return f"{self.row_bytes} B + {self.padding_bytes} B of padding"
+        if self.span == 1:
+            return f"{self.row_bytes} B"
+        kind = "Gray code of " if self.gray else ""
+        return f"{self.row_bytes} B, chunk ^ {kind}row / {self.rows} % {self.span}"
+
+
+def swizzles(row_bytes: int, model: BankModel, chunk_bytes: int = CHUNK_BYTES) -> list[LdsSwizzle]:
+    """The candidates, those that take no memory first."""
+    chunks = row_bytes // chunk_bytes
+    found: list[LdsSwizzle] = []
+    for banks in dict.fromkeys((model.banks, model.write_banks)):
+        line = banks * BANK_BYTES // chunk_bytes
+        span = gcd(chunks, line)
+        if span == 1:
+            continue
+        rows = line // span
+        for gray in (False, True):
+            found.append(LdsSwizzle(row_bytes, rows, span, gray, chunk_bytes=chunk_bytes))
+        found.append(LdsSwizzle(row_bytes, 2 * rows, span, chunk_bytes=chunk_bytes))
+    found.append(LdsSwizzle(row_bytes, chunk_bytes=chunk_bytes))
+    found += [LdsSwizzle(row_bytes, padding_bytes=each) for each in (16, 32, 48, 64)]
+    return found
+
+
+@dataclass(frozen=True)
+class LdsReport:
+    """Wavefronts of a wave, and the fewest possible, for each kind of access."""
+
+    loads: tuple[int, int]
+    stores: tuple[int, int]
+    transposed_stores: tuple[int, int]
+
+    @property
+    def conflicts(self) -> tuple[int, int, int]:
+        """Wavefronts too many of loads, of stores, and of transposed stores."""
+        kinds = (self.loads, self.stores, self.transposed_stores)
+        loads, stores, transposed = (found - fewest for found, fewest in kinds)
+        return loads, stores, transposed
+
+
+@cache
+def best_swizzle(
+    core: MatrixCore, depth: int, element_bits: int, model: BankModel, k_width: int | None = None
+) -> LdsSwizzle:
+    """The layout of rows of `depth` elements with the fewest conflicts of an operand's loads."""
+    row_bytes = depth * element_bits // 8
+    best, fewest = LdsSwizzle(row_bytes), None
+    if row_bytes % CHUNK_BYTES:
+        return best
+    candidates = swizzles(row_bytes, model)
+    width = _access_bytes(core, depth, element_bits, k_width)
+    if width == CHUNK_BYTES // 2:
+        candidates += swizzles(row_bytes, model, width)
+    for each in candidates:
+        loads, *stores = count(each, core, depth, element_bits, model, k_width).conflicts
+        cost = loads, sum(stores)
+        if fewest is None or cost < fewest:
+            best, fewest = each, cost
+        if not any(cost):
+            break
+    return best
+
+
+def _access_bytes(core: MatrixCore, depth: int, element_bits: int, k_width: int | None) -> int:
+    width = k_width or core.widest_k_width(element_bits, depth)
+    return min(CHUNK_BYTES, width * element_bits // 8)
+
+
+def count(
+    swizzle: LdsSwizzle,
+    core: MatrixCore,
+    depth: int,
+    element_bits: int,
+    model: BankModel,
+    k_width: int | None = None,
+) -> LdsReport:
+    """The wavefronts of accesses to two tiles of rows of an operand."""
+    size = element_bits // 8
+    width = k_width or core.widest_k_width(element_bits, depth)
+    access = _access_bytes(core, depth, element_bits, k_width)
+    # Exchanges repeat along a row: further columns add nothing.
+    row_bytes = min(depth * size, model.banks * BANK_BYTES)
+    loads = _operand_loads(swizzle, core, row_bytes, width * size, access)
+    store = swizzle.chunk_bytes
+    return LdsReport(
+        _summed(loads, access, model, writes=False),
+        _summed(_stores(swizzle, core, model.lanes), store, model, writes=True),
+        _summed(
+            _transposed_stores(swizzle, core, row_bytes, model.lanes), store, model, writes=True
+        ),
+    )
+
+
+def _operand_loads(
+    swizzle: LdsSwizzle, core: MatrixCore, row_bytes: int, run: int, access: int
+) -> Iterator[list[int]]:
+    """One address per lane, for each load of two tiles of `side` rows."""
+    for first in (0, core.side):
+        for start in range(0, row_bytes, run * core.groups):
+            for step in range(0, run, access):
+                yield [
+                    swizzle.address(
+                        first + lane % core.side,
+                        start + run * (lane // core.side % core.groups) + step,
+                    )
+                    for lane in range(core.wave)
+                ]
+
+
+def _stores(swizzle: LdsSwizzle, core: MatrixCore, lanes: int) -> Iterator[list[int]]:
+    """Lanes along K, row by row."""
+    chunks = swizzle.row_bytes // swizzle.chunk_bytes
+    for first in range(0, 2 * core.side * chunks, lanes):
+        yield [
+            swizzle.address(unit // chunks, unit % chunks * swizzle.chunk_bytes)
+            for unit in range(first, min(first + lanes, 2 * core.side * chunks))
+        ]
+
+
+def _transposed_stores(
+    swizzle: LdsSwizzle, core: MatrixCore, row_bytes: int, lanes: int
+) -> Iterator[list[int]]:
+    """Lanes along M or N, chunk by chunk."""
+    rows = max(lanes, 2 * core.side)
+    for byte in range(0, row_bytes, swizzle.chunk_bytes):
+        for first in range(0, rows, lanes):
+            yield [swizzle.address(first + lane, byte) for lane in range(lanes)]
+
+
+def _summed(
+    accesses: Iterator[list[int]], width: int, model: BankModel, *, writes: bool
+) -> tuple[int, int]:
+    total = fewest = 0
+    for addresses in accesses:
+        total += wavefronts(addresses, width, model, writes=writes)
+        fewest += fewest_wavefronts(addresses, width, model, writes=writes)
+    return total, fewest
