@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
 
 from tilewright.analysis.layout_inference import feasible
 from tilewright.analysis.layout_inference.feasible import Infeasible
-from tilewright.analysis.layout_inference.gemm_instructions import partition
+from tilewright.analysis.layout_inference.nvidia_gemms import partition
 
 HALF, BRAIN, SINGLE, EIGHT = Float16Type(), BFloat16Type(), Float32Type(), Float8E4M3FNType()
 

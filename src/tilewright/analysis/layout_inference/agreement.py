@@ -22,6 +22,7 @@ from tilewright.analysis.layout_inference.describe import (
     shown,
     some,
 )
+from tilewright.analysis.layout_inference.gemm_plan import Gpu
 from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
 from tilewright.analysis.layout_inference.relations import (
     contains,
@@ -74,7 +75,7 @@ class Agreement:
 
     kernel: KernelOp
     engine: DiagnosticEngine
-    arch: int
+    gpu: Gpu
     wgmma: bool = True
     fragments: dict[SSAValue, Table] = field(default_factory=dict[SSAValue, Table])
     origins: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])

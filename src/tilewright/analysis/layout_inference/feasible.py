@@ -107,12 +107,12 @@ def depth_for(a: Attribute, k: int) -> int:
     return found
 
 
-def check_threads(count: int) -> None:
-    if count % NVIDIA_WARP:
+def check_threads(count: int, warp: int = NVIDIA_WARP) -> None:
+    if count % warp:
         raise Infeasible(
-            f"{count} threads run the GEMM, not a multiple of {NVIDIA_WARP}: MMA instructions need "
+            f"{count} threads run the GEMM, not a multiple of {warp}: MMA instructions need "
             "whole warps",
-            f"use T.Kernel(..., threads={_up(count, NVIDIA_WARP)})",
+            f"use T.Kernel(..., threads={_up(count, warp)})",
         )
 
 

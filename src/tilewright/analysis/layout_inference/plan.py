@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
+from tilewright.analysis.layout_inference.amd_storage import OperandStorage
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.tile import GemmOp, ParallelOp
@@ -19,7 +20,7 @@ class LayoutPlan:
 
     fragments: Mapping[SSAValue, Table]
     loops: Mapping[ParallelOp, Table]
-    shared: Mapping[SSAValue, Swizzle]
+    shared: Mapping[SSAValue, Swizzle | OperandStorage]
     gemms: Mapping[GemmOp, GemmPlan]
     names: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
@@ -29,7 +30,7 @@ class LayoutPlan:
             for buffer, table in self.fragments.items()
         ]
         lines += [
-            f"{self.names.get(buffer, 'buffer')}: {swizzle.width}-byte swizzle"
+            f"{self.names.get(buffer, 'buffer')}: {swizzle}"
             for buffer, swizzle in self.shared.items()
         ]
         return "\n".join(lines)

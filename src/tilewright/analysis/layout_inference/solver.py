@@ -20,7 +20,13 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.copy_instructions import plain_box_columns
-from tilewright.analysis.layout_inference import gemm_instructions, swizzles
+from tilewright.analysis.layout_inference import (
+    amd_gemms,
+    amd_storage,
+    gemm_instructions,
+    nvidia_gemms,
+    swizzles,
+)
 from tilewright.analysis.layout_inference.accesses import (
     Depends,
     FragmentAccess,
@@ -36,10 +42,11 @@ from tilewright.analysis.layout_inference.agreement import (
     LayoutConflict,
     Loop,
 )
+from tilewright.analysis.layout_inference.amd_storage import OperandStorage
 from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.describe import name_of
 from tilewright.analysis.layout_inference.feasible import Infeasible
-from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan, is_seen_otherwise
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.relations import (
     dependent_access,
@@ -49,7 +56,10 @@ from tilewright.analysis.layout_inference.relations import (
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
+from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
+from tilewright.dialects.amd.chips import Chip
+from tilewright.dialects.amd.ops import matrix_core
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -75,9 +85,13 @@ EVEN = "use thread counts and extents that are powers of two, or multiples of ea
 class Solver(Agreement):
     """Layouts of one kernel."""
 
-    shared: dict[SSAValue, swizzles.Swizzle] = field(
-        default_factory=dict[SSAValue, swizzles.Swizzle]
+    shared: dict[SSAValue, Swizzle | OperandStorage] = field(
+        default_factory=dict[SSAValue, "Swizzle | OperandStorage"]
     )
+    requests: dict[SSAValue, list[amd_storage.Request]] = field(
+        default_factory=dict[SSAValue, list[amd_storage.Request]]
+    )
+    """How GEMMs of an AMD GPU read buffers."""
     gemms: dict[GemmOp, GemmPlan] = field(default_factory=dict[GemmOp, GemmPlan])
     loops: list[Loop] = field(default_factory=list[Loop])
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
@@ -175,38 +189,50 @@ class Solver(Agreement):
 
     def _gemm(self, op: GemmOp) -> None:
         try:
-            gemm_plan = gemm_instructions.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
+            gemm_plan = gemm_instructions.choose(op, threads_of(op), self.gpu, wgmma=self.wgmma)
         except Infeasible as error:
             raise self._failure(op, SHAPE, str(error), error.help) from error
         self.gemms[op] = gemm_plan
-        if gemm_plan.reason is not None and self.arch == 90:
+        if gemm_plan.reason is not None and self.gpu == 90:
             self.engine.remark(op, f"wgmma not used, mma.sync instead: {gemm_plan.reason}", SLOWER)
-        rounded = gemm_instructions.rounding(op)
+        rounded = gemm_instructions.rounding(op, self.gpu)
         if rounded is not None:
             self.engine.remark(op, rounded.message, ROUNDED).note(None, f"help: {rounded.help}")
-        m, n, k = op.mnk
-        self._give(base_of(op.c), gemm_instructions.accumulator((m, n), gemm_plan), op)
-        bits = bit_width(element_type_of(op.a.type))
+        table = gemm_instructions.accumulator(op, gemm_plan, self.gpu)
+        self._give(base_of(op.c), table, op)
         for operand, is_a in ((op.a, True), (op.b, False)):
             if space_of(operand.type) is Space.FRAGMENT:
-                table = (
-                    gemm_instructions.operand_a((m, k), bits, gemm_plan)
-                    if is_a
-                    else gemm_instructions.operand_b((k, n), bits, gemm_plan)
-                )
+                table = gemm_instructions.operand(op, gemm_plan, self.gpu, is_a=is_a)
                 transposed = (op.transpose_a if is_a else op.transpose_b) is not None
                 self._give(base_of(operand), transpose(table) if transposed else table, op)
+            elif isinstance(self.gpu, Chip):
+                self._request(op, operand, gemm_plan, self.gpu, is_a=is_a)
             else:
                 is_wide = gemm_plan.instruction == "wgmma"
-                step = gemm_instructions.apart(op, gemm_plan, is_a=is_a) if is_wide else None
-                self._swizzle(base_of(operand), bits, step)
+                step = nvidia_gemms.apart(op, gemm_plan, is_a=is_a) if is_wide else None
+                self._swizzle(base_of(operand), bit_width(element_type_of(op.a.type)), step)
+
+    def _request(
+        self, op: GemmOp, operand: SSAValue, plan: GemmPlan, chip: Chip, *, is_a: bool
+    ) -> None:
+        """Give a buffer in LDS the layout that suits all GEMMs so far."""
+        if not amd_storage.is_free(operand):
+            return
+        buffer = base_of(operand)
+        core = matrix_core(amd_gemms.instruction_of(op, plan, chip))
+        axis = amd_storage.axis_of_k(op, is_a=is_a)
+        requests = self.requests.setdefault(buffer, [])
+        requests.append(amd_storage.Request(axis, core, plan.k_width))
+        storage = amd_storage.storage_of(buffer, requests, chip)
+        if storage is not None:
+            self.shared[buffer] = storage
 
     def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
         """Give a buffer the widest swizzle that all its uses support."""
         owner = buffer.owner
         if not isinstance(owner, AllocOp) or owner.layout is not None:
             return
-        if len(shape_of(buffer.type)) < 2 or gemm_instructions.is_seen_otherwise(buffer):
+        if len(shape_of(buffer.type)) < 2 or is_seen_otherwise(buffer):
             return
         *_, rows, columns = shape_of(buffer.type)
         swizzle = swizzles.for_matrix(rows, columns, bits, step)

@@ -29,6 +29,9 @@ class Swizzle:
     columns: int
     bits: int
 
+    def __str__(self) -> str:
+        return f"{self.width}-byte swizzle"
+
     @property
     def alignment(self) -> int:
         return pattern_bytes(self.width)

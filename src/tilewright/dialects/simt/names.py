@@ -26,11 +26,15 @@ TENSOR = "simt.tensor"
 
 # GEMMs at tile level, once layouts are chosen.
 INSTRUCTION = "simt.instruction"
-"""String: ``wgmma`` or ``mma``."""
+"""String: ``wgmma`` or ``mma``; AMD: ``mfma`` or ``wmma``."""
 WARPS = "simt.warps"
 """Two integers: warps along the rows and the columns of the GEMM."""
 SHAPE = "simt.shape"
 """Three integers: rows, columns and depth of one instruction."""
+TRANSPOSED = "simt.transposed"
+"""Unit: B is the first operand of the instruction, and the accumulator transposed."""
+K_WIDTH = "simt.k_width"
+"""Integer: elements of an operand along K that a lane holds next to each other."""
 
 # Reductions across threads.
 NAN = "simt.nan"

@@ -6,6 +6,7 @@ import re
 
 from xdsl.ir import Operation
 
+from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import names
 from tilewright.dialects.tile.attributes import TargetAttr
@@ -17,6 +18,12 @@ def arch_name(op: Operation) -> str:
     """The GPU that `op` is compiled for, as messages name it: ``sm_90``, ``gfx942``."""
     chip = amd_chip_of(op)
     return f"sm_{arch_of(op)}" if chip is None else chip.name
+
+
+def gpu_of(op: Operation) -> int | Chip:
+    """The GPU that `op` is compiled for: NVIDIA's number, or AMD's chip."""
+    chip = amd_chip_of(op)
+    return arch_of(op) if chip is None else chip
 
 
 def arch_of(op: Operation) -> int:

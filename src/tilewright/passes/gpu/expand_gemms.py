@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.gemm_instructions import choose
+from tilewright.analysis.layout_inference.gemm_plan import Gpu
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.arith import AddfOp, AddiOp, ConstantOp, MulfOp, MuliOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -32,7 +33,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
 from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -52,14 +53,14 @@ class ExpandGemms(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            arch = arch_of(kernel)
+            gpu = gpu_of(kernel)
             for op in list(walk(kernel)):
                 if isinstance(op, GemmOp) and space_of(op.c.type) is Space.FRAGMENT:
-                    self._expand(op, arch, engine)
+                    self._expand(op, gpu, engine)
 
-    def _expand(self, op: GemmOp, arch: int, engine: DiagnosticEngine) -> None:
+    def _expand(self, op: GemmOp, gpu: Gpu, engine: DiagnosticEngine) -> None:
         try:
-            choose(op, threads_of(op), arch, wgmma=self.wgmma)
+            choose(op, threads_of(op), gpu, wgmma=self.wgmma)
         except Infeasible as error:
             diagnostic = engine.warning(
                 op, f"tensor cores not used for this GEMM: {error}", NO_TENSOR_CORES

@@ -8,13 +8,14 @@ come after.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.agreement import UNREPRESENTABLE
-from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -40,6 +41,7 @@ from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.loose import lower_loose
@@ -110,12 +112,21 @@ def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
             )
 
 
+_GEMMS: Mapping[str, Callable[[GemmOp, GemmPlan, BufferStorage], None]] = {
+    "wgmma": lower_wgmma,
+    "mma": lower_mma,
+    "mfma": lower_matrix_core,
+    "wmma": lower_matrix_core,
+}
+"""How a GEMM is written, by its instruction."""
+
+
 def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> None:
     if isinstance(op, ParallelOp):
         lower_parallel(op, storage)
     elif isinstance(op, GemmOp):
         plan = gemm_plan_of(op)
-        (lower_wgmma if plan.instruction == "wgmma" else lower_mma)(op, plan, storage)
+        _GEMMS[plan.instruction](op, plan, storage)
     elif isinstance(op, ReduceOp):
         lower_reduce(op, storage)
     elif isinstance(op, AsyncCopyOp):
@@ -141,7 +152,14 @@ def gemm_plan_of(op: GemmOp) -> GemmPlan:
     instruction = op.attributes[simt_names.INSTRUCTION]
     assert isinstance(instruction, StringAttr)
     warps, shape = (integers(op.attributes[each]) for each in (simt_names.WARPS, simt_names.SHAPE))  # pyright: ignore[reportArgumentType]
-    return GemmPlan(instruction.data, (warps[0], warps[1]), (shape[0], shape[1], shape[2]))
+    width = op.attributes.get(simt_names.K_WIDTH)
+    return GemmPlan(
+        instruction.data,
+        (warps[0], warps[1]),
+        (shape[0], shape[1], shape[2]),
+        transposed=simt_names.TRANSPOSED in op.attributes,
+        k_width=width.value.data if isinstance(width, IntegerAttr) else 0,
+    )
 
 
 def _clean_up(kernel: KernelOp) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 
 from tilewright.analysis.layout_inference.agreement import UNREPRESENTABLE
 from tilewright.analysis.layout_inference.check import check
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.layout_inference.solver import Solver
+from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import names as simt_names
@@ -25,7 +26,7 @@ from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.tile.share_elements import share_elements
 from tilewright.passes.tile.stage_fragments import stage
 
@@ -67,14 +68,14 @@ class InferLayouts(Pass):
         for _ in range(_MAX_STAGED):
             # Findings of an abandoned attempt are not reported.
             own = DiagnosticEngine(sources=engine.sources)
-            attempt = Solver(kernel, own, arch_of(kernel), self.wgmma)
+            attempt = Solver(kernel, own, gpu_of(kernel), self.wgmma)
             plan = attempt.solve()
             if plan is None and attempt.clash is not None and stage(attempt.clash, engine):
                 continue
             for each in own.diagnostics:
                 engine.emit(each)
             return plan
-        return Solver(kernel, engine, arch_of(kernel), self.wgmma).solve()
+        return Solver(kernel, engine, gpu_of(kernel), self.wgmma).solve()
 
 
 def apply(plan: LayoutPlan) -> None:
@@ -89,10 +90,15 @@ def apply(plan: LayoutPlan) -> None:
     for buffer, swizzle in plan.shared.items():
         assert isinstance(buffer.owner, AllocOp)
         buffer.owner.properties["layout"] = swizzle.attribute(shape_of(buffer.type)[:-2])
-        buffer.owner.attributes[nv_names.SWIZZLE] = IntegerAttr(swizzle.width, i64)
+        if isinstance(swizzle, Swizzle):
+            buffer.owner.attributes[nv_names.SWIZZLE] = IntegerAttr(swizzle.width, i64)
     for loop, table in plan.loops.items():
         loop.properties["layout"] = table.attribute()
     for op, gemm_plan in plan.gemms.items():
         op.attributes[simt_names.INSTRUCTION] = StringAttr(gemm_plan.instruction)
         op.attributes[simt_names.WARPS] = integers_attr(gemm_plan.warps)
         op.attributes[simt_names.SHAPE] = integers_attr(gemm_plan.shape)
+        if gemm_plan.transposed:
+            op.attributes[simt_names.TRANSPOSED] = UnitAttr()
+        if gemm_plan.k_width:
+            op.attributes[simt_names.K_WIDTH] = IntegerAttr(gemm_plan.k_width, i64)

@@ -74,7 +74,7 @@ class SharedMap:
         """How many elements along the last dimension are contiguous everywhere."""
         if self.is_plain:
             return self.shape[-1]
-        columns = self._offsets.reshape(-1, self.shape[-1])
+        columns = self.offsets.reshape(-1, self.shape[-1])
         run = 1
         while run * 2 <= self.shape[-1] and self.shape[-1] % (run * 2) == 0:
             runs = columns.reshape(-1, run * 2)
@@ -89,13 +89,13 @@ class SharedMap:
         """
         if not 0 < by < self.shape[axis]:
             return None
-        offsets = np.moveaxis(self._offsets, axis, 0)
+        offsets = np.moveaxis(self.offsets, axis, 0)
         distances = offsets[by:] - offsets[:-by]
         first = int(distances.flat[0])
         return first if (distances == first).all() else None
 
     @cached_property
-    def _offsets(self) -> Any:
+    def offsets(self) -> Any:
         """The offset of every element."""
         offset: Any = 0
         for found, size in zip(_evaluated(self.results, self.shape), self.physical, strict=True):

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.fit import digits, expression
-from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import LdMatrixOp, MmaOp
@@ -198,8 +198,8 @@ class _Writer:
         rank = len(part.map.shape)
         axes = (rank - 1, rank - 2) if operand.transposed else (rank - 2, rank - 1)
         wide = operand.extent * operand.at_once
-        along, far = _apart(code, part.map, axes[0], wide, at[0], operand.groups)
-        k, deep = _apart(code, part.map, axes[1], self.depth, at[1], self.steps)
+        along, far = pattern_step(code, part.map, axes[0], wide, at[0], operand.groups)
+        k, deep = pattern_step(code, part.map, axes[1], self.depth, at[1], self.steps)
         origin = (combined(code, "+", operand.first, along), k)
         distance = combined(code, "+", far, deep)
         target = combined(code, "*", group, operand.size * operand.at_once)
@@ -272,7 +272,7 @@ class _Writer:
         inner.add(StoreOp(loaded, buffer, [inner.index(index)]))
 
 
-def _apart(
+def pattern_step(
     code: IndexBuilder, map: SharedMap, axis: int, unit: int, units: SSAValue, count: int
 ) -> tuple[Mixed, Mixed]:
     """A step of `units` times `unit` elements along a dimension: a position, and a distance in

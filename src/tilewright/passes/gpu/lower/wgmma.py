@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import GROUP
 from tilewright.dialects.arith import ConstantOp, XoriOp
 from tilewright.dialects.nv import (

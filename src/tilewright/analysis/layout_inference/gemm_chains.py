@@ -1,0 +1,90 @@
+"""Which GEMMs use the result of another one, and how: the second one of attention, for example.
+
+    tile.gemm %Q, %K -> %S              S flows to P: a loop reads and writes the same positions
+    tile.parallel { %P[i, j] = f(%S[i, j]) }
+    tile.gemm %P, %V -> %O              P is operand A of a later GEMM
+
+The layouts of such GEMMs can be chosen so that no element leaves its thread.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import GemmOp, KernelOp, ParallelOp, ReduceOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.traversal import walk
+
+
+def kernel_around(op: Operation) -> KernelOp:
+    """The kernel that an op is in."""
+    current: Operation | None = op
+    while not isinstance(current, KernelOp):
+        assert current is not None, "an op outside of a kernel"
+        current = current.parent_op()
+    return current
+
+
+class GemmChains:
+    """The fragments of a kernel that get the elements of others, position by position."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self.gemms = [op for op in walk(kernel) if isinstance(op, GemmOp)]
+        self._targets: dict[SSAValue, list[SSAValue]] = {}
+        self._reduced: set[SSAValue] = set()
+        for op in walk(kernel):
+            if isinstance(op, ParallelOp):
+                self._look_at(op)
+            elif isinstance(op, ReduceOp) and op.axis == len(shape_of(op.src.type)) - 1:
+                self._reduced.add(base_of(op.src))
+
+    def _look_at(self, loop: ParallelOp) -> None:
+        accesses = [each for each in walk(loop) if isinstance(each, (LoadOp, StoreOp))]
+        held = [each for each in accesses if space_of(each.memref.type) is Space.FRAGMENT]
+        for store in held:
+            for load in held:
+                if not isinstance(store, StoreOp) or not isinstance(load, LoadOp):
+                    continue
+                source, target = base_of(load.memref), base_of(store.memref)
+                if source is not target and tuple(load.indices) == tuple(store.indices):
+                    self._targets.setdefault(source, []).append(target)
+
+    def reached_from(self, fragment: SSAValue) -> list[SSAValue]:
+        """The fragment, and all that get its elements."""
+        found = [fragment]
+        for each in found:
+            found += [target for target in self._targets.get(each, ()) if target not in found]
+        return found
+
+    def is_operand(self, op: GemmOp, *, transposed: bool) -> bool:
+        """Whether the result of `op` is an operand of a GEMM: its A, or (`transposed`) its B.
+
+        A that is transposed counts as B, and the other way round.
+        """
+        reached = set(self.reached_from(base_of(op.c)))
+        return any(
+            (is_a != (turned is not None)) != transposed and base_of(operand) in reached
+            for other in self.gemms
+            for operand, turned, is_a in (
+                (other.a, other.transpose_a, True),
+                (other.b, other.transpose_b, False),
+            )
+        )
+
+    def comes_from_gemm(self, fragment: SSAValue) -> bool:
+        """Whether a fragment has elements of some accumulator."""
+        return any(fragment in self.reached_from(base_of(each.c)) for each in self.gemms)
+
+    def is_linked(self, op: GemmOp) -> bool:
+        """Whether the GEMM uses, in registers, the result of another one, or gives it its own."""
+        return (
+            self.is_operand(op, transposed=False)
+            or self.is_operand(op, transposed=True)
+            or any(self.comes_from_gemm(base_of(each)) for each in (op.a, op.b))
+        )
+
+    def is_reduced_along_rows(self, op: GemmOp) -> bool:
+        """Whether rows of the result are reduced."""
+        return any(each in self._reduced for each in self.reached_from(base_of(op.c)))

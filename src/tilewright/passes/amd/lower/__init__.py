@@ -1,0 +1,1 @@
+"""Tile ops as code of one thread, where AMD GPUs have their own instructions."""
