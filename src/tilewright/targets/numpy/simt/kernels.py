@@ -26,7 +26,15 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.units import element_bytes
 from tilewright.targets.numpy.api import Grid
-from tilewright.targets.numpy.simt import control, copies, lanes, memory, mma, sync
+from tilewright.targets.numpy.simt import (
+    control,
+    copies,
+    lanes,
+    matrix_cores,
+    memory,
+    mma,
+    sync,
+)
 from tilewright.targets.numpy.simt.program import Compiler, Rule, SimtCode
 from tilewright.targets.numpy.simt.state import GROUP
 
@@ -63,6 +71,7 @@ DEVICE = Rules(
         **sync.RULES,
         **copies.RULES,
         **mma.RULES,
+        **matrix_cores.RULES,
         **lanes.RULES,
     }
 )
