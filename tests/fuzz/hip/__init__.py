@@ -1,0 +1,1 @@
+"""Random `T` kernels for AMD GPUs, thread by thread, against NumPy."""

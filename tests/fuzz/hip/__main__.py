@@ -1,0 +1,83 @@
+"""Random `T` kernels compiled for AMD GPUs and run thread by thread, against NumPy.
+
+    python -m tests.fuzz.hip --first 0 --count 3000 --jobs 2
+
+Ends with 1 if a kernel gave a wrong value, a checker reported something or the compiler failed. The
+table says how many seeds were refused and why; `--show` prints the source of every seed that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.device.tile import FAMILIES
+from tests.fuzz.hip.judging import Judge
+from tests.fuzz.tile.generator import generate
+from tilewright.dialects.amd.chips import CHIPS
+
+FAILURES = ("wrong", "report", "internal", "died", "hang")
+_REPORT_S = 30.0
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="hip-fuzz", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--count", type=int, default=3000, help="how many seeds (default 3000)")
+    parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--chips", default=",".join(CHIPS), help="seeds take them in turn")
+    parser.add_argument("--all-chips", action="store_true", help="each seed on every chip")
+    parser.add_argument("--schedules", type=int, default=2, help="schedules of each run")
+    parser.add_argument("--patience", type=float, default=300, help="seconds until a seed hangs")
+    parser.add_argument("--show", action="store_true", help="print the sources of failures")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parsed(argv)
+    seeds = list(range(options.first, options.first + options.count))
+    if options.seeds:
+        seeds = [int(each) for each in options.seeds.split(",")]
+    judge = Judge(tuple(options.chips.split(",")), options.schedules, options.all_chips)
+    found: Iterable[tuple[int, Verdict]] = ((seed, judge(seed)) for seed in seeds)
+    if options.jobs > 1:
+        found = judged(judge, seeds, jobs=options.jobs, patience_s=options.patience)
+    begun = reported = time.monotonic()
+    verdicts: dict[int, Verdict] = {}
+    for seed, verdict in found:
+        verdicts[seed] = verdict
+        if verdict.outcome in FAILURES:
+            print(f"seed {seed}: {verdict.outcome}: {verdict.reason}", flush=True)
+            if options.show:
+                print(generate(seed, FAMILIES[seed % len(FAMILIES)]).source, flush=True)
+        if time.monotonic() - reported > _REPORT_S:
+            reported = time.monotonic()
+            print(f"{len(verdicts)} of {len(seeds)} after {reported - begun:.0f} s", flush=True)
+    print(table(verdicts))
+    return 1 if any(each.outcome in FAILURES for each in verdicts.values()) else 0
+
+
+def table(verdicts: dict[int, Verdict]) -> str:
+    """Outcomes, by chip; reasons of refusals, each with its count and one seed."""
+    outcomes = Counter(each.outcome for each in verdicts.values())
+    lines = [f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items())]
+    right = Counter(each.notes["chip"] for each in verdicts.values() if each.outcome == "right")
+    lines.append(
+        "right on " + ", ".join(f"{chip} {n}" for chip, n in sorted(right.items(), key=str))
+    )
+    kinds: dict[tuple[object, object], list[int]] = {}
+    for seed, each in verdicts.items():
+        if each.outcome == "refused":
+            kinds.setdefault((each.notes["code"], each.notes["kind"]), []).append(seed)
+    for (code, kind), seeds in sorted(kinds.items(), key=lambda each: -len(each[1])):
+        lines.append(f"  {len(seeds):5} {code} {kind} (seed {min(seeds)})")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
