@@ -55,6 +55,8 @@ PASSES: PassRegistry = {
     "fold-clears": _lazy("tile.fold_clears", "FoldClears"),
     "infer-layouts": _lazy("tile.infer_layouts", "InferLayouts"),
     "check-launch": _lazy("gpu.check_launch", "CheckLaunch"),
+    "lower-elect": _lazy("amd.lower_elect", "LowerElect"),
+    "check-warp-ops": _lazy("gpu.check_warp_ops", "CheckWarpOps"),
     "check-element-types": _lazy("gpu.check_element_types", "CheckElementTypes"),
     "check-divergent-code": _lazy("gpu.check_divergent_code", "CheckDivergentCode"),
     "check-fragment-sizes": _lazy("gpu.check_fragment_sizes", "CheckFragmentSizes"),

@@ -174,6 +174,21 @@ ENTRIES = (
         fix="Nothing is required: the policy affects speed only.",
     ),
     CodeEntry(
+        code="TW6016",
+        severity="error",
+        title="Warp operation does not fit the warp",
+        meaning=(
+            "A shuffle has more lanes than a warp of the target, or a ballot fewer bits than that "
+            "has lanes. NVIDIA's warps have 32 lanes; AMD's waves have 64 on gfx90a, gfx942 and "
+            "gfx950, and 32 on gfx1100 and gfx1201."
+        ),
+        example="votes = T.ballot(x > 0)                  # target gfx942: error[TW6016]",
+        fix=(
+            "Leave the width of the shuffle out, which makes it one of the whole warp; use "
+            '`T.ballot(predicate, dtype="uint64")`, which every GPU takes.'
+        ),
+    ),
+    CodeEntry(
         code="TW6020",
         severity="error",
         title="Invalid launch",

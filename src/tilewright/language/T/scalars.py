@@ -523,8 +523,16 @@ def tvm_warp_shuffle(
 
 def _vote(mode: str, predicate: Any) -> Any:
     kernel("a vote")
-    found = effect(VoteOp(mode, condition(predicate))).results[0]
-    return Expr(found, DTYPES["uint32"] if mode == "ballot" else boolean)
+    return Expr(effect(VoteOp(mode, condition(predicate))).results[0], boolean)
+
+
+def _ballot(predicate: Any, dtype: str) -> Any:
+    kernel("a ballot")
+    known = Dtype(dtype)
+    if known not in (DTYPES["uint32"], DTYPES["uint64"]):
+        raise FrontendError(f"T.ballot: dtype is uint32 or uint64, got {known}", code=BAD_ARGUMENT)
+    found = effect(VoteOp("ballot", condition(predicate), known.type)).results[0]
+    return Expr(found, known)
 
 
 def any_sync(predicate: Any, mask: Any = None) -> Any:
@@ -537,11 +545,14 @@ def all_sync(predicate: Any, mask: Any = None) -> Any:
     return _vote("all", predicate)
 
 
-def ballot_sync(mask: Any, predicate: Any) -> Any:
-    """The lanes of the warp in which the predicate holds, one bit each."""
-    return _vote("ballot", predicate)
+def ballot_sync(mask: Any, predicate: Any, dtype: str = "uint32") -> Any:
+    """The lanes of the warp in which the predicate holds, one bit each; see `ballot`."""
+    return _ballot(predicate, dtype)
 
 
-def ballot(predicate: Any) -> Any:
-    """The lanes of the warp in which the predicate holds, one bit each."""
-    return _vote("ballot", predicate)
+def ballot(predicate: Any, dtype: str = "uint32") -> Any:
+    """The lanes of the warp in which the predicate holds, one bit each.
+
+    AMD's waves of 64 lanes need ``dtype="uint64"``, which other GPUs take as well.
+    """
+    return _ballot(predicate, dtype)

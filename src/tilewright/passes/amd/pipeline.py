@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.amd.lower_elect import LowerElect
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.stage_copies import StageCopies
 from tilewright.passes.canonicalize import Canonicalize
@@ -23,6 +24,7 @@ from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
+from tilewright.passes.gpu.check_warp_ops import CheckWarpOps
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
@@ -105,10 +107,12 @@ class AmdPipeline(Pass):
             CheckBarriers(),
             DropReuseGroups(),
             CheckLaunch(),
+            CheckWarpOps(),
             CheckElementTypes(),
             LowerTmem(),
             LowerPersistent(),
             FlattenThreads(),
+            LowerElect(),
             CheckDivergentCode(),
             HoistViews(),
             FoldClears(),

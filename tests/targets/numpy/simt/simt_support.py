@@ -74,7 +74,9 @@ HEADER = """
 """
 
 
-def device_module(body: str, threads: int = 128, shared: int = 4096) -> str:
+def device_module(
+    body: str, threads: int = 128, shared: int = 4096, target: str = "cuda, sm_90a"
+) -> str:
     """A kernel of one block that writes `Out`, 1024 singles, and may read `In`."""
     return f"""{HEADER}
 module {{
@@ -85,7 +87,8 @@ module {{
     func.return
   }}
   func.func @kernel(%In: memref<1024xf32, #global>, %Out: memref<1024xf32, #global>)
-      attributes {{simt.kernel, simt.threads = {threads} : i64, simt.shared_bytes = {shared} : i64}} {{
+      attributes {{simt.kernel, simt.threads = {threads} : i64, simt.shared_bytes = {shared} : i64,
+                  tile.target = #tile.target<{target}>}} {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -102,11 +105,13 @@ module {{
 
 
 def run_device(
-    body: str, options: SimtOptions | None = None, **sizes: int
+    body: str, options: SimtOptions | None = None, target: str = "cuda, sm_90a", **sizes: int
 ) -> tuple[np.ndarray, SimtReport]:
     """What a kernel makes of `In` = 0, 1, 2 ...; `Out` is NaN where it wrote nothing."""
     engine = DiagnosticEngine()
-    source = parse_source(make_context(), device_module(body, **sizes), "kernel.mlir", engine)
+    source = parse_source(
+        make_context(), device_module(body, target=target, **sizes), "kernel.mlir", engine
+    )
     assert source is not None, pretty_all(engine.diagnostics, engine.sources)
     module = source.module
     verify(module, engine)
