@@ -3,7 +3,7 @@
     python -m tests.fuzz.hip --first 0 --count 3000 --jobs 2
 
 Ends with 1 if a kernel gave a wrong value, a checker reported something or the compiler failed. The
-table says how many seeds were refused and why; `--show` prints the source of every seed that failed.
+table reports how many seeds were refused and why; `--show` prints the source of every seed that failed.
 """
 
 from __future__ import annotations

@@ -67,10 +67,10 @@ class Judge:
 
     def _run(self, case: Case, chip: str, module: ModuleOp) -> list[str]:
         """All schedules: threads in lockstep first, then every wave on its own."""
-        wanted = expected(case)
+        required = expected(case)
         if not case.only_threads:
             # The reference of the seed, and the NumPy target's tile level.
-            wrong = differences(launched(case, traced(case).module), wanted, bitwise=False)
+            wrong = differences(launched(case, traced(case).module), required, bitwise=False)
             if wrong:
                 return [f"tile level: {each}" for each in wrong]
         program = compile_simt(module)
@@ -79,7 +79,7 @@ class Judge:
             unit = chip_named(chip).wave if schedule % 2 else None
             options = SimtOptions(seed=(case.seed + schedule) % _SEEDS, unit=unit)
             program.launch([Buffer(name, array) for name, array in arrays.items()], options)
-            wrong = differences(arrays, wanted, bitwise=False)
+            wrong = differences(arrays, required, bitwise=False)
             if wrong:
                 return [f"schedule {schedule}: {each}" for each in wrong]
         return []
