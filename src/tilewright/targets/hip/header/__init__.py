@@ -33,7 +33,7 @@ def definitions(names: Iterable[str], generated: Mapping[str, str], chip: Chip) 
     chosen: dict[str, Function] = {}
     for name in names:
         _add(name, functions, chosen, chip)
-    texts = [each.text.strip("\n") for each in chosen.values()]
+    texts = [each.written() for each in chosen.values()]
     texts += [text.strip("\n") for text in generated.values()]
     if not texts:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -9,9 +10,14 @@ from dataclasses import dataclass
 class Function:
     """One device function, or a type."""
 
-    text: str
+    text: str | Callable[[], str]
+    """Or what makes it, where constants have to be computed first."""
     needs: tuple[str, ...] = ()
     """Functions and types that it uses."""
+
+    def written(self) -> str:
+        text = self.text if isinstance(self.text, str) else self.text()
+        return text.strip("\n")
 
 
 def device(signature: str, body: str, needs: tuple[str, ...] = ()) -> Function:
