@@ -230,14 +230,14 @@ class Solver(Agreement):
     def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
         """Give a buffer the widest swizzle that all its uses support."""
         owner = buffer.owner
-        if not isinstance(owner, AllocOp) or owner.layout is not None:
+        if isinstance(self.gpu, Chip) or not isinstance(owner, AllocOp) or owner.layout is not None:
             return
         if len(shape_of(buffer.type)) < 2 or is_seen_otherwise(buffer):
             return
         *_, rows, columns = shape_of(buffer.type)
         swizzle = swizzles.for_matrix(rows, columns, bits, step)
         held = self.shared.get(buffer)
-        if swizzle is not None and (held is None or swizzle.width < held.width):
+        if swizzle is not None and (not isinstance(held, Swizzle) or swizzle.width < held.width):
             self.shared[buffer] = swizzle
 
     # -- common ------------------------------------------------------------------------------
