@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.layouts import triton_oracle
+from tests.layouts.hardware.amd_tables import accumulator_point, operand_point
 from tilewright.dialects.amd.chips import CHIPS, MatrixInstruction
 from tilewright.dialects.amd.matrix import matrix_core
 from tilewright.layouts.fragment import Fragment
@@ -22,24 +23,6 @@ INSTRUCTIONS = [
     for chip in CHIPS.values()
     for each in chip.instructions
 ]
-
-
-def accumulator_point(core: MatrixCore, lane: int, register: int) -> tuple[int, int]:
-    """Row and column of C, as the tables of AMD's manuals have them."""
-    if core.wave == 64 and core.side == 32:
-        return 8 * (register // 4) + 4 * (lane // 32) + register % 4, lane % 32
-    if core.wave == 64:
-        return 4 * (lane // 16) + register, lane % 16
-    if core.width == 16:
-        return 2 * register + lane // 16, lane % 16
-    return 8 * (lane // 16) + register, lane % 16
-
-
-def operand_point(core: MatrixCore, lane: int, register: int) -> tuple[int, int]:
-    """Row and depth of A."""
-    if core.wave == 32 and core.width == 16:
-        return lane % 16, register
-    return lane % core.side, core.width * (lane // core.side) + register
 
 
 @pytest.mark.parametrize(("chip", "instruction"), INSTRUCTIONS)

@@ -10,6 +10,7 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
@@ -27,6 +28,7 @@ from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.units import element_bytes
 from tilewright.targets.numpy.api import Grid
 from tilewright.targets.numpy.simt import (
+    amd,
     control,
     copies,
     lanes,
@@ -73,6 +75,7 @@ DEVICE = Rules(
         **mma.RULES,
         **matrix_cores.RULES,
         **lanes.RULES,
+        **amd.RULES,
     }
 )
 
@@ -164,7 +167,7 @@ def _is_contended(argument: SSAValue) -> bool:
     for use in argument.uses:
         op = use.operation
         updates += isinstance(op, AtomicOp)
-        is_move = isinstance(op, MoveOp)
+        is_move = isinstance(op, MoveOp | BufferLoadOp | BufferStoreOp)
         reads += isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
         if isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument):
             writes += 2 if _is_in_iterations(op) else 1

@@ -99,6 +99,8 @@ class Frame:
     mmas: Groups = field(default_factory=Groups)
     stores: dict[int, Groups] = field(default_factory=dict[int, Groups])
     """Bulk stores of each thread that issued some."""
+    lds_copies: dict[int, Groups] = field(default_factory=dict[int, Groups])
+    """Copies from global memory to LDS of each wave, each a group of its own."""
     cluster_waits: int = 0
     """How many cluster barriers these threads have waited for."""
     fence_time: int = 0
