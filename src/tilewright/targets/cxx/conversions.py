@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
-from tilewright.targets.cxx.emitter import BIT_AND, EQUAL, UNARY, Emitter, Rule, Text
+from tilewright.targets.cxx.emitter import BIT_AND, EQUAL, OR, UNARY, Emitter, Rule, Text
 from tilewright.targets.cxx.flavour import FLOAT, CType
 from tilewright.targets.cxx.syntax import bracketed, unsigned
 
@@ -37,7 +37,8 @@ def converted(source: CType, target: CType, text: str) -> str:
     """
     is_direct = source.has_arithmetic or target.has_arithmetic
     is_dropped = source.is_float and target.is_float and source.bits == target.bits == _SMALL
-    inner = text if is_direct and not is_dropped else f"float({text})"
+    is_refused = target.from_float and not source.is_float
+    inner = text if is_direct and not is_dropped and not is_refused else f"float({text})"
     return f"{bracketed(target.name)}({inner})"
 
 
@@ -48,11 +49,16 @@ def _cast_unsigned(emitter: Emitter, op: Operation) -> None:
     """As `_cast`, from a number without a sign."""
     source, result = op.operands[0], op.results[0]
     type = source.type
+    target, bits = emitter.scalar(result.type), emitter.scalar(type).bits
     if isinstance(type, IntegerType) and type.width.data == 1:
-        _cast(emitter, op)
+        if target.from_float:
+            text = f"{emitter.operand(source, OR)} ? 1.0f : 0.0f"
+            emitter.pure(result, Text(f"{target.name}({text})"))
+        else:
+            _cast(emitter, op)
         return
-    inner = f"({unsigned(emitter.scalar(type).bits)})({emitter.operand(source)})"
-    emitter.pure(result, Text(f"{bracketed(emitter.scalar(result.type).name)}({inner})"))
+    inner = f"({unsigned(bits)})({emitter.operand(source)})"
+    emitter.pure(result, Text(converted(CType(unsigned(bits), bits), target, inner)))
 
 
 def _to_signed(emitter: Emitter, op: Operation) -> None:
@@ -85,9 +91,8 @@ def _sign_extend(emitter: Emitter, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     type = source.type
     if isinstance(type, IntegerType) and type.width.data == 1:
-        emitter.pure(
-            result, Text(f"-{emitter.scalar(result.type).name}({emitter.operand(source)})", UNARY)
-        )
+        name = bracketed(emitter.scalar(result.type).name)
+        emitter.pure(result, Text(f"-{name}({emitter.operand(source)})", UNARY))
         return
     _cast(emitter, op)
 

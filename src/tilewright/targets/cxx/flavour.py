@@ -19,6 +19,8 @@ class CType:
     is_float: bool = False
     has_arithmetic: bool = True
     """Whether the language has operators for it; otherwise values go through `float`."""
+    from_float: bool = False
+    """Whether only floats convert to it, and integers go through `float`."""
     definition: str | None = None
     """The name in our own header of what declares it."""
 

@@ -107,7 +107,7 @@ struct {name} {{
   static __device__ __forceinline__ unsigned char code(float value) {{
 {_encode(format, chip)}
   }}
-  __device__ __forceinline__ explicit operator float() const {{
+  __device__ __forceinline__ operator float() const {{
 {_decode(format, chip)}
   }}
 }};""",

@@ -1,0 +1,200 @@
+"""Thread-level IR becomes HIP text that clang compiles."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.targets.hip.emit_support import body_of, emitted, kernel
+from tests.targets.hip.support import needs_clang
+from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.hip.clang import assembly
+
+_STAGED = kernel(
+    """
+  %t = gpu.thread_id x
+  %S = tile.alloc "S" offset 0 : memref<256xf16, #s>
+  %v = memref.load %x[%t] : memref<?xf16, #g>
+  memref.store %v, %S[%t] : memref<256xf16, #s>
+  gpu.barrier
+  %w = memref.load %S[%t] : memref<256xf16, #s>
+  memref.store %w, %x[%t] : memref<?xf16, #g>
+""",
+    "%x: memref<?xf16, #g> {simt.restrict}",
+    "simt.threads = 256 : i64, simt.shared_bytes = 512 : i64",
+)
+
+
+@needs_clang
+def test_a_kernel_is_written_for_its_launch() -> None:
+    source = emitted(_STAGED)
+    assert (source.name, source.threads, source.shared_bytes) == ("k", 256, 512)
+    for expected in (
+        'extern "C" __global__ __attribute__((\n'
+        "    amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(2)))\n"
+        "void k(_Float16* __restrict__ x) {",
+        "__shared__ __attribute__((aligned(1024))) unsigned char smem[512];",
+        "_Float16* const S = reinterpret_cast<_Float16*>(smem);",
+        "const int t = tw::thread_x();",
+        "tw::sync();",
+    ):
+        assert expected in source.text, source.text
+    assert "#include" not in source.text
+    isa = assembly(source.text, "gfx942")
+    assert ".group_segment_fixed_size: 512" in isa
+    assert ".max_flat_workgroup_size: 256" in isa
+    assert not re.search(r"flat_(load|store)", isa)
+
+
+def test_waves_per_simd() -> None:
+    """Two where half of the registers only hold accumulators; more for many threads or blocks."""
+    assert "amdgpu_waves_per_eu(1)" in emitted(_STAGED, waves=1).text
+    assert "amdgpu_waves_per_eu(4)" in emitted(_STAGED, "gfx1100").text  # 8 waves on 2 SIMDs
+    many = _STAGED.replace("simt.threads = 256", "simt.threads = 1024")
+    assert "amdgpu_waves_per_eu(4)" in emitted(many).text
+    blocks = _STAGED.replace("simt.kernel", "simt.kernel, simt.min_blocks = 3 : i64")
+    assert "amdgpu_waves_per_eu(3)" in emitted(blocks).text
+
+
+def test_barriers() -> None:
+    text = emitted(
+        kernel(
+            """
+  gpu.barrier
+  gpu.barrier {amd.local}
+  tile.sync
+  tile.sync warp
+"""
+        )
+    ).text
+    calls = re.findall(r"^  (tw::\w+\(\);)$", body_of(text), re.M)
+    assert calls == ["tw::sync();", "tw::sync_local();", "tw::sync();", "tw::wave_sync();"]
+
+
+@pytest.mark.parametrize("scope", ["grid", "cluster"])
+def test_barriers_of_many_blocks_are_refused(scope: str) -> None:
+    with pytest.raises(CompileError, match=f"no barrier of a {scope}"):
+        emitted(kernel(f"  tile.sync {scope}"))
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    ("chip", "ballot", "type"), [("gfx942", "i64", "long long"), ("gfx1201", "i32", "int")]
+)
+def test_exchange(chip: str, ballot: str, type: str) -> None:
+    """A xor of a known number of lanes is a move between registers."""
+    source = emitted(
+        kernel(
+            f"""
+  %t = gpu.thread_id x
+  %lane = gpu.lane_id
+  %wave = gpu.subgroup_id : index
+  %c4 = arith.constant 4 : i32
+  %c16 = arith.constant 16 : i32
+  %v = memref.load %x[%t] : memref<?xf32, #g>
+  %a = tile.shuffle xor %v, %c4 : f32
+  %b = tile.shuffle xor %a, %n width 8 : f32
+  %c = tile.shuffle down %b, %c4 width 16 : f32
+  %h = arith.truncf %c : f32 to f16
+  %d = tile.shuffle idx %h, %n : f16
+  %e = tile.shuffle xor %d, %c16 width 16 : f16
+  %s = tile.warp_reduce sum %e : f16
+  %p = arith.cmpi slt, %lane, %wave : index
+  %q = tile.vote any %p : i1
+  %m = tile.vote ballot %q : {ballot}
+  memref.store %m, %y[%t] : memref<?x{ballot}, #g>
+  %w = arith.extf %s : f16 to f32
+  memref.store %w, %x[%t] : memref<?xf32, #g>
+""",
+            f"%x: memref<?xf32, #g>, %y: memref<?x{ballot}, #g>, %n: i32",
+        ),
+        chip,
+    )
+    wave = 64 if chip == "gfx942" else 32
+    for expected in (
+        "const float a = tw::shuffle_xor_by<4>(x[t]);",
+        "const float b = tw::shuffle_xor(a, n, 8);",
+        "const float c = tw::shuffle_down(b, 4, 16);",
+        f"const _Float16 d = tw::shuffle_from(_Float16(c), n, {wave});",
+        # Lanes that are not in the group: the function decides.
+        "const _Float16 e = tw::shuffle_xor(d, 16, 16);",
+        "const _Float16 s = tw::warp_sum(e);",
+        "tw::vote_any(tw::lane() < tw::wave())",
+    ):
+        assert expected in source.text, source.text
+    cast = f"({type})" if " " in type else type
+    assert f"const {type} m = {cast}(tw::ballot(q));" in source.text
+    assembly(source.text, chip)
+
+
+@needs_clang
+def test_atomics() -> None:
+    source = emitted(
+        kernel(
+            """
+  %v = arith.constant 1 : i32
+  %f = arith.constant 1.5 : f16
+  tile.atomic add %x[%i], %v : memref<?xi32, #g>, i32
+  %a = tile.atomic umax %x[%i], %v order acq_rel : memref<?xi32, #g>, i32 -> i32
+  tile.atomic max %h[%i], %f : memref<?xf16, #g>, f16
+  %b = tile.atomic load %x[%i] order acquire : memref<?xi32, #g> -> i32
+  %c = arith.addi %a, %b : i32
+  tile.atomic store %x[%i], %c order release : memref<?xi32, #g>, i32
+""",
+            "%x: memref<?xi32, #g>, %h: memref<?xf16, #g>, %i: index",
+        )
+    )
+    statements = [
+        each.strip() for each in body_of(source.text).splitlines() if not each.startswith("  //")
+    ]
+    assert statements[3:-1] == [
+        "tw::atomic_add<int>(x + i, 1);",
+        "tw::fence();",
+        "const int a = int(tw::atomic_max(reinterpret_cast<unsigned*>(x + i), (unsigned)(1)));",
+        "tw::fence();",
+        "tw::atomic_max<_Float16>(h + i, _Float16(1.5f));",
+        "const int b = tw::atomic_load(x + i);",
+        "tw::fence();",
+        "tw::fence();",
+        "tw::atomic_store<int>(x + i, a + b);",
+    ]
+    assert "global_atomic_add" in assembly(source.text, "gfx942")
+
+
+@needs_clang
+def test_infinities_nan_and_small_floats() -> None:
+    source = emitted(
+        kernel(
+            """
+  %a = arith.constant 0x7f800000 : f32
+  memref.store %a, %x[%i] : memref<?xf32, #g>
+  %b = arith.constant 0xff800000 : f32
+  memref.store %b, %x[%i] : memref<?xf32, #g>
+  %c = arith.constant 0x7fc00000 : f32
+  memref.store %c, %x[%i] : memref<?xf32, #g>
+  %d = arith.constant 0xff80 : bf16
+  memref.store %d, %y[%i] : memref<?xbf16, #g>
+  %e = memref.load %y[%i] : memref<?xbf16, #g>
+  %f = arith.addf %e, %d : bf16
+  memref.store %f, %y[%i] : memref<?xbf16, #g>
+""",
+            "%x: memref<?xf32, #g>, %y: memref<?xbf16, #g>, %i: index",
+        )
+    )
+    for expected in (
+        "x[i] = __builtin_inff();",
+        "x[i] = -__builtin_inff();",
+        "x[i] = __builtin_bit_cast(float, 0x7fc00000u);",
+        "y[i] = __bf16(-__builtin_inff());",
+        "y[i] = __bf16(float(y[i]) + float(__bf16(-__builtin_inff())));",
+    ):
+        assert expected in source.text, source.text
+    assembly(source.text, "gfx942")
+
+
+def test_what_no_device_can_do_is_refused() -> None:
+    with pytest.raises(CompileError, match=r"T\.print is not supported on AMD GPUs"):
+        emitted(kernel('  tile.print "x"'))
+    with pytest.raises(CompileError, match=r"TW9050.*'nv.elect' cannot be emitted as HIP"):
+        emitted(kernel("  %e = nv.elect"))
