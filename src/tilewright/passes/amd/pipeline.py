@@ -135,7 +135,7 @@ class AmdPipeline(Pass):
             OutlineKernels(),
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
-            InsertThreadSyncs(),
+            InsertThreadSyncs(versions=True),
             RemarkRegisterIndices(),
             DropAssumes(),
             Canonicalize(),

@@ -25,12 +25,13 @@ tensors as well.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.buffer_slots import BufferSlots, Slot
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.gpu import BarrierOp
@@ -54,132 +55,19 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
+from tilewright.dialects.tile import AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.shared_sizes import bytes_of
+from tilewright.passes.gpu.pending_accesses import Pending, Place, SharedAccess, share_bytes
 
 _FIRST_ID = 3
 _IDS = 16
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Threads of a role."""
-
-
-@dataclass(frozen=True)
-class SharedAccess:
-    """One access to a shared buffer."""
-
-    buffer: SSAValue
-    is_write: bool
-    by_engine: bool = False
-    is_started: bool = False
-    """Whether the write goes on after the op."""
-    is_update: bool = False
-    """Whether the write is an atomic update of a tensor: in any order with others of its kind."""
-
-
-def share_bytes(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two shared buffers overlap."""
-    if one is other:
-        return True
-    if Space.GLOBAL in (space_of(one.type), space_of(other.type)):
-        return False  # tensors do not overlap
-    first, second = _span(one), _span(other)
-    return first is None or second is None or (first[0] < second[1] and second[0] < first[1])
-
-
-def _span(buffer: SSAValue) -> tuple[int, int] | None:
-    owner = buffer.owner
-    if not isinstance(owner, AllocOp) or owner.offset_bytes is None:
-        return None
-    return owner.offset_bytes, owner.offset_bytes + bytes_of(owner)
-
-
-@dataclass
-class Pending:
-    """Accesses since the last barrier."""
-
-    reads: set[SSAValue] = field(default_factory=set[SSAValue])
-    writes: set[SSAValue] = field(default_factory=set[SSAValue])
-    updates: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Tensors with atomic updates."""
-    unfenced: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Written by threads, and not yet visible to the async proxy."""
-    unfenced_reads: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Read by threads since the last async proxy fence."""
-    started: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Written by asynchronous moves of threads that have not been waited for."""
-
-    def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
-        return any(
-            any(share_bytes(each.buffer, other) for other in self._against(each))
-            for each in accesses
-        )
-
-    def _against(self, access: SharedAccess) -> set[SSAValue]:
-        if access.is_update:
-            return self.writes | self.reads
-        if access.is_write:
-            return self.writes | self.updates | self.reads
-        return self.writes | self.updates
-
-    def needs_fence(self, accesses: Iterable[SharedAccess]) -> bool:
-        return any(
-            each.by_engine and any(share_bytes(each.buffer, other) for other in self.unfenced)
-            for each in accesses
-        )
-
-    def add(self, accesses: Iterable[SharedAccess]) -> None:
-        for each in accesses:
-            if each.is_update:
-                self.updates.add(each.buffer)
-                self.unfenced.add(each.buffer)
-            elif each.is_write:
-                self.writes.add(each.buffer)
-                self.unfenced.add(each.buffer)
-                if each.is_started:
-                    self.started.add(each.buffer)
-            elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
-                # A TMA load has read its tensor when its mbarrier phase completes.
-                self.reads.add(each.buffer)
-                if not each.by_engine:
-                    self.unfenced_reads.add(each.buffer)
-
-    def fenced(self) -> None:
-        self.unfenced.clear()
-        self.unfenced_reads.clear()
-
-    def landed(self) -> None:
-        """A wait orders a thread's own moves; for other threads a barrier has to follow."""
-        self.writes |= self.started
-        self.unfenced |= self.started
-
-    def synchronised(self) -> None:
-        self.reads.clear()
-        self.writes.clear()
-        self.updates.clear()
-
-    def copy(self) -> Pending:
-        return Pending(
-            set(self.reads),
-            set(self.writes),
-            set(self.updates),
-            set(self.unfenced),
-            set(self.unfenced_reads),
-            set(self.started),
-        )
-
-    def join(self, other: Pending) -> None:
-        self.reads |= other.reads
-        self.writes |= other.writes
-        self.updates |= other.updates
-        self.unfenced |= other.unfenced
-        self.unfenced_reads |= other.unfenced_reads
-        self.started |= other.started
 
 
 def accesses_of(op: Operation) -> list[SharedAccess]:
@@ -257,18 +145,25 @@ class InsertThreadSyncs(Pass):
 
     name = "insert-thread-syncs"
 
+    versions: bool = False
+    """Whether accesses to different versions of a multi-buffered tile need no barrier."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                _Walk(function, engine).run()
+                slots = BufferSlots(function) if self.versions else None
+                _Walk(function, engine, slots).run()
 
 
 class _Walk:
     """One kernel."""
 
-    def __init__(self, function: FuncOp, engine: DiagnosticEngine) -> None:
+    def __init__(
+        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None
+    ) -> None:
         self.function = function
         self.engine = engine
+        self.slots = slots
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
@@ -297,15 +192,37 @@ class _Walk:
 
     def _accesses(self, op: Operation) -> list[SharedAccess]:
         """What an op and those in it do to memory that threads share."""
+        inside = [inner for inner in walk(op) if isinstance(inner, ForOp)]
         found: list[SharedAccess] = []
         for inner in walk(op):
-            found += accesses_of(inner)
+            for each in accesses_of(inner):
+                slot = self._slot(inner, each, inside)
+                found.append(each if slot is None else replace(each, slot=slot))
             if isinstance(inner, TmaLoadOp) and inner.map in self.tensors:
                 found.append(SharedAccess(self.tensors[inner.map], is_write=False, by_engine=True))
             for value, is_write, _ in _operands(inner):
                 if value in self.tensors:
                     is_update = isinstance(inner, AtomicOp)
                     found.append(SharedAccess(self.tensors[value], is_write, is_update=is_update))
+        return found
+
+    def _slot(
+        self, op: Operation, access: SharedAccess, loops: Iterable[ForOp] = ()
+    ) -> Slot | None:
+        """The version of the buffer that an op accesses in all iterations of `loops`."""
+        slots = self.slots
+        if slots is None:
+            return None
+        found: Slot | None = None
+        if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
+            found = slots.slot(op, op.memref, op.indices[0], 1)
+        elif isinstance(op, MoveOp):
+            sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
+            buffer, indices = sides[access.is_write]
+            if len(indices) == 1:
+                found = slots.slot(op, buffer, indices[0], op.lanes.value.data)
+        if found is None or any(slots.depends_on(found, loop) for loop in loops):
+            return None
         return found
 
     def run(self) -> None:
@@ -352,14 +269,15 @@ class _Walk:
         """An arrival lets other threads, or asynchronous units, read what this thread wrote."""
         if isinstance(op.prev_op, FenceProxyAsyncOp):
             return
-        if any(share_bytes(one, each) for one in pending.unfenced for each in self.for_engines):
+        unfenced = [place.buffer for place in pending.unfenced]
+        if any(share_bytes(one, each) for one in unfenced for each in self.for_engines):
             _before(op, FenceProxyAsyncOp())
             pending.fenced()
         self._fence_for_tma(op, pending)
 
     def _fence_for_tma(self, op: Operation, pending: Pending) -> None:
         """Order accesses of threads before the TMA writes that the barrier or arrival allows."""
-        accessed = pending.unfenced | pending.unfenced_reads
+        accessed = [place.buffer for place in pending.unfenced | pending.unfenced_reads]
         if any(share_bytes(one, each) for one in accessed for each in self.by_tma):
             if not isinstance(op.prev_op, FenceProxyAsyncOp):
                 _before(op, FenceProxyAsyncOp())
@@ -410,10 +328,55 @@ class _Walk:
         before, roles = pending.copy(), self._of_roles()
         self._block(body, pending)
         # The end of an iteration may conflict with the beginning of the next.
-        self._block(body, pending)
+        for _ in range(self._repeats(op)):
+            self._shift(op, pending)
+            self._block(body, pending)
+        self._leave(op, pending)
         if not _has_iterations(op):
             pending.join(before)  # a loop with trip count 0 has no barrier
             self._join_roles(roles)
+
+    def _repeats(self, loop: ForOp) -> int:
+        """How many further iterations show all conflicts between iterations.
+
+        Those of two versions may be as many iterations apart as there are versions.
+        """
+        if self.slots is None:
+            return 1
+        found = [
+            slot.versions
+            for op in walk(loop)
+            if not op.regions
+            for access in accesses_of(op)
+            if (slot := self._slot(op, access)) is not None and self.slots.depends_on(slot, loop)
+        ]
+        return max(found, default=1)
+
+    def _shift(self, loop: ForOp, pending: Pending) -> None:
+        """Versions that earlier iterations use, as seen from the next."""
+        slots = self.slots
+        if slots is None:
+            return
+
+        def earlier(place: Place) -> Place:
+            if place.slot is None:
+                return place
+            return Place(place.buffer, slots.earlier(place.slot, loop))
+
+        pending.become(pending.changed(earlier))
+
+    def _leave(self, loop: ForOp, pending: Pending) -> None:
+        """After a loop it is not known which versions its last iteration used."""
+        slots = self.slots
+        if slots is None:
+            return
+
+        def anywhere(place: Place) -> Place:
+            if place.slot is None or not slots.depends_on(place.slot, loop):
+                return place
+            return Place(place.buffer)
+
+        pending.become(pending.changed(anywhere))
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
         self._prepare(op, self._accesses(op), pending)

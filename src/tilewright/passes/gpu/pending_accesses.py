@@ -1,0 +1,158 @@
+"""Accesses to shared memory since the last barrier, as `insert-thread-syncs` tracks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.buffer_slots import Slot
+from tilewright.dialects.tile import AllocOp, Space, space_of
+from tilewright.passes.gpu.shared_sizes import bytes_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """A shared buffer, or one version of it."""
+
+    buffer: SSAValue
+    slot: Slot | None = None
+
+    def may_share_bytes(self, other: Place) -> bool:
+        if self.buffer is other.buffer and self.slot is not None and other.slot is not None:
+            return not self.slot.differs_from(other.slot)
+        return share_bytes(self.buffer, other.buffer)
+
+
+@dataclass(frozen=True)
+class SharedAccess:
+    """One access to a shared buffer."""
+
+    buffer: SSAValue
+    is_write: bool
+    by_engine: bool = False
+    is_started: bool = False
+    """Whether the write goes on after the op."""
+    is_update: bool = False
+    """Whether the write is an atomic update of a tensor: in any order with others of its kind."""
+    slot: Slot | None = None
+    """The version of the buffer, if it is known."""
+
+    @property
+    def place(self) -> Place:
+        return Place(self.buffer, self.slot)
+
+
+def share_bytes(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two shared buffers overlap."""
+    if one is other:
+        return True
+    if Space.GLOBAL in (space_of(one.type), space_of(other.type)):
+        return False  # tensors do not overlap
+    first, second = _span(one), _span(other)
+    return first is None or second is None or (first[0] < second[1] and second[0] < first[1])
+
+
+def _span(buffer: SSAValue) -> tuple[int, int] | None:
+    owner = buffer.owner
+    if not isinstance(owner, AllocOp) or owner.offset_bytes is None:
+        return None
+    return owner.offset_bytes, owner.offset_bytes + bytes_of(owner)
+
+
+@dataclass
+class Pending:
+    """Accesses since the last barrier."""
+
+    reads: set[Place] = field(default_factory=set[Place])
+    writes: set[Place] = field(default_factory=set[Place])
+    updates: set[Place] = field(default_factory=set[Place])
+    """Tensors with atomic updates."""
+    unfenced: set[Place] = field(default_factory=set[Place])
+    """Written by threads, and not yet visible to the async proxy."""
+    unfenced_reads: set[Place] = field(default_factory=set[Place])
+    """Read by threads since the last async proxy fence."""
+    started: set[Place] = field(default_factory=set[Place])
+    """Written by asynchronous moves of threads that have not been waited for."""
+
+    def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
+        return any(
+            any(each.place.may_share_bytes(other) for other in self._against(each))
+            for each in accesses
+        )
+
+    def _against(self, access: SharedAccess) -> set[Place]:
+        if access.is_update:
+            return self.writes | self.reads
+        if access.is_write:
+            return self.writes | self.updates | self.reads
+        return self.writes | self.updates
+
+    def needs_fence(self, accesses: Iterable[SharedAccess]) -> bool:
+        return any(
+            each.by_engine and any(each.place.may_share_bytes(other) for other in self.unfenced)
+            for each in accesses
+        )
+
+    def add(self, accesses: Iterable[SharedAccess]) -> None:
+        for each in accesses:
+            if each.is_update:
+                self.updates.add(each.place)
+                self.unfenced.add(each.place)
+            elif each.is_write:
+                self.writes.add(each.place)
+                self.unfenced.add(each.place)
+                if each.is_started:
+                    self.started.add(each.place)
+            elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
+                # A TMA load has read its tensor when its mbarrier phase completes.
+                self.reads.add(each.place)
+                if not each.by_engine:
+                    self.unfenced_reads.add(each.place)
+
+    def fenced(self) -> None:
+        self.unfenced.clear()
+        self.unfenced_reads.clear()
+
+    def landed(self) -> None:
+        """A wait orders a thread's own moves; for other threads a barrier has to follow."""
+        self.writes |= self.started
+        self.unfenced |= self.started
+
+    def synchronised(self) -> None:
+        self.reads.clear()
+        self.writes.clear()
+        self.updates.clear()
+
+    def copy(self) -> Pending:
+        return Pending(
+            set(self.reads),
+            set(self.writes),
+            set(self.updates),
+            set(self.unfenced),
+            set(self.unfenced_reads),
+            set(self.started),
+        )
+
+    def join(self, other: Pending) -> None:
+        self.reads |= other.reads
+        self.writes |= other.writes
+        self.updates |= other.updates
+        self.unfenced |= other.unfenced
+        self.unfenced_reads |= other.unfenced_reads
+        self.started |= other.started
+
+    def changed(self, change: Callable[[Place], Place]) -> Pending:
+        """The same accesses to other places."""
+        sets = (
+            *(self.reads, self.writes, self.updates),
+            *(self.unfenced, self.unfenced_reads, self.started),
+        )
+        return Pending(*({change(place) for place in each} for each in sets))
+
+    def become(self, other: Pending) -> None:
+        """Take the accesses of another."""
+        self.reads, self.writes, self.updates = other.reads, other.writes, other.updates
+        self.unfenced, self.unfenced_reads = other.unfenced, other.unfenced_reads
+        self.started = other.started
