@@ -50,7 +50,8 @@ class Recorder:
             results = function(*arguments)
             torch.cuda.synchronize()
             after = [_copied(each) for each in arguments]
-            torch.save({"before": before, "after": after, "results": _listed(results)}, path)
+            kept = [_copied(each) for each in _listed(results)]
+            torch.save({"before": before, "after": after, "results": kept}, path)
             return results
         if not path.exists():
             raise AssertionError(f"TileLang called {len(self.seen) - 1} kernels, this is another")
@@ -98,7 +99,7 @@ def _listed(results: Any) -> list[Any]:
     if results is None:
         return []
     given = cast("list[Any]", results if isinstance(results, (list, tuple)) else [results])
-    return [_copied(each) for each in given]
+    return list(given)
 
 
 def measure(fn: Callable[[], Any]) -> float:
