@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 
 LIT_TESTS ?= tests/lit
 FUZZ_TESTS ?= tests
-BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/tile_kernels.py benchmarks/tile_compile.py benchmarks/tenstorrent.py benchmarks/tenstorrent_model.py benchmarks/addresses.py benchmarks/planner.py benchmarks/merge.py benchmarks/tlx_checking.py benchmarks/warm_start.py
+BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/tile_kernels.py benchmarks/tile_compile.py benchmarks/hip_compile.py benchmarks/tenstorrent.py benchmarks/tenstorrent_model.py benchmarks/addresses.py benchmarks/planner.py benchmarks/merge.py benchmarks/tlx_checking.py benchmarks/warm_start.py
 DEVICE_TESTS ?= tests/device
 DEVICE_PYTHON ?= $(BIN)/python
 DEVICE_FUZZ_ARGS ?= --count 3000

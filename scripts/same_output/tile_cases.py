@@ -17,8 +17,8 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.report import memory_json
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
-from tilewright.targets.cuda.host import host_steps
 from tilewright.targets.cuda.nvrtc import compile_source
+from tilewright.targets.host.read import host_steps
 from tilewright.targets.numpy.tile import compile_tile_module
 
 NUMPY = "numpy"

@@ -41,13 +41,15 @@ usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
 
 Compiles kernels to machine code; no GPU is needed. tl and tlx kernels are compiled with the
-installed Triton, T kernels with CUDA C++ and NVRTC. A Python file is run like a script: its kernels
-are compiled for their launch arguments, and not run; its output is not shown. IR text may be TTIR,
-TTGIR with or without storage aliasing, or tile kernels. Prints one line per kernel.
+installed Triton, T kernels with CUDA C++ and NVRTC, or HIP C++ and clang. A Python file is run like
+a script: its kernels are compiled for their launch arguments, and not run; its output is not shown.
+IR text may be TTIR, TTGIR with or without storage aliasing, or tile kernels. Prints one line per
+kernel.
 
   --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, triton:gfx942, ...; 'triton' is the
                         GPU of this machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80,
-                        ..., tenstorrent:wormhole, tenstorrent:blackhole
+                        ..., hip:gfx942, hip:gfx1100, ..., tenstorrent:wormhole,
+                        tenstorrent:blackhole
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
   --explain             for Tenstorrent: which core computes which blocks, circular buffers in
@@ -56,8 +58,9 @@ TTGIR with or without storage aliasing, or tile kernels. Prints one line per ker
   --set KEY=VALUE,...   for Tenstorrent: settings, which precede those of the kernels:
                         tt.multicast=on,tt.schedule.order=hilbert
   --stage STAGE         print this stage: ttir, ttgir, ttgir.final, llir, ptx or sass, for AMD
-                        amdgcn; for T kernels tile, thread, cuda, ptx or sass; for Tenstorrent tile,
-                        tensix, reader, compute, writer, host or plan
+                        amdgcn; for T kernels tile, thread, cuda, ptx or sass; for hip tile,
+                        thread, hip or isa; for Tenstorrent tile, tensix, reader, compute, writer,
+                        host or plan
   -o DIR                write every stage, the machine code and its launch metadata there; for
                         Tenstorrent reader.cpp, compute.cpp, writer.cpp, main.cpp, tt.plan.json
 
@@ -73,6 +76,7 @@ examples:
   {program} examples/tlx/hopper_gemm_ws.py --target triton:sm_90 --remarks
   {program} examples/storage_alias/hopper_gemm_ring.mlir --stage ptx
   {program} examples/tile/gemm.py --target cuda:sm_90a --stage cuda
+  {program} examples/tile/gemm.py --target hip:gfx942 --remarks
   {program} examples/tile/gemm.py --target tenstorrent:wormhole -o DIR
 
 Exit code: 0, or 1 if something does not compile.
@@ -97,13 +101,21 @@ _COLUMNS = ("kernel", "target", "registers", "spilled", "shared", "tmem", "threa
 _AMD_COLUMNS = ("kernel", "target", "VGPRs", "AGPRs", "SGPRs", "spilled", "LDS", "threads", "hsaco")
 _AMD_TARGET = re.compile(r"triton:gfx\w+")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
-_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?|tenstorrent(:\w+)?")
+_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?|hip(:gfx\w+)?|tenstorrent(:\w+)?")
+_HIP = "hip"
+_HIP_STAGES = ("tile", "thread", "hip", "isa")
 _TENSTORRENT = "tenstorrent"
 _TENSTORRENT_STAGES = ("tile", "tensix", "reader", "compute", "writer", "host", "plan")
+_BINARIES: dict[tuple[str, ...], tuple[str, str]] = {
+    _AMD_STAGES: ("hsaco", "amdgcn"),
+    _HIP_STAGES: ("hsaco", "isa"),
+}
+"""The machine code of a target, and the stage that is its text; of others: cubin, sass."""
 _ARCHITECTURE = re.compile(r"sm_(\d+)([af]?)")
+_AMD_ARCHITECTURE = re.compile(r"gfx\w+")
 _ARCHITECTURE_SPECIFIC = 90
 """The lowest architecture whose MMA and TMA instructions need the suffix a."""
-_TARGETS = "triton:sm_90 (tl, tlx), cuda:sm_90a or tenstorrent:wormhole (T)"
+_TARGETS = "triton:sm_90 (tl, tlx), cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole (T)"
 _T = TypeVar("_T")
 _STATED_TARGET = re.compile(r'ttg\.target = "(?:cuda:(\d+)|hip:(gfx\w+))"')
 
@@ -120,6 +132,8 @@ def _check(line: CommandLine) -> None:
     stages = _TILE_STAGES if is_tile else _STAGES
     if _AMD_TARGET.fullmatch(line.values.get("target", "")):
         stages = _AMD_STAGES
+    elif is_tile and line.values["target"].startswith(_HIP):
+        stages = _HIP_STAGES
     if is_tile and line.values["target"].startswith(_TENSTORRENT):
         stages = _TENSTORRENT_STAGES
     elif "set" in line.values:
@@ -129,8 +143,8 @@ def _check(line: CommandLine) -> None:
     elif "explain" in line.switches:
         raise UsageError("--explain applies to --target tenstorrent only: use --remarks for GPUs")
     if stage is not None and stage not in stages:
-        if stage == ("hsaco" if stages is _AMD_STAGES else "cubin"):
-            text = "amdgcn" if stages is _AMD_STAGES else "sass"
+        binary, text = _BINARIES.get(stages, ("cubin", "sass"))
+        if stage == binary:
             raise UsageError(
                 f"--stage: a {stage} is binary and cannot be printed: use --stage {text} for its "
                 f"instructions, or -o DIR to write the {stage} file"
@@ -217,6 +231,13 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
         if "explain" in line.switches:
             sys.stdout.write(f"\n{tensix.explanation(compiled)}")
         engines = [each.engine for each in compiled]
+    elif request.target.startswith(_HIP):
+        from tilewright.cli import compile_hip
+
+        stage = None if "o" in line.values else line.values.get("stage")
+        found = compile_hip.compile_file(request, program, stage)
+        _show_tiles(line, found, compile_hip.write_files, compile_hip.rows, compile_hip.stage_text)
+        engines = [each.engine for each in found]
     else:
         done = tiles.compile_file(request, program)
         _show_tiles(line, done, tiles.write_files, tiles.rows, tiles.stage_text)
@@ -285,6 +306,11 @@ def _spec(line: CommandLine, stated: str | None = None) -> Spec:
         spec = spec_named(text)
     except ValueError:
         found = _ARCHITECTURE.fullmatch(text)
+        if _AMD_ARCHITECTURE.fullmatch(text):
+            raise UsageError(
+                f"--target: '{text}' names no backend: pass triton:{text} for tl and tlx kernels, "
+                f"hip:{text} for T kernels"
+            ) from None
         if found is not None:
             version, suffix = found.groups()
             suffix = suffix or ("a" if int(version) >= _ARCHITECTURE_SPECIFIC else "")

@@ -154,7 +154,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "LowerHopperIntrin",
         ("lower-tile-ops", "lower-barriers"),
-        ("targets/cuda/host.py",),
+        ("targets/host/read.py",),
         note="tensor maps are encoded by the host, one for each kind of tile",
     ),
     Entry("ThreadSync", ("insert-thread-syncs", "check-thread-sync")),

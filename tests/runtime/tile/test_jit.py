@@ -151,8 +151,8 @@ def test_targets_of_this_machine(target):
 def test_targets_elsewhere():
     assert tw.compile(made.get_tir(8), target="cuda -arch=sm_80").target == "cuda:sm_80"
     assert tw.compile(made.get_tir(8), target="cuda:sm_90").target == "cuda:sm_90a"
-    with pytest.warns(UserWarning, match="T kernels run on the CPU"):
-        assert tw.compile(made.get_tir(8), target="hip").target == "numpy"
+    with pytest.raises(ValueError, match="unknown target 'hip:gfx803': expected hip or an archi"):
+        tw.compile(made.get_tir(8), target="hip:gfx803")
     with pytest.raises(ValueError, match="unknown target 'vax'"):
         tw.compile(made.get_tir(8), target="vax")
     with pytest.raises(

@@ -131,7 +131,7 @@ def test_what_was_compiled_once_is_not_compiled_again(
 
 
 def test_memory_between_kernels_is_planned() -> None:
-    from tilewright.targets.cuda.steps import Step
+    from tilewright.targets.host.steps import Step
 
     steps = (
         Step("alloc", "%1_alloc", (), ((3, 5), 2)),
@@ -150,7 +150,7 @@ def test_memory_between_kernels_is_planned() -> None:
 
 
 def test_views_are_the_same_memory() -> None:
-    from tilewright.targets.cuda.steps import Step
+    from tilewright.targets.host.steps import Step
 
     steps = (
         Step("dim", "%1_dim", ("%0", 0)),

@@ -102,6 +102,13 @@ def careful(kind: str, value: Any) -> Any:
     return integer - 2**bits if code.islower() and integer >> (bits - 1) else integer
 
 
+def packed(kind: str, value: Any) -> bytes:
+    """The bytes of one parameter."""
+    if kind == "bf16":
+        return struct.pack("<H", bf16_bits(value))
+    return struct.pack(f"<{_CODES[kind]}", careful(kind, value))
+
+
 Block = tuple[bytearray, int, ctypes.c_void_p, ctypes.c_void_p, object]
 """Memory, where its used part starts, the addresses of configuration and parameters, the owner."""
 

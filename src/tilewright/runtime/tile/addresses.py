@@ -16,7 +16,7 @@ from tilewright.ir.text.names import ValueNames
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.memory_extents import Aliases, Memory, aliases_of, extent_of
-from tilewright.runtime.tile.gpu import GpuKernel
+from tilewright.runtime.tile.gpu import GpuArguments
 from tilewright.runtime.tile.jit import TileJIT
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
@@ -29,28 +29,28 @@ def observing_launches(notify: Callback, *, run: bool) -> Generator[None]:
 
     Kernels for a GPU run on this machine, too: what they compute is not needed.
     """
-    launch, given, build = CompiledTileKernel.launch, GpuKernel.given, CompiledTileKernel.build
+    launch, given, build = CompiledTileKernel.launch, GpuArguments.given, CompiledTileKernel.build
 
     def launched(self: CompiledTileKernel, values: Sequence[Any]) -> None:
         notify(self, values)
         if run:
             launch(self, values)
 
-    def never(self: GpuKernel, arguments: Sequence[Any]) -> list[Any] | None:
+    def never(self: GpuArguments, arguments: Sequence[Any]) -> list[Any] | None:
         return None
 
     def nothing(self: CompiledTileKernel) -> None:
         """The program's target does not matter here."""
 
     CompiledTileKernel.launch = launched
-    GpuKernel.given = never
+    GpuArguments.given = never
     if not run:
         CompiledTileKernel.build = nothing
     try:
         yield
     finally:
         CompiledTileKernel.launch = launch
-        GpuKernel.given = given
+        GpuArguments.given = given
         CompiledTileKernel.build = build
 
 

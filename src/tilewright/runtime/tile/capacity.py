@@ -11,6 +11,7 @@ would be compiled for by default.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,12 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
+from tilewright.targets.hip.settings import HipSettings
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from tilewright.ir.passes import Pass
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 
@@ -48,6 +51,20 @@ def require_capacity(kernel: CompiledTileKernel) -> str | None:
     raise TileFault("capacity", found, None, engine.sources)
 
 
+def _passes(kernel: CompiledTileKernel, arch: str) -> Sequence[Pass]:
+    """The passes for the GPU of a kernel, or for NVIDIA's where it has none."""
+    if kernel.gpu is not None and isinstance(kernel.gpu.settings, HipSettings):
+        from tilewright.passes.amd.pipeline import AmdPipeline
+        from tilewright.targets.hip.compile import pipeline_options as hip_options
+
+        return AmdPipeline(**hip_options(kernel.gpu.settings)).passes()
+    from tilewright.passes.gpu.pipeline import GpuPipeline
+    from tilewright.targets.cuda.compile import pipeline_options
+
+    settings = replace(kernel.settings_for(arch), arch=arch)
+    return GpuPipeline(**pipeline_options(settings)).passes()
+
+
 def _at_most(module: ModuleOp) -> int:
     """More bytes of shared memory than a block can need."""
     # Loaded when the first kernel is checked.
@@ -67,12 +84,9 @@ def _place_shared_memory(
     module: ModuleOp, kernel: CompiledTileKernel, arch: str, engine: DiagnosticEngine
 ) -> None:
     """Run the passes up to the shared-memory placement."""
-    from tilewright.passes.gpu.pipeline import GpuPipeline
     from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
-    from tilewright.targets.cuda.compile import pipeline_options
 
-    settings = replace(kernel.settings_for(arch), arch=arch)
-    for each in GpuPipeline(**pipeline_options(settings)).passes():
+    for each in _passes(kernel, arch):
         each.run(module, engine)
         if engine.error_count or isinstance(each, PlaceSharedMemory):
             return

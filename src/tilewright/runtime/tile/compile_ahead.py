@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
+from typing import Any
 
-from tilewright.runtime.tile.gpu import GpuKernel
-from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.targets.cuda.artefact import Program
+from tilewright.runtime.tile.kernel import CompiledTileKernel, GpuSide
 from tilewright.targets.cuda.processes import Compilers, worker_count
 
 Ready = Generator[tuple[int, Exception | None]]
@@ -68,13 +67,13 @@ def compile_together(
     return [found.get(index) for index in range(len(listed))]
 
 
-def _to_compile(kernel: CompiledTileKernel) -> GpuKernel | None:
+def _to_compile(kernel: CompiledTileKernel) -> GpuSide | None:
     """The part of a kernel that is still to be compiled; that needs no GPU."""
     gpu = kernel.gpu
     return None if gpu is None or gpu.is_compiled() else gpu
 
 
-def _fault(gpu: GpuKernel) -> Exception | None:
+def _fault(gpu: GpuSide) -> Exception | None:
     """Compile here; what is wrong."""
     try:
         assert gpu.program
@@ -88,7 +87,7 @@ def _beside(
 ) -> Ready:
     """Those that need no compilation first, then the others; of several at a time the first."""
     with Compilers(count, timeout_seconds) as compilers:
-        jobs: dict[Future[Program], tuple[int, GpuKernel]] = {}
+        jobs: dict[Future[Any], tuple[int, GpuSide]] = {}
         others: list[int] = []
         for index, kernel in kernels:
             gpu = _to_compile(kernel)
@@ -104,7 +103,7 @@ def _beside(
                 yield index, _adopted(gpu, future)
 
 
-def _adopted(gpu: GpuKernel, future: Future[Program]) -> Exception | None:
+def _adopted(gpu: GpuSide, future: Future[Any]) -> Exception | None:
     try:
         gpu.adopt(future.result())
     except Exception as error:

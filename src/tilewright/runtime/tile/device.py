@@ -7,6 +7,7 @@ grids and numbers are known. A call looks its list up and fills the addresses in
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -22,7 +23,7 @@ from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import cuda_type_of, encode
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
-from tilewright.targets.cuda.steps import Operand, Step
+from tilewright.targets.host.steps import Operand, Step
 
 _MAX_CACHED_PLANS = 256
 
@@ -189,12 +190,11 @@ def _map_spec(step: Step, array: Address) -> dict[str, Any]:
     }
 
 
-class DeviceProgram:
-    """A program that runs on a GPU."""
+class DevicePlanner(ABC):
+    """Works out the launches of a program, once for each combination of shapes and numbers."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self._launchers: dict[tuple[str, int], Launcher] = {}
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
         self._plans: dict[Any, Plan] = {}
 
     def __call__(self, arguments: Sequence[Any], stream: Any = None) -> None:
@@ -220,7 +220,20 @@ class DeviceProgram:
 
     def planned(self, arguments: Sequence[Any]) -> Plan:
         """The launches for arrays of these shapes and these numbers."""
-        return plan(self.program.steps, arguments)
+        return plan(self._steps, arguments)
+
+    @abstractmethod
+    def run(self, plan: Plan, arguments: Sequence[Any], stream: Any = None) -> None:
+        """Launch with the addresses of `arguments`."""
+
+
+class DeviceProgram(DevicePlanner):
+    """A program that runs on an NVIDIA GPU."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program.steps)
+        self.program = program
+        self._launchers: dict[tuple[str, int], Launcher] = {}
 
     def run(self, plan: Plan, arguments: Sequence[Any], stream: Any = None) -> None:
         """Launch with the addresses of `arguments`."""
@@ -240,7 +253,7 @@ class DeviceProgram:
     ) -> None:
         for each in plan.launches:
             launcher = self._launcher(each.kernel, device)
-            raw = [_filled(value, arguments, base) for value in each.arguments]
+            raw = [filled(value, arguments, base) for value in each.arguments]
             on = launcher.function.device
             handle = current_stream(on) if stream is None else stream_handle(stream)
             launcher.launch(handle, *each.grid, *raw)
@@ -256,7 +269,7 @@ class DeviceProgram:
         return found
 
 
-def _filled(value: Any, arguments: Sequence[Any], base: int) -> Any:
+def filled(value: Any, arguments: Sequence[Any], base: int) -> Any:
     """An argument of a launch with its address."""
     if isinstance(value, Address):
         return _address(value, arguments, base)

@@ -6,29 +6,31 @@ shapes go straight to the driver. Compiling needs no GPU.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.driver import is_available
-from tilewright.runtime.tile.device import DeviceProgram, Plan
+from tilewright.runtime.tile.device import DevicePlanner, DeviceProgram, Plan
 from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.program_cache import compiled, program_key
+from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.hip.settings import HipSettings
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from tilewright.language.T.dtypes import dtype as Dtype
     from tilewright.runtime.tile.kernel import CompiledTileKernel
-    from tilewright.targets.cuda.settings import Settings
 
 _MAX_CACHED_CALLS = 256
 _NARROW = (1 << 31) - 1
@@ -59,60 +61,27 @@ class _Call:
     spans: tuple[_Span, ...] = ()
 
 
-class GpuKernel:
-    """The GPU's side of a kernel."""
-
-    def __init__(
-        self,
-        kernel: CompiledTileKernel,
-        settings: Callable[[], Settings],
-        aliased: frozenset[int] = frozenset(),
-    ) -> None:
-        self._kernel = kernel
-        self._settings = settings
-        self._aliased = aliased
-        """The positions of parameters that share bytes."""
-        self._calls: dict[Any, _Call] = {}
-        self._others: dict[frozenset[int], GpuKernel] = {}
-        """The same kernel for arguments that overlap."""
-
-    @cached_property
-    def settings(self) -> Settings:
-        return self._settings()
-
-    @cached_property
-    def program(self) -> Program:
-        """Machine code; from the disk cache where it is there."""
-        return compiled(self.module, self.settings)
+class AnyProgram(Protocol):
+    """What programs of all GPUs have."""
 
     @property
-    def module(self) -> ModuleOp:
-        """What is compiled."""
-        module = self._kernel.prim_func.module
-        return marked_as_aliased(module, self._aliased) if self._aliased else module
+    def source(self) -> str: ...
+    @property
+    def registers(self) -> int: ...
+    @property
+    def index_bits(self) -> int: ...
+    @property
+    def spill_bytes(self) -> int: ...
+    @property
+    def remarks(self) -> tuple[str, ...]: ...
 
-    def is_compiled(self) -> bool:
-        """Whether the program is at hand, or on the disk, from where it is taken then."""
-        if "program" in self.__dict__:
-            return True
-        found = read_program(self._key)
-        if found is not None:
-            self.program = found
-        return found is not None
 
-    def adopt(self, program: Program) -> None:
-        """Take what another process compiled from `module`, and cache it."""
-        write_program(self._key, program)
-        self.program = program
+class GpuArguments(ABC):
+    """Which calls are for a GPU."""
 
-    @cached_property
-    def _key(self) -> str:
-        """The cache key of the program."""
-        return program_key(self.module, self.settings)
-
-    @cached_property
-    def device(self) -> DeviceProgram:
-        return DeviceProgram(self.program)
+    @abstractmethod
+    def _is_available(self) -> bool:
+        """Whether kernels can be launched here."""
 
     def given(self, arguments: Sequence[Any]) -> list[Any] | None:
         """The arguments with their arrays as memory of a GPU; None if the call is not for one."""
@@ -125,8 +94,89 @@ class GpuKernel:
             found.append(each if array is None else array)
         if on_gpu:
             return found  # an array in host memory among them is refused when it is checked
-        is_free = not in_memory and is_available() and torch_if_loaded() is not None
+        is_free = not in_memory and self._is_available() and torch_if_loaded() is not None
         return found if is_free else None
+
+
+SettingsT = TypeVar("SettingsT", Settings, HipSettings)
+ProgramT = TypeVar("ProgramT", bound=AnyProgram)
+
+
+class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
+    """The GPU's side of a kernel, NVIDIA's or AMD's."""
+
+    def __init__(
+        self,
+        kernel: CompiledTileKernel,
+        settings: Callable[[], SettingsT],
+        aliased: frozenset[int] = frozenset(),
+    ) -> None:
+        self._kernel = kernel
+        self._settings = settings
+        self._aliased = aliased
+        """The positions of parameters that share bytes."""
+        self._calls: dict[Any, _Call] = {}
+        self._others: dict[frozenset[int], GpuKernel[SettingsT, ProgramT]] = {}
+        """The same kernel for arguments that overlap."""
+
+    @cached_property
+    def settings(self) -> SettingsT:
+        return self._settings()
+
+    @cached_property
+    def program(self) -> ProgramT:
+        """Machine code; from the disk cache where it is there."""
+        return self._compiled(self.module)
+
+    # -- what differs between GPUs -----------------------------------------------------------
+
+    @abstractmethod
+    def _compiled(self, module: ModuleOp) -> ProgramT:
+        """The program of a module, from the disk or compiled."""
+
+    @abstractmethod
+    def _read(self, key: str) -> ProgramT | None: ...
+
+    @abstractmethod
+    def _write(self, key: str, program: ProgramT) -> None: ...
+
+    @abstractmethod
+    def _key_of(self, module: ModuleOp) -> str: ...
+
+    @abstractmethod
+    def _device(self) -> DevicePlanner: ...
+
+    # -- programs ----------------------------------------------------------------------------
+
+    @property
+    def module(self) -> ModuleOp:
+        """What is compiled."""
+        module = self._kernel.prim_func.module
+        return marked_as_aliased(module, self._aliased) if self._aliased else module
+
+    @cached_property
+    def device(self) -> DevicePlanner:
+        """What launches the program."""
+        return self._device()
+
+    def is_compiled(self) -> bool:
+        """Whether the program is at hand, or on the disk, from where it is taken then."""
+        if "program" in self.__dict__:
+            return True
+        found = self._read(self._key)
+        if found is not None:
+            self.program = found
+        return found is not None
+
+    def adopt(self, program: ProgramT) -> None:
+        """Take what another process compiled from `module`, and cache it."""
+        self._write(self._key, program)
+        self.program = program
+
+    @cached_property
+    def _key(self) -> str:
+        """The cache key of the program."""
+        return self._key_of(self.module)
 
     def __call__(
         self, arguments: Sequence[Any], given: list[Any]
@@ -182,7 +232,7 @@ class GpuKernel:
         )
         return spans if len(spans) > 1 and any(each.is_written for each in spans) else ()
 
-    def for_aliased(self, positions: frozenset[int]) -> GpuKernel:
+    def for_aliased(self, positions: frozenset[int]) -> GpuKernel[SettingsT, ProgramT]:
         """The kernel for arguments of which those at `positions` share bytes.
 
         No pass takes them to be distinct then, and they are not marked as such for the CUDA
@@ -190,7 +240,7 @@ class GpuKernel:
         """
         found = self._others.get(positions)
         if found is None:
-            found = GpuKernel(self._kernel, self._settings, positions)
+            found = type(self)(self._kernel, self._settings, positions)
             self._others[positions] = found
         return found
 
@@ -201,7 +251,7 @@ class GpuKernel:
         self.settings = replace(self.settings, index_bits=_WIDE)
         self._calls.clear()
         for name in ("program", "device", "_key"):
-            self.__dict__.pop(name, None)
+            vars(self).pop(name, None)
 
     def _with_outputs(
         self, call: _Call, arguments: Sequence[Any], given: list[Any]
@@ -217,6 +267,28 @@ class GpuKernel:
             outputs.append(tensor)
             values.insert(position, device_array(tensor))
         return outputs, values
+
+
+class CudaKernel(GpuKernel[Settings, Program]):
+    """The NVIDIA GPU's side of a kernel."""
+
+    def _compiled(self, module: ModuleOp) -> Program:
+        return compiled(module, self.settings)
+
+    def _read(self, key: str) -> Program | None:
+        return read_program(key)
+
+    def _write(self, key: str, program: Program) -> None:
+        write_program(key, program)
+
+    def _key_of(self, module: ModuleOp) -> str:
+        return program_key(module, self.settings)
+
+    def _is_available(self) -> bool:
+        return is_available()
+
+    def _device(self) -> DeviceProgram:
+        return DeviceProgram(self.program)
 
 
 def overlapping(spans: Sequence[_Span], given: Sequence[Any]) -> frozenset[int]:

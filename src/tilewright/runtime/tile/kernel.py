@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -28,21 +28,34 @@ from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
 from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.tile.fresh import FreshArrays, watched
-from tilewright.runtime.tile.gpu import GpuKernel
+from tilewright.runtime.tile.gpu import CudaKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.launch_hooks import notify_observers
-from tilewright.runtime.tile.pass_configs import gpu_settings
+from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
 from tilewright.runtime.tile.profiler import Profiler
-from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu, is_tenstorrent
+from tilewright.runtime.tile.targets import (
+    CUDA,
+    HIP,
+    NUMPY,
+    arch_of,
+    chip_of,
+    is_gpu,
+    is_hip,
+    is_tenstorrent,
+)
 from tilewright.runtime.tile.tensors import example_of, new_tensor
 from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
 
 if TYPE_CHECKING:
+    from tilewright.runtime.tile.hip import HipGpuKernel
     from tilewright.targets.cuda.export import Parameter as CParameter
     from tilewright.targets.cuda.settings import Settings
+    from tilewright.targets.hip.settings import HipSettings
     from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
     from tilewright.targets.numpy.tile import TileOptions, TileReport
+
+GpuSide: TypeAlias = "CudaKernel | HipGpuKernel"
 
 
 class CompiledTileKernel:
@@ -60,10 +73,14 @@ class CompiledTileKernel:
         self.prim_func = prim_func
         self._target = target
         self._pass_configs, self._compile_flags = pass_configs or {}, compile_flags
-        self.gpu: GpuKernel | None = None
+        self.gpu: GpuSide | None = None
         """How the kernel runs on a GPU, if its target is one."""
         if is_gpu(target):
-            self.gpu = GpuKernel(self, lambda: self.settings_for(arch_of(target)))
+            self.gpu = CudaKernel(self, lambda: self.settings_for(arch_of(target)))
+        elif is_hip(target):
+            from tilewright.runtime.tile.hip import HipGpuKernel
+
+            self.gpu = HipGpuKernel(self, lambda: self.hip_settings_for(chip_of(target)))
         self.tenstorrent: TenstorrentKernel | None = None
         """How the kernel runs on Tenstorrent, if that is its target."""
         if is_tenstorrent(target):
@@ -78,12 +95,18 @@ class CompiledTileKernel:
 
     @cached_property
     def target(self) -> str:
-        """What it is compiled for: ``numpy``, ``cuda:sm_90a``."""
+        """What it is compiled for: ``numpy``, ``cuda:sm_90a``, ``hip:gfx942``."""
+        if is_hip(self._target):
+            return f"{HIP}:{chip_of(self._target)}"
         return f"{CUDA}:{arch_of(self._target)}" if is_gpu(self._target) else self._target
 
     def settings_for(self, arch: str) -> Settings:
         """How the user wants it compiled for a GPU, whatever its target is."""
         return gpu_settings(self._pass_configs, arch, self._compile_flags)
+
+    def hip_settings_for(self, chip: str) -> HipSettings:
+        """The same for an AMD GPU."""
+        return hip_settings(self._pass_configs, chip, self._compile_flags)
 
     @property
     def name(self) -> str:
@@ -291,7 +314,7 @@ class CompiledTileKernel:
     # -- looking -----------------------------------------------------------------------------
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The program that runs: CUDA for a GPU, C++ for Tenstorrent, Python otherwise."""
+        """The program that runs: CUDA or HIP for a GPU, C++ for Tenstorrent, Python otherwise."""
         if self.tenstorrent is not None:
             sources = self.tenstorrent.artefact.sources()
             return "\n".join(f"// {name}\n{text}" for name, text in sources.items())
@@ -299,7 +322,7 @@ class CompiledTileKernel:
 
     def get_host_source(self) -> str:
         """What calls the program: C for a GPU; for this machine, the wrapper is Python."""
-        if self.gpu is not None:
+        if isinstance(self.gpu, CudaKernel):
             from tilewright.targets.cuda.export import header_text
 
             return header_text(self.gpu.program, self.name, self._c_parameters(), code=False)
@@ -333,7 +356,7 @@ class CompiledTileKernel:
             directory = folder
         if directory is None:
             raise TypeError("export() needs a directory")
-        if self.gpu is None:
+        if not isinstance(self.gpu, CudaKernel):
             raise NotImplementedError(
                 f"target {self.target} has no library: compile {self.name} for a GPU "
                 "(target='cuda') to export one"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.runtime.tile.targets import arch_of, checked_target, is_gpu
+from tilewright.runtime.tile.targets import arch_of, checked_target, chip_of, is_gpu, is_hip
 from tilewright.targets.numpy.tile import compile_tile_module
 
 if TYPE_CHECKING:
@@ -42,5 +42,12 @@ def lower(func_or_mod: PrimFunc | ModuleOp, target: object = "auto") -> Compiled
         program = compile_module(module, arch)
         assert program.module is not None
         return CompiledArtifact(module, program.module, params, program.source, f"cuda:{arch}")
+    if is_hip(chosen):
+        from tilewright.targets.hip.compile import compile_module as compile_for_hip
+
+        chip = chip_of(chosen)
+        program = compile_for_hip(module, chip)
+        assert program.module is not None
+        return CompiledArtifact(module, program.module, params, program.source, f"hip:{chip}")
     source = compile_tile_module(module.clone()).source
     return CompiledArtifact(module, module, params, source, chosen)

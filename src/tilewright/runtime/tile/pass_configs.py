@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.frontend.callers import call_site
 from tilewright.ir.passes import closest
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.hip.settings import HipSettings
 
 
 class PassConfigKey(StrEnum):
@@ -112,12 +113,11 @@ def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) ->
         configs.get(key.TL_DISABLE_WARP_SPECIALIZED) or configs.get(key.TL_DISABLE_TMA_LOWER)
     )
     level = configs.get(key.TL_PTXAS_REGISTER_USAGE_LEVEL)
-    is_fast = configs.get(key.TL_ENABLE_FAST_MATH) or configs.get(key.TL_DISABLE_FAST_MATH) is False
     return Settings(
         arch,
         wgmma=not configs.get(key.TL_DISABLE_WGMMA),
         warp_specialize=has_roles,
-        fast_math=bool(is_fast),
+        fast_math=_is_fast(configs),
         register_level=None if level is None else int(level),
         index_bits=configs.get(key.TL_CONFIG_INDEX_BITWIDTH),
         reuse_within_iteration=bool(configs.get(key.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE)),
@@ -126,8 +126,31 @@ def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) ->
     )
 
 
+def hip_settings(configs: Mapping[str, Any], chip: str, flags: object = None) -> HipSettings:
+    """What checked settings, and flags for clang or hiprtc, mean for an AMD GPU.
+
+    Those of NVIDIA's instructions (TMA, roles, wgmma, ptxas) have no meaning there.
+    """
+    key = PassConfigKey
+    return HipSettings(
+        chip,
+        fast_math=_is_fast(configs),
+        index_bits=configs.get(key.TL_CONFIG_INDEX_BITWIDTH),
+        reuse_within_iteration=bool(configs.get(key.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE)),
+        leave_out=tuple(name for each, name in _LEFT_OUT.items() if configs.get(each)),
+        flags=_flags(flags),
+    )
+
+
+def _is_fast(configs: Mapping[str, Any]) -> bool:
+    key = PassConfigKey
+    return bool(
+        configs.get(key.TL_ENABLE_FAST_MATH) or configs.get(key.TL_DISABLE_FAST_MATH) is False
+    )
+
+
 def _flags(given: object) -> tuple[str, ...]:
-    """Options as NVRTC takes them; it always optimises, and has no ``-O3``."""
+    """Options as the compiler takes them; it always optimises, and NVRTC has no ``-O3``."""
     if given is None:
         return ()
     listed = given.split() if isinstance(given, str) else [str(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]

@@ -32,7 +32,8 @@ def require_ordered_roles(kernel: CompiledTileKernel) -> str | None:
 
     arch = kernel.gpu.settings.arch if kernel.gpu is not None else DEFAULT_ARCH
     lowered, engine = module.clone(), DiagnosticEngine()
-    for each in TilePipeline(target=f"cuda:{arch}", check_each=False).passes():
+    kind = "hip" if kernel.target.startswith("hip") else "cuda"
+    for each in TilePipeline(target=f"{kind}:{arch}", check_each=False).passes():
         before = engine.error_count
         each.run(lowered, engine)
         errors = [e for e in engine.diagnostics if e.severity is Severity.ERROR]

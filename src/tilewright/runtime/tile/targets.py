@@ -2,33 +2,32 @@
 
 ``auto`` (or nothing) follows the arguments: arrays on a GPU run there, others on this machine's
 processor. ``cuda``, ``cuda:sm_80`` or ``cuda -arch=sm_80`` select what is compiled; NumPy arrays
-still run on the processor, so that one program can check its own results. ``tenstorrent:wormhole``,
+still run on the processor, so that one program can check its own results. ``hip:gfx942`` is the
+same for an AMD GPU; ``auto`` does not choose one. ``tenstorrent:wormhole``,
 ``tenstorrent:blackhole`` and ``tenstorrent:sim`` run on a model of the hardware.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tilewright.dialects.amd.chips import CHIPS, DEFAULT_CHIP
 from tilewright.dialects.tensix.chips import chip_named
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 
-NUMPY, CUDA, TENSTORRENT = "numpy", "cuda", "tenstorrent"
-_OTHER_KINDS = ("hip",)
+NUMPY, CUDA, HIP, TENSTORRENT = "numpy", "cuda", "hip", "tenstorrent"
 _DEFAULT_TENSTORRENT = "wormhole"
 _ARCH = re.compile(r"sm_\d+[af]?")
 _SPECIFIC = 90
 """From this generation on, the instructions of tensor cores need the letter: ``sm_90a``."""
-_noticed: set[str] = set()
 
 
 def checked_target(target: object) -> str:
-    """``numpy``, ``cuda`` (for the GPU that is there) or ``cuda:sm_90a``."""
+    """``numpy``, ``cuda`` (for the GPU that is there), ``cuda:sm_90a`` or ``hip:gfx942``."""
     if isinstance(target, Mapping):  # {"kind": "cuda", "arch": "sm_90a"}
         given = cast("Mapping[str, Any]", target)
         target = f"{given.get('kind')}:{given.get('arch', '')}"
@@ -48,17 +47,23 @@ def checked_target(target: object) -> str:
         return CUDA if arch is None else f"{CUDA}:{_complete(arch[0])}"
     if kind == TENSTORRENT:
         return _tenstorrent_target(text)
-    if kind not in _OTHER_KINDS:
+    if kind == HIP:
+        return _hip_target(text)
+    raise ValueError(f"unknown target {text!r}: expected auto, numpy, cuda, hip or tenstorrent")
+
+
+def _hip_target(text: str) -> str:
+    """``hip`` (for the GPU that is there) or ``hip:gfx942``, as TileLang writes it too:
+    ``hip -mcpu=gfx942``."""
+    arch = re.search(r"gfx\w+", text)
+    if arch is None and not text.partition(":")[2].strip():
+        return HIP
+    if arch is None or arch[0] not in CHIPS:
         raise ValueError(
-            f"unknown target {text!r}: expected auto, numpy, cuda, tenstorrent or one of "
-            f"{', '.join(_OTHER_KINDS)}"
+            f"unknown target {text!r}: expected hip or an architecture of {', '.join(CHIPS)}, for "
+            "example hip:gfx942 (MI300)"
         )
-    if text not in _noticed:
-        _noticed.add(text)
-        warnings.warn(
-            f"target {text!r}: T kernels run on the CPU (target numpy) for now", stacklevel=4
-        )
-    return NUMPY
+    return f"{HIP}:{arch[0]}"
 
 
 def _tenstorrent_target(text: str) -> str:
@@ -76,7 +81,31 @@ def is_tenstorrent(target: str) -> bool:
 
 
 def is_gpu(target: str) -> bool:
+    """Whether it is an NVIDIA GPU."""
     return target.startswith(CUDA)
+
+
+def is_hip(target: str) -> bool:
+    """Whether it is an AMD GPU."""
+    return target.startswith(HIP)
+
+
+def chip_of(target: str) -> str:
+    """The AMD architecture of a target: its own, that of the machine's GPU, or MI300's."""
+    _, _, arch = target.partition(":")
+    if arch:
+        return arch
+    from tilewright.runtime.hip import bindings
+
+    if not bindings.is_available():
+        return DEFAULT_CHIP
+    found = bindings.hip().properties().chip
+    if found not in CHIPS:
+        raise ValueError(
+            f"the GPU of this machine is {found}, which is not one of {', '.join(CHIPS)}: name "
+            "the architecture to compile for, for example hip:gfx942"
+        )
+    return found
 
 
 def arch_of(target: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tilewright.runtime.tile.gpu import GpuKernel
+from tilewright.runtime.tile.gpu import GpuArguments
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 Callback = Callable[[CompiledTileKernel], None]
@@ -22,7 +22,7 @@ def tracing_only(notify: Callback) -> Generator[None]:
     """Inside the ``with``, a call of a `T` kernel records it instead of launching it."""
     # The two points where a call leaves for a device; a tool may replace both.
     launch = CompiledTileKernel.launch
-    given = GpuKernel.given
+    given = GpuArguments.given
     build = CompiledTileKernel.build
 
     def record(self: CompiledTileKernel, values: Sequence[Any]) -> None:
@@ -30,7 +30,7 @@ def tracing_only(notify: Callback) -> Generator[None]:
             self.tenstorrent.called_with = values
         notify(self)
 
-    def never(self: GpuKernel, arguments: Sequence[Any]) -> list[Any] | None:
+    def never(self: GpuArguments, arguments: Sequence[Any]) -> list[Any] | None:
         return None
 
     def nothing(self: CompiledTileKernel) -> None:
@@ -38,10 +38,10 @@ def tracing_only(notify: Callback) -> Generator[None]:
 
     CompiledTileKernel.launch = record
     CompiledTileKernel.build = nothing
-    GpuKernel.given = never
+    GpuArguments.given = never
     try:
         yield
     finally:
         CompiledTileKernel.launch = launch
         CompiledTileKernel.build = build
-        GpuKernel.given = given
+        GpuArguments.given = given

@@ -1,7 +1,7 @@
 """Measured times on disk, for later programs.
 
 A time belongs to the IR of a kernel, its configuration, its inputs, how it is compiled, by which
-Tilewright and which NVRTC, and the GPU it ran on. Those of GPUs are cached with the programs;
+Tilewright and which compiler, and the GPU it ran on. Those of GPUs are cached with the programs;
 those of a CPU are of little use, and are cached only if ``TILEWRIGHT_CACHE_DIR`` names a directory.
 ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
 """
@@ -19,9 +19,10 @@ from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets import store
 from tilewright.targets.cuda.nvrtc import release
+from tilewright.targets.hip.settings import HipSettings
 
 if TYPE_CHECKING:
-    from tilewright.runtime.tile.kernel import CompiledTileKernel
+    from tilewright.runtime.tile.kernel import CompiledTileKernel, GpuSide
 
 _KIND = "autotune"
 _TIMES = "times"
@@ -53,9 +54,20 @@ def key_of(
         repr([(getattr(each, "shape", each), getattr(each, "dtype", "")) for each in inputs or ()]),
     ]
     if kernel.gpu is not None:
-        gpu_name = device_properties(current_device()).name if is_available() else ""
-        parts += [gpu_name, repr(kernel.gpu.settings), store.our_version(), release()]
+        gpu_name, compiler = _machine(kernel.gpu)
+        parts += [gpu_name, repr(kernel.gpu.settings), store.our_version(), compiler]
     return store.digest(*parts)
+
+
+def _machine(gpu: GpuSide) -> tuple[str, str]:
+    """The GPU that is here, and the compiler."""
+    if isinstance(gpu.settings, HipSettings):
+        from tilewright.runtime.hip import bindings
+        from tilewright.targets.hip.compiler import release as hip_release
+
+        name = bindings.hip().properties().name if bindings.is_available() else ""
+        return name, hip_release(gpu.settings.arch)
+    return device_properties(current_device()).name if is_available() else "", release()
 
 
 def recall(key: str) -> Times | None:

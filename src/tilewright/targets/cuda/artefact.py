@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.targets import store
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
-from tilewright.targets.cuda.steps import Step
+from tilewright.targets.host.steps import Step
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -25,21 +25,19 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.collector import collector_paused
-from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, one_line
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, one_line
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
-from tilewright.targets.cuda.host import host_steps
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
 from tilewright.targets.cxx.emitter import is_buffer
+from tilewright.targets.host.read import host_steps
+from tilewright.targets.variants import Variants
 
-PREDICATED = "TW5013"
-WIDER = "TW5017"
 _LARGE_CODE = 512 << 10
 """Bytes of machine code from which spills are accepted: such a kernel takes most of a minute to
 compile, and other forms of it would take that again, each."""
@@ -67,56 +65,25 @@ def _compiled(
     pipeline: GpuPipeline,
     options: Sequence[str],
 ) -> Program:
-    lowered = _Lowered.of(module, pipeline, engine)
-    kernels = lowered.compiled(arch, options)
-    reason: tuple[str, str] | None = None
-    is_small = sum(len(each.cubin) for each in kernels.values()) <= _LARGE_CODE
-    if _spilled(kernels) and is_small and not pipeline.predicate_epilogue:
-        smaller = _lowered_instead(module, replace(pipeline, predicate_epilogue=True))
-        if smaller is not None and smaller.sources != lowered.sources:
-            instead = smaller.compiled(arch, options)
-            if _spilled(instead) < _spilled(kernels):
-                reason = _why_predicated(_spilled(kernels), _spilled(instead)), PREDICATED
-                lowered, kernels = smaller, instead
-    if _spilled(kernels) and is_small:
-        for wider in _with_more_threads(module, pipeline):
-            instead = wider.compiled(arch, options)
-            if not _spilled(instead):
-                reason = _why_wider(instead, kernels), WIDER
-                lowered, kernels = wider, instead
-                break
+    variants = Variants(
+        module,
+        pipeline,
+        _Lowered.of,
+        lambda lowered: lowered.compiled(arch, options),
+        lambda kernel: len(kernel.cubin),
+        _LARGE_CODE,
+    )
+    chosen = variants.chosen(engine)
+    lowered, kernels = chosen.lowered, chosen.kernels
     # Once of each: the copies of an unrolled loop body all have one source line.
     for each in {one_line(each): each for each in lowered.diagnostics}.values():
         engine.emit(each)
-    if reason is not None:
-        engine.remark(lowered.functions[0], *reason)
+    if chosen.reason is not None:
+        engine.remark(lowered.functions[0], *chosen.reason)
     for function in lowered.functions:
         warn_of_spills(function, kernels[function.sym_name.data].metadata, engine)
     remarks = tuple(map(one_line, engine.diagnostics))
     return Program(host_steps(lowered.host), kernels, lowered.module, remarks)
-
-
-def _lowered_instead(module: ModuleOp, pipeline: GpuPipeline) -> _Lowered | None:
-    """Another way to lower a module that was lowered before; None if there is no such way."""
-    try:
-        return _Lowered.of(module, pipeline, DiagnosticEngine())
-    except CompileError:
-        return None
-
-
-def _with_more_threads(module: ModuleOp, pipeline: GpuPipeline) -> Iterator[_Lowered]:
-    """The same kernels with twice as many threads, where that makes no difference to them.
-
-    There are none if tiles cannot be shared among so many.
-    """
-    wider = module.clone()
-    DoubleThreads().run(wider, DiagnosticEngine())
-    if wider.is_structurally_equivalent(module):
-        return
-    for predicate_epilogue in dict.fromkeys((pipeline.predicate_epilogue, True)):
-        lowered = _lowered_instead(wider, replace(pipeline, predicate_epilogue=predicate_epilogue))
-        if lowered is not None:
-            yield lowered
 
 
 @dataclass(frozen=True)
@@ -129,6 +96,10 @@ class _Lowered:
     sources: Sequence[Source]
     diagnostics: Sequence[Diagnostic]
     """Remarks and warnings of the passes, which count only if this is what becomes of it."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return [each.text for each in self.sources]
 
     @staticmethod
     def of(module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine) -> _Lowered:
@@ -153,27 +124,6 @@ class _Lowered:
             metadata = _metadata(function, self.host, done.log)
             kernels[source.name] = DeviceKernel(source.text, done.cubin, metadata, done.log)
         return kernels
-
-
-def _spilled(kernels: Mapping[str, DeviceKernel]) -> int:
-    return sum(each.metadata.spill_bytes for each in kernels.values())
-
-
-def _why_predicated(before: int, after: int) -> str:
-    return (
-        f"pipeline epilogue predicated instead of peeled: {after} B per thread spill, "
-        f"{before} B with a peeled epilogue"
-    )
-
-
-def _why_wider(kernels: Mapping[str, DeviceKernel], before: Mapping[str, DeviceKernel]) -> str:
-    threads = next(
-        kernels[name].metadata.threads for name, each in before.items() if each.metadata.spill_bytes
-    )
-    return (
-        f"thread count doubled to {threads} per block, producer warps included: "
-        f"{_spilled(before)} B per thread spill with the requested count"
-    )
 
 
 def compile_as(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
-from tilewright.targets.cuda.steps import Operand, Step
+from tilewright.targets.host.steps import Operand, Step
 
 _C_TYPES = {
     "float32": "float",

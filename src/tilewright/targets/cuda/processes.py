@@ -25,9 +25,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
-from tilewright.targets.cuda.artefact import Program
-from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.hip.errors import HipCompilerMissing
+from tilewright.targets.hip.settings import HipSettings
 from tilewright.targets.triton.worker import receive, send
 
 WORKERS = "TILEWRIGHT_COMPILE_WORKERS"
@@ -89,12 +89,12 @@ class Compilers:
         for process in self._processes:
             _close(process)
 
-    def compile(self, module: ModuleOp, settings: Settings) -> Future[Program]:
-        """What `compile_as` makes of a module, or raises."""
+    def compile(self, module: ModuleOp, settings: Settings | HipSettings) -> Future[Any]:
+        """What `compile_as` of the target makes of a module, or raises."""
         text = print_module(module, generic=True, locations=True)
         return self._threads.submit(self._compiled, text, settings)
 
-    def _compiled(self, text: str, settings: Settings) -> Program:
+    def _compiled(self, text: str, settings: Settings | HipSettings) -> Any:
         process = self._process()
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -154,7 +154,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _outcome(sent: tuple[Any, ...]) -> Program:
+def _outcome(sent: tuple[Any, ...]) -> Any:
     match sent:
         case ("compiled", program):
             return program
@@ -163,7 +163,9 @@ def _outcome(sent: tuple[Any, ...]) -> Program:
             for each in diagnostics:
                 engine.emit(each)
             raise CompileError(engine)
-        case ("refused", message, log, source):
-            raise CudaCompilerError(message, log, source)
+        case ("refused", message, log, source, kind):
+            raise kind(message, log, source)
+        case ("missing", message):
+            raise HipCompilerMissing(message)
         case _:
             raise CompilerFailed(sent[1])

@@ -9,32 +9,25 @@ each holds less of the same tiles, and can have fewer registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import SetMaxNRegOp
-from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.tile.warps import WsOp
-from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
 from tilewright.targets.cuda.metadata import KernelMetadata
+from tilewright.targets.register_arrays import register_arrays
 
 SPILLED = "TW5012"
-_REGISTER_BITS, _REGISTER_BYTES = 32, 4
+_REGISTER_BYTES = 4
 _MAX_THREADS = 1024
 _STEP = 8
 """Allocation granularity of registers."""
 _PRODUCER = 40
 """Registers that a thread that only copies keeps at most."""
-_LARGE = 16
-"""Registers of an array that is worth a line."""
 
 
 def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: DiagnosticEngine) -> None:
@@ -54,7 +47,7 @@ def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: Diagnosti
         f"about {need} registers needed, {limit} available",
         SPILLED,
     )
-    arrays = list(_arrays(function))
+    arrays = list(register_arrays(function))
     for op, size in arrays:
         warning.note(
             op, f"'{op.buffer_name}' needs {size} registers per thread ({threads} threads)"
@@ -78,25 +71,6 @@ def _registers(threads: int, others: int, blocks: int) -> int:
     """Those that each of so many threads can have, beside others that copy, in so many blocks."""
     each = (REGISTER_FILE // blocks - others * _PRODUCER) // threads
     return min(REGISTERS, each // _STEP * _STEP)
-
-
-def _arrays(function: FuncOp) -> Iterator[tuple[AllocOp, int]]:
-    """The large arrays of registers that are live throughout, not allocated in each iteration."""
-    for op in walk(function):
-        if not isinstance(op, AllocOp) or op.space is not Space.LOCAL or _is_in_loop(op):
-            continue
-        bits = num_elements(op.result.type) * bit_width(element_type_of(op.result.type))
-        if bits >= _LARGE * _REGISTER_BITS:
-            yield op, -(-bits // _REGISTER_BITS)
-
-
-def _is_in_loop(op: Operation) -> bool:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, FuncOp):
-        if isinstance(parent, ForOp | WhileOp):
-            return True
-        parent = parent.parent_op()
-    return False
 
 
 def _suggest_fix(need: int, threads: int, others: int, blocks: int, largest: str) -> str:

@@ -66,7 +66,7 @@ def kernel_notes(code_object: bytes) -> dict[str, KernelNote]:
 def architecture(code_object: bytes) -> str:
     """The chip that it was compiled for: ``gfx942``."""
     target = _metadata(code_object).get("amdhsa.target")
-    return str(target).rpartition("--")[2].partition(":")[0]
+    return str(target).partition(":")[0].rpartition("-")[2]
 
 
 def _metadata(code_object: bytes) -> Mapping[str, Value]:

@@ -14,10 +14,13 @@ from tilewright.dialects.simt import LaunchOp, StrideOp
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.ir.interfaces import constant_value
-from tilewright.targets.cuda.errors import not_on_host
-from tilewright.targets.cuda.steps import Operand, Step
+from tilewright.targets.cxx.errors import CannotEmit
+from tilewright.targets.host.steps import Operand, Step
 
+NOT_ON_HOST = "TW6213"
+"""Host code of a kernel, outside of `T.Kernel`, that no launch can do."""
 SAME = frozenset(
     (
         "arith.index_cast",
@@ -53,6 +56,11 @@ _TWO: Mapping[str, str] = {
     "arith.shrui": ">>",
 }
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+
+
+def _not_on_host(op: Operation, message: str) -> CannotEmit:
+    """The error for an op outside of kernels that the host cannot do."""
+    return CannotEmit(Diagnostic(Severity.ERROR, message, op.location, NOT_ON_HOST))
 
 
 def host_steps(function: FuncOp) -> tuple[Step, ...]:
@@ -96,7 +104,7 @@ class _Reader:
         elif isinstance(op, AllocOp):
             shape = shape_of(op.result.type)
             if any(size < 0 for size in shape):
-                raise not_on_host(op, "memory passed between kernels requires known extents")
+                raise _not_on_host(op, "memory passed between kernels requires known extents")
             size = bit_width(element_type_of(op.result.type)) // 8 or 1
             self._add("alloc", op.result, (), (tuple(shape), size))
         elif op.name == "memref.dim":
@@ -117,7 +125,7 @@ class _Reader:
             text = message.data if isinstance(message, StringAttr) else "assertion failed"
             self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (text,)))
         else:
-            raise not_on_host(op, f"'{op.name}' is not supported in host code")
+            raise _not_on_host(op, f"'{op.name}' is not supported in host code")
 
     def _view(self, op: ViewOp) -> None:
         """The same memory with other extents; those that are not known are operands."""

@@ -1,0 +1,203 @@
+"""A `T` kernel's IR to code objects for AMD GPUs: passes, source, clang or hiprtc.
+
+    program = compile_module(module, "gfx942")
+    program.kernels["gemm_kernel"].source, .code_object, .isa, .metadata
+
+`lower_module` stops at the source, and needs no compiler. `program.steps` is what the host does to
+launch the kernels. Compiled programs are cached on disk: `program_cache` looks there first, the
+functions here always compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Attribute
+
+from tilewright.dialects.amd.chips import Chip, chip_named
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.simt import names as simt_names
+from tilewright.ir.collector import collector_paused
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, one_line
+from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.targets.cxx.emitter import is_buffer
+from tilewright.targets.cxx.kernel import Source, kernels_of
+from tilewright.targets.hip.artefact import HipKernel, HipProgram
+from tilewright.targets.hip.compiler import compile_source
+from tilewright.targets.hip.emit.kernel import emit_kernel
+from tilewright.targets.hip.metadata import HipKernelMetadata
+from tilewright.targets.hip.notes import KernelNote, kernel_notes
+from tilewright.targets.hip.settings import HipSettings
+from tilewright.targets.hip.spills import warn_of_spills
+from tilewright.targets.host.read import host_steps
+from tilewright.targets.variants import Variants
+
+_LARGE_CODE = 512 << 10
+"""Bytes of a code object from which spills are accepted."""
+_WIDE = 64
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A module after the passes, and its kernels as text."""
+
+    module: ModuleOp
+    host: FuncOp
+    functions: Sequence[FuncOp]
+    sources: Sequence[Source]
+    diagnostics: Sequence[Diagnostic]
+    """Remarks and warnings of the passes, which count only if this is what becomes of it."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return [each.text for each in self.sources]
+
+
+def lower_module(
+    module: ModuleOp, pipeline: AmdPipeline, engine: DiagnosticEngine | None = None
+) -> Lowered:
+    """The kernels of a copy of `module` as text.
+
+    Raises `CompileError` if something is wrong, and only then reports to `engine`.
+    """
+    engine = engine or DiagnosticEngine()
+    lowered = module.clone()
+    with engine.capture() as log:
+        pipeline.run(lowered, engine)
+    if log.has_errors:
+        for each in log.diagnostics:
+            engine.emit(each)
+    engine.raise_if_errors()
+    functions = kernels_of(lowered)
+    host = next(op for op in lowered.body.ops if isinstance(op, FuncOp) and op not in functions)
+    chip = chip_of(pipeline)
+    sources = [emit_kernel(function, chip) for function in functions]
+    return Lowered(lowered, host, functions, sources, log.diagnostics)
+
+
+def compile_module(
+    module: ModuleOp,
+    arch: str = "gfx942",
+    *,
+    engine: DiagnosticEngine | None = None,
+    pipeline: AmdPipeline | None = None,
+    options: Sequence[str] = (),
+) -> HipProgram:
+    """Compile a copy of `module` for an AMD GPU.
+
+    Raises:
+        CompileError: with all that is wrong with the kernel.
+        HipCompilerMissing: if neither hiprtc nor clang is on this machine.
+    """
+    engine = engine or DiagnosticEngine()
+    pipeline = pipeline or AmdPipeline(target=f"hip:{arch}")
+    with collector_paused():
+        return _compiled(module, engine, pipeline, options)
+
+
+def _compiled(
+    module: ModuleOp, engine: DiagnosticEngine, pipeline: AmdPipeline, options: Sequence[str]
+) -> HipProgram:
+    chip = chip_of(pipeline)
+    variants = Variants(
+        module,
+        pipeline,
+        lower_module,
+        lambda lowered: _kernels(lowered, chip, options),
+        lambda kernel: len(kernel.code_object),
+        _LARGE_CODE,
+    )
+    chosen = variants.chosen(engine)
+    # Once of each: the copies of an unrolled loop body all have one source line.
+    for each in {one_line(each): each for each in chosen.lowered.diagnostics}.values():
+        engine.emit(each)
+    if chosen.reason is not None:
+        engine.remark(chosen.lowered.functions[0], *chosen.reason)
+    for function in chosen.lowered.functions:
+        warn_of_spills(function, chosen.kernels[function.sym_name.data].metadata, engine)
+    remarks = tuple(map(one_line, engine.diagnostics))
+    steps = host_steps(chosen.lowered.host)
+    return HipProgram(steps, chosen.kernels, chosen.lowered.module, remarks)
+
+
+def _kernels(lowered: Lowered, chip: Chip, options: Sequence[str]) -> dict[str, HipKernel]:
+    """The kernels as code objects."""
+    found: dict[str, HipKernel] = {}
+    for function, source in zip(lowered.functions, lowered.sources, strict=True):
+        kernel = _kernel(function, source, chip, options)
+        if kernel.metadata.spill_bytes:
+            # One wave of a SIMD may have all its registers, AGPRs too, which costs copies.
+            alone = emit_kernel(function, chip, waves_per_simd=1)
+            other = _kernel(function, alone, chip, options)
+            if other.metadata.spill_bytes < kernel.metadata.spill_bytes:
+                kernel = other
+        found[source.name] = kernel
+    return found
+
+
+def _kernel(function: FuncOp, source: Source, chip: Chip, options: Sequence[str]) -> HipKernel:
+    done = compile_source(source.text, chip.name, options, name=f"{source.name}.hip")
+    note = kernel_notes(done.code_object)[source.name]
+    metadata = _metadata(function, chip, note)
+    return HipKernel(source.text, done.code_object, done.isa, metadata, done.log)
+
+
+def compile_as(
+    module: ModuleOp, settings: HipSettings, engine: DiagnosticEngine | None = None
+) -> HipProgram:
+    """Compile a copy of `module` with the user's settings."""
+    pipeline = AmdPipeline(**pipeline_options(settings))
+    return compile_module(
+        module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
+    )
+
+
+def pipeline_options(settings: HipSettings) -> dict[str, Any]:
+    """The user's settings, as fields of the pipeline."""
+    return {
+        "target": f"hip:{settings.arch}",
+        "index_bits": settings.index_bits,
+        "reuse_within_iteration": settings.reuse_within_iteration,
+        "leave_out": settings.leave_out,
+    }
+
+
+def chip_of(pipeline: AmdPipeline) -> Chip:
+    """The chip that the passes are for."""
+    return chip_named(pipeline.target.partition(":")[2])
+
+
+def _metadata(function: FuncOp, chip: Chip, note: KernelNote) -> HipKernelMetadata:
+    bits = _integer(function, simt_names.INDEX_BITS)
+    shared = max(_integer(function, simt_names.SHARED_BYTES), note.lds_bytes)
+    return HipKernelMetadata(
+        function.sym_name.data,
+        chip.name,
+        _integer(function, simt_names.THREADS),
+        shared,
+        shared - note.lds_bytes,
+        tuple(_kind(each.type, wide=bits == _WIDE) for each in function.body.block.args),
+        simt_names.COOPERATIVE in function.attributes,
+        note.vgprs,
+        note.agprs,
+        note.sgprs,
+        note.vgpr_spills,
+        note.sgpr_spills,
+        note.scratch_bytes,
+        index_bits=bits or 32,
+    )
+
+
+def _integer(function: FuncOp, name: str) -> int:
+    found = function.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else 0
+
+
+def _kind(type: Attribute, *, wide: bool) -> str:
+    if is_buffer(type):
+        return "ptr"
+    index = "i64" if wide else "i32"
+    return index if str(type) == "index" else str(type)

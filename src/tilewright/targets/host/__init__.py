@@ -1,0 +1,1 @@
+"""What the host does around the kernels of a function, whatever GPU they are for."""

@@ -1,0 +1,111 @@
+"""What the assembly of AMD kernels has in its loops, and what a matrix loop must not have.
+
+Loops are read from clang's comments on blocks:
+
+    .LBB0_2:            ; =>This Inner Loop Header: Depth=1
+    ; %bb.3:            ;   in Loop: Header=BB0_2 Depth=1
+
+A block belongs to its innermost loop. Names of instructions differ between generations:
+``ds_read_b128`` is ``ds_load_b128`` from gfx11 on, ``global_load_dwordx4`` ``global_load_b128``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_BLOCK = re.compile(r"^(?:\.L(BB\d+_\d+):|; %(bb\.\d+):)\s*(;.*)?$")
+_HEADER = re.compile(r"This (?:Inner )?Loop Header: Depth=(\d+)")
+_MEMBER = re.compile(r"in Loop: Header=(BB\d+_\d+) Depth=(\d+)")
+_INSTRUCTION = re.compile(r"^\s+([a-z]\w+)\b(.*)$")
+
+MATRIX = re.compile(r"v_(?:s?mfmac?|s?wmma|swmmac)_")
+LDS_READ = re.compile(r"ds_(?:read|load)\w*")
+WIDE_LDS_READ = re.compile(r"ds_(?:read|load)_b128\b")
+LDS_WRITE = re.compile(r"ds_(?:write|store)\w*")
+GLOBAL_READ = re.compile(r"(?:global|buffer)_load_\w+")
+WIDE_GLOBAL_READ = re.compile(r"(?:global|buffer)_load_(?:dwordx4|b128)\b")
+_FORBIDDEN = {
+    "scratch memory": re.compile(r"scratch_|buffer_(?:load|store)\w*.*\boffen\b.*s\[0:3\], 0"),
+    "accesses of unknown address space": re.compile(r"flat_(?:load|store|atomic)"),
+    "copies between VGPRs and AGPRs": re.compile(r"v_accvgpr_"),
+    "calls": re.compile(r"s_swappc|s_setpc"),
+}
+
+
+@dataclass
+class Loop:
+    """The instructions of the blocks of one loop that are in no inner loop."""
+
+    header: str
+    depth: int
+    instructions: list[str] = field(default_factory=list)
+
+    def count(self, pattern: re.Pattern[str]) -> int:
+        return sum(pattern.match(each) is not None for each in self.instructions)
+
+    @property
+    def opcodes(self) -> Counter[str]:
+        return Counter(each.partition(" ")[0] for each in self.instructions)
+
+    @property
+    def has_matrix_instructions(self) -> bool:
+        return self.count(MATRIX) > 0
+
+    @property
+    def full_waits(self) -> int:
+        """Waits until no global load is in flight."""
+        return sum(
+            bool(re.search(r"\bvmcnt\(0\)|s_wait_loadcnt 0x0\b|s_wait_loadcnt 0$", each))
+            for each in self.instructions
+        )
+
+
+def loops(isa: str) -> list[Loop]:
+    """The loops of all kernels, in the order of their headers."""
+    found: dict[str, Loop] = {}
+    current: Loop | None = None
+    name = ""
+    is_heading = False
+    for line in isa.splitlines():
+        block = _BLOCK.match(line)
+        if block is not None:
+            name, current, is_heading = block[1] or block[2], None, True
+        elif line.lstrip().startswith(";") and is_heading:
+            pass  # the comment on a block goes on
+        else:
+            is_heading = False
+        if is_heading:
+            if header := _HEADER.search(line):
+                current = found.setdefault(name, Loop(name, int(header[1])))
+            elif member := _MEMBER.search(line):
+                current = found.setdefault(member[1], Loop(member[1], int(member[2])))
+        elif current is not None and (instruction := _INSTRUCTION.match(line)):
+            text = f"{instruction[1]}{instruction[2].split(';')[0]}".rstrip()
+            current.instructions.append(re.sub(r"\s+", " ", text))
+    return list(found.values())
+
+
+def matrix_loops(isa: str) -> list[Loop]:
+    """The loops that multiply matrices."""
+    return [each for each in loops(isa) if each.has_matrix_instructions]
+
+
+def findings(loop: Loop) -> list[str]:
+    """What a loop with matrix instructions must not have."""
+    return list(_findings(loop))
+
+
+def _findings(loop: Loop) -> Iterator[str]:
+    for what, pattern in _FORBIDDEN.items():
+        count = sum(pattern.search(each) is not None for each in loop.instructions)
+        if count:
+            yield f"{what}: {count}"
+    narrow = loop.count(LDS_READ) - loop.count(WIDE_LDS_READ)
+    if narrow:
+        yield f"LDS reads that are not 128 bits wide: {narrow}"
+    narrow = loop.count(GLOBAL_READ) - loop.count(WIDE_GLOBAL_READ)
+    if narrow:
+        yield f"global loads that are not 128 bits wide: {narrow}"
