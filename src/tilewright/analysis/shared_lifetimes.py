@@ -13,7 +13,8 @@ the last op of the innermost block around all accesses, once in every iteration:
 
 Where the compiler made the roles, the consumers' ops count instead of the roles as a whole, and
 what another role accesses is live from the beginning, as that one runs ahead. MMAs and TMA stores
-read until they are waited for, and cp.async writes until then, also where nothing reads the copy.
+read until they are waited for, and cp.async (AMD: copies to LDS) writes until then, also where
+nothing reads the copy.
 
 User-written roles (`T.ws`, or branches of some threads that wait at mbarriers) run
 concurrently, whatever their order in the program: what one accesses is live from the first of them
@@ -33,6 +34,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.uniformity import comes_together, differs
+from tilewright.dialects.amd.moves import LoadLdsOp
+from tilewright.dialects.amd.moves import WaitOp as LdsWaitOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import (
@@ -54,8 +57,9 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.traversal import walk
 
-_WAITS: Mapping[type[Operation], type[WaitOp]] = {
+_WAITS: Mapping[type[Operation], type[WaitOp | LdsWaitOp]] = {
     AsyncMoveOp: CpAsyncWaitOp,
+    LoadLdsOp: LdsWaitOp,
     WgmmaOp: WgmmaWaitOp,
     TmaStoreOp: TmaStoreWaitOp,
     TmaReduceOp: TmaStoreWaitOp,
@@ -196,7 +200,8 @@ def _accesses(function: FuncOp) -> tuple[dict[SSAValue, list[Operation]], set[SS
         for buffer in {*_accessed(op), *_in_flight_until(op, in_flight)}:
             found[buffer].append(op)
     # A loop with a predicated epilogue commits empty groups instead of a wait for all of them.
-    left = (buffers for kind, buffers in in_flight.items() if kind is not CpAsyncWaitOp)
+    counted = (CpAsyncWaitOp, LdsWaitOp)
+    left = (buffers for kind, buffers in in_flight.items() if kind not in counted)
     return found, set[SSAValue]().union(*left)
 
 
@@ -207,10 +212,11 @@ def _in_flight_until(
     wait = _WAITS.get(type(op))
     if wait is not None:
         in_flight[wait].update(_accessed(op))
-    if not isinstance(op, WaitOp) or type(op) not in in_flight:
+    if not isinstance(op, WaitOp | LdsWaitOp) or type(op) not in in_flight:
         return set()
     found = in_flight[type(op)]
-    if op.pending.value.data == 0:
+    leave = op.loads if isinstance(op, LdsWaitOp) else op.pending
+    if leave.value.data == 0:
         in_flight[type(op)] = set()
     return found
 

@@ -14,6 +14,7 @@ from tilewright.analysis.thread_sync.registers import fence_operand
 from tilewright.analysis.thread_sync.shadow import Landing
 from tilewright.analysis.thread_sync.state import Frame
 from tilewright.analysis.thread_sync.thread_accesses import CODE
+from tilewright.dialects.amd.moves import WaitOp as LdsWaitOp
 from tilewright.dialects.nv.barriers import WaitOp
 
 # -- groups ------------------------------------------------------------------------------------
@@ -40,6 +41,20 @@ def _copies_wait(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         frame.flush()
         land(frame.copies.forget(leave))
+
+    return act
+
+
+def _lds_wait(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, LdsWaitOp)
+    leave = op.loads.value.data
+
+    def act(frame: Frame) -> None:
+        frame.flush()
+        for wave in frame.active_warps:
+            groups = frame.lds_copies.get(int(wave))
+            if groups is not None:
+                land(groups.forget(leave))
 
     return act
 
@@ -120,6 +135,7 @@ def _plain(make: Callable[[Compiler, Operation], Act]) -> Rule:
 RULES: Mapping[str, Rule] = {
     "nv.cp_async.commit": _plain(_copies_commit),
     "nv.cp_async.wait": _plain(_copies_wait),
+    "amd.wait": _plain(_lds_wait),
     "nv.wgmma.commit": _plain(lambda compiler, op: lambda frame: frame.mmas.commit()),
     "nv.wgmma.wait": _plain(_wgmma_wait),
     "nv.tma_store.commit": _plain(_stores_commit),

@@ -35,7 +35,7 @@ _ORDERING = frozenset(
         *("nv.mbarrier.expect_tx", "nv.cp_async.mbarrier_arrive", "gpu.barrier", "tile.sync"),
         *("nv.cp_async.commit", "nv.cp_async.wait", "nv.wgmma.commit", "nv.wgmma.wait"),
         *("nv.tma_store.commit", "nv.tma_store.wait", "nv.tma_load", "nv.bulk_load"),
-        *("nv.cluster.arrive", "nv.cluster.wait"),
+        *("nv.cluster.arrive", "nv.cluster.wait", "amd.load_lds", "amd.wait"),
     )
 )
 

@@ -36,7 +36,7 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class Landing:
-    """A cp.async in flight: it becomes writes of the threads once they have waited."""
+    """A copy of threads in flight: it becomes writes of the threads once they have waited."""
 
     region: ShadowMemory
     rows: AccessRows
@@ -174,16 +174,7 @@ class ShadowMemory:
         still = (self.writer[at] == 3 * self.clocks.warps + rows.warps) & (
             self.written[at] == landing.time
         )
-        self._mark_writes(
-            AccessRows(
-                at[still],
-                rows.threads[still],
-                rows.warps[still],
-                rows.op_indices[still],
-                rows.instances[still],
-                rows.visits[still],
-            )
-        )
+        self._mark_writes(rows.chosen(still))
 
     # -- units -------------------------------------------------------------------------------
 
@@ -275,7 +266,7 @@ class ShadowMemory:
         if late.any():
             row = int(np.argmax(late))
             agent, op_index = int(writer[row]), int(self.write_op[at[row]])
-            self._raise(rows, late, row, verb, "written", self._agent(agent), op_index)
+            self._raise(rows, late, row, verb, "written", self._agent(agent, op_index), op_index)
 
     def _after_reads(self, rows: AccessRows) -> None:
         at, warps = rows.cells, rows.warps
@@ -291,7 +282,7 @@ class ShadowMemory:
             row, reader = (int(op_index) for op_index in np.argwhere(late)[0])
             op_index = int(self.read_op[at[row], reader])
             late = late.any(axis=1)
-            self._raise(rows, late, row, "writes", "read", self._agent(reader), op_index)
+            self._raise(rows, late, row, "writes", "read", self._agent(reader, op_index), op_index)
 
     def _known_to(
         self, access: ThreadAccess, issuer: ClockSnapshot, verb: str, thread: int | None
@@ -331,7 +322,7 @@ class ShadowMemory:
         self, access: ThreadAccess, late: Any, verb: str, did: str, agent: int, other: int
     ) -> None:
         run = self._run(access.cells, late, int(np.argmax(late)))
-        text, agent_name = f"{_engine_of(access.op)} {verb}", self._agent(agent)
+        text, agent_name = f"{_engine_of(access.op)} {verb}", self._agent(agent, other)
         self._raise_race(access.op, access.buffer, text, run, did, agent_name, other)
 
     def _raise_race(
@@ -405,12 +396,13 @@ class ShadowMemory:
             high += 1
         return (self.origin + low) * self.cell_bytes, (self.origin + high + 1) * self.cell_bytes
 
-    def _agent(self, agent: int) -> str:
+    def _agent(self, agent: int, op_index: int) -> str:
         kind, warp = divmod(agent, self.clocks.warps)
         if agent >= self.clocks.first_load:
             return "an in-flight copy"
         names = ("warp {}", "the tensor core of warp {}", "a bulk store of warp {}")
-        return (*names, "cp.async of warp {}")[kind].format(warp)
+        copy = copy_of(self.ops[op_index][0])
+        return (*names, f"{copy} of warp {{}}")[kind].format(warp)
 
     def _name_of(self, thread: int) -> str:
         warp, lane = divmod(thread, CODE)
@@ -420,3 +412,8 @@ class ShadowMemory:
 
 def _engine_of(op: Operation) -> str:
     return "the tensor core" if op.name == "nv.wgmma" else "TMA"
+
+
+def copy_of(op: Operation) -> str:
+    """The name of the kind of asynchronous copies of threads."""
+    return "a copy to LDS" if op.name == "amd.load_lds" else "cp.async"

@@ -202,6 +202,8 @@ class Frame:
         self.iterations: list[tuple[Operation, int]] = []
         self.copies, self.mmas = Groups(), Groups()
         self.stores: dict[int, Groups] = {}
+        self.lds_copies: dict[int, Groups] = {}
+        """Copies from global memory to LDS of each wave, each a group of its own."""
         self.registers: dict[SSAValue, RegisterState] = {}
         self.held: dict[SSAValue, dict[int, Any]] = {}
         """Registers whose values matter."""

@@ -42,7 +42,7 @@ class AccessBatch:
     reads: list[ThreadAccess] = field(default_factory=list[ThreadAccess])
     writes: list[ThreadAccess] = field(default_factory=list[ThreadAccess])
     copies: list[ThreadAccess] = field(default_factory=list[ThreadAccess])
-    """Writes by cp.async, which are in flight until a wait."""
+    """Writes by asynchronous copies of threads, which are in flight until a wait."""
 
     def __bool__(self) -> bool:
         return bool(self.reads or self.writes or self.copies)
@@ -62,6 +62,21 @@ class AccessRows:
     def like(self, row: int) -> Any:
         """Rows of the same thread and op."""
         return (self.op_indices == self.op_indices[row]) & (self.threads == self.threads[row])
+
+    def of_warp(self, warp: int) -> AccessRows:
+        """The rows of one warp."""
+        return self.chosen(self.warps == warp)
+
+    def chosen(self, rows: Any) -> AccessRows:
+        """Some of the rows."""
+        return AccessRows(
+            self.cells[rows],
+            self.threads[rows],
+            self.warps[rows],
+            self.op_indices[rows],
+            self.instances[rows],
+            self.visits[rows],
+        )
 
     @classmethod
     def of(cls, accesses: Sequence[ThreadAccess]) -> AccessRows:

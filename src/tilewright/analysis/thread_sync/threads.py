@@ -12,8 +12,10 @@ from tilewright.analysis.thread_sync.arena import BufferSpan, bits_of_elements, 
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.origins import origins_of
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
-from tilewright.analysis.thread_sync.state import Frame
+from tilewright.analysis.thread_sync.shadow import Landing
+from tilewright.analysis.thread_sync.state import Frame, Groups
 from tilewright.analysis.thread_sync.values import Partly, Value
+from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.matrix import LdMatrixOp, MatrixMoveOp
 from tilewright.dialects.simt.moves import LaneOp
@@ -129,6 +131,35 @@ def _move(compiler: Compiler, op: Operation) -> Act:
         return _access(compiler, op, "reads", op.src, op.src_indices, op.width)
     kind = "copies" if isinstance(op, AsyncMoveOp) else "writes"
     return _access(compiler, op, kind, op.dst, op.dst_indices, op.width)
+
+
+def _load_lds(compiler: Compiler, op: Operation) -> Act:
+    """A copy of each wave: lanes write consecutive vectors from the wave's address on."""
+    assert isinstance(op, LoadLdsOp)
+    region, span = span_of(compiler, op.dst)
+    address = address_of(compiler, op.dst, op.dst_indices)
+    size = op.bytes
+    origins = origins_of(op.dst_indices)
+    compiler.followed |= origins
+
+    def act(frame: Frame) -> None:
+        if origins & frame.block.budget.too_great:
+            return
+        base = address(frame)
+        start = None if base is None else base + frame.tids % frame.warp_size * size
+        frame.flush()
+        before, frame.copies.open = frame.copies.open, []
+        frame.access(op, "copies", region, span, start, size)
+        frame.flush()
+        started, frame.copies.open = frame.copies.open, before
+        for each in started:
+            assert isinstance(each, Landing)
+            for wave in np.unique(each.rows.warps):
+                groups = frame.lds_copies.setdefault(int(wave), Groups())
+                groups.open.append(Landing(each.region, each.rows.of_warp(wave), each.time))
+                groups.commit()
+
+    return act
 
 
 def _matrices(compiler: Compiler, op: Operation) -> Act:
@@ -268,6 +299,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "simt.move": _MOVES,
     "nv.async_move": _MOVES,
+    "amd.load_lds": Rule(_indices_of, _load_lds, _is_access),
     "nv.ldmatrix": _ROWS,
     "nv.stmatrix": _ROWS,
     "tile.atomic": Rule(_indices_of, _atomic, _is_access),

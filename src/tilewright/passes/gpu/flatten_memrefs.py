@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp, LoadLdsOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.simt import MoveOp, StrideOp
@@ -37,6 +39,8 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.strides import declared_strides, row_strides
 from tilewright.passes.tile.index_builder import IndexBuilder
+
+_Move: TypeAlias = MoveOp | AsyncMoveOp | BufferLoadOp | BufferStoreOp | LoadLdsOp
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class FlattenMemrefs(Pass):
                     return_previous=op.previous is not None,
                     memory_order=None if op.memory_order is None else op.memory_order.data,
                 )
-            elif isinstance(op, (MoveOp, AsyncMoveOp)):
+            elif isinstance(op, _Move):
                 new = _move(op, flat)
             elif isinstance(op, PtrOfOp) and _is_deep(op.base):
                 linear = _linear_index(IndexBuilder(op), op.base, op.indices)
@@ -81,7 +85,7 @@ def _is_deep(buffer: SSAValue) -> bool:
     return len(shape_of(buffer.type)) != 1 or space_of(buffer.type) is Space.GLOBAL
 
 
-def _move(op: MoveOp | AsyncMoveOp, flat: dict[SSAValue, SSAValue]) -> Operation:
+def _move(op: _Move, flat: dict[SSAValue, SSAValue]) -> Operation:
     code = IndexBuilder(op)
     sides: list[tuple[SSAValue, list[SSAValue]]] = []
     for buffer, indices in ((op.src, op.src_indices), (op.dst, op.dst_indices)):
@@ -92,6 +96,9 @@ def _move(op: MoveOp | AsyncMoveOp, flat: dict[SSAValue, SSAValue]) -> Operation
     (src, at), (dst, to) = sides
     if isinstance(op, AsyncMoveOp):
         return AsyncMoveOp(src, at, dst, to, op.width, op.valid)
+    if not isinstance(op, MoveOp):
+        is_once = op.nontemporal is not None
+        return type(op)(src, at, dst, to, op.width, op.elements, op.predicate, nontemporal=is_once)
     return MoveOp(src, at, dst, to, op.width)
 
 

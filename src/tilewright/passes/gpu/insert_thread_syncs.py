@@ -33,6 +33,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.buffer_slots import BufferSlots, Slot
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
+from tilewright.dialects.amd.moves import (
+    BufferLoadOp,
+    BufferStoreOp,
+    GuardedMoveOp,
+    LoadLdsOp,
+)
+from tilewright.dialects.amd.moves import WaitOp as LdsWaitOp
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -76,7 +83,7 @@ def accesses_of(op: Operation) -> list[SharedAccess]:
     for value, is_write, by_engine in _operands(op):
         space = space_of(value.type)
         if space is not None and space.is_shared:
-            is_started = is_write and isinstance(op, AsyncMoveOp)
+            is_started = is_write and isinstance(op, (AsyncMoveOp, LoadLdsOp))
             found.append(SharedAccess(base_of(value), is_write, by_engine, is_started))
     return found
 
@@ -114,6 +121,7 @@ _TOUCHING = frozenset(
     for each in (
         *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
         *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp),
+        *(BufferLoadOp, BufferStoreOp, LoadLdsOp),
     )
 )
 
@@ -127,7 +135,7 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
         return [(op.memref, True, False)]
     if isinstance(op, AtomicOp):
         return [(op.dst, True, False)]
-    if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp)):
+    if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp, GuardedMoveOp)):
         return [(op.src, False, False), (op.dst, True, False)]
     if isinstance(op, WgmmaOp):
         return [
@@ -258,7 +266,7 @@ class _Walk:
                 self._all_synchronised()
         elif isinstance(op, FenceProxyAsyncOp):
             pending.fenced()
-        elif isinstance(op, CpAsyncWaitOp):
+        elif isinstance(op, (CpAsyncWaitOp, LdsWaitOp)):
             pending.landed()
         elif isinstance(op, MBarrierArriveOp):
             self._signal(op, pending)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tilewright.dialects.amd.moves import BufferStoreOp
 from tilewright.dialects.arith import (
     AddiOp,
     CmpiOp,
@@ -244,7 +245,7 @@ def _is_written(buffer: SSAValue) -> bool:
         op = use.operation
         if isinstance(op, StoreOp) and op.memref is buffer:
             return True
-        if isinstance(op, MoveOp) and op.dst is buffer:
+        if isinstance(op, MoveOp | BufferStoreOp) and op.dst is buffer:
             return True
         if op.name in _WRITING:
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.targets.numpy.simt.simt_support import HEADER
@@ -51,3 +52,44 @@ def fault(text: str, arrays: dict[str, Any], options: SimtOptions | None = None)
         run(text, arrays, options)
     assert "kernel.mlir:" in str(caught.value), "the message shows no line"
     return caught.value
+
+
+G = "memref<1024xf32, #global>"
+S = "memref<1024xf32, #shared>"
+L = "memref<4xf32, #local>"
+TENSORS = {"In": "1024xf32", "Out": "1024xf32"}
+
+
+def tensors() -> dict[str, Any]:
+    given = np.arange(1, 1025, dtype=np.float32)
+    return {"In": given, "Out": np.full(1024, np.nan, np.float32)}
+
+
+def kernel(body: str, chip: str = "gfx942", threads: int = 128) -> str:
+    names = "\n".join(
+        f"%c{each} = arith.constant {each} : index" for each in (4, 64, 63, 100, 128, 256, 1024)
+    )
+    return module_text(chip, TENSORS, names + body, threads)
+
+
+# Lane l of wave w reads elements 4 * (64 * w + l) and up; the copy of a wave fills 256 elements.
+COPY = f"""
+    %s = tile.alloc "s" offset 0 : {S}
+    %r = tile.alloc "r" : {L}
+    %i = arith.muli %tid, %c4 : index
+    %wave = arith.divui %tid, %c64 : index
+    %base = arith.muli %wave, %c256 : index
+    %mirror = arith.subi %c128, %tid : index
+    %one = arith.constant 1 : index
+    %other = arith.subi %mirror, %one : index
+    %from = arith.muli %other, %c4 : index
+"""
+START = f"amd.load_lds %In[%i] -> %s[%base] lanes(4) : {G}, {S}"
+READ = f"""
+    simt.move %s[%from] -> %r[%c0] lanes(4) : {S}, {L}
+    simt.move %r[%c0] -> %Out[%i] lanes(4) : {L}, {G}"""
+
+
+def mirrored(sync: str) -> str:
+    """A thread reads what the wave of another one copied."""
+    return f"{COPY}\n{START}\n{sync}\n{READ}"

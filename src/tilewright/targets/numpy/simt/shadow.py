@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
+from tilewright.analysis.thread_sync.shadow import copy_of
 from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
@@ -287,10 +288,10 @@ class Shadow:
         raise SimtRuntimeFault(
             "race",
             f"data race: {subject} {verb} {element}, and nothing orders it after "
-            f"{self._agent(agent)}",
+            f"{self._agent(agent, other)}",
             op,
             [
-                Note(f"{did} here by {self._agent(agent)}", other),
+                Note(f"{did} here by {self._agent(agent, other)}", other),
                 Note(
                     "a barrier, or a wait for the copy or MMA, is missing between the two accesses"
                 ),
@@ -311,9 +312,9 @@ class Shadow:
             ],
         )
 
-    def _agent(self, agent: int) -> str:
+    def _agent(self, agent: int, op: Operation) -> str:
         kind, warp = divmod(agent, self.clocks.warps)
         if agent >= self.clocks.first_load:
             return "an in-flight copy"
         names = ("warp {}", "the tensor core of warp {}", "a bulk store of warp {}")
-        return (*names, "cp.async of warp {}")[kind].format(warp)
+        return (*names, f"{copy_of(op)} of warp {{}}")[kind].format(warp)
