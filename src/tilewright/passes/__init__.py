@@ -56,6 +56,7 @@ PASSES: PassRegistry = {
     "infer-layouts": _lazy("tile.infer_layouts", "InferLayouts"),
     "check-launch": _lazy("gpu.check_launch", "CheckLaunch"),
     "lower-elect": _lazy("amd.lower_elect", "LowerElect"),
+    "narrow-barrier-fences": _lazy("amd.narrow_barrier_fences", "NarrowBarrierFences"),
     "check-warp-ops": _lazy("gpu.check_warp_ops", "CheckWarpOps"),
     "check-element-types": _lazy("gpu.check_element_types", "CheckElementTypes"),
     "check-divergent-code": _lazy("gpu.check_divergent_code", "CheckDivergentCode"),

@@ -62,7 +62,7 @@ def test_barriers() -> None:
         kernel(
             """
   gpu.barrier
-  gpu.barrier {amd.local}
+  gpu.barrier memfence [#gpu.address_space<workgroup>]
   tile.sync
   tile.sync warp
 """

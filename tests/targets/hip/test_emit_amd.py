@@ -108,7 +108,7 @@ def test_copies_to_lds_write_arrays_of_their_own() -> None:
   memref.store %v, %C[%t] : memref<256xf32, #s>
   amd.load_lds %x[%t] -> %A[%c0] lanes(1) elements %n : memref<?xf32, #g>, memref<256xf32, #s>
   amd.wait loads(0)
-  gpu.barrier {amd.local}
+  gpu.barrier memfence [#gpu.address_space<workgroup>]
   amd.load_lds %x[%next] -> %B[%c0] lanes(1) : memref<?xf32, #g>, memref<256xf32, #s>
   %u = memref.load %A[%t] : memref<256xf32, #s>
   %w = memref.load %C[%t] : memref<256xf32, #s>

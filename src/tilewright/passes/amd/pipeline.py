@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.amd.lower_elect import LowerElect
+from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.stage_copies import StageCopies
 from tilewright.passes.canonicalize import Canonicalize
@@ -147,6 +148,7 @@ class AmdPipeline(Pass):
             DropUnusedArguments(),
             VerifyDeviceIr(),
             CheckThreadSync(),
+            NarrowBarrierFences(),
         ]
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Operation
 
-from tilewright.dialects.amd import names
+from tilewright.dialects.gpu import AddressSpace, AddressSpaceAttr, BarrierOp
 from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp
@@ -17,10 +17,13 @@ from tilewright.targets.cxx.emitter import Emitter, Rule, Text
 from tilewright.targets.cxx.exchange import shuffle
 from tilewright.targets.cxx.syntax import bracketed
 
+_LDS = ArrayAttr([AddressSpaceAttr(AddressSpace.WORKGROUP)])
+
 
 def _barrier(emitter: Emitter, op: Operation) -> None:
-    """All threads of the block, in order with LDS, and with global memory where it matters."""
-    function = "sync_local" if names.LOCAL in op.attributes else "sync"
+    """All threads of the block; it orders accesses of LDS, and those of tensors where it must."""
+    is_local = isinstance(op, BarrierOp) and op.address_spaces == _LDS
+    function = "sync_local" if is_local else "sync"
     emitter.statement(f"{emitter.call(function, [])};")
 
 
