@@ -455,7 +455,7 @@ def table(done: Sequence[Artefact]) -> str:
         metadata = artefact.metadata
         row = (
             artefact.name,
-            metadata.chip,
+            metadata.arch_name,
             metadata.registers,
             f"{metadata.spill_bytes} B",
             f"{metadata.shared} B",
@@ -473,7 +473,7 @@ def _amd_table(done: Sequence[Artefact]) -> str:
         metadata = artefact.metadata
         row = (
             artefact.name,
-            metadata.chip,
+            metadata.arch_name,
             metadata.registers,
             metadata.accumulation_registers,
             metadata.scalar_registers,

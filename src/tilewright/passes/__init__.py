@@ -111,6 +111,9 @@ PASSES: PassRegistry = {
     "convert-triton-to-tritongpu": _lazy(
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"
     ),
+    "drop-register-controls": _lazy("ttg.amd.drop_register_controls", "DropRegisterControls"),
+    "stage-narrow-copies": _lazy("ttg.amd.stage_narrow_copies", "StageNarrowCopies"),
+    "swizzle-dot-operands": _lazy("ttg.amd.swizzle_dot_operands", "SwizzleDotOperands"),
     "load-narrow-copies": _lazy("ttg.load_narrow_copies", "LoadNarrowCopies"),
     "fence-wgmma-reads": _lazy("ttg.fence_wgmma_reads", "FenceWgmmaReads"),
     "remark-layouts": _lazy("ttg.remark_layouts", "RemarkLayouts"),

@@ -47,7 +47,7 @@ class TargetChoice:
         return self.machine.arch
 
     def __str__(self) -> str:
-        return f"triton:{self.machine.chip}" if self.is_gpu else f"numpy ({self.machine})"
+        return f"triton:{self.machine.arch_name}" if self.is_gpu else f"numpy ({self.machine})"
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def check(name: str, chip_name: str) -> None:
         assert artefact.code[:4] == b"\x7fELF"
         assert artefact.code[_ELF_MACHINE] == _AMDGPU
         assert f"gfx{chip_name[3:]}" in artefact.text("amdgcn").splitlines()[0]
-        assert facts.chip == chip_name
+        assert facts.arch_name == chip_name
         assert facts.spill_bytes == facts.stack_bytes == 0
         assert 0 < facts.registers <= chip.registers
         assert 0 < facts.scalar_registers <= 112

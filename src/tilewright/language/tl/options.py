@@ -96,8 +96,8 @@ class Target:
         return f"{self.backend}:{self.arch}"
 
     @property
-    def chip(self) -> str:
-        """The architecture as compilers spell it: sm_90, gfx942."""
+    def arch_name(self) -> str:
+        """The architecture as compilers write it: sm_90, gfx942."""
         return f"sm_{self.arch}" if self.is_cuda else str(self.arch)
 
 

@@ -82,6 +82,7 @@ def blocked_for(
     order: Sequence[int],
     num_warps: int,
     cga: CgaBases = (),
+    warp_size: int = WARP_LANES,
 ) -> Blocked:
     """Threads distributed along `order`, as many on each dimension as it has work for.
 
@@ -90,7 +91,7 @@ def blocked_for(
     part = shape_per_cta(shape, cga)
     lanes = [1] * len(part)
     warps = [1] * len(part)
-    free_lanes, free_warps = WARP_LANES, num_warps
+    free_lanes, free_warps = warp_size, num_warps
     for axis in order[:-1]:
         needed = max(1, part[axis] // size_per_thread[axis])
         threads = min(free_lanes * free_warps, needed)

@@ -26,7 +26,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tlx.attributes import DummyRegisterLayout, DummyTMemLayout
-from tilewright.dialects.ttg.context import PARTITIONS_OP, num_ctas_at, num_warps_at
+from tilewright.dialects.ttg.context import (
+    PARTITIONS_OP,
+    num_ctas_at,
+    num_warps_at,
+    threads_per_warp_at,
+)
 from tilewright.dialects.ttg.distributed import BlockedEncoding
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng import TCGen5MMAScaledOp, TMEMCopyOp
@@ -123,7 +128,7 @@ def _accessing_op(value: SSAValue, op: Operation) -> Operation:
 def _resolved(dummy: DummyRegisterLayout, accessor: Operation) -> Attribute | None:
     warps, ctas = num_warps_at(accessor) or WARP_GROUP, num_ctas_at(accessor)
     if not dummy.tmem_compatible:
-        return default_blocked(dummy.shape, warps, ctas)
+        return default_blocked(dummy.shape, warps, ctas, threads_per_warp_at(accessor))
     return tensor_memory_registers(dummy.shape, warps, ctas)
 
 

@@ -8,6 +8,13 @@ from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.amdg import (
+    BufferAtomicCASOp,
+    BufferAtomicRMWOp,
+    BufferLoadOp,
+    BufferLoadToLocalOp,
+    BufferStoreOp,
+)
 from tilewright.dialects.tt import (
     AtomicCASOp,
     AtomicLoadOp,
@@ -27,6 +34,10 @@ class PointerAccess:
 
     pointers: SSAValue
     mask: SSAValue | None = None
+    base: SSAValue | None = None
+    """The scalar pointer that `pointers` are offsets from, in AMD's buffer accesses."""
+    known_run: int = 1
+    """How many elements are consecutive by the kernel's word."""
 
 
 def _pointer(op: Operation) -> PointerAccess:
@@ -43,6 +54,17 @@ def _copy(op: Operation) -> PointerAccess:
     return PointerAccess(op.src, op.mask)
 
 
+def _buffer(op: Operation) -> PointerAccess:
+    access = cast("BufferLoadOp | BufferStoreOp | BufferAtomicRMWOp | BufferLoadToLocalOp", op)
+    run = access.contiguity.value.data
+    return PointerAccess(access.offsets, access.mask, access.ptr, run)
+
+
+def _buffer_exchange(op: Operation) -> PointerAccess:
+    assert isinstance(op, BufferAtomicCASOp)
+    return PointerAccess(op.offsets, None, op.ptr)
+
+
 _ACCESSES: Mapping[type[Operation], Callable[[Operation], PointerAccess]] = {
     LoadOp: _masked,
     StoreOp: _masked,
@@ -52,6 +74,11 @@ _ACCESSES: Mapping[type[Operation], Callable[[Operation], PointerAccess]] = {
     AtomicCASOp: _pointer,
     AtomicPollOp: _pointer,
     AsyncCopyGlobalToLocalOp: _copy,
+    BufferLoadOp: _buffer,
+    BufferStoreOp: _buffer,
+    BufferAtomicRMWOp: _buffer,
+    BufferLoadToLocalOp: _buffer,
+    BufferAtomicCASOp: _buffer_exchange,
 }
 
 

@@ -14,6 +14,7 @@ from tilewright.dialects.ttg.struct import Bases
 from tilewright.layouts.encodings import blocked_for
 
 WARP = 32
+"""Threads of a warp of an NVIDIA GPU."""
 
 
 def row_major(rank: int) -> tuple[int, ...]:
@@ -27,11 +28,11 @@ def blocked(
     order: Sequence[int],
     num_warps: int,
     num_ctas: int = 1,
+    warp_size: int = WARP,
 ) -> BlockedEncoding:
     """The layout in which a thread takes `per_thread` elements and `order` is filled in turn."""
-    found = blocked_for(
-        shape, per_thread, order, num_warps, whole_in_every_cta(len(shape), num_ctas)
-    )
+    cga = whole_in_every_cta(len(shape), num_ctas)
+    found = blocked_for(shape, per_thread, order, num_warps, cga, warp_size)
     return BlockedEncoding(
         size_per_thread=found.size_per_thread,
         threads=found.threads_per_warp,
@@ -46,7 +47,9 @@ def whole_in_every_cta(rank: int, num_ctas: int) -> Bases:
     return ((0,) * rank,) * (num_ctas.bit_length() - 1)
 
 
-def default_blocked(shape: Sequence[int], num_warps: int, num_ctas: int = 1) -> BlockedEncoding:
+def default_blocked(
+    shape: Sequence[int], num_warps: int, num_ctas: int = 1, warp_size: int = WARP
+) -> BlockedEncoding:
     """One element per thread, rows first: the layout of a tensor without requirements."""
     rank = len(shape)
-    return blocked(shape, (1,) * rank, row_major(rank), num_warps, num_ctas)
+    return blocked(shape, (1,) * rank, row_major(rank), num_warps, num_ctas, warp_size)

@@ -35,11 +35,24 @@ def element_bytes(pointers: SSAValue) -> int:
     return max(8, bit_width(pointee_type(pointers.type))) // 8
 
 
-def run_length(pointers: SSAValue, mask: SSAValue | None, dim: int, axis_info: AxisFacts) -> int:
-    """How many elements along `dim` one access may take, by address and mask alone."""
+def run_length(
+    pointers: SSAValue,
+    mask: SSAValue | None,
+    dim: int,
+    axis_info: AxisFacts,
+    *,
+    base: SSAValue | None = None,
+) -> int:
+    """How many elements along `dim` one access may take, by address and mask alone.
+
+    With a scalar pointer `base`, `pointers` are offsets from it, in elements.
+    """
     info = axis_info[pointers]
-    size = element_bytes(pointers)
-    aligned = max(1, info.divisibility[dim] // size)
+    size = element_bytes(pointers if base is None else base)
+    if base is None:
+        aligned = max(1, info.divisibility[dim] // size)
+    else:
+        aligned = min(info.divisibility[dim], max(1, axis_info[base].divisibility[0] // size))
     found = min(info.contiguity[dim], aligned, max(1, MAX_ACCESS_BYTES // size))
     if mask is not None:
         found = min(found, axis_info[mask].constancy[dim])
@@ -52,13 +65,11 @@ def in_wide_rows(
     order: tuple[int, ...],
     num_warps: int,
     num_ctas: int = 1,
+    warp_size: int = WARP,
 ) -> BlockedEncoding:
     """The layout in which every thread takes 16 bytes along the fastest dimension at once."""
-    share = max(1, prod(shape) // (num_warps * WARP))
     preferred = MAX_ACCESS_BYTES * 8 // max(8, element_bits)
-    per_thread = [1] * len(shape)
-    per_thread[order[0]] = min(preferred, share, shape[order[0]])
-    return blocked(shape, per_thread, order, num_warps, num_ctas)
+    return in_runs(shape, preferred, order, num_warps, num_ctas, warp_size)
 
 
 def coalesced(
@@ -67,12 +78,30 @@ def coalesced(
     axis_info: AxisFacts,
     num_warps: int,
     num_ctas: int = 1,
+    warp_size: int = WARP,
+    *,
+    base: SSAValue | None = None,
+    known_run: int = 1,
 ) -> BlockedEncoding:
-    """The layout for one access to all elements that `pointers` point to."""
-    shape = shape_of(pointers.type)
+    """The layout for one access to all elements that `pointers` point to.
+
+    `base` as for `run_length`; `known_run` elements are consecutive by the kernel's word.
+    """
     order = fastest_first(axis_info[pointers].contiguity)
-    preferred = run_length(pointers, mask, order[0], axis_info)
-    share = max(1, prod(shape) // (num_warps * WARP))
+    preferred = max(known_run, run_length(pointers, mask, order[0], axis_info, base=base))
+    return in_runs(shape_of(pointers.type), preferred, order, num_warps, num_ctas, warp_size)
+
+
+def in_runs(
+    shape: tuple[int, ...],
+    preferred: int,
+    order: tuple[int, ...],
+    num_warps: int,
+    num_ctas: int = 1,
+    warp_size: int = WARP,
+) -> BlockedEncoding:
+    """The layout in which every thread takes `preferred` elements of the fastest dimension."""
+    share = max(1, prod(shape) // (num_warps * warp_size))
     per_thread = [1] * len(shape)
     per_thread[order[0]] = min(preferred, share, shape[order[0]])
-    return blocked(shape, per_thread, order, num_warps, num_ctas)
+    return blocked(shape, per_thread, order, num_warps, num_ctas, warp_size)

@@ -33,6 +33,7 @@ class ConvertTritonToTritonGPU(Pass):
     target: str = "cuda:90"
     num_warps: int = 4
     num_ctas: int = 1
+    threads_per_warp: int = WARP
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in walk(module):
@@ -47,7 +48,7 @@ class ConvertTritonToTritonGPU(Pass):
         metadata = {
             NUM_WARPS: IntegerAttr(self.num_warps, i32),
             NUM_CTAS: IntegerAttr(self.num_ctas, i32),
-            THREADS_PER_WARP: IntegerAttr(WARP, i32),
+            THREADS_PER_WARP: IntegerAttr(self.threads_per_warp, i32),
             TARGET: StringAttr(self.target),
         }
         for name, value in metadata.items():

@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
 from tilewright.dialects.tt import CallOp, DescriptorLoadOp, DotOp, DotScaledOp, FuncOp, ReturnOp
 from tilewright.dialects.ttg import LocalLoadOp
-from tilewright.dialects.ttg.context import num_ctas_at, num_warps_at
+from tilewright.dialects.ttg.context import num_ctas_at, num_warps_at, threads_per_warp_at
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
 from tilewright.dialects.ttg.shared import (
     NvmmaSharedEncoding,
@@ -42,7 +42,8 @@ from tilewright.dialects.ttng.attributes import unwrapped
 from tilewright.dialects.type_utils import bit_width, encoding_of, is_tensor, shape_of
 from tilewright.ir.interfaces import Edge
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.accesses import access_of
+from tilewright.passes.ttg.accesses import PointerAccess, access_of
+from tilewright.passes.ttg.amd.direct_copies import DIRECT, DirectCopy, buffer_of, direct_layout
 from tilewright.passes.ttg.blocked import default_blocked, row_major
 from tilewright.passes.ttg.coalescing import coalesced, in_wide_rows
 from tilewright.passes.ttg.layout_links import (
@@ -163,11 +164,28 @@ class _Planner:
             access = access_of(op)
             if access is None:
                 continue
-            layout = coalesced(access.pointers, access.mask, self._axis_info, *_capacity(op))
+            layout = self._access_layout(op, access)
             self._accesses[op] = layout
             for result in op.results:
                 if is_tensor(result.type):
                     self._push(_ACCESS, result, layout)
+
+    def _access_layout(self, op: Operation, access: PointerAccess) -> Attribute:
+        direct = op.attributes.get(DIRECT)
+        warps, _, warp_size = _capacity(op)
+        if isinstance(direct, IntegerAttr) and isinstance(op, DirectCopy):
+            return direct_layout(buffer_of(op), direct.value.data, warps, warp_size)
+        given = fixed_layout(access.pointers)
+        if access.base is not None and given is not None:
+            return given
+        return coalesced(
+            access.pointers,
+            access.mask,
+            self._axis_info,
+            *_capacity(op),
+            base=access.base,
+            known_run=access.known_run,
+        )
 
     def _seed_demands(self) -> None:
         for op, layout in self._accesses.items():
@@ -247,9 +265,9 @@ def _order(op: LocalLoadOp | DescriptorLoadOp) -> tuple[int, ...]:
     return row_major(len(shape_of(op.results[0].type)))
 
 
-def _capacity(op: Operation) -> tuple[int, int]:
-    """The numbers of warps and of CTAs at `op`."""
-    return num_warps_at(op) or 4, num_ctas_at(op)
+def _capacity(op: Operation) -> tuple[int, int, int]:
+    """The numbers of warps and of CTAs at `op`, and the threads of a warp."""
+    return num_warps_at(op) or 4, num_ctas_at(op), threads_per_warp_at(op)
 
 
 Required: TypeAlias = dict[tuple[Operation, int], Attribute]
@@ -313,7 +331,15 @@ def _dot_operands(op: DotOp | DotScaledOp, plan: LayoutPlan) -> Required:
     # A dot without a user-chosen layout: blocked, which Triton's own pass optimises.
     parent = plan.layouts[op.results[0]]
     required: Required = {
-        (op, index): DotOperandEncoding(op_idx=index, parent=parent) for index in (0, 1)
+        (op, index): _dot_operand(plan.layouts[op.operands[index]], index, parent)
+        for index in (0, 1)
     }
     required[op, 2] = parent
     return required
+
+
+def _dot_operand(has: Attribute, index: int, parent: Attribute) -> Attribute:
+    """The layout of an operand: what a user gave it if that suits, for its registers of K."""
+    if isinstance(has, DotOperandEncoding) and has.op_idx == index and has.parent == parent:
+        return has
+    return DotOperandEncoding(op_idx=index, parent=parent)

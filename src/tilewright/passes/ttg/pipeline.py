@@ -19,6 +19,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
+from tilewright.passes.ttg.blocked import WARP
 from tilewright.passes.ttg.stock.assembly import FIRST_WITH_ADDRESSES
 
 TTGIR_PIPELINE: Final = (
@@ -37,6 +38,23 @@ TTGIR_PIPELINE: Final = (
 )
 
 
+AMD_PIPELINE: Final = (
+    "triton-tlx-fixup{{target=hip:{capability} num-warps={num_warps} threads-per-warp={lanes} "
+    "num-ctas=1}},"
+    "canonicalize,cse,loop-invariant-code-motion,canonicalize,"
+    "drop-register-controls,swizzle-dot-operands,tlx-propagate-layout,"
+    "stage-narrow-copies{{arch={capability}}},tlx-resolve-placeholder-layouts,"
+    "convert-triton-to-tritongpu{{target=hip:{capability} num-warps={num_warps} "
+    "threads-per-warp={lanes}}},"
+    "tlx-storage-alias-lowering{{placement=reindex multi-overlap={phases} record=false}},"
+    "tlx-rewrite-local-alias,"
+    "tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
+    "finish-for-stock-triton,"
+    "canonicalize,cse,dce"
+)
+"""The same for AMD GPUs: no descriptors of TMA, no fences between proxies, no clusters."""
+
+
 SYNCHRONISES_BY_ITSELF: Final = (3, 8)
 """The first release that synchronises the threads of a task before one of them arrives."""
 
@@ -49,13 +67,21 @@ def pipeline_text(
     cluster_dims: tuple[int, ...] = (),
     triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
     phases: bool = False,
+    warp_size: int = WARP,
 ) -> str:
     """The pipeline for a GPU of compute capability `capability` (90, for example) and a release.
 
-    An AMD architecture has a name, gfx942.
+    An AMD architecture has a name, gfx942, and `warp_size` threads in a wave.
 
     `phases` allows several overlap definitions over one spec.
     """
+    if isinstance(capability, str):
+        return AMD_PIPELINE.format(
+            capability=capability,
+            num_warps=num_warps,
+            lanes=warp_size,
+            phases=_flag(phases),
+        )
     return TTGIR_PIPELINE.format(
         capability=capability,
         num_warps=num_warps,
@@ -80,6 +106,7 @@ def to_ttgir(
     num_ctas: int = 1,
     cluster_dims: tuple[int, ...] = (),
     triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
+    warp_size: int = WARP,
 ) -> None:
     """Lower `module` to finished TTGIR, in place; diagnostics go to `engine`.
 
@@ -92,5 +119,6 @@ def to_ttgir(
         cluster_dims=cluster_dims,
         triton=triton,
         phases=named_phases(module),
+        warp_size=warp_size,
     )
     Pipeline.build(parse_pipeline(text), PASSES).run(module, engine)

@@ -195,7 +195,7 @@ class Job:
             found.note(None, "its output:\n" + "\n".join(shown))
 
     def _refuse_architecture(self) -> None:
-        release, arch = installation.installed(), self.options.target.chip
+        release, arch = installation.installed(), self.options.target.arch_name
         example = "sm_90" if self.options.target.is_cuda else "gfx942"
         text = (
             f"Triton {release} has no target {arch}: use another one, for example triton:{example}"

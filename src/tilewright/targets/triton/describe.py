@@ -131,13 +131,13 @@ def remarks_on(
         f"{metadata.threads} threads{memory}",
         RESOURCES,
     )
-    capacity = _shared_memory_of(metadata.chip)
+    capacity = _shared_memory_of(metadata.arch_name)
     if capacity is not None and metadata.shared > capacity:
         yield engine.warning(
             kernel,
             f"{metadata.name}: {metadata.shared} B of shared memory needed, {capacity} available "
             "on "
-            f"{metadata.chip}: the launch will fail; use fewer stages, smaller tiles or "
+            f"{metadata.arch_name}: the launch will fail; use fewer stages, smaller tiles or "
             "overlapping buffers (see tilewright memory)",
             TOO_LARGE,
         )

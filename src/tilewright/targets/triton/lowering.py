@@ -138,6 +138,7 @@ def _assign_layouts(module: ModuleOp, options: CompileOptions, engine: Diagnosti
         num_warps=options.num_warps,
         num_ctas=options.num_ctas,
         triton=installation.release()[0].version,
+        warp_size=options.target.warp_size,
         engine=engine,
     )
 
@@ -150,7 +151,7 @@ def _check_target(module: ModuleOp, target: Target, engine: DiagnosticEngine) ->
         chip = f"sm_{arch}" if backend == "cuda" else arch
         engine.error(
             module,
-            f"the module is for {stated.data}, the target is {target.chip}: "
+            f"the module is for {stated.data}, the target is {target.arch_name}: "
             f"use the target triton:{chip}, or lower it again",
             WRONG_TARGET,
         )

@@ -84,8 +84,8 @@ class KernelMetadata:
         return self.warp_size * self.num_warps
 
     @property
-    def chip(self) -> str:
-        """The architecture as compilers spell it: sm_90, gfx942."""
+    def arch_name(self) -> str:
+        """The architecture as compilers write it: sm_90, gfx942."""
         return f"sm_{self.arch}" if isinstance(self.arch, int) else self.arch
 
     def to_json(self) -> str:

@@ -47,6 +47,7 @@ _WAITS = {
     "ttng.tc_gen5_mma_scaled": "ttng.wait_barrier",
     "ttng.tmem_copy": "ttng.wait_barrier",
     "ttg.async_copy_global_to_local": "ttg.async_wait",
+    "amdg.buffer_load_to_local": "ttg.async_wait",
 }
 _COUNTS = ("pendings", "num")
 

@@ -1,0 +1,1 @@
+"""Passes on TTGIR that only AMD GPUs need."""
