@@ -112,6 +112,7 @@ PASSES: PassRegistry = {
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"
     ),
     "drop-register-controls": _lazy("ttg.amd.drop_register_controls", "DropRegisterControls"),
+    "lower-buffer-accesses": _lazy("ttg.amd.lower_buffer_accesses", "LowerBufferAccesses"),
     "stage-narrow-copies": _lazy("ttg.amd.stage_narrow_copies", "StageNarrowCopies"),
     "swizzle-dot-operands": _lazy("ttg.amd.swizzle_dot_operands", "SwizzleDotOperands"),
     "load-narrow-copies": _lazy("ttg.load_narrow_copies", "LoadNarrowCopies"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.carets import underlined
@@ -116,8 +116,13 @@ class CompiledKernel:
         # Not needed for the IR alone.
         from tilewright.targets.numpy.kernel import compile_module
 
+        module = self.module.clone()
+        machine = self.choice.machine
+        if not machine.is_cuda:
+            # Its memories decide what fits; NVIDIA's is taken where the module states none.
+            module.attributes.setdefault("ttg.target", StringAttr(str(machine)))
         return compile_module(
-            self.module.clone(),
+            module,
             num_warps=self.metadata.get("num_warps", 4),
             cluster=self.metadata.get("ctas_per_cga"),
         )

@@ -56,6 +56,7 @@ from tilewright.targets.numpy.faults import CODES
 from tilewright.targets.numpy.memory import open_memory
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops import RULES
+from tilewright.targets.numpy.ops.amd import as_pointer_accesses
 from tilewright.targets.numpy.ops.functions import write_body
 from tilewright.targets.numpy.owners import OrderConflict
 from tilewright.targets.numpy.source import GeneratedSource, generate
@@ -331,6 +332,7 @@ def compile_module(
     shared or tensor memory, barriers or tasks becomes a `TaskKernel`: `num_warps` and `cluster`
     (programs that run together) apply to those, where the module does not specify them.
     """
+    module = as_pointer_accesses(module)
     if needs_tasks(module):
         from tilewright.targets.numpy.tasks.kernel import compile_tasks
 

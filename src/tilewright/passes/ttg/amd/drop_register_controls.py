@@ -14,18 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tilewright.dialects.amdg import RematerializedRangeOp, ScheduledMfmaOp
-from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.tt import DotOp, MakeRangeOp
-from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.text.literals import SplatElementsAttr
 from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.amd.lower_buffer_accesses import zeros
 
 DROPPED = "TW6044"
 
@@ -64,21 +62,10 @@ def _dot(op: Operation, rewriter: Rewriter) -> None:
     assert isinstance(op, ScheduledMfmaOp)
     accumulator = op.c
     if op.initialize.value.data:
-        zero = ConstantOp(_zeros(op.c.type))
+        zero = zeros(op.c.type)
         rewriter.insert_before(op, zero)
         accumulator = zero.result
     rewriter.replace_op(op, DotOp(op.a, op.b, accumulator))
-
-
-def _zeros(type: Attribute) -> Attribute:
-    element = element_type_of(type)
-    value: Attribute
-    if isinstance(element, IntegerType):
-        value = IntegerAttr(0, element)
-    else:
-        assert isinstance(element, AnyFloat)
-        value = FloatAttr(0.0, element)
-    return SplatElementsAttr(value, type)
 
 
 _REWRITES: Mapping[str, Callable[[Operation, Rewriter], None]] = {

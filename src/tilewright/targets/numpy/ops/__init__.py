@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilewright.targets.numpy.emitter import Rule
-from tilewright.targets.numpy.ops import arith, cf, functions, math, scf, tt
+from tilewright.targets.numpy.ops import amd, arith, cf, functions, math, scf, tt
 
 RULES: Mapping[str, Rule] = {
+    **amd.RULES,
     **arith.RULES,
     **cf.RULES,
     **functions.RULES,

@@ -17,11 +17,11 @@ _PREFIXES = (
     "nvg.",
     "tlx.",
     "amdg.",
-    "rocdl.",
 )
 """What only a run of tasks gives a meaning to, or a reason why it has none."""
+_ANYWHERE = frozenset(("amdg.extract_slice", "amdg.in_thread_transpose"))
 
 
 def needs_tasks(root: Operation) -> bool:
     """Whether a module or function uses shared or tensor memory, barriers or asynchronous units."""
-    return any(op.name.startswith(_PREFIXES) for op in walk(root))
+    return any(op.name.startswith(_PREFIXES) and op.name not in _ANYWHERE for op in walk(root))

@@ -52,6 +52,7 @@ from tilewright.targets.numpy.kernel import (
 )
 from tilewright.targets.numpy.machine import Deadlock
 from tilewright.targets.numpy.names import hint_of_value
+from tilewright.targets.numpy.ops.amd import as_pointer_accesses
 from tilewright.targets.numpy.source import generate
 from tilewright.targets.numpy.support import HELPERS
 from tilewright.targets.numpy.support.blas import one_thread
@@ -343,7 +344,7 @@ def compile_tasks(
     cluster: Sequence[int] | None = None,
 ) -> TaskKernel:
     """The kernel in `module`, or the one called `name`; the module is not changed."""
-    written = inlined(module)
+    written = inlined(as_pointer_accesses(module))
     module = prepare(written, sources)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     kernel = kernel_of(functions, name, sources)
