@@ -258,4 +258,15 @@ ENTRIES = (
         example="prefetch not applied: stock Triton has no 'ttng.prefetch_tensormap'",
         fix="Nothing is required.",
     ),
+    CodeEntry(
+        code="TW6044",
+        severity="remark",
+        title="Register control dropped",
+        meaning=(
+            "An op of TLX chooses the registers of a tensor or the order of matrix instructions on "
+            "an AMD GPU. Stock Triton has no equivalent; the value is the same without it."
+        ),
+        example="amdg.register_resident not applied: stock Triton chooses the register class",
+        fix="Nothing is required; a Triton build with TLX applies it.",
+    ),
 )

@@ -215,4 +215,23 @@ ENTRIES = (
             "stride 1."
         ),
     ),
+    CodeEntry(
+        code="TW3051",
+        severity="remark",
+        title="Direct copy to LDS not used",
+        meaning=(
+            "AMD GPUs copy a fixed number of bytes a lane from global memory to LDS without "
+            "registers (gfx942: 4, gfx950: 4 or 16). Addresses, mask or the layout of the buffer "
+            "do not allow that, so the copy is a load and a store to LDS, which is synchronous. "
+            "An error if the token of the copy is used outside of a group."
+        ),
+        example=(
+            "tlx.buffer_load_to_local(tile, a_ptr, offsets * stride)   # stride unknown: "
+            "remark[TW3051]"
+        ),
+        fix=(
+            "State alignment with `tl.multiple_of` / `tl.max_contiguous`, make the innermost "
+            "stride 1, or give the buffer a layout whose rows run along that dimension."
+        ),
+    ),
 )

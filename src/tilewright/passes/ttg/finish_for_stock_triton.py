@@ -14,7 +14,8 @@ One arrival for a whole task is sound only after the last access of its slowest 
 from 3.8 synchronise the task's threads before every arrival; for older ones
 (``sync-before-arrivals``) the barrier is explicit, once for consecutive arrivals.
 
-An op that has no equivalent in stock Triton is an error that names the op.
+An op that has no equivalent in stock Triton is an error that names the op. For AMD GPUs
+(``vendor=amd``) that includes everything of NVIDIA's; nothing is written as assembly there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.stock import REWRITES, why_unsupported
+from tilewright.passes.ttg.stock import NO_EQUIVALENT, REWRITES, why_unsupported
+from tilewright.passes.ttg.stock.amd import finish_for_amd
 from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
 from tilewright.passes.ttg.stock.barriers import (
     count_tasks,
@@ -44,8 +46,6 @@ from tilewright.passes.ttg.stock.pairs import pair_up
 from tilewright.passes.ttg.stock.placed_descriptors import build_descriptors
 from tilewright.passes.ttg.stock.scale_arrays import view_scale_arrays
 
-NO_EQUIVALENT = "TW6040"
-
 
 @dataclass(frozen=True)
 class FinishForStockTriton(Pass):
@@ -60,7 +60,15 @@ class FinishForStockTriton(Pass):
     addresses: bool = True
     """Inline assembly may have addresses of buffers: releases from 3.9."""
 
+    vendor: str = "nvidia"
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        if self.vendor == "amd":
+            finish_for_amd(module, engine)
+        else:
+            self._finish_for_nvidia(module, engine)
+
+    def _finish_for_nvidia(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         rewriter = Rewriter()
         drop_unused_views(module, rewriter)
         if reaches_out(module) and not self._reach_out(module, rewriter, engine):

@@ -49,7 +49,7 @@ AMD_PIPELINE: Final = (
     "tlx-storage-alias-lowering{{placement=reindex multi-overlap={phases} record=false}},"
     "tlx-rewrite-local-alias,"
     "tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
-    "finish-for-stock-triton,"
+    "finish-for-stock-triton{{vendor=amd}},"
     "canonicalize,cse,dce"
 )
 """The same for AMD GPUs: no descriptors of TMA, no fences between proxies, no clusters."""

@@ -1,12 +1,13 @@
 """Instructions that a GPU does not have, found before Triton dies of them.
 
 Triton's front end never makes them, so its lowering asserts, or leaves them to LLVM, which ends the
-process. Two rules are enforced here, at the user's line:
+process. Three rules are enforced here, at the user's line:
 
 * wgmma and TMA came with sm_90, tensor memory and tcgen05.mma with sm_100, where wgmma
   is gone again;
 * wgmma reads 16-bit operands in any order from shared memory, those of 8 and 32 bits only with K
-  contiguous.
+  contiguous;
+* of AMD GPUs, only gfx1250 has a tensor data mover and mbarriers.
 """
 
 from __future__ import annotations
@@ -27,6 +28,16 @@ from tilewright.language.tl.options import Target
 
 _HOPPER, _BLACKWELL, _DESKTOP_BLACKWELL = 90, 100, 120
 _ANY_ORDER_BITS = 16
+_WITH_TENSOR_MOVER = "gfx1250"
+_TENSOR_MOVER_OPS = (
+    "amdg.async_tdm_",
+    "amdg.tdm_",
+    "amdg.update_tensor_descriptor",
+    "amdg.init_barrier",
+    "amdg.wait_barrier",
+    "amdg.arrive_barrier",
+    "amdg.cluster_barrier_",
+)
 # By the beginning of an op's name: the first GPU that has it, and the first that has it no more.
 _ARCHS: dict[str, tuple[int, int | None]] = {
     "ttng.warp_group_dot": (_HOPPER, _BLACKWELL),
@@ -39,6 +50,7 @@ _ARCHS: dict[str, tuple[int, int | None]] = {
 def refuse_missing_instructions(module: ModuleOp, target: Target, engine: DiagnosticEngine) -> None:
     """Report ops of `module` that the GPU has no instruction for."""
     if isinstance(target.arch, str):
+        _refuse_on_amd(module, target.arch, engine)
         return
     capability = target.arch
     for op in walk(module):
@@ -57,6 +69,19 @@ def refuse_missing_instructions(module: ModuleOp, target: Target, engine: Diagno
                     f"wgmma reads {side} of {bit_width(op.b.type)}-bit values only {hint}",
                     NO_SUCH_INSTRUCTION,
                 )
+
+
+def _refuse_on_amd(module: ModuleOp, arch: str, engine: DiagnosticEngine) -> None:
+    if arch.startswith(_WITH_TENSOR_MOVER):
+        return
+    for op in walk(module):
+        if op.name.startswith(_TENSOR_MOVER_OPS):
+            engine.error(
+                op,
+                f"{op.name} is not available on {arch}: it requires {_WITH_TENSOR_MOVER}, which "
+                "has a tensor data mover and mbarriers",
+                NO_SUCH_INSTRUCTION,
+            )
 
 
 def _archs_of(op: Operation) -> tuple[int, int | None]:

@@ -14,6 +14,8 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.ttg.stock import machine
 from tilewright.passes.ttg.stock.barriers import arrive, named_arrive, named_wait
 
+NO_EQUIVALENT = "TW6040"
+
 Rewrite: TypeAlias = Callable[[Operation, Rewriter, DiagnosticEngine], None]
 
 REWRITES: Mapping[str, Rewrite] = {
