@@ -30,7 +30,7 @@ MULTIPLIES = ("attention", "block_scaled_matmul", "conv2d", "grouped_gemm", "mat
 
 
 @functools.cache
-def artefacts(name: str, chip: str) -> tuple[Artefact, ...]:
+def artemetadata(name: str, chip: str) -> tuple[Artefact, ...]:
     """What an example launches, in the sizes it runs with on the host."""
     found: list[CompiledKernel] = []
     with tw.running(target=f"triton:{chip}"), compiling_only(found.append):
@@ -45,19 +45,19 @@ def artefacts(name: str, chip: str) -> tuple[Artefact, ...]:
 def check(name: str, chip_name: str) -> None:
     chip = chip_named(chip_name)
     assert chip is not None
-    made = artefacts(name, chip_name)
+    made = artemetadata(name, chip_name)
     assert made
     for artefact in made:
-        facts = artefact.metadata
+        metadata = artefact.metadata
         assert artefact.code[:4] == b"\x7fELF"
         assert artefact.code[_ELF_MACHINE] == _AMDGPU
         assert f"gfx{chip_name[3:]}" in artefact.text("amdgcn").splitlines()[0]
-        assert facts.arch_name == chip_name
-        assert facts.spill_bytes == facts.stack_bytes == 0
-        assert 0 < facts.registers <= chip.registers
-        assert 0 < facts.scalar_registers <= 112
-        assert 0 <= facts.shared <= chip.lds_bytes
-        assert facts.threads == chip.wave * facts.num_warps
+        assert metadata.arch_name == chip_name
+        assert metadata.spill_bytes == metadata.stack_bytes == 0
+        assert 0 < metadata.registers <= chip.registers
+        assert 0 < metadata.scalar_registers <= 112
+        assert 0 <= metadata.shared <= chip.lds_bytes
+        assert metadata.threads == chip.wave * metadata.num_warps
         assert ("v_mfma_" in artefact.text("amdgcn")) == (
             name in (*MULTIPLIES, "persistent_matmul")
         )
@@ -115,7 +115,7 @@ def test_launch_options_of_amd_reach_the_code_object():
 # A transposition by way of LDS, larger than there is.
 TRANSPOSITION = """\
 module {
-  tt.func public @turn(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  tt.func public @transpose(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
     %row = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32>
     %i = tt.expand_dims %row {axis = 1 : i32} : tensor<256xi32> -> tensor<256x1xi32>
     %j = tt.expand_dims %row {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
@@ -161,7 +161,7 @@ def scale(x_ptr, BLOCK: tl.constexpr):
     tl.store(x_ptr + at, 2 * tl.load(x_ptr + at))
 
 
-def test_stages_are_those_of_triton_unless_a_launch_says_otherwise():
+def test_stages_are_those_of_triton_unless_a_launch_sets_them():
     x = np.ones(64, np.float32)
     assert scale.warmup(x, BLOCK=64, target="triton:gfx942").metadata["num_stages"] == 2
     assert scale.warmup(x, BLOCK=64, target="triton:sm_90").metadata["num_stages"] == 3
@@ -201,7 +201,7 @@ amdhsa.kernels:
 """
 
 
-def test_numbers_of_the_note():
+def test_entries_of_the_note():
     found = amdgcn.described(b"code", NOTE, "19")
     assert (found.registers, found.accumulation_registers, found.scalar_registers) == (36, 4, 9)
     assert (found.spill_bytes, found.scalar_spills, found.stack_bytes) == (20, 2, 24)

@@ -37,7 +37,7 @@ class PointerAccess:
     base: SSAValue | None = None
     """The scalar pointer that `pointers` are offsets from, in AMD's buffer accesses."""
     known_run: int = 1
-    """How many elements are consecutive by the kernel's word."""
+    """How many elements are consecutive by what the kernel states."""
 
 
 def _pointer(op: Operation) -> PointerAccess:

@@ -85,7 +85,7 @@ def coalesced(
 ) -> BlockedEncoding:
     """The layout for one access to all elements that `pointers` point to.
 
-    `base` as for `run_length`; `known_run` elements are consecutive by the kernel's word.
+    `base` as for `run_length`; `known_run` elements are consecutive by what the kernel states.
     """
     order = fastest_first(axis_info[pointers].contiguity)
     preferred = max(known_run, run_length(pointers, mask, order[0], axis_info, base=base))

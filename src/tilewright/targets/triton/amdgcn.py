@@ -32,13 +32,13 @@ def described(code: bytes, assembly: str, version: str) -> Assembled:
     return Assembled(
         code,
         version=version,
-        registers=_number(note, "vgpr_count"),
-        stack_bytes=_number(note, "private_segment_fixed_size"),
-        spill_stores=_REGISTER_BYTES * _number(note, "vgpr_spill_count"),
-        scalar_registers=_number(note, "sgpr_count"),
-        scalar_spills=_number(note, "sgpr_spill_count"),
-        accumulation_registers=_number(note, "agpr_count"),
-        static_shared=_number(note, "group_segment_fixed_size"),
+        registers=_entry(note, "vgpr_count"),
+        stack_bytes=_entry(note, "private_segment_fixed_size"),
+        spill_stores=_REGISTER_BYTES * _entry(note, "vgpr_spill_count"),
+        scalar_registers=_entry(note, "sgpr_count"),
+        scalar_spills=_entry(note, "sgpr_spill_count"),
+        accumulation_registers=_entry(note, "agpr_count"),
+        static_shared=_entry(note, "group_segment_fixed_size"),
     )
 
 
@@ -55,7 +55,7 @@ def _note(assembly: str) -> str:
     return found[1]
 
 
-def _number(note: str, name: str) -> int:
-    """A number of the note; 0 for what the chip does not have (AGPRs outside of gfx9)."""
+def _entry(note: str, name: str) -> int:
+    """An integer of the note; 0 for what the chip does not have (AGPRs outside of gfx9)."""
     found = re.search(rf"^\s+(?:- )?\.{name}:\s+(\d+)\s*$", note, re.MULTILINE)
     return int(found[1]) if found else 0

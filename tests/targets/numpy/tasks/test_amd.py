@@ -22,7 +22,7 @@ def launch(kernel: tw.JITFunction, *arguments: object, target: str = GFX950, **o
 
 
 @tw.jit
-def accesses(x_ptr, out_ptr, sums_ptr, n):
+def accesses(x_ptr, out_ptr, total_ptr, n):
     lanes = tl.arange(0, 64)
     inside = lanes < n
     plain = tlx.buffer_load(x_ptr, lanes)
@@ -31,28 +31,28 @@ def accesses(x_ptr, out_ptr, sums_ptr, n):
     tlx.buffer_store(plain, out_ptr, lanes)
     tlx.buffer_store(zero + other, out_ptr, lanes + 64)
     tlx.buffer_store(plain, out_ptr, lanes + 128, mask=inside)
-    before = tlx.buffer_atomic_add(sums_ptr, lanes // 2, plain, mask=inside)
+    before = tlx.buffer_atomic_add(total_ptr, lanes // 2, plain, mask=inside)
     tlx.buffer_store(before, out_ptr, lanes + 192, mask=inside)
 
 
 def test_buffer_accesses():
     x = np.arange(1, 65, dtype=np.float32)
-    out, sums = np.full(256, -1, np.float32), np.zeros(32, np.float32)
-    launch(accesses, x, out, sums, 40)
+    out, totals = np.full(256, -1, np.float32), np.zeros(32, np.float32)
+    launch(accesses, x, out, totals, 40)
     inside = np.arange(64) < 40
     np.testing.assert_array_equal(out[:64], x)
     np.testing.assert_array_equal(out[64:128], np.where(inside, 2 * x, 7))
     np.testing.assert_array_equal(out[128:192], np.where(inside, x, -1))
-    np.testing.assert_array_equal(sums, np.where(inside, x, 0).reshape(32, 2).sum(1))
+    np.testing.assert_array_equal(totals, np.where(inside, x, 0).reshape(32, 2).sum(1))
     # Lane follows lane: the second of a pair finds what the first one added.
     found = np.where(np.arange(64) % 2, np.roll(x, 1), 0)
     np.testing.assert_array_equal(out[192:], np.where(inside, found, -1))
 
 
 def test_an_offset_past_the_array_is_reported_at_its_line():
-    x, out, sums = np.ones(60, np.float32), np.ones(256, np.float32), np.zeros(32, np.float32)
+    x, out, totals = np.ones(60, np.float32), np.ones(256, np.float32), np.zeros(32, np.float32)
     with pytest.raises(NumpyFault) as found:
-        launch(accesses, x, out, sums, 40)
+        launch(accesses, x, out, totals, 40)
     assert "out of bounds" in str(found.value)
     assert "plain = tlx.buffer_load(x_ptr, lanes)" in str(found.value)
 
@@ -145,9 +145,9 @@ def test_scheduled_matrix_instructions_and_slices():
     a, b = (rng.integers(-4, 5, (n, n)).astype(np.float16) for _ in range(2))
     out = np.zeros(n * n * 3 // 2, np.float32)
     launch(scheduled, a, b, out, N=n)
-    product = a.astype(np.float32) @ b.astype(np.float32)
-    np.testing.assert_array_equal(out[: n * n // 2].reshape(n // 2, n), 3 * product[n // 2 :])
-    np.testing.assert_array_equal(out[n * n // 2 :].reshape(n, n), product)
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(out[: n * n // 2].reshape(n // 2, n), 3 * expected[n // 2 :])
+    np.testing.assert_array_equal(out[n * n // 2 :].reshape(n, n), expected)
 
 
 @tw.jit

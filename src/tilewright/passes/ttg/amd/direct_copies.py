@@ -7,7 +7,7 @@ elements that a lane copies, the next ones the lanes, then the waves::
     offset bits   e e e | l l l l l l | w w | ...
                   copy    lanes         waves  more copies
 
-Padding is not part of the offset, and must leave what a wave writes at once in one piece. Of a
+Padding is not part of the offset, and must not interrupt what a wave writes at once. Of a
 swizzle (XOR), Triton moves the global addresses between the lanes itself, which is possible if a
 wave writes whole rows, in copies no wider than the groups that are permuted.
 """
@@ -82,13 +82,13 @@ def direct_elements(
     return 0
 
 
-def _fits(type: MemDescType, elements: int, piece: int) -> bool:
-    """Whether a wave can write `piece` elements at once, each lane `elements` of them."""
+def _fits(type: MemDescType, elements: int, chunk: int) -> bool:
+    """Whether a wave can write `chunk` elements at once, each lane `elements` of them."""
     layout = unwrapped(type.encoding)
     if isinstance(layout, PaddedSharedEncoding):
-        return min(layout.intervals) >= piece
+        return min(layout.intervals) >= chunk
     if isinstance(layout, SwizzledSharedEncoding) and layout.max_phase > 1:
-        return elements <= layout.vec and type.shape[layout.order[0]] <= piece
+        return elements <= layout.vec and type.shape[layout.order[0]] <= chunk
     return True
 
 

@@ -1,7 +1,7 @@
 """Ops with which TLX controls registers of AMD GPUs, written with what stock Triton has.
 
 They choose register classes and the order of instructions, never values. Stock Triton 3.9 has no
-place for the choice, so the values are kept and the choice is dropped, with a remark::
+place for the choice, so the values are preserved and the choice is dropped, with a remark::
 
     amdg.rematerialized_range        tt.make_range
     amdg.scheduled_mfma %a, %b, %c   tt.dot %a, %b, %c     (%c zero, if it initialises)
@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.amdg import RematerializedRangeOp, ScheduledMfmaOp
 from tilewright.dialects.tt import DotOp, MakeRangeOp
+from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -55,6 +56,7 @@ def _operands(op: Operation, rewriter: Rewriter) -> None:
 def _range(op: Operation, rewriter: Rewriter) -> None:
     assert isinstance(op, RematerializedRangeOp)
     start, end = op.start.value.data, op.end.value.data
+    assert is_tensor(op.result.type)
     rewriter.replace_op(op, MakeRangeOp(start, end, op.result.type))
 
 

@@ -75,7 +75,7 @@ def zeros(type: Attribute) -> ConstantOp:
 
 
 def _pointers(op: Operation, ptr: SSAValue, offsets: SSAValue, rewriter: Rewriter) -> SSAValue:
-    splat = SplatOp(ptr, with_element_type(offsets.type, ptr.type))
+    splat = SplatOp(ptr, cast("AnyTensor", with_element_type(offsets.type, ptr.type)))
     pointers = AddPtrOp(splat.result, offsets)
     rewriter.insert_before(op, [splat, pointers])
     return pointers.result

@@ -95,9 +95,9 @@ def _use(load: LocalLoadOp) -> tuple[DotOp, int] | None:
             return None
         op = uses[0].operation
         if isinstance(op, DotOp):
-            place = uses[0].index
-            is_same = all(isinstance(use.operation, DotOp) and use.index == place for use in uses)
-            return (op, place) if is_same and place < _MATRIX else None
+            side = uses[0].index
+            is_same = all(isinstance(use.operation, DotOp) and use.index == side for use in uses)
+            return (op, side) if is_same and side < _MATRIX else None
         if len(uses) > 1 or not is_alike(op) or len(op.operands) != 1 or len(op.results) != 1:
             return None
         value = op.results[0]

@@ -41,5 +41,5 @@ def _why_unsupported(op: Operation) -> str | None:
     if op.name.startswith("tlx."):
         return "an earlier pass has to lower tlx ops"
     if op.name.startswith(_NVIDIA):
-        return "it is an op of NVIDIA GPUs: mbarriers, TMA, wgmma and tensor memory are theirs"
+        return "it is an op of NVIDIA GPUs: AMD GPUs have no mbarriers, TMA, wgmma or tensor memory"
     return _MISSING.get(op.name)
