@@ -10,7 +10,7 @@ written on one side. For a barrier of the user or of `order-tensor-writes` (`til
 alone count as well. In a loop, all of its iterations are before and after.
 
 Atomic updates need no order among themselves. Those with a memory order, and calls of external
-code, may hand over elements of any tensor.
+code, may concern elements of any tensor.
 """
 
 from __future__ import annotations

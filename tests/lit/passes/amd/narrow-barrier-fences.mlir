@@ -109,7 +109,7 @@ func.func @two_writes(%A: memref<?xf32, #g>, %i: index, %x: f32) attributes {sim
 // CHECK-LABEL: @updates
 // CHECK: tile.atomic add
 // CHECK-NEXT: gpu.barrier memfence
-// CHECK: tile.atomic add
+// CHECK-COUNT-2: tile.atomic add
 // CHECK-NEXT: gpu.barrier{{$}}
 func.func @updates(%A: memref<?xi32, #g>, %B: memref<?xi32, #g>, %i: index, %x: i32) attributes {simt.kernel} {
   tile.atomic add %A[%i], %x : memref<?xi32, #g>, i32
