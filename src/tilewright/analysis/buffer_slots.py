@@ -1,10 +1,10 @@
 """Which version of a multi-buffered shared buffer an access uses, at thread level.
 
 A buffer with `n` versions of `S` elements is a run of ``n * S`` elements; an access to version
-``v`` has the index ``S * v + r`` with ``0 <= r < S``. Here an index is split so: the terms whose
-coefficients `S` divides, and that do not differ between threads, give the version; the rest, which
-depends on threads and on loops of constant trip count, is evaluated for all of them, and must stay
-below `S`. Otherwise the version is not known.
+``v`` has the index ``S * v + r`` with ``0 <= r < S``. Here an index is split so: the addends that
+are multiples of `S`, and do not differ between threads, give the version; the rest, which depends
+on threads and on loops of constant trip count, is evaluated for all of them, and must stay below
+`S`. Otherwise the version is not known.
 
 Two versions differ if their difference is a constant that `n` does not divide, plus multiples of
 `n`. With ``k mod 2`` written as ``k - 2 * floor(k / 2)`` that shows that ``k mod 2`` and
@@ -13,17 +13,19 @@ Two versions differ if their difference is a constant that `n` does not divide, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.affine import Atom, Formula, Poly, Substitution, SymbolKind
-from tilewright.analysis.affine.arrays import IntArray, evaluate_array, holds_array
+from tilewright.analysis.affine import Poly, Substitution
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.index_values import IndexValues, Undefined, Values
+from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.simt import names as simt_names
@@ -32,6 +34,10 @@ from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
+Guards: TypeAlias = tuple[tuple[SSAValue, bool], ...]
+"""Conditions, and whether they hold."""
+Rest: TypeAlias = tuple[int, int]
+"""The least and the greatest place inside of a version."""
 _MAX_POINTS = 1 << 17
 """Values of the rest of an index that are computed."""
 
@@ -57,111 +63,109 @@ class BufferSlots:
 
     function: FuncOp
     ranges: IndexRanges = field(init=False)
-    _local: dict[Atom, range] = field(init=False)
-    _uniform: set[Atom] = field(init=False)
-    _bounds: dict[tuple[Poly, tuple[Formula, ...]], tuple[int, int] | None] = field(init=False)
+    _values: IndexValues = field(init=False, default_factory=IndexValues)
+    _local: dict[SSAValue, range] = field(init=False, default_factory=dict[SSAValue, range])
+    """Thread indices, and indices of loops of constant trip count, with their values."""
+    _uniform: set[SSAValue] = field(init=False, default_factory=set[SSAValue])
+    """What all threads have in common at the same time."""
+    _known: dict[tuple[SSAValue, int, Guards], tuple[Poly, Rest | None]] = field(
+        init=False, default_factory=dict["tuple[SSAValue, int, Guards]", "tuple[Poly, Rest | None]"]
+    )
 
     def __post_init__(self) -> None:
         self.ranges = IndexRanges(self.function)
-        self._bounds = {}
-        self._local = {}
-        self._uniform = set()
         threads = self.function.attributes.get(simt_names.THREADS)
-        arguments = [each for each in self.function.body.block.args if _is_number(each)]
-        self._uniform.update(self._atoms(arguments))
+        self._uniform.update(self.function.body.block.args)
         for op in walk(self.function):
             if op.name == "gpu.thread_id" and isinstance(threads, IntegerAttr):
-                for atom in self._atoms(op.results):
-                    self._local[atom] = range(threads.value.data)
+                self._local[op.results[0]] = range(threads.value.data)
             elif op.name == "gpu.block_id":
-                self._uniform.update(self._atoms(op.results))
+                self._uniform.update(op.results)
             elif isinstance(op, ForOp):
                 self._look_at_loop(op)
 
     def _look_at_loop(self, loop: ForOp) -> None:
-        atom = self.ranges.poly(loop.body.block.args[0]).atom
-        low, high = _integer(loop.lower_bound), _integer(loop.upper_bound)
-        step = _integer(loop.step)
-        if atom is None or step is None:
+        variable = loop.body.block.args[0]
+        bounds = (loop.lower_bound, loop.upper_bound, loop.step)
+        low, high, step = map(_integer, bounds)
+        if step is None or step <= 0:
             return
-        self._uniform.add(atom)
-        if low is not None and high is not None and step > 0:
-            self._local.setdefault(atom, range(low, max(high, low + 1), step))
-
-    def _atoms(self, values: Iterable[SSAValue]) -> list[Atom]:
-        found = (self.ranges.poly(each).atom for each in values)
-        return [atom for atom in found if atom is not None]
+        self._uniform.add(variable)
+        if low is not None and high is not None:
+            self._local[variable] = range(low, max(high, low + 1), step)
 
     # -- queries -----------------------------------------------------------------------------
 
     def slot(self, op: Operation, buffer: SSAValue, index: SSAValue, width: int) -> Slot | None:
         """The version of `width` elements at `index` that `op` accesses; None if not known."""
         owner = buffer.owner
-        if not isinstance(owner, AllocOp):
+        stated = owner.attributes.get(simt_names.VERSIONS) if isinstance(owner, AllocOp) else None
+        if not isinstance(stated, IntegerAttr) or stated.value.data == 1:
             return None
-        stated = owner.attributes.get(simt_names.VERSIONS)
-        versions = stated.value.data if isinstance(stated, IntegerAttr) else 1
-        if versions == 1:
+        versions = stated.value.data
+        size = num_elements(buffer.type) // versions
+        key = index, size, self._guards(op)
+        if key not in self._known:
+            version, rest = self._split(index, size)
+            self._known[key] = version, self._range_of(rest, key[2])
+        version, bounds = self._known[key]
+        if bounds is None or bounds[0] // size != (bounds[1] + width - 1) // size:
             return None
-        size = num_elements(owner.result.type) // versions
-        version, rest = self._split(self.ranges.poly(index), size)
-        bounds = self._range_of(rest, self._guards(op))
-        if bounds is None:
-            return None
-        low, high = bounds
-        if low // size != (high + width - 1) // size:
-            return None
-        return Slot(version.exact_quotient(size) + low // size, versions)
+        return Slot(version.exact_quotient(size) + bounds[0] // size, versions)
 
-    def _split(self, index: Poly, size: int) -> tuple[Poly, Poly]:
-        """Terms that give the version, and the others."""
-        version = rest = index - index
-        for monomial, coefficient in index:
-            term = Poly(index.space, {monomial: coefficient})
-            if coefficient % size == 0 and {*_symbols(term)} <= self._uniform:
-                version = version + term
-            else:
-                rest = rest + term
+    def _split(self, index: SSAValue, size: int) -> tuple[Poly, list[SSAValue]]:
+        """The addends that give the version, as one number, and the others."""
+        version, rest = self.ranges.poly(0), list[SSAValue]()
+        for addend in _addends(index):
+            if self._values.leaves(addend) <= self._uniform:
+                poly = self.ranges.poly(addend)
+                if all(each % size == 0 for each in poly.terms.values()):
+                    version = version + poly
+                    continue
+            rest.append(addend)
         return version, rest
 
-    def _guards(self, op: Operation) -> tuple[Formula, ...]:
-        """What holds of the thread and of the loops around `op`."""
-        found: list[Formula] = []
+    def _guards(self, op: Operation) -> Guards:
+        """Conditions on the thread and on loops around `op`, and whether they hold there."""
+        found: list[tuple[SSAValue, bool]] = []
         inner, outer = op, op.parent_op()
         while outer is not None and outer is not self.function:
-            if isinstance(outer, IfOp):
-                formula = self.ranges.formula(outer.condition)
-                if {*_symbols(formula)} <= {*self._local}:
-                    is_then = inner.parent is outer.then_region.block
-                    found.append(formula if is_then else ~formula)
+            if isinstance(outer, IfOp) and self._values.leaves(outer.condition) <= {*self._local}:
+                found.append((outer.condition, inner.parent is outer.then_region.block))
             inner, outer = outer, outer.parent_op()
         return tuple(found)
 
-    def _range_of(self, rest: Poly, guards: tuple[Formula, ...]) -> tuple[int, int] | None:
-        if (rest, guards) not in self._bounds:
-            self._bounds[rest, guards] = self._computed(rest, guards)
-        return self._bounds[rest, guards]
-
-    def _computed(self, rest: Poly, guards: tuple[Formula, ...]) -> tuple[int, int] | None:
-        """The least and the greatest value for all threads and iterations that get there."""
-        symbols = list(dict.fromkeys(atom for each in (rest, *guards) for atom in _symbols(each)))
-        if any(each not in self._local for each in symbols):
+    def _range_of(self, addends: list[SSAValue], guards: Guards) -> Rest | None:
+        """The least and the greatest sum for all threads and iterations that get there."""
+        values = [*addends, *(condition for condition, _ in guards)]
+        leaves = list(dict.fromkeys(leaf for each in values for leaf in self._ordered(each)))
+        if any(each not in self._local for each in leaves):
             return None
-        if prod(len(self._local[each]) for each in symbols) > _MAX_POINTS:
+        extents = [len(self._local[each]) for each in leaves]
+        if prod(extents) > _MAX_POINTS:
             return None
-        values: dict[str, IntArray] = {}
-        for axis, each in enumerate(symbols):
-            shape = [1] * len(symbols)
+        given: dict[SSAValue, Values] = {}
+        for axis, each in enumerate(leaves):
+            shape = [1] * len(leaves)
             shape[axis] = -1
-            values[each.name] = np.asarray(self._local[each], dtype=np.int64).reshape(shape)
-        found = np.broadcast_to(
-            evaluate_array(rest, values), [len(self._local[each]) for each in symbols]
-        )
-        reached = np.ones(found.shape, dtype=np.bool_)
-        for guard in guards:
-            reached &= holds_array(guard, values)
-        found = found[reached]
-        return (int(found.min()), int(found.max())) if found.size else None
+            given[each] = np.asarray(self._local[each], dtype=np.int64).reshape(shape)
+        try:
+            total: Values = np.zeros(extents, dtype=np.int64)
+            for each in addends:
+                total = total + self._values.evaluate(each, given)
+            reached = np.ones(extents, dtype=np.bool_)
+            for condition, holds in guards:
+                reached &= self._values.evaluate(condition, given) == holds
+        except Undefined:
+            return None
+        total = total[reached]
+        return (int(total.min()), int(total.max())) if total.size else None
+
+    def _ordered(self, value: SSAValue) -> list[SSAValue]:
+        """Leaves in the order of the kernel, so that results do not depend on hashes."""
+        return [each for each in self._local if each in self._values.leaves(value)] + [
+            each for each in self._values.leaves(value) if each not in self._local
+        ]
 
     def earlier(self, slot: Slot, loop: ForOp) -> Slot | None:
         """The version of the previous iteration of `loop`, as one of this iteration."""
@@ -181,14 +185,14 @@ class BufferSlots:
         return atom is None or slot.index.mentions(atom)
 
 
-def _symbols(value: Poly | Formula) -> list[Atom]:
-    """What a number or a condition is computed from."""
-    kinds = (SymbolKind.SYMBOL, SymbolKind.CALL)
-    return [atom for atom in value.space.atoms_within((value,)) if atom.kind in kinds]
-
-
-def _is_number(value: SSAValue) -> bool:
-    return isinstance(value.type, IndexType | IntegerType)
+def _addends(value: SSAValue) -> Iterator[SSAValue]:
+    """The values whose sum is `value`."""
+    owner = value.owner
+    if isinstance(owner, AddiOp):
+        for each in owner.operands:
+            yield from _addends(each)
+    else:
+        yield value
 
 
 def _integer(value: SSAValue) -> int | None:

@@ -16,7 +16,8 @@ from tests.targets.numpy.simt.simt_support import example_results
         ("elementwise_add", "gfx942"),
         ("rms_norm", "gfx942"),
         ("rms_norm", "gfx1100"),
-        ("gemm_relu", "gfx1100"),
+        ("gemm_relu", "gfx942"),
+        ("gemm_relu", "gfx1201"),
     ],
 )
 def test_an_example_runs(name: str, arch: str) -> None:

@@ -11,8 +11,9 @@ writes the columns of the block, each of which is contiguous there::
     transposed  (k, n) of the block: register k * v + n        read   v columns of a row at once
                                      iteration n * h + k       write  h rows of a column at once
 
-Neighbouring lanes first go along the rows, which are contiguous in shared memory, then along the
-columns until a line of global memory is used up: both sides are accessed in whole lines.
+Neighbouring lanes go down the columns first, which are contiguous in shared memory; the lanes of a
+wave together read as much of each row as they have blocks across. Each coordinate is one
+digit of the thread index, so that bounds and contiguity of accesses are proved as for other copies.
 """
 
 from __future__ import annotations
@@ -54,15 +55,13 @@ def direct(shape: Sequence[int], threads: int, element_bytes: int) -> Staging | 
     return _closed(Staging(Table(table.owners[..., :1], table.registers)))
 
 
-def transposed(
-    shape: Sequence[int], threads: int, element_bytes: int, wave: int, line_bytes: int
-) -> Staging | None:
+def transposed(shape: Sequence[int], threads: int, element_bytes: int) -> Staging | None:
     """Blocks of several rows for shared memory that is contiguous along them."""
     if len(shape) != 2:
         return None
     rows, columns = shape
     for height, width in _blocks(rows, columns, threads, element_bytes):
-        found = _closed(_by_blocks(rows, columns, threads, height, width, wave, line_bytes))
+        found = _closed(_by_blocks(rows, columns, threads, height, width))
         if found is not None:
             return found
     return None
@@ -90,17 +89,10 @@ def _halved(first: int, last: int) -> Iterator[int]:
         first //= 2
 
 
-def _by_blocks(
-    rows: int, columns: int, threads: int, height: int, width: int, wave: int, line: int
-) -> Staging:
-    down, across = rows // height, columns // width
-    lanes_across = _power(across, max(1, line // ACCESS_BYTES))
-    lanes_down = _power(down, max(1, wave // lanes_across))
+def _by_blocks(rows: int, columns: int, threads: int, height: int, width: int) -> Staging:
+    """Consecutive blocks to consecutive threads, down the columns first."""
     row, column = np.indices((rows, columns))
-    block_row, block_column = row // height, column // width
-    inner = block_row % lanes_down + lanes_down * (block_column % lanes_across)
-    outer = block_row // lanes_down + down // lanes_down * (block_column // lanes_across)
-    block = inner + lanes_down * lanes_across * outer
+    block = row // height + rows // height * (column // width)
     first = block // threads * (height * width)
     registers = first + row % height * width + column % width
     written = first + column % width * height + row % height
@@ -109,14 +101,6 @@ def _by_blocks(
         Table.of(owners, registers),
         Table.of(np.ascontiguousarray(owners.transpose(1, 0, 2)), np.ascontiguousarray(written.T)),
     )
-
-
-def _power(count: int, limit: int) -> int:
-    """The largest power of two that divides `count`, at most `limit`."""
-    found = 1
-    while found * 2 <= limit and count % (found * 2) == 0:
-        found *= 2
-    return found
 
 
 def _closed(staging: Staging) -> Staging | None:

@@ -20,16 +20,15 @@ element where it stands; a remark gives the reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.amd_storage import contiguous_axes
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.staging import Staging, direct, transposed
 from tilewright.analysis.thread_dependence import begins_by_thread
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import (
@@ -65,29 +64,23 @@ class StageCopies(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            target = amd_chip_of(kernel)
-            if target is not None:
-                _stage_all(kernel, target, engine)
+            if amd_chip_of(kernel) is not None:
+                _stage_all(kernel, engine)
 
 
-def _stage_all(kernel: KernelOp, target: Chip, engine: DiagnosticEngine) -> None:
-    across = _transposed_buffers(kernel)
+def _stage_all(kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    axes = contiguous_axes(kernel)
     for op in list(walk(kernel)):
         if not isinstance(op, CopyOp) or not _is_fill(op):
             continue
-        is_across = op.dst in across
+        is_across = axes.get(op.dst) == -2
         if not is_across and not _is_pipelined(op):
             continue
-        found = _layouts(op, target, is_across=is_across)
+        found = _layouts(op, is_across=is_across)
         if isinstance(found, Staging):
             _split(op, found)
         else:
             engine.remark(op, f"copy to '{buffer_name(op.dst)}' not staged: {found}", NOT_STAGED)
-
-
-def _transposed_buffers(kernel: KernelOp) -> Mapping[SSAValue, None]:
-    """Shared buffers that are contiguous along their last dimension but one."""
-    return {}
 
 
 def _is_fill(op: CopyOp) -> bool:
@@ -111,7 +104,7 @@ def _is_pipelined(op: Operation) -> bool:
     return outer is not None and outer.stages > 0 and outer.manual_stage is None
 
 
-def _layouts(op: CopyOp, target: Chip, *, is_across: bool) -> Staging | str:
+def _layouts(op: CopyOp, *, is_across: bool) -> Staging | str:
     """The layouts of both steps, or why there are none."""
     if begins_by_thread(op.src) or begins_by_thread(op.dst):
         return "each thread copies a part of its own"
@@ -119,11 +112,7 @@ def _layouts(op: CopyOp, target: Chip, *, is_across: bool) -> Staging | str:
         return "the user chose the threads of its elements"
     shape, threads = shape_of(op.dst.type), threads_of(op).count
     size = element_bytes(bit_width(element_type_of(op.src.type)))
-    found = (
-        transposed(shape, threads, size, target.wave, target.line_bytes)
-        if is_across
-        else direct(shape, threads, size)
-    )
+    found = transposed(shape, threads, size) if is_across else direct(shape, threads, size)
     if found is None:
         extents = " x ".join(map(str, shape))
         return f"{extents} elements do not divide evenly among {threads} threads"

@@ -69,7 +69,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.pending_accesses import Pending, Place, SharedAccess, share_bytes
+from tilewright.passes.gpu.pending_accesses import Location, Pending, SharedAccess, share_bytes
 
 _FIRST_ID = 3
 _IDS = 16
@@ -277,7 +277,7 @@ class _Walk:
         """An arrival lets other threads, or asynchronous units, read what this thread wrote."""
         if isinstance(op.prev_op, FenceProxyAsyncOp):
             return
-        unfenced = [place.buffer for place in pending.unfenced]
+        unfenced = [location.buffer for location in pending.unfenced]
         if any(share_bytes(one, each) for one in unfenced for each in self.for_engines):
             _before(op, FenceProxyAsyncOp())
             pending.fenced()
@@ -285,7 +285,7 @@ class _Walk:
 
     def _fence_for_tma(self, op: Operation, pending: Pending) -> None:
         """Order accesses of threads before the TMA writes that the barrier or arrival allows."""
-        accessed = [place.buffer for place in pending.unfenced | pending.unfenced_reads]
+        accessed = [location.buffer for location in pending.unfenced | pending.unfenced_reads]
         if any(share_bytes(one, each) for one in accessed for each in self.by_tma):
             if not isinstance(op.prev_op, FenceProxyAsyncOp):
                 _before(op, FenceProxyAsyncOp())
@@ -366,10 +366,10 @@ class _Walk:
         if slots is None:
             return
 
-        def earlier(place: Place) -> Place:
-            if place.slot is None:
-                return place
-            return Place(place.buffer, slots.earlier(place.slot, loop))
+        def earlier(location: Location) -> Location:
+            if location.slot is None:
+                return location
+            return Location(location.buffer, slots.earlier(location.slot, loop))
 
         pending.become(pending.changed(earlier))
 
@@ -379,10 +379,10 @@ class _Walk:
         if slots is None:
             return
 
-        def anywhere(place: Place) -> Place:
-            if place.slot is None or not slots.depends_on(place.slot, loop):
-                return place
-            return Place(place.buffer)
+        def anywhere(location: Location) -> Location:
+            if location.slot is None or not slots.depends_on(location.slot, loop):
+                return location
+            return Location(location.buffer)
 
         pending.become(pending.changed(anywhere))
 

@@ -13,13 +13,13 @@ from tilewright.passes.gpu.shared_sizes import bytes_of
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A shared buffer, or one version of it."""
 
     buffer: SSAValue
     slot: Slot | None = None
 
-    def may_share_bytes(self, other: Place) -> bool:
+    def may_share_bytes(self, other: Location) -> bool:
         if self.buffer is other.buffer and self.slot is not None and other.slot is not None:
             return not self.slot.differs_from(other.slot)
         return share_bytes(self.buffer, other.buffer)
@@ -40,8 +40,8 @@ class SharedAccess:
     """The version of the buffer, if it is known."""
 
     @property
-    def place(self) -> Place:
-        return Place(self.buffer, self.slot)
+    def location(self) -> Location:
+        return Location(self.buffer, self.slot)
 
 
 def share_bytes(one: SSAValue, other: SSAValue) -> bool:
@@ -65,24 +65,24 @@ def _span(buffer: SSAValue) -> tuple[int, int] | None:
 class Pending:
     """Accesses since the last barrier."""
 
-    reads: set[Place] = field(default_factory=set[Place])
-    writes: set[Place] = field(default_factory=set[Place])
-    updates: set[Place] = field(default_factory=set[Place])
+    reads: set[Location] = field(default_factory=set[Location])
+    writes: set[Location] = field(default_factory=set[Location])
+    updates: set[Location] = field(default_factory=set[Location])
     """Tensors with atomic updates."""
-    unfenced: set[Place] = field(default_factory=set[Place])
+    unfenced: set[Location] = field(default_factory=set[Location])
     """Written by threads, and not yet visible to the async proxy."""
-    unfenced_reads: set[Place] = field(default_factory=set[Place])
+    unfenced_reads: set[Location] = field(default_factory=set[Location])
     """Read by threads since the last async proxy fence."""
-    started: set[Place] = field(default_factory=set[Place])
+    started: set[Location] = field(default_factory=set[Location])
     """Written by asynchronous moves of threads that have not been waited for."""
 
     def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
-            any(each.place.may_share_bytes(other) for other in self._against(each))
+            any(each.location.may_share_bytes(other) for other in self._against(each))
             for each in accesses
         )
 
-    def _against(self, access: SharedAccess) -> set[Place]:
+    def _against(self, access: SharedAccess) -> set[Location]:
         if access.is_update:
             return self.writes | self.reads
         if access.is_write:
@@ -91,25 +91,25 @@ class Pending:
 
     def needs_fence(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
-            each.by_engine and any(each.place.may_share_bytes(other) for other in self.unfenced)
+            each.by_engine and any(each.location.may_share_bytes(other) for other in self.unfenced)
             for each in accesses
         )
 
     def add(self, accesses: Iterable[SharedAccess]) -> None:
         for each in accesses:
             if each.is_update:
-                self.updates.add(each.place)
-                self.unfenced.add(each.place)
+                self.updates.add(each.location)
+                self.unfenced.add(each.location)
             elif each.is_write:
-                self.writes.add(each.place)
-                self.unfenced.add(each.place)
+                self.writes.add(each.location)
+                self.unfenced.add(each.location)
                 if each.is_started:
-                    self.started.add(each.place)
+                    self.started.add(each.location)
             elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
                 # A TMA load has read its tensor when its mbarrier phase completes.
-                self.reads.add(each.place)
+                self.reads.add(each.location)
                 if not each.by_engine:
-                    self.unfenced_reads.add(each.place)
+                    self.unfenced_reads.add(each.location)
 
     def fenced(self) -> None:
         self.unfenced.clear()
@@ -143,13 +143,13 @@ class Pending:
         self.unfenced_reads |= other.unfenced_reads
         self.started |= other.started
 
-    def changed(self, change: Callable[[Place], Place]) -> Pending:
-        """The same accesses to other places."""
+    def changed(self, change: Callable[[Location], Location]) -> Pending:
+        """The same accesses to other locations."""
         sets = (
             *(self.reads, self.writes, self.updates),
             *(self.unfenced, self.unfenced_reads, self.started),
         )
-        return Pending(*({change(place) for place in each} for each in sets))
+        return Pending(*({change(location) for location in each} for each in sets))
 
     def become(self, other: Pending) -> None:
         """Take the accesses of another."""

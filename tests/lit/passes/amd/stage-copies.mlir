@@ -71,3 +71,27 @@ func.func @serial(%A: memref<64x96xf16, #global>, %B: memref<64x96xf16, #global>
   }
   func.return
 }
+
+// Shared memory holds the second operand along K, which is not how the tensor is stored: a thread
+// reads eight columns of two rows, and writes pairs.
+// CHECK-LABEL: func.func @transposing
+func.func @transposing(%A: memref<64x32xf16, #global>, %B: memref<32x64xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %as = tile.alloc "As" : memref<64x32xf16, #shared>
+    // CHECK: tile.alloc "Bs_staged" layout #tile.fragment<(i : 32, j : 64) -> thread (i floordiv 2 + j floordiv 8 * 16) index (i mod 2 * 8 + j mod 8)> {amd.staging}
+    %bs = tile.alloc "Bs" : memref<32x64xf16, #shared>
+    %c = tile.alloc "C" : memref<64x64xf32, #fragment>
+    %z = arith.constant 0.0 : f32
+    tile.fill %c, %z : memref<64x64xf32, #fragment>, f32
+    // A copy that does not transpose stays one where no loop is pipelined.
+    // CHECK: tile.copy %arg0 -> %As
+    tile.copy %A -> %as : memref<64x32xf16, #global> -> memref<64x32xf16, #shared>
+    // CHECK: tile.copy %arg1 -> %Bs_staged
+    // CHECK: tile.parallel (%[[N:.*]], %[[K:.*]]) in (64, 32) attributes {layout = #tile.fragment<(i : 64, j : 32) -> thread (i floordiv 8 * 16 + j floordiv 2) index (i mod 8 * 2 + j mod 2)>
+    // CHECK: memref.load %Bs_staged[%[[K]], %[[N]]]
+    // CHECK: memref.store %{{.*}}, %Bs[%[[K]], %[[N]]]
+    tile.copy %B -> %bs : memref<32x64xf16, #global> -> memref<32x64xf16, #shared>
+    tile.gemm %as, %bs -> %c : memref<64x32xf16, #shared>, memref<32x64xf16, #shared> -> memref<64x64xf32, #fragment>
+  }
+  func.return
+}
