@@ -127,10 +127,11 @@ def _script(request: Request, program: str) -> list[Compiled]:
     def record(kernel: CompiledTileKernel, seconds: float) -> None:
         module = kernel.prim_func.module.clone()
         gpu = kernel.gpu
-        assert gpu is not None, "the kernel has a GPU target"
+        assert gpu is not None and isinstance(gpu.settings, Settings), "its target is cuda"
+        settings = gpu.settings
         found.setdefault(
-            (print_module(module), gpu.settings),
-            lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
+            (print_module(module), settings),
+            lambda: _compiled(kernel.name, module, settings, seconds, DiagnosticEngine()),
         )
 
     run_script(request, program, record)

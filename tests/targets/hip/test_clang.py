@@ -51,10 +51,9 @@ def test_what_the_note_says_is_what_the_assembly_says(chip: str) -> None:
 
 
 @needs_clang
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx1201"])
-def test_spills_are_in_the_note(chip: str) -> None:
-    # gfx90a has AGPRs to spill to: those are no memory.
-    kernel = kernel_notes(compile_source(spilling(300), chip).code_object)["spill"]
+def test_spills_are_in_the_note() -> None:
+    chip = "gfx1201"  # gfx90a has AGPRs to spill to: those are no memory
+    kernel = kernel_notes(compile_source(spilling(64), chip).code_object)["spill"]
     assert kernel.vgpr_spills > 0
     assert (
         kernel.scratch_bytes > 0

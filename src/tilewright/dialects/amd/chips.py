@@ -85,6 +85,9 @@ class Chip:
     barrier_waits: bool = False
     """Whether the compiler waits for all memory accesses before its barrier builtin."""
     max_threads: int = 1024
+    block_simds: int = 4
+    """SIMDs that waves of a block are spread over: a compute unit's; where a compute unit has two,
+    those of two of them, a work-group processor."""
     copy_bytes: int = 16
     """The widest access of one lane."""
     line_bytes: int = 128

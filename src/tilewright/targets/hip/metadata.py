@@ -26,6 +26,7 @@ class HipKernelMetadata:
     agprs: int = 0
     sgprs: int = 0
     vgpr_spills: int = 0
+    """Stores of vector registers to where the register allocator spills them."""
     sgpr_spills: int = 0
     scratch_bytes: int = 0
     """Private memory of a lane: spilled registers, and arrays that have no registers."""
@@ -38,7 +39,7 @@ class HipKernelMetadata:
 
     @property
     def spill_bytes(self) -> int:
-        """Bytes of registers that a lane keeps in memory.
+        """Bytes of registers that a lane stores to memory.
 
         Scalar registers spill to lanes of vector registers, and take memory only when those do.
         """
@@ -58,13 +59,12 @@ class HipKernelMetadata:
 def occupancy(chip: Chip, registers: int, lds_bytes: int, threads: int) -> int:
     """Waves of a kernel that a SIMD has at a time: what registers and LDS leave space for.
 
-    A block is on one compute unit, its waves spread over the SIMDs; a block whose waves do not fill
-    all SIMDs evenly still counts as the waves of the fullest.
+    Where the waves of all blocks do not fill the SIMDs evenly, those of the fullest count.
     """
     by_registers = chip.waves_with(registers)
     if not lds_bytes:
         return by_registers
     waves = max(1, -(-threads // chip.wave))
-    blocks = chip.lds_bytes // lds_bytes
-    by_lds = -(-blocks * waves // chip.simds_per_cu)
-    return min(by_registers, by_lds)
+    available = chip.lds_bytes * chip.block_simds // chip.simds_per_cu
+    blocks = available // lds_bytes
+    return min(by_registers, -(-blocks * waves // chip.block_simds))

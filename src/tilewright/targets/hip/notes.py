@@ -34,9 +34,9 @@ class KernelNote:
     agprs: int
     sgprs: int
     vgpr_spills: int
-    """Vector registers of a lane that are spilled."""
+    """Stores of vector registers to where the register allocator spills them."""
     sgpr_spills: int
-    """Scalar registers of a wave that are spilled: to lanes of vector registers, if there are."""
+    """The same of scalar registers: they go to lanes of vector registers, if there are."""
     scratch_bytes: int
     """Private memory of a lane."""
     lds_bytes: int

@@ -3,8 +3,8 @@
     gemm.py:19: warning[TW5012]: gemm_kernel: 96 B per thread spill to scratch memory: about 536
     registers needed, 512 available
 
-What a kernel needs is what a lane has and what is spilled beside. With more threads, each holds
-less of the same tiles; a block of many waves leaves each fewer registers.
+What a kernel needs is what a lane has and what is in scratch memory beside. With more threads,
+each holds less of the same tiles; a block of many waves leaves each fewer registers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.register_arrays import register_arrays
 
 SPILLED = "TW5012"
+_REGISTER_BYTES = 4
 
 
 def warn_of_spills(function: FuncOp, metadata: HipKernelMetadata, engine: DiagnosticEngine) -> None:
@@ -23,7 +24,7 @@ def warn_of_spills(function: FuncOp, metadata: HipKernelMetadata, engine: Diagno
     if not metadata.spill_bytes:
         return
     chip = chip_named(metadata.chip)
-    need = metadata.vgprs + metadata.vgpr_spills
+    need = metadata.vgprs + -(-metadata.scratch_bytes // _REGISTER_BYTES)
     limit = registers_for(chip, metadata.threads)
     available = f"{limit} available"
     if metadata.vgprs < limit:
@@ -47,7 +48,7 @@ def warn_of_spills(function: FuncOp, metadata: HipKernelMetadata, engine: Diagno
 def registers_for(chip: Chip, threads: int) -> int:
     """The most registers that a lane of a block of so many threads can have."""
     waves = -(-threads // chip.wave)
-    per_simd = -(-waves // chip.simds_per_cu)
+    per_simd = -(-waves // chip.block_simds)
     each = chip.register_file // per_simd // chip.register_granule * chip.register_granule
     return min(chip.registers, each)
 

@@ -114,7 +114,7 @@ class _Launch:
         waves = -(-threads // chip.wave) * blocks
         # Where half of the registers cannot be named by all instructions, two waves keep to the
         # other half.
-        default = max(-(-waves // chip.simds_per_cu), 2 if chip.registers > _HALF_FILE else 1)
+        default = max(-(-waves // chip.block_simds), 2 if chip.registers > _HALF_FILE else 1)
         return _Launch(threads, shared, shared - own, default)
 
 
