@@ -189,6 +189,7 @@ def run(side: str, mode: str, file: Path, function: str, folder: Path) -> dict[s
     _patch_timing(bench)
     torch.manual_seed(0)
     sys.path.insert(0, str(file.parent))
+    sys.argv = [str(file)]
     module = importlib.import_module(file.stem)
     _patch_timing(bench)
     getattr(module, function)()
