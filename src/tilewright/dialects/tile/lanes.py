@@ -54,9 +54,13 @@ def _verify_numeric(type: Attribute) -> None:
 
 @irdl_op_definition
 class WarpReduceOp(AsmOp):
-    """Combines the values of all lanes of a warp."""
+    """Combines the values of 32 neighbouring threads, on every GPU: of a wave of 64, each half.
+
+    Kernels are written for that size, and combine the results of their warps by hand.
+    """
 
     name = "tile.warp_reduce"
+    LANES: ClassVar[int] = 32
     kind = keyword_prop(WARP_REDUCE_KINDS)
     value = operand_def(ANY)
     result = result_def(ANY)

@@ -474,7 +474,9 @@ def _warp_reduce(kind: str) -> Callable[[Any], Any]:
         return Expr(effect(WarpReduceOp(kind, handle)).results[0], found.dtype)
 
     function.__name__ = function.__qualname__ = f"warp_reduce_{kind}"
-    function.__doc__ = f"The {kind} of the values of all lanes of the warp."
+    function.__doc__ = (
+        f"The {kind} of the values of 32 neighbouring threads: a warp, or half a wave of 64."
+    )
     return function
 
 

@@ -146,15 +146,12 @@ def exchanges() -> Any:
 
 
 def reference(x: np.ndarray, lanes: int) -> np.ndarray:
-    waves = x.reshape(-1, lanes)
+    waves, warps = x.reshape(-1, lanes), x.reshape(-1, 32)
     found = np.zeros((6, 256), np.int64)
-    spread = [
-        waves.sum(axis=1),
-        waves.max(axis=1),
-        [sum(int(v > 0) << n for n, v in enumerate(wave)) for wave in waves],
-    ]
-    for row, each in enumerate(spread):
-        found[row] = np.repeat(np.array(each, np.uint64).view(np.int64), lanes)
+    # Reductions combine 32 threads on every GPU.
+    found[0], found[1] = np.repeat(warps.sum(axis=1), 32), np.repeat(warps.max(axis=1), 32)
+    ballots = [sum(int(v > 0) << n for n, v in enumerate(wave)) for wave in waves]
+    found[2] = np.repeat(np.array(ballots, np.uint64).view(np.int64), lanes)
     found[3] = waves[:, np.arange(lanes) ^ 17].reshape(-1)
     tids = np.arange(256)
     found[4] = tids // lanes * 1000 + tids % lanes

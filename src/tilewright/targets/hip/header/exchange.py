@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilewright.dialects.amd.chips import Chip
+from tilewright.dialects.tile.lanes import WarpReduceOp
 from tilewright.targets.hip.header.function import Function, device
 
 _COMBINE: Mapping[str, str] = {
@@ -95,10 +96,11 @@ def _shuffle(name: str, parameter: str, body: str, wave: int) -> Function:
     )
 
 
-def _reduction(kind: str, wave: int) -> Function:
+def _reduction(kind: str) -> Function:
+    """Of 32 threads: half of a wave of 64."""
     steps: list[str] = []
     mask = 1
-    while mask < wave:
+    while mask < WarpReduceOp.LANES:
         steps.append(f"  b = shuffle_xor_by<{mask}>(a);\n  a = {_COMBINE[kind]};")
         mask *= 2
     return device(
@@ -145,7 +147,7 @@ def exchange(chip: Chip) -> Mapping[str, Function]:
             "  return fetch(value, first | (index & (width - 1)));",
             wave,
         ),
-        **{f"warp_{kind}": _reduction(kind, wave) for kind in _COMBINE},
+        **{f"warp_{kind}": _reduction(kind) for kind in _COMBINE},
         "ballot": device(
             f"{mask} ballot(bool vote)", f"  return __builtin_amdgcn_ballot_w{wave}(vote);"
         ),

@@ -99,7 +99,7 @@ def _warp_reduce(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         values = _by_warp(frame, frame.env[value], "tile.warp_reduce")
         combine = _combiner(kind, values.dtype)
-        total, step = values, len(lane) // 2
+        total, step = values, WarpReduceOp.LANES // 2
         while step:
             total = combine(total, total[:, lane ^ step])
             step //= 2

@@ -150,7 +150,7 @@ def _warp_reduce(base: Emitter, op: Operation) -> None:
     _warp(
         emitter,
         op,
-        f"warp_reduce({{0}}, {{1}}, {op.kind.data!r}{warp_argument(op)})",
+        f"warp_reduce({{0}}, {{1}}, {op.kind.data!r})",
         emitter.expr(op.value),
     )
 

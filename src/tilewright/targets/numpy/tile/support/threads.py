@@ -58,12 +58,16 @@ _FOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def warp_reduce(threads: Lanes, x: Any, kind: str, warp_size: int = NVIDIA_WARP) -> Any:
-    """The values of all lanes of a warp combined, to all of them: a butterfly, as on the device."""
-    lanes = _warps(threads, x, warp_size)
-    step = warp_size // 2
+_REDUCED = 32
+"""Threads that a warp reduction combines, on every GPU."""
+
+
+def warp_reduce(threads: Lanes, x: Any, kind: str) -> Any:
+    """The values of 32 threads combined, to all of them: a butterfly, as on the device."""
+    lanes = _warps(threads, x, _REDUCED)
+    step = _REDUCED // 2
     while step:
-        lanes = _FOLDS[kind](lanes, lanes[:, np.arange(warp_size) ^ step]).astype(lanes.dtype)
+        lanes = _FOLDS[kind](lanes, lanes[:, np.arange(_REDUCED) ^ step]).astype(lanes.dtype)
         step //= 2
     return lanes.reshape(threads.shape)
 
