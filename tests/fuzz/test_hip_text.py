@@ -1,0 +1,60 @@
+"""Random `T` kernels: their HIP text, run on the host, gives what plain NumPy gives.
+
+Each seed takes one of the chips in turn, and with it waves of 64 or 32 lanes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.tile.generator import generate
+from tests.fuzz.tile.running import differences, expected, traced
+from tests.targets.hip.host_run import run_on_host
+from tests.targets.hip.support import needs_clang
+from tilewright.dialects.amd.chips import CHIPS, Chip
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.targets.numpy.api import Buffer
+
+pytestmark = needs_clang
+
+WHOLE = 1_200
+
+
+def chip_of(seed: int) -> Chip:
+    return list(CHIPS.values())[seed % len(CHIPS)]
+
+
+def problems(
+    seed: int, directory: Path, monkeypatch: pytest.MonkeyPatch, family: str = "plain"
+) -> list[str] | None:
+    """The differences of the kernel of a seed; None if the target refuses it."""
+    case, chip = generate(seed, family), chip_of(seed)
+    module, engine = traced(case).module.clone(), DiagnosticEngine()
+    AmdPipeline(target=f"hip:{chip.name}").run(module, engine)
+    if engine.error_count:
+        return None
+    arrays = case.arrays()
+    arguments = [Buffer(name, array) for name, array in arrays.items()]
+    run_on_host(module, arguments, chip, directory, monkeypatch, seed)
+    return differences(arrays, expected(case), bitwise=False)
+
+
+@pytest.mark.parametrize("seed", (18, 203))
+def test_sample(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # All of these can be run.
+    assert problems(seed, tmp_path, monkeypatch) == [], generate(seed).source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(0, WHOLE, 3))
+def test_all(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not problems(seed, tmp_path, monkeypatch), generate(seed).source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(0, WHOLE, 12))
+def test_wide_kernels(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not problems(seed, tmp_path, monkeypatch, "wide"), generate(seed, "wide").source
