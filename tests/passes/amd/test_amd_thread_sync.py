@@ -36,8 +36,8 @@ RING = f"""
       %ahead = arith.muli %slot, %half : index
       %to = arith.addi %base, %ahead : index
       %now = arith.remui %k, %two : index
-      %behind = arith.muli %now, %half : index
-      %at = arith.addi %from, %behind : index
+      %start = arith.muli %now, %half : index
+      %at = arith.addi %from, %start : index
       FIRST
       amd.load_lds %In[%i] -> %s[%to] lanes(4) : {G}, {S}
       WAIT

@@ -7,7 +7,7 @@ Fences and operand fences have no effect in such a run, so mutants that lack one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +28,12 @@ from tilewright.dialects.nv.barriers import (
 from tilewright.dialects.nv.matrix import MatrixOp
 from tilewright.dialects.nv.tma import TensorMapOp, TmaLoadOp
 from tilewright.dialects.simt import names
+from tilewright.dialects.simt.target import NVIDIA_WARP, warp_size_of
 from tilewright.dialects.tile.base import integer_attr
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.traversal import walk
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -41,7 +43,7 @@ Mutate = Callable[[Operation], bool]
 """Changes an op in place; False if it is none for this mutation."""
 
 
-def _erase(*names: str) -> Mutate:
+def erase(*names: str) -> Mutate:
     def mutate(op: Operation) -> bool:
         if op.name not in names:
             return False
@@ -95,7 +97,7 @@ def _no_swizzle(op: Operation) -> bool:
     return True
 
 
-def _plain_address(op: Operation) -> bool:
+def plain_address(op: Operation) -> bool:
     """Threads forget to swizzle an address."""
     if not isinstance(op, XoriOp):
         return False
@@ -162,7 +164,7 @@ def _leave_more(op: Operation) -> bool:
 
 
 MUTATIONS: dict[str, Mutate] = {
-    "drop a wait": _erase(
+    "drop a wait": erase(
         "nv.mbarrier.wait", "nv.cp_async.wait", "nv.wgmma.wait", "nv.tma_store.wait"
     ),
     "wait for one group less": _leave_more,
@@ -171,15 +173,15 @@ MUTATIONS: dict[str, Mutate] = {
     "double expected bytes": _double_bytes,
     "shift a swizzle": _narrow_swizzle,
     "drop a tensor map's swizzle": _no_swizzle,
-    "forget to swizzle an address": _plain_address,
+    "forget to swizzle an address": plain_address,
     "shift an operand": _shift_operand,
-    "remove a sync": _erase("gpu.barrier", "nv.bar"),
-    "drop a fence": _erase(
+    "remove a sync": erase("gpu.barrier", "nv.bar"),
+    "drop a fence": erase(
         "nv.fence_proxy_async", "nv.fence_barrier_init", "nv.wgmma.fence", "nv.wgmma.fence_operand"
     ),
-    "skip a commit": _erase("nv.cp_async.commit", "nv.wgmma.commit", "nv.tma_store.commit"),
-    "skip an arrival": _erase("nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx"),
-    "skip a copy": _erase("nv.tma_load", "nv.async_move"),
+    "skip a commit": erase("nv.cp_async.commit", "nv.wgmma.commit", "nv.tma_store.commit"),
+    "skip an arrival": erase("nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx"),
+    "skip a copy": erase("nv.tma_load", "nv.async_move"),
     "count fewer arrivals": _count_less,
     "count more arrivals": _count_more,
     "take the next slot": _next_slot,
@@ -195,18 +197,18 @@ class Mutant:
     place: int
     op: str
 
-    def apply(self, module: ModuleOp) -> ModuleOp:
+    def apply(self, module: ModuleOp, mutations: Mapping[str, Mutate] = MUTATIONS) -> ModuleOp:
         copy = module.clone()
         target = list(walk(copy))[self.place]
         assert target.name == self.op
-        assert MUTATIONS[self.mutation](target)
+        assert mutations[self.mutation](target)
         return copy
 
 
-def mutants_of(module: ModuleOp) -> list[Mutant]:
+def mutants_of(module: ModuleOp, mutations: Mapping[str, Mutate] = MUTATIONS) -> list[Mutant]:
     """All mutants of a module."""
     found: list[Mutant] = []
-    for mutation, mutate in MUTATIONS.items():
+    for mutation, mutate in mutations.items():
         copy = module.clone()
         for place, op in enumerate(list(walk(copy))):
             name = op.name
@@ -247,7 +249,7 @@ def same(found: Arrays, wanted: Arrays) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
 
 
-def subjects(example: str, pipeline: GpuPipeline | None = None) -> list[Subject]:
+def subjects(example: str, pipeline: GpuPipeline | AmdPipeline | None = None) -> list[Subject]:
     """The kernels that an example launches, each once."""
     found: dict[str, Subject] = {}
     launch = CompiledTileKernel.launch
@@ -285,9 +287,15 @@ def catch(subject: Subject, wanted: Arrays, mutant: ModuleOp) -> str | None:
     return None
 
 
+def warp_size(module: ModuleOp) -> int:
+    """Lanes of a warp of the kernels of a module."""
+    kernels = (op for op in walk(module) if names.KERNEL in op.attributes)
+    return max(map(warp_size_of, kernels), default=NVIDIA_WARP)
+
+
 def changes_behaviour(subject: Subject, wanted: Arrays, mutant: ModuleOp) -> bool:
     """Whether a mutant behaves differently from the kernel, without any check."""
-    unit = 128 if any(op.name == "nv.wgmma" for op in walk(mutant)) else 32
+    unit = 128 if any(op.name == "nv.wgmma" for op in walk(mutant)) else warp_size(mutant)
     for seed in TRIED_SEEDS:
         options = SimtOptions(checked=False, unit=unit, seed=seed)
         try:
