@@ -55,6 +55,7 @@ PASSES: PassRegistry = {
     "fold-clears": _lazy("tile.fold_clears", "FoldClears"),
     "infer-layouts": _lazy("tile.infer_layouts", "InferLayouts"),
     "check-launch": _lazy("gpu.check_launch", "CheckLaunch"),
+    "drop-wgmma-waits": _lazy("amd.drop_wgmma_waits", "DropWgmmaWaits"),
     "lower-elect": _lazy("amd.lower_elect", "LowerElect"),
     "narrow-barrier-fences": _lazy("amd.narrow_barrier_fences", "NarrowBarrierFences"),
     "check-warp-ops": _lazy("gpu.check_warp_ops", "CheckWarpOps"),

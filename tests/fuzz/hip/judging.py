@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +15,7 @@ from tests.fuzz.tile.generator import Case, generate
 from tests.fuzz.tile.running import Arrays, differences, expected, launched, traced
 from tilewright.dialects.amd.chips import CHIPS, chip_named
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
+from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
@@ -31,6 +33,10 @@ class Judge:
     chips: tuple[str, ...] = tuple(CHIPS)
     schedules: int = 2
     all_chips: bool = False
+    leave_out: tuple[str, ...] = ()
+    """Passes that are left out: then kernels must fail."""
+    change: Callable[[ModuleOp], None] | None = None
+    """What is done to modules at thread level, likewise."""
 
     def chips_of(self, seed: int) -> tuple[str, ...]:
         if self.all_chips:
@@ -52,9 +58,11 @@ class Judge:
     def _on(self, case: Case, chip: str) -> Verdict:
         notes: dict[str, object] = {"chip": chip}
         try:
-            module = compiled(case, chip)
+            module = compiled(case, chip, self.leave_out)
             if isinstance(module, Verdict):
                 return module
+            if self.change is not None:
+                self.change(module)
             wrong = self._run(case, chip, module)
         except SimtFault as error:
             return Verdict("report", f"{chip}: {error}"[:1500], notes=notes)
@@ -85,15 +93,18 @@ class Judge:
         return []
 
 
-def compiled(case: Case, chip: str) -> ModuleOp | Verdict:
+def compiled(case: Case, chip: str, leave_out: tuple[str, ...] = ()) -> ModuleOp | Verdict:
     """The module at thread level, or why there is none."""
     module, engine = traced(case).module.clone(), DiagnosticEngine()
-    AmdPipeline(target=f"hip:{chip}").run(module, engine)
+    AmdPipeline(target=f"hip:{chip}", leave_out=leave_out).run(module, engine)
     if not engine.error_count:
         verify(module, engine)
     errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
     if not errors:
-        return module
+        foreign = sorted({op.name for op in walk(module) if op.name.startswith("nv.")})
+        if not foreign:
+            return module
+        return Verdict("internal", f"{chip}: ops of NVIDIA's are left: {', '.join(foreign)}")
     false = [each for each in errors if FALSE_REPORT.match(each.code or "TW9")]
     first = (false or errors)[0]
     notes: dict[str, object] = {

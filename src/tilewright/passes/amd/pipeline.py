@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
 from tilewright.passes.amd.lower_elect import LowerElect
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.plan_staging import PlanStaging
@@ -111,6 +112,7 @@ class AmdPipeline(Pass):
             CheckWarpOps(),
             CheckElementTypes(),
             LowerTmem(),
+            DropWgmmaWaits(),
             LowerPersistent(),
             FlattenThreads(),
             LowerElect(),
