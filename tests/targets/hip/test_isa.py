@@ -1,0 +1,126 @@
+"""The reader of assembly: loops are found, and what a matrix loop must not have is reported."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.targets.hip.isa import findings, loops, matrix_loops
+from tests.targets.hip.support import needs_clang
+from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
+from tilewright.targets.hip.clang import assembly
+from tilewright.targets.hip.notes import architecture, kernel_notes
+
+MATMUL = """
+typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+typedef _Float16 h8 __attribute__((ext_vector_type(8)));
+typedef float f4 __attribute__((ext_vector_type(4)));
+
+static __attribute__((device)) inline void sync() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(128, 128), amdgpu_waves_per_eu(2)))
+void mm(f4* __restrict__ c, const h8* __restrict__ a, const h8* __restrict__ b, int n, int m) {
+  __attribute__((shared)) static h8 A[128], B[128];
+  const int t = __builtin_amdgcn_workitem_id_x();
+  f4 sum = {0, 0, 0, 0};
+  for (int k = 0; k < n; ++k) {
+    A[t] = a[k * 128 + t];
+    B[t] = LOAD_B;
+    sync();
+    const h8 x = A[(t * 5) % 128];
+    const h8 y = READ_B;
+    sum = __builtin_amdgcn_mfma_f32_16x16x16f16(x.lo, y.lo, sum, 0, 0, 0);
+    sum = __builtin_amdgcn_mfma_f32_16x16x16f16(x.hi, y.hi, sum, 0, 0, 0);
+    EXTRA
+    sync();
+  }
+  c[t] = sum;
+  for (int k = 0; k < m; ++k) c[k * 128 + t] *= 2.0f;
+}
+"""
+
+
+@cache
+def _isa(load: str = "b[k * 128 + t]", read: str = "B[(t * 3) % 128]", extra: str = "") -> str:
+    text = MATMUL.replace("LOAD_B", load).replace("READ_B", read).replace("EXTRA", extra)
+    return assembly(text, "gfx942")
+
+
+@needs_clang
+def test_loops_and_their_instructions() -> None:
+    found = loops(_isa())
+    assert len(found) >= 2
+    (loop,) = matrix_loops(_isa())
+    assert findings(loop) == []
+    assert loop.depth == 1
+    expected = {"v_mfma_f32_16x16x16_f16": 2, "global_load_dwordx4": 2, "ds_read_b128": 2}
+    assert {name: loop.opcodes[name] for name in expected} == expected
+    assert loop.full_waits == 1  # it is not pipelined
+    others = [each for each in found if each.header != loop.header]
+    assert any(each.opcodes["global_store_dwordx4"] for each in others)
+    assert not any(each.has_matrix_instructions for each in others)
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            {"load": "(h8){((const h4*)b)[k * 999 + t].x}"},
+            "global loads that are not 128 bits wide: 1",
+        ),
+        ({"read": "(h8){((h4*)B)[t * 7 % 256].y}"}, "LDS reads that are not 128 bits wide: 1"),
+        (
+            {
+                "extra": "float p[64]; for (int i = 0; i < 64; ++i) p[i] = sum[i % 4] * k; "
+                "sum.x += p[m % 64];"
+            },
+            "scratch memory",
+        ),
+        (
+            {
+                "extra": "volatile float* q = m > 5 ? (volatile float*)A : (volatile float*)c; "
+                "*q = sum.x;"
+            },
+            "accesses of unknown address space",
+        ),
+    ],
+    ids=["narrow load", "narrow LDS read", "scratch", "flat"],
+)
+def test_a_planted_fault_is_found(change: dict[str, str], expected: str) -> None:
+    found = [each for loop in matrix_loops(_isa(**change)) for each in findings(loop)]
+    assert any(each.startswith(expected) for each in found), found
+
+
+def test_agprs_and_calls_are_found() -> None:
+    text = """\
+.LBB0_1:                                ; =>This Inner Loop Header: Depth=1
+\tv_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
+\tv_accvgpr_read_b32 v4, a0              ; comment
+; %bb.2:                                ;   in Loop: Header=BB0_1 Depth=1
+\ts_swappc_b64 s[30:31], s[4:5]
+\ts_cbranch_scc1 .LBB0_1
+; %bb.3:
+\tscratch_store_dword off, v0, off
+"""
+    (loop,) = matrix_loops(text)
+    assert findings(loop) == ["copies between VGPRs and AGPRs: 1", "calls: 1"]
+    assert loop.full_waits == 0
+
+
+@needs_triton_for_amd
+def test_gfx950_through_tritons_assembler() -> None:
+    done = compile_source(
+        MATMUL.replace("LOAD_B", "b[k * 128 + t]")
+        .replace("READ_B", "B[t ^ 1]")
+        .replace("EXTRA", "")
+    )
+    assert architecture(done.code_object) == "gfx950"
+    assert kernel_notes(done.code_object)["mm"].lds_bytes == 4096
+    (loop,) = matrix_loops(done.isa)
+    assert findings(loop) == []
