@@ -98,6 +98,8 @@ PASSES: PassRegistry = {
     "drop-unused-arguments": _lazy("gpu.drop_unused_arguments", "DropUnusedArguments"),
     "choose-index-width": _lazy("gpu.choose_index_width", "ChooseIndexWidth"),
     "gpu-pipeline": _lazy("gpu.pipeline", "GpuPipeline"),
+    "check-amd-features": _lazy("amd.check_amd_features", "CheckAmdFeatures"),
+    "drop-nvidia-hints": _lazy("amd.drop_nvidia_hints", "DropNvidiaHints"),
     "stage-copies": _lazy("amd.stage_copies", "StageCopies"),
     "plan-staging": _lazy("amd.plan_staging", "PlanStaging"),
     "amd-pipeline": _lazy("amd.pipeline", "AmdPipeline"),

@@ -31,4 +31,101 @@ ENTRIES: tuple[CodeEntry, ...] = (
         "65536 B available per block on gfx942",
         fix="Use smaller tiles; no change is required.",
     ),
+    CodeEntry(
+        code="TW7502",
+        severity="remark",
+        title="Instructions for NVIDIA GPUs without effect",
+        meaning=(
+            "Asynchronous copies complete where they stand, and hand-over of registers and "
+            "proxy fences have no counterpart: AMD GPUs overlap copies and computation in "
+            "`T.Pipelined` loops."
+        ),
+        example="remark[TW7502]: without effect on gfx942: 2 x asynchronous copy",
+        fix="No change is required; use `T.copy` in `T.Pipelined` to overlap copies.",
+    ),
+    CodeEntry(
+        code="TW7510",
+        severity="error",
+        title="mbarriers not supported",
+        meaning=(
+            "Barriers in memory, which count arrivals and bytes, exist on NVIDIA GPUs since "
+            "Hopper. AMD GPUs synchronise the whole block."
+        ),
+        example="ready = T.alloc_barrier(128)   # error[TW7510] on gfx942",
+        fix="Use `T.copy` in `T.Pipelined`, and `T.sync_threads()`.",
+    ),
+    CodeEntry(
+        code="TW7511",
+        severity="error",
+        title="TMA not supported",
+        meaning=(
+            "TMA, the unit of NVIDIA GPUs that copies tiles and reports bytes to a barrier, has "
+            "no counterpart."
+        ),
+        example="T.tma_copy(A[0, 0], tile, barrier=full)   # error[TW7511] on gfx942",
+        fix="Use `T.copy`.",
+    ),
+    CodeEntry(
+        code="TW7512",
+        severity="error",
+        title="Clusters not supported",
+        meaning="AMD GPUs do not schedule blocks together that access each other's shared memory.",
+        example="with T.ClusterKernel(8, cluster_dims=(2, 1, 1)): ...   # error[TW7512] on gfx942",
+        fix="Use `T.Kernel`.",
+    ),
+    CodeEntry(
+        code="TW7513",
+        severity="error",
+        title="Warp roles not supported",
+        meaning=(
+            "Warp specialisation gives threads of a block different programs, with barriers in "
+            "memory between them and moves registers among them. AMD GPUs have neither."
+        ),
+        example="with T.ws(0): ...   # error[TW7513] on gfx942",
+        fix="Write one program for all threads; `T.Pipelined` overlaps copies and computation.",
+    ),
+    CodeEntry(
+        code="TW7514",
+        severity="error",
+        title="Named barriers not supported",
+        meaning=(
+            "A barrier that counts some threads of a block has no counterpart: `s_barrier` "
+            "waits for all of them."
+        ),
+        example="T.sync_threads(3, 64)   # error[TW7514] on gfx942",
+        fix="Use `T.sync_threads()`, reached by all threads of the block.",
+    ),
+    CodeEntry(
+        code="TW7515",
+        severity="error",
+        title="Tensor memory not supported",
+        meaning=(
+            "Tensor memory is part of Blackwell's tensor cores; matrix instructions of AMD GPUs"
+            " accumulate in registers."
+        ),
+        example="C = T.alloc_tmem((128, 128), T.float32)   # error[TW7515] on gfx942",
+        fix="Use `T.alloc_fragment`.",
+    ),
+    CodeEntry(
+        code="TW7516",
+        severity="error",
+        title="Raw asynchronous copies not supported",
+        meaning=(
+            "`T.ptx_cp_async` is one instruction of NVIDIA GPUs, with addresses that the kernel"
+            " computes."
+        ),
+        example="T.ptx_cp_async(...)   # error[TW7516] on gfx942",
+        fix="Use `T.copy`, or `T.async_copy`.",
+    ),
+    CodeEntry(
+        code="TW7517",
+        severity="error",
+        title="Number of threads is not a multiple of a wave",
+        meaning=(
+            "Threads run in waves of 64 lanes (gfx9) or 32 (gfx11, gfx12). Shuffles, reductions"
+            " and matrix instructions need all lanes of a wave."
+        ),
+        example="with T.Kernel(4, threads=96): ...   # error[TW7517] on gfx942",
+        fix="Use a multiple of the wave; the message has the next one.",
+    ),
 )

@@ -13,6 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
+from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
 from tilewright.passes.amd.lower_elect import LowerElect
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
@@ -39,6 +41,7 @@ from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
+from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
 from tilewright.passes.gpu.lower_persistent import LowerPersistent
 from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
@@ -98,6 +101,8 @@ class AmdPipeline(Pass):
             DropLayoutHints(),
             MarkPrivateBuffers(),
             *TilePipeline(target=self.target, check_shared_races=True).common_passes(),
+            CheckAmdFeatures(),
+            DropNvidiaHints(),
             StageCopies(),
             SplitGuards(),
             PlanStaging(),
@@ -150,6 +155,7 @@ class AmdPipeline(Pass):
             DropUnusedArguments(),
             VerifyDeviceIr(),
             CheckThreadSync(),
+            LowerL2Policy(),
             NarrowBarrierFences(),
         ]
 

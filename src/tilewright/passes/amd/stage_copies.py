@@ -27,7 +27,12 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.amd_storage import contiguous_axes
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
-from tilewright.analysis.layout_inference.staging import Staging, direct, transposed
+from tilewright.analysis.layout_inference.staging import (
+    ACCESS_BYTES,
+    Staging,
+    direct,
+    transposed,
+)
 from tilewright.analysis.thread_dependence import begins_by_thread
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt.target import amd_chip_of
@@ -80,7 +85,9 @@ def _stage_all(kernel: KernelOp, engine: DiagnosticEngine) -> None:
         if isinstance(found, Staging):
             _split(op, found)
         else:
-            engine.remark(op, f"copy to '{buffer_name(op.dst)}' not staged: {found}", NOT_STAGED)
+            text = f"copy to '{buffer_name(op.dst)}' not staged: {found}"
+            remark = engine.remark(op, text, NOT_STAGED)
+            remark.note(None, f"help: {_suggest_fix(op)}")
 
 
 def _is_fill(op: CopyOp) -> bool:
@@ -111,12 +118,24 @@ def _layouts(op: CopyOp, *, is_across: bool) -> Staging | str:
     if op.coalesced_width is not None or op.loop_layout is not None:
         return "the user chose the threads of its elements"
     shape, threads = shape_of(op.dst.type), threads_of(op).count
-    size = element_bytes(bit_width(element_type_of(op.src.type)))
+    size = _element_bytes(op)
     found = transposed(shape, threads, size) if is_across else direct(shape, threads, size)
     if found is None:
         extents = " x ".join(map(str, shape))
         return f"{extents} elements do not divide evenly among {threads} threads"
     return found
+
+
+def _suggest_fix(op: CopyOp) -> str:
+    threads, size = threads_of(op).count, _element_bytes(op)
+    return (
+        f"use tiles of a multiple of {threads * ACCESS_BYTES // size} elements ({threads} threads "
+        f"x {ACCESS_BYTES} B), and T.copy without coalesced_width or loop_layout"
+    )
+
+
+def _element_bytes(op: CopyOp) -> int:
+    return element_bytes(bit_width(element_type_of(op.src.type)))
 
 
 def _split(op: CopyOp, staging: Staging) -> None:

@@ -1,8 +1,9 @@
 """`check-fragment-sizes`: a fragment that cannot be in registers, however they are used.
 
-A thread has at most 255 registers of 32 bits, and a block 65536. What a fragment takes of each
-thread is known once layouts are; a fragment that takes more goes to memory, with every use. The
-kernel stays right, so this is a warning, with a change after which it fits.
+A thread of an NVIDIA GPU has at most 255 registers of 32 bits, and a block 65536; on AMD GPUs the
+waves of a block share the registers of a few SIMDs. What a fragment takes of each thread is known
+once layouts are; a fragment that takes more goes to memory, with every use. The kernel stays right,
+so this is a warning, with a change after which it fits.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
+from tilewright.dialects.amd.chips import Chip
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.maps import FragmentMap
@@ -23,7 +26,7 @@ from tilewright.ir.traversal import walk
 
 TOO_MANY = "TW5011"
 REGISTERS, REGISTER_FILE = 255, 65536
-"""Of a thread, and of a multiprocessor, which runs a whole block; on all GPUs known here."""
+"""Of a thread, and of a multiprocessor, which runs a whole block; on all NVIDIA GPUs known here."""
 _REGISTER_BITS = 32
 _MAX_THREADS = 1024
 
@@ -50,29 +53,41 @@ def _check(op: AllocOp, map: FragmentMap, kernel: KernelOp, engine: DiagnosticEn
     registers = -(-size * bit_width(element_type_of(op.result.type)) // _REGISTER_BITS)
     block = kernel.num_threads or threads
     each = -(-registers // threads)
-    if each <= _registers(block):
+    available = _Available(amd_chip_of(kernel))
+    if each <= available.per_thread(block):
         return
     diagnostic = engine.warning(
         op,
         f"fragment '{op.buffer_name}' needs {each} registers per thread ({threads} "
-        f"threads), {_registers(block)} available: it will be spilled to local memory",
+        f"threads), {available.per_thread(block)} available: it will be spilled to local memory",
         TOO_MANY,
     )
-    diagnostic.note(None, f"help: {_suggest_fix(registers, threads, block - threads)}")
+    fix = _suggest_fix(registers, threads, block - threads, available)
+    diagnostic.note(None, f"help: {fix}")
 
 
-def _registers(block: int) -> int:
-    """What each thread of a block can have."""
-    return min(REGISTERS, REGISTER_FILE // block)
+@dataclass(frozen=True)
+class _Available:
+    """Registers of the target; None is NVIDIA's."""
+
+    chip: Chip | None
+
+    def per_thread(self, block: int) -> int:
+        """What each thread of a block can have."""
+        if self.chip is None:
+            return min(REGISTERS, REGISTER_FILE // block)
+        waves = -(-block // self.chip.wave)
+        per_simd = -(-waves // self.chip.simds_per_cu)
+        return min(self.chip.registers, self.chip.register_file // per_simd)
 
 
-def _suggest_fix(registers: int, threads: int, others: int) -> str:
+def _suggest_fix(registers: int, threads: int, others: int, available: _Available) -> str:
     """More threads if they have enough together, else a smaller tile."""
     for part in (1, 2, 4, 8):
         count = threads
         while count + others <= _MAX_THREADS:
             # A quarter is for everything else.
-            if registers // part <= _registers(count + others) * 3 // 4 * count:
+            if registers // part <= available.per_thread(count + others) * 3 // 4 * count:
                 more = f"threads={count}"
                 return more if part == 1 else f"use a tile of 1/{part} of the size with {more}"
             count *= 2

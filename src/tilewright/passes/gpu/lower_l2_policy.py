@@ -28,12 +28,13 @@ from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
 from tilewright.dialects.nv.tma import TmaLoadOp
 from tilewright.dialects.simt import LaunchOp
 from tilewright.dialects.simt.moves import Hintable
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import arch_name, arch_of
 
 BAD_RATIO, NOT_APPLIED = "TW6014", "TW6015"
 _AMPERE = 80
@@ -135,6 +136,11 @@ class _Kernel:
         self.policies: dict[tuple[str, float], SSAValue] = {}
 
     def apply(self, engine: DiagnosticEngine) -> None:
+        if amd_chip_of(self.function) is not None:
+            for hint in self.hints.values():
+                reason = f"accesses take no L2 policy on {arch_name(self.function)}"
+                engine.remark(self.function, f"{hint} not applied: {reason}", NOT_APPLIED)
+            return
         arch = arch_of(self.function)
         if arch < _AMPERE:
             for hint in self.hints.values():

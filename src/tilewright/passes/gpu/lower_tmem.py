@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.arch import arch_name, arch_of
 
 NO_TENSOR_MEMORY = "TW4003"
 _BLACKWELL = 100
@@ -35,9 +36,8 @@ class LowerTmem(Pass):
 
 
 def _problem(op: AllocOp) -> str:
-    arch = arch_of(op)
-    if arch < _BLACKWELL:
-        return f"tensor memory requires sm_100, the target is sm_{arch}"
+    if amd_chip_of(op) is not None or arch_of(op) < _BLACKWELL:
+        return f"tensor memory requires sm_100, the target is {arch_name(op)}"
     return (
         f"code generation for tensor memory is not implemented: '{op.buffer_name}' is "
         "allocated there"

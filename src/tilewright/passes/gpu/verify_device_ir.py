@@ -19,6 +19,7 @@ from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import BarOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -35,6 +36,8 @@ _STAYS = frozenset(
     )
 )
 """Ops of the tile dialect that are about single threads, or about structure."""
+_EVERYWHERE = frozenset(("nv.dp4a",))
+"""Ops of one vendor's dialect that other GPUs have, too."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,10 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     """Everything wrong with a kernel."""
     arena = _integer(function, simt_names.SHARED_BYTES)
     threads = _integer(function, simt_names.THREADS)
+    other = "nv." if amd_chip_of(function) is not None else "amd."
     for op in walk(function):
+        if op.name.startswith(other) and op.name not in _EVERYWHERE:
+            yield op, f"'{op.name}' is not an op of this GPU"
         if op.name.startswith("tile.") and op.name not in _STAYS:
             yield op, f"'{op.name}' was not lowered"
         for result in op.results:

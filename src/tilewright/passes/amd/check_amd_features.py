@@ -1,0 +1,169 @@
+"""`check-amd-features`: what a kernel uses that AMD GPUs do not have.
+
+    ready = T.alloc_barrier(128)
+
+    error[TW7510]: mbarriers not supported on gfx942: 'ready' is one
+
+There are no mbarriers, no TMA that reports to them, no clusters of blocks, no warp roles
+with barriers of their own, and no tensor memory. Kernels that leave such choices to the compiler
+compile; those that fix them get the change that works. Instructions for NVIDIA's hardware
+without an effect on results (hand-over of registers, proxy fences) are dropped by
+`drop-nvidia-hints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.analysis.layout_inference.scopes import kernels, threads_of
+from tilewright.dialects.amd.chips import Chip
+from tilewright.dialects.nv import ClusterRankOp, CpAsyncOp
+from tilewright.dialects.simt.target import amd_chip_of
+from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, Space, SyncOp
+from tilewright.dialects.tile.base import integer_of
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.naming import buffer_name
+
+NO_MBARRIERS, NO_TMA, NO_CLUSTERS, NO_ROLES = "TW7510", "TW7511", "TW7512", "TW7513"
+NO_NAMED_BARRIERS, NO_TENSOR_MEMORY, NO_RAW_COPIES = "TW7514", "TW7515", "TW7516"
+UNEVEN_WAVES = "TW7517"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is not supported, why, and what to do instead."""
+
+    op: Operation
+    code: str
+    message: str
+    help: str
+
+
+@dataclass(frozen=True)
+class CheckAmdFeatures(Pass):
+    """Report what AMD GPUs do not have."""
+
+    name = "check-amd-features"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            chip = amd_chip_of(kernel)
+            if chip is None:
+                continue
+            for found in _findings(kernel, chip):
+                engine.error(found.op, found.message, found.code).note(None, f"help: {found.help}")
+
+
+def _findings(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
+    yield from _launch(kernel, chip)
+    found = [each for op in walk(kernel) if (each := _finding(op, chip)) is not None]
+    codes = {each.code for each in found}
+    # Barriers that copies report to go with the copies.
+    seen = {NO_MBARRIERS} if NO_TMA in codes else set[str]()
+    for each in found:
+        # One of a kind: the first shows what to change, the others follow from it.
+        if each.code not in seen:
+            seen.add(each.code)
+            yield each
+
+
+def _launch(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
+    clusters = kernel.cluster_extents
+    if clusters is not None and prod(clusters) > 1:
+        shape = " x ".join(map(str, clusters))
+        yield Finding(
+            kernel,
+            NO_CLUSTERS,
+            f"clusters not supported on {chip}: the kernel uses clusters of {shape} blocks",
+            "use T.Kernel instead of T.ClusterKernel",
+        )
+    threads = kernel.num_threads
+    if threads is None:
+        return
+    if threads % chip.wave:
+        more = -(-threads // chip.wave) * chip.wave
+        yield Finding(
+            kernel,
+            UNEVEN_WAVES,
+            f"{threads} threads per block are not a multiple of the {chip.wave} lanes of a wave "
+            f"on {chip}",
+            f"use threads={more}",
+        )
+
+
+def _finding(op: Operation, chip: Chip) -> Finding | None:
+    if isinstance(op, AllocOp) and op.space.is_barrier:
+        return Finding(
+            op,
+            NO_MBARRIERS,
+            f"mbarriers not supported on {chip}: '{op.buffer_name}' is one",
+            "use T.copy, which the compiler makes overlap in T.Pipelined loops, and "
+            "T.sync_threads() to synchronise all threads of a block",
+        )
+    if isinstance(op, AllocOp) and op.space is Space.TMEM:
+        return Finding(
+            op,
+            NO_TENSOR_MEMORY,
+            f"tensor memory not supported on {chip}: '{op.buffer_name}' is allocated there",
+            "allocate the accumulator in registers with T.alloc_fragment",
+        )
+    if isinstance(op, AsyncCopyOp) and op.barrier is not None:
+        return Finding(
+            op,
+            NO_TMA,
+            f"TMA not supported on {chip}: a copy to '{buffer_name(op.dst)}' reports to a barrier",
+            "use T.copy, which needs no barrier",
+        )
+    if isinstance(op, CpAsyncOp):
+        return Finding(
+            op,
+            NO_RAW_COPIES,
+            f"cp.async not supported on {chip}",
+            "use T.copy, or T.async_copy, which copies whole tiles",
+        )
+    if isinstance(op, WsOp):
+        return _roles(op, chip)
+    if isinstance(op, ClusterRankOp):
+        return Finding(
+            op,
+            NO_CLUSTERS,
+            f"clusters not supported on {chip}: a block has no rank in one",
+            "use the block indices of T.Kernel",
+        )
+    if isinstance(op, SyncOp) and op.barrier_id is not None:
+        return _named_barrier(op, chip)
+    return None
+
+
+def _roles(op: WsOp, chip: Chip) -> Finding:
+    count, threads = sum(role.num_threads for role in op.roles), threads_of(op).count
+    return Finding(
+        op,
+        NO_ROLES,
+        f"warp roles not supported on {chip}: T.ws runs its body on {count} of {threads} threads",
+        "write one program for all threads: T.Pipelined overlaps copies and computation",
+    )
+
+
+def _named_barrier(op: SyncOp, chip: Chip) -> Finding | None:
+    """A named barrier for all threads of the block is a barrier of the block."""
+    assert op.barrier_id is not None
+    threads = threads_of(op).count
+    count = integer_of(op.arrive_count)
+    if count is None or count == threads:
+        return None
+    return Finding(
+        op,
+        NO_NAMED_BARRIERS,
+        f"named barriers not supported on {chip}: barrier {op.barrier_id.value.data} counts "
+        f"{count} of {threads} threads",
+        "use T.sync_threads() where all threads of the block get there",
+    )
