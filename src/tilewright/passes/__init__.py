@@ -56,7 +56,7 @@ PASSES: PassRegistry = {
     "infer-layouts": _lazy("tile.infer_layouts", "InferLayouts"),
     "check-launch": _lazy("gpu.check_launch", "CheckLaunch"),
     "drop-wgmma-waits": _lazy("amd.drop_wgmma_waits", "DropWgmmaWaits"),
-    "lower-elect": _lazy("amd.lower_elect", "LowerElect"),
+    "lower-warp-ops": _lazy("amd.lower_warp_ops", "LowerWarpOps"),
     "narrow-barrier-fences": _lazy("amd.narrow_barrier_fences", "NarrowBarrierFences"),
     "check-warp-ops": _lazy("gpu.check_warp_ops", "CheckWarpOps"),
     "check-element-types": _lazy("gpu.check_element_types", "CheckElementTypes"),

@@ -24,12 +24,6 @@ RESTRICT = "simt.restrict"
 TENSOR = "simt.tensor"
 """Integer: the same for arguments that are views of one tensor, which the kernel writes."""
 
-# Constants of a kernel that names its lanes, until a target is bound.
-WARP_SIZE = "simt.warp_size"
-"""Integer: the constant is so many times the lanes of a warp."""
-WARPS_OF = "simt.warps_of"
-"""Integer: the constant is the number of warps of so many threads, at least one."""
-
 # GEMMs at tile level, once layouts are chosen.
 INSTRUCTION = "simt.instruction"
 """String: ``wgmma`` or ``mma``; AMD: ``mfma`` or ``wmma``."""

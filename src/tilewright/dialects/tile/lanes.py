@@ -4,9 +4,10 @@
     %y = tile.shuffle xor %x, %mask : f32, i32   the value of another lane
     %b = tile.vote any %p : i1                   whether it holds in some lane
 
-These are the ops of the level whose meaning names threads; they come from kernels that do. A warp
-(AMD: a wave) has as many lanes as the target says; so a shuffle without a width is one of the whole
-warp, and a ballot of 64 lanes needs 64 bits.
+These are the ops of the level whose meaning names threads; they come from kernels that do. Those
+are written for warps of 32 threads and mean that on every GPU: `T` gives its ops a width. Without a
+width an op is one of the whole warp (AMD: wave), which has as many lanes as the target's; a ballot
+of 64 lanes needs 64 bits.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from tilewright.ir.text.syntax import AttributeSyntax
 WARP_REDUCE_KINDS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 SHUFFLE_MODES = KeywordSyntax(("idx", "xor", "up", "down"))
 VOTE_MODES = KeywordSyntax(("any", "all", "ballot"))
+WARP = 32
+"""Threads of a warp of the language, on every GPU."""
 MAX_LANES = 64
 """Of a warp of any GPU."""
 
@@ -60,7 +63,7 @@ class WarpReduceOp(AsmOp):
     """
 
     name = "tile.warp_reduce"
-    LANES: ClassVar[int] = 32
+    LANES: ClassVar[int] = WARP
     kind = keyword_prop(WARP_REDUCE_KINDS)
     value = operand_def(ANY)
     result = result_def(ANY)
@@ -127,26 +130,40 @@ class ShuffleOp(AsmOp):
 
 @irdl_op_definition
 class VoteOp(AsmOp):
-    """Vote of all lanes of a warp: ``any``, ``all`` (an i1), or ``ballot`` (one bit per lane)."""
+    """Vote of all lanes of a warp: ``any``, ``all`` (an i1), or ``ballot`` (one bit per lane).
+
+    With a width it is the vote of 32 threads, where a warp of the target has more.
+    """
 
     name = "tile.vote"
     mode = keyword_prop(VOTE_MODES)
     predicate = operand_def(i1)
+    width = opt_integer_prop()
     result = result_def(ANY)
     traits = traits_def(Orders())
 
-    ASM: ClassVar[str] = "$mode $predicate attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": VOTE_MODES}
+    ASM: ClassVar[str] = "$mode $predicate (`width` $width^)? attr-dict `:` type($result)"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": VOTE_MODES, "width": INTEGER}
 
-    def __init__(self, mode: str, predicate: Operand, ballot: Attribute = i32) -> None:
+    def __init__(
+        self, mode: str, predicate: Operand, ballot: Attribute = i32, width: int | None = None
+    ) -> None:
         super().__init__(
             operands=[predicate],
             result_types=[ballot if mode == "ballot" else i1],
-            properties=given(mode=string(mode)),
+            properties=given(
+                mode=string(mode), width=None if width is None else integer_attr(width)
+            ),
         )
+
+    def lanes(self, warp_size: int) -> int:
+        """The lanes that vote together."""
+        return warp_size if self.width is None else self.width.value.data
 
     @override
     def verify_(self) -> None:
+        if self.width is not None and self.width.value.data != WARP:
+            raise VerifyException(f"width must be {WARP}, got {self.width.value.data}")
         expected = (i32, i64) if self.mode.data == "ballot" else (i1,)
         if self.result.type not in expected:
             types = " or ".join(f"'{each}'" for each in expected)

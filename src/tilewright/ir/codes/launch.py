@@ -182,10 +182,10 @@ ENTRIES = (
             "has lanes. NVIDIA's warps have 32 lanes; AMD's waves have 64 on gfx90a, gfx942 and "
             "gfx950, and 32 on gfx1100 and gfx1201."
         ),
-        example="votes = T.ballot(x > 0)                  # target gfx942: error[TW6016]",
+        example="y = T.shfl_xor(x, 33, width=64)          # target gfx1100: error[TW6016]",
         fix=(
-            "Leave the width of the shuffle out, which makes it one of the whole warp; use "
-            '`T.ballot(predicate, dtype="uint64")`, which every GPU takes.'
+            "Leave the width out: a warp of `T` is 32 threads on every GPU. In IR, a ballot of 64 "
+            "lanes is an i64."
         ),
     ),
     CodeEntry(

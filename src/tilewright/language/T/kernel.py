@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects.gpu import BlockIdOp, ThreadIdOp
 from tilewright.dialects.nv import ClusterRankOp, ElectOp
-from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile import KernelOp, RasterAttr, Role, SourceOp, WsOp, YieldOp
+from tilewright.dialects.tile.lanes import WARP
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.dtypes import boolean, int32
@@ -24,7 +22,6 @@ from tilewright.language.T.expressions import (
     INDEX,
     Expr,
     as_index,
-    constant,
     describe,
     emit,
     is_python_scalar,
@@ -34,7 +31,6 @@ from tilewright.language.T.session import OUTSIDE, OpenKernel, effect, kernel, t
 
 DEFAULT_THREADS = 128
 _WARP_GROUP = 128
-_WARPS_OF_GROUP = 4
 _AXES = "xyz"
 
 
@@ -215,42 +211,27 @@ def _thread_index() -> Expr:
     return index
 
 
-def _warp_size(count: int = 1) -> Expr:
-    """The lanes of so many warps."""
-    return _of_target(count * NVIDIA_WARP, simt_names.WARP_SIZE, count)
-
-
-def _of_target(value: int, name: str, of: int) -> Expr:
-    """A number that is NVIDIA's until a target is bound: `bind-target` writes the target's."""
-    found = constant(value, int32, as_index=True)
-    owner = found.handle.owner
-    assert isinstance(owner, Operation)
-    owner.attributes[name] = IntegerAttr(of, i64)
-    return found
-
-
 def get_lane_idx(warp_size: int | None = None) -> Expr:
     """The number of the thread in its warp."""
-    return _thread_index() % (warp_size or _warp_size())
+    return _thread_index() % (warp_size or WARP)
 
 
 def get_warp_idx(warp_size: int | None = None) -> Expr:
     """The number of the warp in its block."""
-    return _thread_index() // (warp_size or _warp_size())
+    return _thread_index() // (warp_size or WARP)
 
 
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
     """The number of the warp group in its block."""
-    warps = warps_per_group or _WARPS_OF_GROUP
-    return _thread_index() // (warp_size * warps if warp_size else _warp_size(warps))
+    return _thread_index() // ((warp_size or WARP) * (warps_per_group or 4))
 
 
 def shuffle_elect(thread_extent: int = 0) -> Expr:
     """Whether this thread is the one that is chosen of so many; 0 chooses one of the block."""
     kernel("T.shuffle_elect")
     elected = Expr(emit(ElectOp()), boolean)
+    warps = max(1, thread_extent // WARP)
     if thread_extent:
-        warps = _of_target(max(1, thread_extent // NVIDIA_WARP), simt_names.WARPS_OF, thread_extent)
         return elected & (get_warp_idx() % warps == 0)
     return elected & (get_warp_idx() == 0)
 

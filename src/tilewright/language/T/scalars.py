@@ -21,6 +21,7 @@ from tilewright.dialects.tile import (
     VoteOp,
     WarpReduceOp,
 )
+from tilewright.dialects.tile.lanes import WARP
 from tilewright.frontend.builder import is_tracing
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T import arithmetic
@@ -488,44 +489,44 @@ warp_reduce_bitor = _warp_reduce("bitor")
 warp_reduce_bitxor = _warp_reduce("bitxor")
 
 
-def _shuffle(mode: str, value: Any, offset: Any, width: int | None) -> Any:
+def _shuffle(mode: str, value: Any, offset: Any, width: int) -> Any:
     kernel("a shuffle")
     found = as_expr(value)
     handle, lane = as_type(found, found.dtype), as_type(offset, int32)
     return Expr(effect(ShuffleOp(mode, handle, lane, width)).results[0], found.dtype)
 
 
-def shfl_sync(value: Any, srcLane: Any, width: int | None = None, mask: Any = None) -> Any:
+def shfl_sync(value: Any, srcLane: Any, width: int = WARP, mask: Any = None) -> Any:
     """The value that lane `srcLane` holds."""
     return _shuffle("idx", value, srcLane, width)
 
 
-def shfl_xor(value: Any, delta: Any, width: int | None = None, mask: Any = None) -> Any:
+def shfl_xor(value: Any, delta: Any, width: int = WARP, mask: Any = None) -> Any:
     """The value of the lane whose number differs in the bits of `delta`."""
     return _shuffle("xor", value, delta, width)
 
 
-def shfl_up(value: Any, delta: Any, width: int | None = None, mask: Any = None) -> Any:
+def shfl_up(value: Any, delta: Any, width: int = WARP, mask: Any = None) -> Any:
     """The value of the lane `delta` below."""
     return _shuffle("up", value, delta, width)
 
 
-def shfl_down(value: Any, delta: Any, width: int | None = None, mask: Any = None) -> Any:
+def shfl_down(value: Any, delta: Any, width: int = WARP, mask: Any = None) -> Any:
     """The value of the lane `delta` above."""
     return _shuffle("down", value, delta, width)
 
 
 def tvm_warp_shuffle(
-    mask: Any, value: Any, lane: Any, width: int | None = None, warp_size: int | None = None
+    mask: Any, value: Any, lane: Any, width: int = WARP, warp_size: int = WARP
 ) -> Any:
     """The value that lane `lane` holds."""
     del mask, warp_size
-    return _shuffle("idx", value, lane, None if width is None else int(width))
+    return _shuffle("idx", value, lane, int(width))
 
 
 def _vote(mode: str, predicate: Any) -> Any:
     kernel("a vote")
-    return Expr(effect(VoteOp(mode, condition(predicate))).results[0], boolean)
+    return Expr(effect(VoteOp(mode, condition(predicate), width=WARP)).results[0], boolean)
 
 
 def _ballot(predicate: Any, dtype: str) -> Any:
@@ -533,7 +534,8 @@ def _ballot(predicate: Any, dtype: str) -> Any:
     known = Dtype(dtype)
     if known not in (DTYPES["uint32"], DTYPES["uint64"]):
         raise FrontendError(f"T.ballot: dtype is uint32 or uint64, got {known}", code=BAD_ARGUMENT)
-    found = effect(VoteOp("ballot", condition(predicate), known.type)).results[0]
+    width = WARP if known.bits == WARP else None
+    found = effect(VoteOp("ballot", condition(predicate), known.type, width)).results[0]
     return Expr(found, known)
 
 
@@ -555,6 +557,7 @@ def ballot_sync(mask: Any, predicate: Any, dtype: str = "uint32") -> Any:
 def ballot(predicate: Any, dtype: str = "uint32") -> Any:
     """The lanes of the warp in which the predicate holds, one bit each.
 
-    AMD's waves of 64 lanes need ``dtype="uint64"``, which other GPUs take as well.
+    A warp is 32 threads on every GPU; with ``dtype="uint64"`` it is the GPU's own, which is 64
+    threads on some of AMD's.
     """
     return _ballot(predicate, dtype)

@@ -16,7 +16,7 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
 from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
-from tilewright.passes.amd.lower_elect import LowerElect
+from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.stage_copies import StageCopies
@@ -120,7 +120,7 @@ class AmdPipeline(Pass):
             DropWgmmaWaits(),
             LowerPersistent(),
             FlattenThreads(),
-            LowerElect(),
+            LowerWarpOps(),
             CheckDivergentCode(),
             HoistViews(),
             FoldClears(),

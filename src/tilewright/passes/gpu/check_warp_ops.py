@@ -48,11 +48,11 @@ def _check_shuffle(op: ShuffleOp, engine: DiagnosticEngine) -> None:
         f"shuffle too wide: {width} lanes, but a warp of {arch_name(op)} has {lanes}",
         DOES_NOT_FIT,
     )
-    diagnostic.note(None, f"help: use width={lanes}, or no width, which is the whole warp")
+    diagnostic.note(None, f"help: use width={lanes}, or a GPU whose warps have {width} lanes")
 
 
 def _check_ballot(op: VoteOp, engine: DiagnosticEngine) -> None:
-    lanes, bits = warp_size_of(op), bit_width(op.result.type)
+    lanes, bits = op.lanes(warp_size_of(op)), bit_width(op.result.type)
     if lanes <= bits:
         return
     diagnostic = engine.error(
@@ -60,4 +60,6 @@ def _check_ballot(op: VoteOp, engine: DiagnosticEngine) -> None:
         f"ballot too narrow: {bits} bits, but a wave of {arch_name(op)} has {lanes} lanes",
         DOES_NOT_FIT,
     )
-    diagnostic.note(None, f'help: use T.ballot(predicate, dtype="uint{lanes}")')
+    diagnostic.note(
+        None, f'help: use T.ballot(predicate, dtype="uint{lanes}"), or the ballot of 32 threads'
+    )

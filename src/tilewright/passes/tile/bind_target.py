@@ -5,26 +5,18 @@
 Passes query the function for its target and never look at the machine they run on. On Hopper and
 Blackwell ``sm_90`` means ``sm_90a``: warp-group MMAs and register reallocation are instructions of
 that very architecture.
-
-Kernels that name their lanes do it with NVIDIA's 32 lanes to a warp, in constants that are marked;
-here they get the target's number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile import TargetAttr
-from tilewright.dialects.tile.mixed import INDEX
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
 
 TARGET = "tile.target"
@@ -61,21 +53,6 @@ class BindTarget(Pass):
                 )
                 continue
             op.attributes[TARGET] = bound
-            _bind_warps(op)
-
-
-def _bind_warps(function: FuncOp) -> None:
-    """Write the number of lanes of the target's warps into the constants that depend on it."""
-    lanes = warp_size_of(function)
-    for op in walk(function):
-        for name in (simt_names.WARP_SIZE, simt_names.WARPS_OF):
-            of = op.attributes.pop(name, None)
-            if of is None:
-                continue
-            assert isinstance(op, ConstantOp) and isinstance(of, IntegerAttr)
-            count = of.value.data
-            value = count * lanes if name == simt_names.WARP_SIZE else max(1, count // lanes)
-            op.properties["value"] = IntegerAttr(value, INDEX)
 
 
 def _problem(kind: str, arch: str) -> str | None:

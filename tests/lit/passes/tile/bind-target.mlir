@@ -12,26 +12,3 @@
 func.func @empty() attributes {tile.entry} {
   func.return
 }
-
-// Constants that depend on the number of lanes get the target's.
-
-// CHECK-LABEL: @lanes
-// CHECK-NEXT: arith.constant 32 : index
-// CHECK-NEXT: arith.constant 128 : index
-// CHECK-NEXT: arith.constant 4 : index
-// CHECK-NEXT: arith.constant 1 : index
-// CHECK-NEXT: arith.constant 32 : index
-// HIP-LABEL: @lanes
-// HIP-NEXT: arith.constant 64 : index
-// HIP-NEXT: arith.constant 256 : index
-// HIP-NEXT: arith.constant 2 : index
-// HIP-NEXT: arith.constant 1 : index
-// HIP-NEXT: arith.constant 32 : index
-func.func @lanes() {
-  %lanes = arith.constant {simt.warp_size = 1 : i64} 32 : index
-  %group = arith.constant {simt.warp_size = 4 : i64} 128 : index
-  %warps = arith.constant {simt.warps_of = 128 : i64} 4 : index
-  %few = arith.constant {simt.warps_of = 32 : i64} 1 : index
-  %mine = arith.constant 32 : index
-  func.return
-}

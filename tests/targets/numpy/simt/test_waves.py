@@ -14,7 +14,6 @@ from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.verify import verify
 from tilewright.passes.amd.pipeline import AmdPipeline
-from tilewright.passes.tile.bind_target import BindTarget
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
@@ -130,32 +129,47 @@ def test_an_exchange_needs_whole_waves() -> None:
 
 
 def exchanges() -> Any:
+    """What kernels do that were written for warps of 32 threads."""
+
     @T.prim_func
-    def kernel(A: T.Tensor((256,), "int32"), B: T.Tensor((6, 256), "int64")) -> None:
+    def kernel(A: T.Tensor((256,), "int32"), B: T.Tensor((8, 256), "int32")) -> None:
         with T.Kernel(1, threads=256):
             tid = T.get_thread_binding(0)
             x = A[tid]
-            B[0, tid] = T.cast(T.warp_reduce_sum(x), "int64")
-            B[1, tid] = T.cast(T.warp_reduce_max(x), "int64")
-            B[2, tid] = T.cast(T.ballot(x > 0, dtype="uint64"), "int64")
-            B[3, tid] = T.cast(T.shfl_xor(x, 17), "int64")
-            B[4, tid] = T.cast(T.get_warp_idx() * 1000 + T.get_lane_idx(), "int64")
-            B[5, tid] = T.if_then_else(T.any_sync(x > 990), T.int64(1), T.int64(0))
+            B[0, tid] = T.warp_reduce_sum(x)
+            B[1, tid] = T.warp_reduce_max(x)
+            B[2, tid] = T.cast(T.ballot(x > 0), "int32")
+            B[3, tid] = T.shfl_down(x, 17)
+            B[4, tid] = T.get_warp_idx() * 1000 + T.get_lane_idx()
+            B[5, tid] = T.if_then_else(T.any_sync(x > 990), 1, 0)
+            B[6, tid] = T.if_then_else(T.all_sync(x > -980), 1, 0)
+            B[7, tid] = 0
+            if tid < 32:
+                B[7, tid] = T.warp_reduce_sum(B[0, tid * 8]) + T.cast(T.ballot(x > 7), "int32")
 
     return kernel
 
 
-def reference(x: np.ndarray, lanes: int) -> np.ndarray:
-    waves, warps = x.reshape(-1, lanes), x.reshape(-1, 32)
-    found = np.zeros((6, 256), np.int64)
-    # Reductions combine 32 threads on every GPU.
-    found[0], found[1] = np.repeat(warps.sum(axis=1), 32), np.repeat(warps.max(axis=1), 32)
-    ballots = [sum(int(v > 0) << n for n, v in enumerate(wave)) for wave in waves]
-    found[2] = np.repeat(np.array(ballots, np.uint64).view(np.int64), lanes)
-    found[3] = waves[:, np.arange(lanes) ^ 17].reshape(-1)
-    tids = np.arange(256)
-    found[4] = tids // lanes * 1000 + tids % lanes
-    found[5] = np.repeat((waves > 990).any(axis=1), lanes)
+def reference(x: np.ndarray) -> np.ndarray:
+    warps, tids = x.reshape(-1, 32), np.arange(256)
+    ballots = (warps[..., None, :] > np.array([0, 7])[:, None]).astype(np.uint32)
+    bits = (ballots << np.arange(32, dtype=np.uint32)).sum(axis=-1).astype(np.uint32).view(np.int32)
+    each = [
+        warps.sum(axis=1),
+        warps.max(axis=1),
+        bits[:, 0],
+        None,
+        None,
+        (warps > 990).any(axis=1),
+        (warps > -980).all(axis=1),
+    ]
+    found = np.zeros((8, 256), np.int32)
+    for row, values in enumerate(each):
+        if values is not None:
+            found[row] = np.repeat(values, 32)
+    found[3] = np.where(tids % 32 < 15, np.roll(x, -17), x)
+    found[4] = tids // 32 * 1000 + tids % 32
+    found[7, :32] = found[0, ::8].sum() + bits[0, 1]
     return found
 
 
@@ -168,28 +182,41 @@ def amd(module: ModuleOp, chip: str) -> ModuleOp:
     return module
 
 
+def simt(module: ModuleOp, chip: str, *arrays: np.ndarray) -> None:
+    buffers = [Buffer(name, each) for name, each in zip("AB", arrays, strict=True)]
+    compile_simt(amd(module.clone(), chip)).launch(buffers, SimtOptions(unit=WAVES[chip]))
+
+
 @pytest.mark.parametrize("chip", WAVES)
-def test_kernels_that_name_their_lanes(chip: str) -> None:
-    """At both levels a warp has as many lanes as the target of the module."""
+def test_a_warp_of_the_language_is_32_threads(chip: str) -> None:
     x = np.random.default_rng(3).integers(-1000, 1000, 256, dtype=np.int32)
-    expected = reference(x, WAVES[chip])
-    out = np.zeros((6, 256), np.int64)
-    compile_simt(amd(exchanges().module.clone(), chip)).launch([Buffer("A", x), Buffer("B", out)])
-    np.testing.assert_array_equal(out, expected)
-    module = exchanges().module.clone()
-    BindTarget(target=f"hip:{chip}").run(module, DiagnosticEngine())
-    tiles = np.zeros((6, 256), np.int64)
-    compile_tile_module(module).launch([Buffer("A", x), Buffer("B", tiles)], TileOptions())
-    np.testing.assert_array_equal(tiles, expected)
+    out = np.zeros((8, 256), np.int32)
+    simt(exchanges().module, chip, x, out)
+    np.testing.assert_array_equal(out, reference(x))
+    tiles = np.zeros((8, 256), np.int32)
+    program = compile_tile_module(exchanges().module.clone())
+    program.launch([Buffer("A", x), Buffer("B", tiles)], TileOptions())
+    np.testing.assert_array_equal(tiles, reference(x))
 
 
-def test_a_ballot_of_64_lanes_needs_64_bits() -> None:
+def test_waves_of_64_by_name() -> None:
+    """A kernel for waves of 64 names their width, and takes all their votes."""
+
     @T.prim_func
-    def kernel(A: T.Tensor((128,), "int32"), B: T.Tensor((128,), "int32")) -> None:
-        with T.Kernel(1, threads=128):
+    def kernel(A: T.Tensor((256,), "int32"), B: T.Tensor((3, 256), "int64")) -> None:
+        with T.Kernel(1, threads=256):
             tid = T.get_thread_binding(0)
-            B[tid] = T.cast(T.ballot(A[tid] > 0), "int32")
+            x = A[tid]
+            B[0, tid] = T.cast(T.shfl_xor(x, 33, width=64), "int64")
+            B[1, tid] = T.cast(T.ballot(x > 0, dtype="uint64"), "int64")
+            B[2, tid] = T.cast(T.get_lane_idx(64), "int64")
 
-    amd(kernel.module.clone(), "gfx1100")
-    with pytest.raises(CompileError, match="ballot too narrow: 32 bits, but a wave of gfx942"):
-        amd(kernel.module.clone(), "gfx942")
+    x = np.random.default_rng(4).integers(-1000, 1000, 256, dtype=np.int32)
+    out, tids = np.zeros((3, 256), np.int64), np.arange(256)
+    simt(kernel.module, "gfx942", x, out)
+    np.testing.assert_array_equal(out[0], x[tids ^ 33])
+    votes = (x.reshape(4, 64) > 0).astype(np.uint64) << np.arange(64, dtype=np.uint64)
+    np.testing.assert_array_equal(out[1], np.repeat(votes.sum(axis=1).view(np.int64), 64))
+    np.testing.assert_array_equal(out[2], tids % 64)
+    with pytest.raises(CompileError, match="shuffle too wide: 64 lanes, but a warp of gfx1100 has"):
+        amd(kernel.module.clone(), "gfx1100")

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.dialects.simt.across import AllReduceOp
-from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
+from tilewright.dialects.tile.lanes import WARP, ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.dialects.type_utils import bit_width
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import Frame
@@ -35,18 +35,18 @@ def _combiner(kind: str, dtype: np.dtype[Any]) -> Any:
     return maxnumf if kind == "max" else minnumf
 
 
-def _by_warp(frame: Frame, value: Any, what: str, absent: Any = None) -> Any:
-    """[warps, lanes], of the threads that take part.
+def _by_group(frame: Frame, value: Any, what: str, lanes: int, absent: Any = None) -> Any:
+    """[groups, lanes], of the threads that take part: warps, or parts of warps.
 
-    The last warp of a block may have lanes without a thread. They hold `absent`; without it
+    The last group of a block may have lanes without a thread. They hold `absent`; without it
     they hold garbage, as on a GPU, so that reads of them are detected.
     """
-    warps = frame.whole_warps(what)
+    groups = frame.whole_warps(what, lanes)
     values = frame.wide(value)[frame.active]
-    missing = len(warps) * frame.warp_size - len(values)
+    missing = len(groups) * lanes - len(values)
     if missing:
         values = np.concatenate([values, _lanes_without_thread(missing, values.dtype, absent)])
-    return values.reshape(len(warps), frame.warp_size)
+    return values.reshape(len(groups), lanes)
 
 
 def _lanes_without_thread(count: int, dtype: np.dtype[Any], absent: Any) -> Any:
@@ -70,12 +70,14 @@ def _shuffle(compiler: Compiler, op: Operation) -> Act:
     value, offset = compiler.slot(op.value), compiler.slot(op.offset)
     result = compiler.slot(op.result)
     mode, width = op.mode.data, op.lanes(compiler.warp_size)
-    lane = np.arange(compiler.warp_size)
+    # Lanes exchange in groups, but a group smaller than a warp of the language is not alone.
+    lanes = max(width, WARP)
+    lane = np.arange(lanes)
     first = lane // width * width
 
     def act(frame: Frame) -> None:
-        values = _by_warp(frame, frame.env[value], "tile.shuffle")
-        by = _by_warp(frame, frame.env[offset], "tile.shuffle", 0).astype(np.int64)
+        values = _by_group(frame, frame.env[value], "tile.shuffle", lanes)
+        by = _by_group(frame, frame.env[offset], "tile.shuffle", lanes, 0).astype(np.int64)
         if mode == "xor":
             source = lane ^ by
         elif mode == "up":
@@ -94,12 +96,13 @@ def _shuffle(compiler: Compiler, op: Operation) -> Act:
 def _warp_reduce(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, WarpReduceOp)
     value, result, kind = compiler.slot(op.value), compiler.slot(op.result), op.kind.data
-    lane = np.arange(compiler.warp_size)
+    lanes = WarpReduceOp.LANES
+    lane = np.arange(lanes)
 
     def act(frame: Frame) -> None:
-        values = _by_warp(frame, frame.env[value], "tile.warp_reduce")
+        values = _by_group(frame, frame.env[value], "tile.warp_reduce", lanes)
         combine = _combiner(kind, values.dtype)
-        total, step = values, WarpReduceOp.LANES // 2
+        total, step = values, lanes // 2
         while step:
             total = combine(total, total[:, lane ^ step])
             step //= 2
@@ -112,10 +115,11 @@ def _vote(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, VoteOp)
     predicate, result, mode = compiler.slot(op.predicate), compiler.slot(op.result), op.mode.data
     ballot = np.uint64 if bit_width(op.result.type) == _WIDE_BALLOT else np.uint32
-    bits = np.uint64(1) << np.arange(compiler.warp_size, dtype=np.uint64)
+    lanes = op.lanes(compiler.warp_size)
+    bits = np.uint64(1) << np.arange(lanes, dtype=np.uint64)
 
     def act(frame: Frame) -> None:
-        votes = _by_warp(frame, frame.env[predicate], "tile.vote", mode == "all")
+        votes = _by_group(frame, frame.env[predicate], "tile.vote", lanes, mode == "all")
         if mode == "ballot":
             found = np.where(votes, bits, np.uint64(0)).sum(axis=1)
             outcome = found.astype(ballot).view(f"i{ballot().itemsize}")
@@ -123,7 +127,15 @@ def _vote(compiler: Compiler, op: Operation) -> Act:
             outcome = votes.any(axis=1) if mode == "any" else votes.all(axis=1)
         frame.env[result] = _back(frame, np.repeat(outcome, votes.shape[1]))
 
-    return act
+    def by_active_lanes(frame: Frame) -> None:
+        """A wave of 64 lanes: those that do not take part vote no."""
+        waves, position = np.unique(frame.active_tids // lanes, return_inverse=True)
+        votes = np.zeros((len(waves), lanes), np.bool_)
+        votes[position, frame.active_tids % lanes] = frame.wide(frame.env[predicate])[frame.active]
+        found = np.where(votes, bits, np.uint64(0)).sum(axis=1)
+        frame.env[result] = _back(frame, found.view(np.int64)[position])
+
+    return by_active_lanes if mode == "ballot" and lanes == _WIDE_BALLOT else act
 
 
 def _allreduce(compiler: Compiler, op: Operation) -> Act:

@@ -131,18 +131,22 @@ class Frame:
     def active_warps(self) -> Any:
         return self.warps if self.mask is None else np.unique(self.active_tids // self.warp_size)
 
-    def whole_warps(self, what: str) -> Any:
-        """The warps that take part, each with all lanes; or `what` cannot run."""
-        tids, size = self.active_tids, self.warp_size
-        warps, counts = np.unique(tids // size, return_counts=True)
-        full = np.minimum(size, self.block.threads - warps * size)
+    def whole_warps(self, what: str, lanes: int | None = None) -> Any:
+        """The warps that take part, each with all lanes; or `what` cannot run.
+
+        With `lanes`, parts of warps of so many.
+        """
+        tids, size = self.active_tids, lanes or self.warp_size
+        groups, counts = np.unique(tids // size, return_counts=True)
+        full = np.minimum(size, self.block.threads - groups * size)
         if (counts != full).any():
-            warp = int(warps[np.argmax(counts != full)])
+            first = int(groups[np.argmax(counts != full)]) * size
             raise self.problem(
                 "divergent",
-                f"{what} needs all lanes of a warp, but only some lanes of warp {warp} reach it",
+                f"{what} needs all lanes of a warp, but only some lanes of warp "
+                f"{first // self.warp_size} reach it",
             )
-        return warps
+        return groups
 
     def whole_groups(self, what: str) -> list[int]:
         """First warps of the warp groups that take part."""

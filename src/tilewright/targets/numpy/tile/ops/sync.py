@@ -171,7 +171,8 @@ def _vote(base: Emitter, op: Operation) -> None:
     assert isinstance(op, VoteOp)
     bits = bit_width(op.result.type)
     width = f", bits={bits}" if bits > _BALLOT_BITS else ""
-    text = f"vote({{0}}, {{1}}, {op.mode.data!r}{width}{warp_argument(op)})"
+    lanes = warp_argument(op) if op.width is None else ""
+    text = f"vote({{0}}, {{1}}, {op.mode.data!r}{width}{lanes})"
     _warp(emitter, op, text, emitter.expr(op.predicate))
 
 
