@@ -17,7 +17,7 @@ from tilewright.layouts.index_map import Layout
 from tilewright.layouts.linear import LANE, REGISTER, LinearLayout
 
 WARP_LANES = 32
-"""Of NVIDIA's warps, where nothing else is said."""
+"""Of NVIDIA's warps, the default."""
 MAX_VECTOR_BITS = 128
 SECTOR_BYTES = 32
 LINE_BYTES = 128

@@ -175,7 +175,8 @@ def storage_of(buffer: SSAValue, requests: Sequence[Request], chip: Chip) -> Ope
     if any(length % (each.k_width * each.core.groups) for each in served):
         return None  # GEMMs read parts of it
     run, groups = _runs(axis, length, bits, served)
-    swizzle = _best(length, bits, chip, tuple(_seen(each, run, bits) for each in served))
+    seen = tuple(_seen(each, run, bits) for each in served)
+    swizzle = _best(length, bits, chip, seen, transposed=axis == COLUMNS)
     found = OperandStorage(rows, columns, bits, swizzle, axis, run, groups)
     return None if found.is_plain else found
 
@@ -198,7 +199,9 @@ def _seen(request: Request, run: int, bits: int) -> Request:
 
 
 @cache
-def _best(length: int, bits: int, chip: Chip, requests: tuple[Request, ...]) -> LdsSwizzle:
+def _best(
+    length: int, bits: int, chip: Chip, requests: tuple[Request, ...], *, transposed: bool
+) -> LdsSwizzle:
     """Of the best swizzle for each GEMM that with the fewest conflicts for all of them."""
 
     def conflicts(swizzle: LdsSwizzle) -> int:
@@ -207,7 +210,10 @@ def _best(length: int, bits: int, chip: Chip, requests: tuple[Request, ...]) -> 
             for each in requests
         )
 
-    found = [best_swizzle(e.core, length, bits, chip.banks, e.k_width) for e in requests]
+    found = [
+        best_swizzle(each.core, length, bits, chip.banks, each.k_width, transposed=transposed)
+        for each in requests
+    ]
     return min(dict.fromkeys(found), key=conflicts)
 
 

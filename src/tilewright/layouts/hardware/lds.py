@@ -13,16 +13,21 @@ That is enough where lanes that are served together read the same chunk. Where l
 along K are served together (M = 16) it depends on the GPU which of the variants is free of
 conflicts; for few chunk counts none is, and rows are padded.
 
+A copy that transposes a tile in registers has lanes that write the same chunks of rows a block of
+columns apart (`block_rows`: as many elements as 16 bytes have). Several short rows are in one line
+of banks; so that those of two blocks are not in the same part of it, rows of a line are exchanged::
+
+    row' = row ^ row / block_rows % rows of a line
+
 `best_swizzle` counts with the `BankModel` of the GPU, which is the proof: loads of every K step,
-stores of whole rows (lanes along K), and stores of a tile that is transposed in registers (lanes
-along M or N). The result is the first candidate with the fewest wavefronts; an XOR needs no memory
-and comes first.
+stores of whole rows (lanes along K), and stores of a transposed tile. The result is the first
+candidate with the fewest wavefronts; an XOR needs no memory and comes first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import gcd
 from typing import Any
@@ -45,6 +50,9 @@ class LdsSwizzle:
     span: int = 1
     """Chunks among which an exchange takes place; 1 if there is none."""
     gray: bool = False
+    line_rows: int = 1
+    """Rows that are exchanged among each other, by the block they are in; 1 if none are."""
+    block_rows: int = 1
     padding_bytes: int = 0
     chunk_bytes: int = CHUNK_BYTES
 
@@ -52,8 +60,14 @@ class LdsSwizzle:
     def pitch_bytes(self) -> int:
         return self.row_bytes + self.padding_bytes
 
-    def exchanged(self, row: Any, chunk: Any) -> Any:
-        """Where a chunk of a row is, in chunks."""
+    def row_of(self, row: Any) -> Any:
+        """Where a row is, in rows."""
+        if self.line_rows == 1:
+            return row
+        return row ^ row // self.block_rows % self.line_rows
+
+    def chunk_of(self, row: Any, chunk: Any) -> Any:
+        """Where a chunk of a row of LDS is, in chunks."""
         if self.span == 1:
             return chunk
         step = row // self.rows
@@ -64,7 +78,8 @@ class LdsSwizzle:
 
     def address(self, row: Any, byte: Any) -> Any:
         """The address of a byte of a row."""
-        chunk = self.exchanged(row, byte // self.chunk_bytes)
+        row = self.row_of(row)
+        chunk = self.chunk_of(row, byte // self.chunk_bytes)
         return row * self.pitch_bytes + chunk * self.chunk_bytes + byte % self.chunk_bytes
 
     def layout(self, shape: tuple[int, int], element_bits: int) -> Layout:
@@ -75,8 +90,9 @@ class LdsSwizzle:
         pitch, vector = self.pitch_bytes // size, self.chunk_bytes // size
 
         def forward(i: Any, j: Any) -> Any:
-            column = self.exchanged(i, j // vector) * vector + j % vector
-            return i * pitch + column if self.padding_bytes else (i, column)
+            row = self.row_of(i)
+            column = self.chunk_of(row, j // vector) * vector + j % vector
+            return row * pitch + column if self.padding_bytes else (row, column)
 
         return Layout(shape, forward)
 
@@ -86,7 +102,10 @@ class LdsSwizzle:
         if self.span == 1:
             return f"{self.row_bytes} B"
         kind = "Gray code of " if self.gray else ""
-        return f"{self.row_bytes} B, chunk ^ {kind}row / {self.rows} % {self.span}"
+        found = f"{self.row_bytes} B, chunk ^ {kind}row / {self.rows} % {self.span}"
+        if self.line_rows == 1:
+            return found
+        return f"{found}, row ^ row / {self.block_rows} % {self.line_rows}"
 
 
 def swizzles(row_bytes: int, model: BankModel, chunk_bytes: int = CHUNK_BYTES) -> list[LdsSwizzle]:
@@ -117,7 +136,7 @@ class LdsReport:
 
     @property
     def conflicts(self) -> tuple[int, int, int]:
-        """Wavefronts too many of loads, of stores, and of transposed stores."""
+        """Wavefronts too many of loads, of stores, and of stores of a transposed tile."""
         kinds = (self.loads, self.stores, self.transposed_stores)
         loads, stores, transposed = (found - fewest for found, fewest in kinds)
         return loads, stores, transposed
@@ -125,9 +144,18 @@ class LdsReport:
 
 @cache
 def best_swizzle(
-    core: MatrixCore, depth: int, element_bits: int, model: BankModel, k_width: int | None = None
+    core: MatrixCore,
+    depth: int,
+    element_bits: int,
+    model: BankModel,
+    k_width: int | None = None,
+    *,
+    transposed: bool = False,
 ) -> LdsSwizzle:
-    """The layout of rows of `depth` elements with the fewest conflicts of an operand's loads."""
+    """The layout of rows of `depth` elements with the fewest conflicts of an operand's loads.
+
+    With `transposed`, the copy that fills it transposes the tile in registers.
+    """
     row_bytes = depth * element_bits // 8
     best, fewest = LdsSwizzle(row_bytes), None
     if row_bytes % CHUNK_BYTES:
@@ -136,14 +164,25 @@ def best_swizzle(
     width = _access_bytes(core, depth, element_bits, k_width)
     if width == CHUNK_BYTES // 2:
         candidates += swizzles(row_bytes, model, width)
+    transposed = transposed and row_bytes & row_bytes - 1 == 0  # other rows always have conflicts
+    if transposed:
+        block = CHUNK_BYTES * 8 // element_bits
+        candidates = [other for each in candidates for other in (each, *_lines(each, model, block))]
     for each in candidates:
-        loads, *stores = count(each, core, depth, element_bits, model, k_width).conflicts
-        cost = loads, sum(stores)
+        found = count(each, core, depth, element_bits, model, k_width).conflicts
+        cost = found if transposed else found[:2]
         if fewest is None or cost < fewest:
             best, fewest = each, cost
         if not any(cost):
             break
     return best
+
+
+def _lines(swizzle: LdsSwizzle, model: BankModel, block_rows: int) -> Iterator[LdsSwizzle]:
+    """The same with rows of a line exchanged, if there are several."""
+    rows = model.write_banks * BANK_BYTES // swizzle.row_bytes
+    if rows > 1 and rows & rows - 1 == 0 and not swizzle.padding_bytes:
+        yield replace(swizzle, line_rows=rows, block_rows=block_rows)
 
 
 def _access_bytes(core: MatrixCore, depth: int, element_bits: int, k_width: int | None) -> int:
@@ -167,12 +206,16 @@ def count(
     row_bytes = min(depth * size, model.banks * BANK_BYTES)
     loads = _operand_loads(swizzle, core, row_bytes, width * size, access)
     store = swizzle.chunk_bytes
+    turned = [0, 0]
+    for each in (16, 8, 4):
+        if each <= store:
+            block = _transposed_stores(swizzle, each, CHUNK_BYTES // size, model.lanes)
+            for side, found in enumerate(_summed(block, each, model, writes=True)):
+                turned[side] += found
     return LdsReport(
         _summed(loads, access, model, writes=False),
         _summed(_stores(swizzle, core, model.lanes), store, model, writes=True),
-        _summed(
-            _transposed_stores(swizzle, core, row_bytes, model.lanes), store, model, writes=True
-        ),
+        (turned[0], turned[1]),
     )
 
 
@@ -203,13 +246,16 @@ def _stores(swizzle: LdsSwizzle, core: MatrixCore, lanes: int) -> Iterator[list[
 
 
 def _transposed_stores(
-    swizzle: LdsSwizzle, core: MatrixCore, row_bytes: int, lanes: int
+    swizzle: LdsSwizzle, width: int, block_rows: int, lanes: int
 ) -> Iterator[list[int]]:
-    """Lanes along M or N, chunk by chunk."""
-    rows = max(lanes, 2 * core.side)
-    for byte in range(0, row_bytes, swizzle.chunk_bytes):
-        for first in range(0, rows, lanes):
-            yield [swizzle.address(first + lane, byte) for lane in range(lanes)]
+    """Lanes along K, `width` bytes each, and then along M or N, where each has a block."""
+    units = swizzle.row_bytes // width
+    for row in range(min(block_rows, 4)):
+        for first in (0, lanes):
+            yield [
+                swizzle.address(unit // units * block_rows + row, unit % units * width)
+                for unit in range(first, first + lanes)
+            ]
 
 
 def _summed(
