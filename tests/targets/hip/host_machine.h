@@ -34,6 +34,7 @@ struct Lane {
   State state;
   const char* op;           // the operation of the wave that it waits in
   unsigned long long mask;  // lanes that take part
+  unsigned long long id;    // of the operation
   alignas(64) unsigned char given[3][128];
 };
 
@@ -107,11 +108,13 @@ inline bool release(int wave) {
     if (lanes[n].state == IN_WAVE_OP && first < 0) first = n;
   }
   if (first < 0) return false;
+  static unsigned long long count;
   unsigned long long mask = 0;
+  ++count;
   for (int n = start; n < end; ++n)
     if (lanes[n].state == IN_WAVE_OP && lanes[n].op == lanes[first].op) mask |= 1ull << (n - start);
   for (int n = start; n < end; ++n)
-    if (mask >> (n - start) & 1) lanes[n].state = RUNS, lanes[n].mask = mask;
+    if (mask >> (n - start) & 1) lanes[n].state = RUNS, lanes[n].mask = mask, lanes[n].id = count;
   return true;
 }
 
@@ -264,24 +267,35 @@ inline void result_at(bool is_wmma, int side, int lane, int index, int& row, int
   else row = 4 * group + index;
 }
 
+// The operands of one operation, read once for all lanes.
+template <typename Sum> struct Operands {
+  unsigned long long id = 0;
+  Sum a[32][128], b[32][128];
+};
+
 template <bool is_wmma, int side, int depth, typename A, typename B, typename C>
 C matrix(const char* name, A a, B b, C c, Element first, Element second) {
   meet(name, a, b);
+  if (lanes[me].mask != ~0ull >> (64 - WAVE)) fail("a matrix instruction without all lanes");
   using Sum = std::conditional_t<std::is_same_v<decltype(c[0] + 0), int>, int, float>;
+  static Operands<Sum> operands;
+  if (operands.id != lanes[me].id) {
+    operands.id = lanes[me].id;
+    const Lane* const wave = lanes + me / WAVE * WAVE;
+    for (int row = 0; row < side; ++row)
+      for (int k = 0; k < depth; ++k) {
+        int lane, at;
+        operand_at(is_wmma, side, depth, row, k, lane, at);
+        operands.a[row][k] = Sum(element(wave[lane].given[0] + at * size_of(first), first));
+        operands.b[row][k] = Sum(element(wave[lane].given[1] + at * size_of(second), second));
+      }
+  }
   Sum values[sizeof(C) / 4];
   std::memcpy(values, &c, sizeof(C));
   for (int index = 0; index < int(sizeof(C) / 4); ++index) {
     int row, column;
     result_at(is_wmma, side, lane_index(), index, row, column);
-    for (int k = 0; k < depth; ++k) {
-      int lane, at;
-      operand_at(is_wmma, side, depth, row, k, lane, at);
-      const double x = element(lanes[me / WAVE * WAVE + lane].given[0] + at * size_of(first), first);
-      operand_at(is_wmma, side, depth, column, k, lane, at);
-      const double y =
-          element(lanes[me / WAVE * WAVE + lane].given[1] + at * size_of(second), second);
-      values[index] = Sum(values[index] + Sum(x * y));
-    }
+    for (int k = 0; k < depth; ++k) values[index] += operands.a[row][k] * operands.b[column][k];
   }
   std::memcpy(&c, values, sizeof(C));
   part();

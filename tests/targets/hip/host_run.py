@@ -11,7 +11,8 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.amd.chips import Chip, MatrixInstruction
+from tilewright.dialects.func import FuncOp
 from tilewright.targets.cxx.kernel import Source
-from tilewright.targets.hip.emit.kernel import emit_kernel, kernels_of
+from tilewright.targets.hip.emit.kernel import emit_kernel
 from tilewright.targets.numpy.simt import compile_simt
 from tilewright.targets.numpy.simt import launch as simt_launch
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
@@ -154,7 +156,7 @@ def library(text: str, chip: Chip, directory: Path, name: str = "kernel") -> cty
     return ctypes.CDLL(str(output))
 
 
-def compiled(source: Source, chip: Chip, directory: Path) -> Any:
+def compiled(source: Source, chip: Chip, directory: Path, name: str) -> Any:
     """The kernel as a function of the host: pointers and numbers, the grid, threads, a seed."""
     text = host_text(source.text, chip)
     signature = re.search(rf"\bvoid {source.name}\((.*?)\)\s*\{{", text, re.DOTALL)
@@ -162,7 +164,7 @@ def compiled(source: Source, chip: Chip, directory: Path) -> Any:
     types = [each.strip().rsplit(" ", 1)[0] for each in signature[1].split(",") if each.strip()]
     arguments = ", ".join(_argument(index, type) for index, type in enumerate(types))
     launch = LAUNCH.replace("KERNEL", source.name).replace("ARGUMENTS", arguments)
-    loaded = library("\n".join((prelude(chip), text, launch)), chip, directory, source.name)
+    loaded = library("\n".join((prelude(chip), text, launch)), chip, directory, name)
     loaded.host_launch.restype = ctypes.c_char_p
     return loaded.host_launch
 
@@ -174,6 +176,38 @@ def _argument(index: int, type: str) -> str:
     return f"*({plain}*)given[{index}]"
 
 
+def launch_on_host(
+    chip: Chip,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int = 1,
+    change: Callable[[str], str] | None = None,
+) -> None:
+    """Make the thread-level executor run the text of kernels in place of their IR.
+
+    `change` plants a fault in the text.
+    """
+    kernels: dict[FuncOp, Any] = {}
+
+    def launch(self: Any, kernel: Any, grid: Any, given: Sequence[Any], outside: Any = ()) -> None:
+        if kernel.op not in kernels:
+            source = emit_kernel(kernel.op, chip)
+            if change is not None:
+                source = replace(source, text=change(source.text))
+            name = f"{len(kernels)}-{source.name}"  # a library that is loaded is not overwritten
+            kernels[kernel.op] = compiled(source, chip, directory, name)
+        values = [
+            each.data if isinstance(each, GlobalBuffer) else np.asarray(each) for each in given
+        ]
+        pointers = (ctypes.c_void_p * len(values))(*(each.ctypes.data for each in values))
+        sizes = (ctypes.c_int * 3)(*grid)
+        fault = kernels[kernel.op](pointers, sizes, kernel.threads, ctypes.c_ulonglong(seed))
+        if fault is not None:
+            raise HostFault(fault.decode())
+
+    monkeypatch.setattr(f"{simt_launch.__name__}._Run._launch", launch)
+
+
 def run_on_host(
     module: ModuleOp,
     arguments: Sequence[Any],
@@ -181,21 +215,8 @@ def run_on_host(
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     seed: int = 1,
+    change: Callable[[str], str] | None = None,
 ) -> None:
     """Run a lowered module with the text of its kernels; arrays are changed in place."""
-    sources = {each.sym_name.data: emit_kernel(each, chip) for each in kernels_of(module)}
-    kernels = {name: compiled(source, chip, directory) for name, source in sources.items()}
-
-    def launch(self: Any, kernel: Any, grid: Any, given: Sequence[Any], outside: Any = ()) -> None:
-        values = [
-            each.data if isinstance(each, GlobalBuffer) else np.asarray(each) for each in given
-        ]
-        pointers = (ctypes.c_void_p * len(values))(*(each.ctypes.data for each in values))
-        sizes = (ctypes.c_int * 3)(*grid)
-        call = kernels[kernel.op.sym_name.data]
-        fault = call(pointers, sizes, kernel.threads, ctypes.c_ulonglong(seed))
-        if fault is not None:
-            raise HostFault(fault.decode())
-
-    monkeypatch.setattr(f"{simt_launch.__name__}._Run._launch", launch)
+    launch_on_host(chip, directory, monkeypatch, seed, change)
     compile_simt(module).launch(arguments)
