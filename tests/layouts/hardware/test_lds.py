@@ -68,8 +68,8 @@ def test_groups_of_consecutive_lanes_would_hide_conflicts():
 @pytest.mark.parametrize(
     ("row_bytes", "expected"),
     [
-        pytest.param((64, 128), 43, id="common"),
-        pytest.param(ROW_BYTES, 183, id="all", marks=pytest.mark.slow),
+        pytest.param((64, 128), 51, id="common"),
+        pytest.param(ROW_BYTES, 219, id="all", marks=pytest.mark.slow),
     ],
 )
 def test_no_conflicts_for_any_instruction(row_bytes: tuple[int, ...], expected: int):

@@ -5,7 +5,7 @@ is; a GEMM that none of its instructions does is `Infeasible`, with the shapes t
 
 32 x 32 is the first choice, 16 x 16 if a result is an operand of another GEMM: GEMMs of a chain
 depend on each other, and shorter instructions leave less to wait for. Of both, one whose operands
-are read 128 bits at a time is preferred.
+are read 128 bits at a time is preferred, and of two depths the greater one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def choose(op: GemmOp, threads: Threads, chip: Chip) -> GemmPlan:
     is_linked = chains.is_linked(op)
     found = [
         plan
-        for each in sorted(available, key=lambda each: each.m, reverse=not is_linked)
+        for each in sorted(available, key=lambda each: (each.m * (1 if is_linked else -1), -each.k))
         if (plan := _plan(op, each, threads, chip, chains, is_linked)) is not None
     ]
     if not found:

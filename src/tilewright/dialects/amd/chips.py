@@ -156,7 +156,7 @@ _FLOAT = _mfma("f32", ((32, 32, 2), (16, 16, 4)), 1, (64, 32), "mfma_f32_{shape}
 
 
 def _eighths(names: Mapping[str, str]) -> tuple[MatrixInstruction, ...]:
-    """gfx942's fp8, both formats in both places."""
+    """gfx942's fp8, both formats in both operands."""
     return tuple(
         each
         for a, first in names.items()
@@ -194,6 +194,11 @@ _GFX950 = (
             f"{a}*{b}", _SCALED, 32, (64, 32), "llvm.amdgcn.mfma.scale.f32.{shape}.f8f6f4"
         )
     ),
+    # gfx942's shapes for less depth (LLVM selects them), at half the rate.
+    *_mfma("f16", _HALF, 4, (32, 16), "mfma_f32_{shape}f16"),
+    *_mfma("bf16", _HALF, 4, (32, 16), "mfma_f32_{shape}bf16_1k"),
+    *_mfma("i8", _EIGHT, 8, (32, 16), "mfma_i32_{shape}_i8", "i32"),
+    *_eighths({"f8E4M3FN": "fp8", "f8E5M2": "bf8"}),
     *_FLOAT,
 )
 
