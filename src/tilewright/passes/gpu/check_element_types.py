@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, ReducerAllocOp
 from tilewright.dialects.tile.names import DTYPE
 from tilewright.dialects.type_utils import element_type_of
@@ -41,14 +43,20 @@ class CheckElementTypes(Pass):
         for function in module.ops:
             if not isinstance(function, FuncOp):
                 continue
+            chip = amd_chip_of(function)
             found: dict[str, list[SSAValue]] = {}
             for buffer in _buffers(function):
                 type = str(element_type_of(buffer.type))
-                if type in _SPELLINGS:
+                if type in _SPELLINGS and not _is_native(type, chip):
                     dtype = _given(buffer) or _SPELLINGS[type]
                     found.setdefault(dtype, []).append(buffer)
             for dtype, buffers in found.items():
-                _report(buffers, dtype, function, engine)
+                _report(buffers, dtype, function, chip, engine)
+
+
+def _is_native(type: str, chip: Chip | None) -> bool:
+    """Whether the chip has the format: all but gfx942 have others of 8 bits, or none."""
+    return type.endswith("FNUZ") and chip is not None and chip.fp8 == "fnuz"
 
 
 def _buffers(function: FuncOp) -> Iterator[SSAValue]:
@@ -76,12 +84,17 @@ def _given(buffer: SSAValue) -> str | None:
 
 
 def _report(
-    buffers: list[SSAValue], dtype: str, function: FuncOp, engine: DiagnosticEngine
+    buffers: list[SSAValue],
+    dtype: str,
+    function: FuncOp,
+    chip: Chip | None,
+    engine: DiagnosticEngine,
 ) -> None:
     owner = buffers[0].owner
     where = owner if isinstance(owner, Operation) else function
     if dtype in _SIMILAR:
-        reason = "NVIDIA GPUs do not support this format"
+        gpus = "NVIDIA GPUs do" if chip is None else f"{chip} does"
+        reason = f"{gpus} not support this format"
         fix = f"use {_SIMILAR[dtype]}, which has as many exponent and mantissa bits"
     else:
         reason = "4-bit integers are not supported in GPU memory"

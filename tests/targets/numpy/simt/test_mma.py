@@ -31,7 +31,7 @@ HOPPER, AMPERE = GpuPipeline(), GpuPipeline(target="cuda:sm_80", wgmma=False)
 def product(
     m: int, n: int, k: int, block_k: int, dtype: str, trans_a: bool, trans_b: bool
 ) -> PrimFunc:
-    sums = "int32" if dtype == "int8" else "float32"
+    sums = "int32" if "int" in dtype else "float32"
     a_shape, b_shape = ((k, m) if trans_a else (m, k)), ((n, k) if trans_b else (k, n))
     a_tile = (block_k, m) if trans_a else (m, block_k)
     b_tile = (n, block_k) if trans_b else (block_k, n)
