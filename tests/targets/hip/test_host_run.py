@@ -1,4 +1,4 @@
-"""Faults that are planted in the text of a kernel change what its run on the host computes."""
+"""Faults injected into the text of a kernel change what its run on the host computes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def _without(text: str, pattern: str) -> str:
 FAULTS: dict[str, Callable[[str], str]] = {
     "no barriers": lambda text: _without(text, r"tw::sync(_local)?\(\);"),
     "another lane": lambda text: text.replace("tw::shuffle_xor_by<", "tw::shuffle_xor_by<1 + "),
-    "a swizzle": lambda text: text.replace("mask << 10 | 31", "mask << 9 | 31"),
+    "an address of lanes": lambda text: text.replace(
+        "(lane() ^ mask) * 4", "(lane() ^ mask ^ 1) * 4"
+    ),
     "operands exchanged": lambda text: text.replace("(x, y, *d", "(y, x, *d"),
     "a wrong instruction": lambda text: (
         text.replace("mfma_f32_32x32x8f16", "mfma_f32_16x16x16f16")
