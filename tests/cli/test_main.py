@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli import demo, main, ops
+from tilewright.targets.hip.clang import installed
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 
@@ -26,10 +27,14 @@ def test_demo_shows_what_it_promises(capsys):
     assert "L1 of @gemm on wormhole: 12288 of 1368064 bytes" in out
     assert "DRAM page reads        1024     1024" in out
     assert "error[TW7211]: core (0,0): pushes pages of c_0" in out
+    rows = ["gfx942     64  v_mfma_f32_32x32x8_f16", "gfx1201    32  v_wmma_f32_16x16x16_f16"]
+    assert all(each in out for each in (rows if installed() else ["no clang 19 here"]))
+    assert "tw::mfma_f32_32x32x8_f16_f16(C_local" in out
 
 
 def test_demo_fails_if_the_text_does_not_come_back(capsys, monkeypatch):
     monkeypatch.setattr(demo, "print_module", lambda *_, **__: "something else")
+    monkeypatch.setattr(demo, "_show_hip", lambda: True)  # takes seconds, and reads no text
     assert demo.run([], "tilewright demo") == 1
     assert "text out != text in" in capsys.readouterr().out
 

@@ -3,7 +3,8 @@
 Shown: the text comes back byte for byte; canonicalisation, CSE and dead-code elimination make it
 smaller and keep every source line; an error gets a message with its location; the memory of a
 kernel that aliases its storage is planned, proved and drawn; kernels in all three languages are
-run, checked and broken; one of them is compiled for Tenstorrent and runs on a model of it.
+run, checked and broken; one of them is compiled for Tenstorrent and runs on a model of it; one
+becomes code objects for AMD GPUs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli import demo_kernel, demo_tenstorrent, demo_tile, demo_tlx, memory
+from tilewright.cli import demo_hip, demo_kernel, demo_tenstorrent, demo_tile, demo_tlx, memory
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all, resolve
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -36,8 +37,8 @@ _USAGE = """\
 usage: {program}
 
 A tour on the CPU: IR round trip, passes, memory map, then kernels of tl, T and tlx, each run,
-checked, and reported once an access or a barrier is broken, and a T kernel on a model of a
-Tenstorrent core grid. Takes no arguments.
+checked, and reported once an access or a barrier is broken, a T kernel on a model of a
+Tenstorrent core grid, and one compiled for AMD GPUs. Takes no arguments.
 
 Exit code: 0, or 1 if anything that it shows does not hold.
 """
@@ -58,7 +59,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     split = _show_tile()
     checked = _show_tlx()
     modelled = _show_tenstorrent()
-    return 0 if same and drawn and ran and split and checked and modelled else 1
+    compiled = _show_hip()
+    return 0 if all((same, drawn, ran, split, checked, modelled, compiled)) else 1
 
 
 def _print(text: str = "") -> None:
@@ -171,6 +173,15 @@ def _show_tenstorrent() -> bool:
     _print()
     _print(f"8. {_TENSTORRENT_SCRIPT}, a kernel in T for Tenstorrent, on a model of a Wormhole:")
     return demo_tenstorrent.show(example, demo_kernel.load, _print)
+
+
+def _show_hip() -> bool:
+    example = _example("tile", _TILE_SCRIPT)
+    if example is None:
+        return True
+    _print()
+    _print(f"9. {_TILE_SCRIPT}, compiled for AMD GPUs (no speed is claimed, none was run on):")
+    return demo_hip.show(example, demo_kernel.load, _print)
 
 
 def _show_memory() -> bool:

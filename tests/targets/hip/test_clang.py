@@ -83,6 +83,16 @@ def test_occupancy_is_limited_by_lds() -> None:
 
 
 @needs_clang
+def test_loops_are_unrolled_only_where_the_source_says_so() -> None:
+    plain = SCALE.replace(
+        "y[i] = a * x[i];", "for (int k = 0; k < 6; ++k) y[k * n + i] = a * x[k * n + i];"
+    )
+    unrolled = plain.replace("for (int k", '_Pragma("unroll") for (int k')
+    counts = [assembly(each, "gfx942").count("global_load_dword ") for each in (plain, unrolled)]
+    assert counts == [1, 6]
+
+
+@needs_clang
 def test_an_error_in_the_source_has_its_line() -> None:
     with pytest.raises(
         HipCompilerError, match=r"clang \d+.*for gfx942\nbad.hip:\d+:\d+: error"

@@ -32,9 +32,14 @@ _TRIPLE = "amdgcn-amd-amdhsa"
 _TIMEOUT = 600
 """Seconds after which clang is given up on."""
 
-COMMON = ("-O3", "-std=c++17", "-munsafe-fp-atomics", "-fno-strict-aliasing")
-"""Options that clang and hiprtc are both given; floating-point atomics of global memory are then
-one instruction, and elements may be accessed through wider types."""
+COMMON = (
+    "-O3",
+    "-std=c++17",
+    "-munsafe-fp-atomics",  # those of global memory are one instruction then
+    "-fno-strict-aliasing",  # elements are accessed through wider types
+    "-fno-unroll-loops",  # passes decide, and mark what is unrolled: a pipelined loop never is
+)
+"""Options that clang and hiprtc are both given."""
 _DEVICE_ONLY = (
     "--offload-device-only",
     "-nogpulib",
