@@ -52,7 +52,7 @@ def show(
 
 
 def _row(module: ModuleOp, chip: Chip) -> tuple[str, int]:
-    """What there is to say about the kernel on a chip, and what spills."""
+    """The row of a chip, and the bytes that spill."""
     if not any(each.supports(chip.name) for each in clang.installed()):
         lowered = lower_module(module, AmdPipeline(target=f"hip:{chip.name}"))
         lines = sum(each.text.count("\n") for each in lowered.sources)

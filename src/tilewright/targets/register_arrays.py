@@ -12,6 +12,8 @@ from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
 from tilewright.ir.traversal import walk
 
+SPILLED = "TW5012"
+"""Registers that spill."""
 _REGISTER_BITS = 32
 _LARGE = 16
 """Registers of an array that is worth a line."""

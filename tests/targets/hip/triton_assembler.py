@@ -60,4 +60,29 @@ def _llvm_ir(source: str, options: Sequence[str]) -> str:
     )
     assert done.returncode == 0, done.stderr
     found = done.stdout.replace(f'"target-cpu"="{_LIKE}"', f'"target-cpu"="{CHIP}"')
-    return re.sub(r'"target-features"="[^"]*"', "", found)
+    return _wide_buffers(re.sub(r'"target-features"="[^"]*"', "", found))
+
+
+_RSRC = re.compile(
+    r"^(?P<head>\s*%\S+ = .*@llvm\.amdgcn\.make\.buffer\.rsrc\.\S+?\(ptr[^,]*, i16 [^,]+, )"
+    r"i32 (?P<bytes>[^,]+)(?P<rest>, i32 .*)$",
+    re.M,
+)
+_RSRC_DECLARATION = re.compile(
+    r"^(declare .*@llvm\.amdgcn\.make\.buffer\.rsrc\.\S+?\(ptr[^,]*, i16[^,]*, )i32", re.M
+)
+
+
+def _wide_buffers(ir: str) -> str:
+    """Sizes of buffers as 64-bit integers, as newer releases of LLVM take them."""
+    count = 0
+
+    def widened(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        size = found["bytes"].strip()
+        name = f"%tw_bytes_{count}"
+        wide = f"  {name} = zext i32 {size} to i64\n"
+        return f"{wide}{found['head']}i64 {name}{found['rest']}"
+
+    return _RSRC_DECLARATION.sub(r"\1i64", _RSRC.sub(widened, ir))

@@ -19,9 +19,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
 from tilewright.targets.cuda.metadata import KernelMetadata
-from tilewright.targets.register_arrays import register_arrays
+from tilewright.targets.register_arrays import SPILLED, register_arrays
 
-SPILLED = "TW5012"
 _REGISTER_BYTES = 4
 _MAX_THREADS = 1024
 _STEP = 8

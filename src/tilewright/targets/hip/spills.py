@@ -13,9 +13,8 @@ from tilewright.dialects.amd.chips import Chip, chip_named
 from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.targets.hip.metadata import HipKernelMetadata
-from tilewright.targets.register_arrays import register_arrays
+from tilewright.targets.register_arrays import SPILLED, register_arrays
 
-SPILLED = "TW5012"
 _REGISTER_BYTES = 4
 
 
