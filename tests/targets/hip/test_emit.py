@@ -7,7 +7,8 @@ import re
 import pytest
 
 from tests.targets.hip.emit_support import body_of, emitted, kernel
-from tests.targets.hip.support import needs_clang
+from tests.targets.hip.every_rule import FLOATS, SMALL, every_rule
+from tests.targets.hip.support import CHIPS, needs_clang
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.hip.clang import assembly
 
@@ -24,6 +25,25 @@ _STAGED = kernel(
     "%x: memref<?xf16, #g> {simt.restrict}",
     "simt.threads = 256 : i64, simt.shared_bytes = 512 : i64",
 )
+
+
+def check_rules(chip: str, *floats: str) -> None:
+    isa = assembly(emitted(every_rule(floats), chip).text, chip, ("-O1",))
+    assert "s_swappc" not in isa
+    assert ".vgpr_spill_count: 0" in isa
+
+
+@needs_clang
+def test_rules_of_arithmetic_compile() -> None:
+    """Small floats are converted where the machine computes; these are most of the rules."""
+    check_rules("gfx1201", "bf16", "f8E5M2")
+
+
+@needs_clang
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_rule_of_arithmetic_compiles(chip: str) -> None:
+    check_rules(chip, *FLOATS, *SMALL)
 
 
 @needs_clang
