@@ -11,8 +11,15 @@ INTEGERS = ("i8", "i16", "i32", "i64", "index")
 FLOATS = ("f16", "bf16", "f32", "f64")
 SMALL = ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
 _BITS = {
-    **{"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64},
-    **{"f16": 16, "bf16": 16, "f32": 32, "f64": 64},
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+    "f16": 16,
+    "bf16": 16,
+    "f32": 32,
+    "f64": 64,
     **dict.fromkeys(SMALL, 8),
 }
 _COMPARISONS = ("arith.cmpi", "arith.cmpf")

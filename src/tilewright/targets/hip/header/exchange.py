@@ -74,8 +74,10 @@ __device__ __forceinline__ unsigned xor_word(unsigned word) {
   else if constexpr (mask < 16) return dpp<0x160 + mask>(word);  // row_xmask
   else {
     // The other row of 16, lane for lane.
-    const unsigned other =
+    unsigned other =
         __builtin_amdgcn_permlanex16(word, word, 0x76543210u, 0xfedcba98u, false, false);
+    // LLVM before 22 would move it into a branch that only some lanes take.
+    asm("" : "+v"(other));
     return xor_word<(mask & 15)>(other);
   }
 }"""

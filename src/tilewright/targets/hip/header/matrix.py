@@ -69,9 +69,23 @@ __device__ __forceinline__ void {name}(void* c, const void* a, const void* b) {{
   C* const d = reinterpret_cast<C*>(c);
   const A x = *reinterpret_cast<const A*>(a);
   const B y = *reinterpret_cast<const B*>(b);
-  *d = {call};
+{_assigned(instruction, call)}
 }}"""
     return name, text
+
+
+def _assigned(instruction: MatrixInstruction, call: str) -> str:
+    """The result, which must be computed by all lanes of the wave.
+
+    To LLVM before 22, WMMA and the scaled MFMA are instructions that it may move into a branch that
+    only some lanes take, where they compute something else. It does not move assembly so, which is
+    convergent in HIP; without `volatile` the instructions around it are still scheduled freely.
+    """
+    if instruction.kind == "mfma" and "f8f6f4" not in instruction.builtin:
+        return f"  *d = {call};"
+    return f"""  C result = {call};
+  asm("" : "+v"(result));  // not moved into branches
+  *d = result;"""
 
 
 def _call(
