@@ -114,6 +114,7 @@ PASSES: PassRegistry = {
     "convert-triton-to-tritongpu": _lazy(
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"
     ),
+    "tlx-release-mixed-layouts": _lazy("tlx.release_mixed_layouts", "ReleaseMixedLayouts"),
     "drop-register-controls": _lazy("ttg.amd.drop_register_controls", "DropRegisterControls"),
     "lower-buffer-accesses": _lazy("ttg.amd.lower_buffer_accesses", "LowerBufferAccesses"),
     "stage-narrow-copies": _lazy("ttg.amd.stage_narrow_copies", "StageNarrowCopies"),

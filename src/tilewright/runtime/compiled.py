@@ -26,6 +26,7 @@ from tilewright.ir.verify import verify
 from tilewright.language.tl.arguments import argument_of
 from tilewright.language.tl.options import Options, using
 from tilewright.passes import PASSES
+from tilewright.passes.tlx.release_mixed_layouts import ReleaseMixedLayouts
 from tilewright.passes.tlx.storage_alias.define_overlaps import define_overlaps
 from tilewright.runtime.alias_sync import is_enabled, report_alias_sync
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
@@ -89,6 +90,7 @@ class CompiledKernel:
         with using(self.settings):
             traced = trace(self.kernel, arguments, name=self.kernel.name)
         engine = DiagnosticEngine()
+        ReleaseMixedLayouts().run(traced.module, engine)
         define_overlaps(traced.module, engine)
         engine.raise_if_errors()
         verify(traced.module, engine)

@@ -89,6 +89,7 @@ def _compiled(compiled: CompiledKernel) -> Artefact:
         waves_per_eu=options["waves_per_eu"],
         matrix_instr_nonkdim=options["matrix_instr_nonkdim"],
         kpack=options["kpack"],
+        llvm_fn_attrs=options["llvm_fn_attrs"],
     )
     with _preparing:
         ready = prepare(compiled.module, settings, DiagnosticEngine())

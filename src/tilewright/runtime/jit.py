@@ -61,6 +61,7 @@ _COMPILE_OPTIONS = {
     "waves_per_eu": None,
     "matrix_instr_nonkdim": None,
     "kpack": None,
+    "llvm_fn_attrs": None,
     "target": None,
 }
 _CUDA_STAGES, _HIP_STAGES = 3, 2

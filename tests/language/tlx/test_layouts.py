@@ -97,10 +97,12 @@ def test_views_of_a_chosen_layout_are_of_the_layout_itself() -> None:
 def test_padded() -> None:
     layout = tlx.padded_shared_layout_encoding.with_identity_for([[128, 16]], [64, 128], [1, 0])
     assert _text(layout) == "#ttg.padded_shared<[128:+16] {order = [1, 0], shape = [64, 128]}>"
-    bases = tlx.padded_shared_layout_encoding.with_bases([(4, 2)], [[0, 1], [1, 0], [0, 2]])
+    bases = tlx.padded_shared_layout_encoding.with_bases([(4, 2)], [[0, 1], [1, 0], [0, 2]], [2, 4])
     assert _text(bases) == (
         "#ttg.padded_shared<[4:+2] {offset = [[0, 1], [1, 0], [0, 2]], block = []}>"
     )
+    with pytest.raises(AssertionError, match=r"each base vector must have length rank=2, got 1"):
+        tlx.padded_shared_layout_encoding.with_bases([(4, 2)], [[0, 1], [1]], [2, 4])
 
 
 def test_linear_in_shared_memory() -> None:

@@ -242,13 +242,22 @@ class padded_shared_layout_encoding(shared_layout_encoding):
         cls,
         interval_padding_pairs: Sequence[Sequence[int]],
         offset_bases: Sequence[Sequence[int]],
-        block_bases: Sequence[Sequence[int]] = (),
+        shape: Sequence[int],
+        block_bases: Sequence[Sequence[int]] | None = None,
     ) -> Self:
-        """Along linear bases, with gaps."""
+        """Along linear bases of a tensor of `shape`, with gaps."""
         pairs = [_ints(pair) for pair in unwrap(tuple(interval_padding_pairs))]
-        return cls(
-            [each[0] for each in pairs], [each[1] for each in pairs], offset_bases, block_bases
+        rank = len(unwrap(tuple(shape)))
+        bases, blocks = (
+            [_ints(basis) for basis in unwrap(tuple(given or ()))]
+            for given in (offset_bases, block_bases)
         )
+        wrong = next((basis for basis in (*bases, *blocks) if len(basis) != rank), None)
+        if wrong is not None:
+            raise AssertionError(
+                f"each base vector must have length rank={rank}, got {len(wrong)}: {wrong}"
+            )
+        return cls([each[0] for each in pairs], [each[1] for each in pairs], bases, blocks)
 
     @override
     def make_permute(self, dims: Sequence[int]) -> padded_shared_layout_encoding:

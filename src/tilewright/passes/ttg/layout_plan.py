@@ -29,7 +29,17 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
-from tilewright.dialects.tt import CallOp, DescriptorLoadOp, DotOp, DotScaledOp, FuncOp, ReturnOp
+from tilewright.dialects.amdg import BufferStoreOp
+from tilewright.dialects.tlx import ReleaseLayoutOp, RequireLayoutOp
+from tilewright.dialects.tt import (
+    CallOp,
+    DescriptorLoadOp,
+    DotOp,
+    DotScaledOp,
+    FuncOp,
+    ReturnOp,
+    StoreOp,
+)
 from tilewright.dialects.ttg import LocalLoadOp
 from tilewright.dialects.ttg.context import num_ctas_at, num_warps_at, threads_per_warp_at
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
@@ -175,8 +185,8 @@ class _Planner:
         warps, _, warp_size = _capacity(op)
         if isinstance(direct, IntegerAttr) and isinstance(op, DirectCopy):
             return direct_layout(buffer_of(op), direct.value.data, warps, warp_size)
-        given = fixed_layout(access.pointers)
-        if access.base is not None and given is not None:
+        given = fixed_layout(access.pointers) or _pinned(op)
+        if given is not None:
             return given
         return coalesced(
             access.pointers,
@@ -255,6 +265,18 @@ class _Planner:
             if len(found) > 1 and (is_alike(op) or op.name in ("tt.reduce", "tt.split")):
                 for value in found[1:]:
                     self._layouts[value] = self._layouts[found[0]]
+
+
+def _pinned(op: Operation) -> Attribute | None:
+    """The layout that the kernel requires of what `op` stores; None if it leaves it open."""
+    value = op.value if isinstance(op, StoreOp | BufferStoreOp) else None
+    while value is not None and isinstance(value.owner, ReleaseLayoutOp):
+        value = value.owner.src
+    return (
+        None
+        if value is None or not isinstance(value.owner, RequireLayoutOp)
+        else fixed_layout(value)
+    )
 
 
 def _order(op: LocalLoadOp | DescriptorLoadOp) -> tuple[int, ...]:

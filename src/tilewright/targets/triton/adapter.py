@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from tilewright.targets.triton import amdgcn
 from tilewright.targets.triton.installation import installed, release
@@ -39,6 +39,8 @@ from tilewright.targets.triton.releases import (
 )
 
 Way = Literal["short", "authored"]
+FunctionAttributes: TypeAlias = "str | tuple[tuple[str, str], ...] | None"
+"""Attributes for LLVM of an AMD kernel: pairs, or ``name=value,name``."""
 
 _AMPERE = 80
 _MAX_NUM_REGISTERS = "ttg.maxnreg"
@@ -63,6 +65,7 @@ class BuildOptions:
     waves_per_eu: int | None = None
     matrix_instr_nonkdim: int | None = None
     kpack: int | None = None
+    llvm_fn_attrs: FunctionAttributes = None
     warp_size: int = WARP_SIZE
 
     @property
@@ -82,7 +85,7 @@ class BuildOptions:
 
 _TRITON_OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "debug")
 _CUDA_OPTIONS = ("maxnreg",)
-_HIP_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+_HIP_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack", "llvm_fn_attrs")
 
 
 class TritonRefused(Exception):

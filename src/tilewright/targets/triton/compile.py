@@ -21,7 +21,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.targets import store
 from tilewright.targets.triton import installation, processes
-from tilewright.targets.triton.adapter import BuildOptions, Built
+from tilewright.targets.triton.adapter import BuildOptions, Built, FunctionAttributes
 from tilewright.targets.triton.artefact import Artefact, detached, read_artefact, write_artefact
 from tilewright.targets.triton.describe import metadata_of, remarks_on
 from tilewright.targets.triton.lowering import CompileOptions, Kind, kind_of, lower
@@ -55,6 +55,7 @@ def compile_module(
     waves_per_eu: int | None = None,
     matrix_instr_nonkdim: int | None = None,
     kpack: int | None = None,
+    llvm_fn_attrs: FunctionAttributes = None,
     engine: DiagnosticEngine | None = None,
 ) -> Artefact:
     """Machine code of the kernel in `module`, which stays as it is.
@@ -77,6 +78,7 @@ def compile_module(
         waves_per_eu,
         matrix_instr_nonkdim,
         kpack,
+        llvm_fn_attrs,
     )
     return compile_with(module, options, engine or DiagnosticEngine())
 

@@ -29,7 +29,7 @@ from tilewright.passes.ttg.stock.keep_buffers import keep_buffers
 from tilewright.passes.ttg.stock.plain_ops import write_for_release
 from tilewright.passes.ttg.stock.whole_views import make_views_whole
 from tilewright.targets.triton import installation
-from tilewright.targets.triton.adapter import BuildOptions
+from tilewright.targets.triton.adapter import BuildOptions, FunctionAttributes
 from tilewright.targets.triton.instructions import refuse_missing_instructions
 
 WRONG_TARGET = "TW6208"
@@ -61,6 +61,7 @@ class CompileOptions:
     waves_per_eu: int | None = None
     matrix_instr_nonkdim: int | None = None
     kpack: int | None = None
+    llvm_fn_attrs: FunctionAttributes = None
 
     @property
     def target(self) -> Target:
@@ -79,6 +80,7 @@ class CompileOptions:
             waves_per_eu=self.waves_per_eu,
             matrix_instr_nonkdim=self.matrix_instr_nonkdim,
             kpack=self.kpack,
+            llvm_fn_attrs=self.llvm_fn_attrs,
             warp_size=self.target.warp_size,
         )
 

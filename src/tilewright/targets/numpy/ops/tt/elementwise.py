@@ -30,7 +30,7 @@ from tilewright.targets.numpy.ops.elementwise import (
     plain_rule,
 )
 
-_PLAIN_NAME = re.compile(r"^__(?:nv|ocml)_(?:fast_)?(?P<name>\w+?)(?:_f\d+|_i\d+)?$")
+_PLAIN_NAME = re.compile(r"^__(?:nv|ocml|ockl|triton_hip)_(?:fast_)?(?P<name>\w+?)(?:_[fiu]\d+)?$")
 
 _LIBRARY: Mapping[str, str] = {
     "abs": "np.abs({0})",
@@ -64,6 +64,8 @@ _LIBRARY: Mapping[str, str] = {
     "fmin": "minnumf({0}, {1})",
     "fmod": "np.fmod({0}, {1})",
     "hypot": "np.hypot({0}, {1})",
+    "iabs": "np.abs({0})",
+    "isfinite": "np.isfinite({0})",
     "isinf": "np.isinf({0})",
     "isnan": "np.isnan({0})",
     "finitef": "np.isfinite({0})",
@@ -80,6 +82,7 @@ _LIBRARY: Mapping[str, str] = {
     "nearbyint": "np.rint({0})",
     "nextafter": "np.nextafter({0}, {1})",
     "popc": "ctpop({0})",
+    "popcount": "ctpop({0})",
     "popcll": "ctpop({0})",
     "pow": "powf({0}, {1})",
     "powi": "powf({0}, {1}.astype({0}.dtype))",
