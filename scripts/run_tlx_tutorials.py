@@ -343,7 +343,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="tutorials to run; all of them without any")
     parser.add_argument("--target", help="compile for triton:gfx942 or triton:gfx950, run nothing")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
     import numpy_torch
 

@@ -42,7 +42,8 @@ from tilewright.dialects.tt import (
 )
 from tilewright.dialects.ttg import LocalLoadOp
 from tilewright.dialects.ttg.context import num_ctas_at, num_warps_at, threads_per_warp_at
-from tilewright.dialects.ttg.distributed import DotOperandEncoding
+from tilewright.dialects.ttg.distributed import BlockedEncoding, DotOperandEncoding
+from tilewright.dialects.ttg.interfaces import MmaEncoding
 from tilewright.dialects.ttg.shared import (
     NvmmaSharedEncoding,
     SharedLinearEncoding,
@@ -65,6 +66,8 @@ from tilewright.passes.ttg.layout_links import (
 )
 from tilewright.passes.ttg.memdesc_types import memdesc_of
 
+_OF_A_DOT = (BlockedEncoding, MmaEncoding)
+"""What a dot gives: the layout of an instruction, or a blocked one until Triton chooses one."""
 _GIVEN, _ACCESS, _REQUESTED, _DEFAULT = range(4)
 _Entry: TypeAlias = tuple[int, int, SSAValue, Attribute]
 
@@ -230,6 +233,8 @@ class _Planner:
 
     def _can_be(self, value: SSAValue, layout: Attribute) -> bool:
         """Whether what defines `value` can be made to produce it in `layout`."""
+        if isinstance(value.owner, DotOp | DotScaledOp) and not isinstance(layout, _OF_A_DOT):
+            return False
         links = self._links.reaching.get(value, ())
         return all(link.backward(layout) is not None for link in links)
 

@@ -13,7 +13,9 @@ last wait still takes those of the multi-buffered operands.
 
 Buffers from outside that a loop uses live as long as the loop, those that several tasks use as long
 as all tasks; what follows in the same body or task need not be considered. Where barriers signal
-completion, the next wait for one is taken for the right one.
+completion, the next wait for one is taken for the right one. On AMD GPUs, where groups of copies
+are the only such unit and a wait for all of them is exact, a buffer that is used after that wait
+needs nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from xdsl.ir import Block, Operation
 
 from tilewright.dialects.tt import FuncOp, ReturnOp
 from tilewright.dialects.ttg import LocalAllocOp
-from tilewright.dialects.ttg.context import PARTITIONS_OP
+from tilewright.dialects.ttg.context import PARTITIONS_OP, threads_per_warp_at
 from tilewright.dialects.ttg.memory import LocalDeallocOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
@@ -49,6 +51,7 @@ _WAITS = {
     "ttg.async_copy_global_to_local": "ttg.async_wait",
     "amdg.buffer_load_to_local": "ttg.async_wait",
 }
+_AMD_WAVE = 64
 _COUNTS = ("pendings", "num")
 
 
@@ -78,13 +81,14 @@ def _buffers(op: Operation) -> Iterator[LocalAllocOp]:
 def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
     """Whether tensors are computed after the last use of `buffer` and before `op` completes."""
     wait = _WAITS[op.name]
+    is_amd = threads_per_warp_at(op) == _AMD_WAVE
     keeper = next((each for each in reversed(_around(op)) if _keeps(each, buffer)), None)
     at, follow = op, False
     while True:
         after = at.next_op
         while after is not None:
             if after.name == wait and _waits_for_all(after):
-                return follow
+                return follow and not (is_amd and _is_used_after(buffer, after))
             follow = follow or (keeper is None and _computes(after))
             after = after.next_op
         parent = at.parent_op()
@@ -92,6 +96,18 @@ def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
             # Beyond the end of a block that is not the last one nothing is analysed.
             return follow or not isinstance(at.parent and at.parent.last_op, ReturnOp)
         at, keeper = parent, None if parent is keeper else keeper
+
+
+def _is_used_after(buffer: LocalAllocOp, wait: Operation) -> bool:
+    """Whether a later op in the block of `wait` uses `buffer`: then it lives beyond the wait."""
+    later = wait.next_op
+    while later is not None:
+        for op in walk(later):
+            for operand in op.operands:
+                if isinstance(operand.type, MemDescType) and root_buffer(operand) is buffer.result:
+                    return True
+        later = later.next_op
+    return False
 
 
 def _around(op: Operation) -> list[Operation]:
