@@ -1,9 +1,9 @@
 """Run TLX's AMD tutorials, unmodified, on the CPU; or compile them with the installed Triton.
 
-    .venv/bin/python scripts/run_tlx_tutorials.py FOLDER [NAME...]
-    .venv/bin/python scripts/run_tlx_tutorials.py FOLDER --target triton:gfx950 [NAME...]
+    .venv/bin/python scripts/run_tlx_tutorials.py DIRECTORY [NAME...]
+    .venv/bin/python scripts/run_tlx_tutorials.py DIRECTORY --target triton:gfx950 [NAME...]
 
-FOLDER is `third_party/tlx/tutorials` of facebookexperimental/triton, from a clone or a source
+DIRECTORY is `third_party/tlx/tutorials` of facebookexperimental/triton, from a clone or a source
 archive. `triton` and `triton.language.extra.tlx` are served by `tilewright.compat`, torch by
 `numpy_torch`: neither is needed, and no GPU. Each tutorial runs by its own host code on a small
 problem, with two schedules, and is compared with NumPy; or its kernels are compiled for that
@@ -115,10 +115,10 @@ def glu(module: ModuleType, torch: Any) -> Pairs:
     for k in sorted(module.BASELINE_BEST_CONFIG)[:1]:
         a, b = torch.randn((m, k), dtype=torch.float16), torch.randn((k, n), dtype=torch.float16)
         bias, y = torch.randn((n,), dtype=torch.float16), torch.randn((m, n), dtype=torch.float16)
-        product = single(a) @ single(b) + single(bias)
+        linear = single(a) @ single(b) + single(bias)
         for name, kernel in module.KERNEL_REGISTRY.items():
             print(f"    {name}", flush=True)
-            yield kernel(a, b, bias, y), product * single(y) + product
+            yield kernel(a, b, bias, y), linear * single(y) + linear
 
 
 # -- attention -----------------------------------------------------------------------------------
@@ -278,14 +278,14 @@ CASES = (
 )
 
 
-def load(path: str, folder: Path, name: str | None = None) -> ModuleType:
+def load(path: str, directory: Path, name: str | None = None) -> ModuleType:
     """The tutorial in the file `path` as a module, after those that it imports."""
-    for found in _IMPORTED.findall((folder / path).read_text()):
+    for found in _IMPORTED.findall((directory / path).read_text()):
         if f"{_PACKAGE}.{found}" not in sys.modules:
-            _add_packages(found, folder)
-            load(f"{found.replace('.', '/')}.py", folder, f"{_PACKAGE}.{found}")
+            _add_packages(found, directory)
+            load(f"{found.replace('.', '/')}.py", directory, f"{_PACKAGE}.{found}")
     name = name or f"tutorial_{path}"
-    spec = importlib.util.spec_from_file_location(name, folder / path)
+    spec = importlib.util.spec_from_file_location(name, directory / path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -293,9 +293,9 @@ def load(path: str, folder: Path, name: str | None = None) -> ModuleType:
     return module
 
 
-def _add_packages(module: str, folder: Path) -> None:
-    """The folders that a tutorial is in, as packages: the stand-in for Triton has none of them."""
-    name, path = _PACKAGE, folder
+def _add_packages(module: str, directory: Path) -> None:
+    """The directories that a tutorial is in, as packages, which the stand-in for Triton lacks."""
+    name, path = _PACKAGE, directory
     for part in ("", *module.split(".")[:-1]):
         name, path = (f"{name}.{part}", path / part) if part else (name, path)
         package = ModuleType(name)
@@ -309,14 +309,14 @@ def difference(found: Array, expected: Array) -> float:
     return float(np.abs(found - expected).max() / max(1e-6, np.abs(expected).max()))
 
 
-def execute(case: Case, folder: Path, torch: Any, target: str | None) -> str:
+def execute(case: Case, directory: Path, torch: Any, target: str | None) -> str:
     """One line about a run of `case`."""
     import tilewright as tw
     from tilewright.runtime.compile_only import compiling_only
 
     names = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
     sys.modules.update(names)
-    module = load(case.path, folder)
+    module = load(case.path, directory)
     # What is served for `triton` looks for a real torch from here on.
     for name in names:
         sys.modules.pop(name)
@@ -340,7 +340,7 @@ def execute(case: Case, folder: Path, torch: Any, target: str | None) -> str:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("directory", type=Path)
     parser.add_argument("names", nargs="*", help="tutorials to run; all of them without any")
     parser.add_argument("--target", help="compile for triton:gfx942 or triton:gfx950, run nothing")
     given = parser.parse_intermixed_args(arguments)
@@ -357,7 +357,7 @@ def main(arguments: list[str]) -> int:
         if given.names and not any(name in case.name for name in given.names):
             continue
         try:
-            found = execute(case, given.folder, torch, given.target)
+            found = execute(case, given.directory, torch, given.target)
         except Exception as error:
             if os.environ.get("TRACEBACK"):
                 raise

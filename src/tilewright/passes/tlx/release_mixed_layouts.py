@@ -1,4 +1,4 @@
-"""Release user-specified layouts of tensors where they meet tensors without one.
+"""Release user-specified layouts of tensors that are combined with tensors without one.
 
 A kernel may require a layout of one tensor (``tlx.require_layout``, ``tlx.local_load(layout=)``)
 and combine it with others::
@@ -8,7 +8,7 @@ and combine it with others::
 
 Ops whose tensors all have one type compare them literally. After this pass an op other than those
 that demand layouts themselves sees either one layout or none: where encodings disagree, operands
-that have one are released (``tlx.release_layout``), and results lose theirs, as do values that a
+that have one are released (``tlx.release_layout``), and results have none, nor have values that a
 loop carries. The layouts are not lost: they spread from where they are required when every tensor
 gets one. TLX does the same in ``triton-tlx-fixup``, the other way round.
 """
@@ -45,7 +45,7 @@ class ReleaseMixedLayouts(Pass):
         while changed:
             changed = False
             for op in list(walk(module)):
-                changed |= _settle(op, released, rewriter)
+                changed |= _unify(op, released, rewriter)
         for op in list(walk(module)):
             # What it releases may have lost its layout meanwhile.
             if isinstance(op, ReleaseLayoutOp) and op.src.type == op.result.type:
@@ -61,7 +61,7 @@ def _is_unverified(type: Attribute) -> bool:
     return layout is not None and is_unverified(layout)
 
 
-def _settle(op: Operation, released: dict[SSAValue, SSAValue], rewriter: Rewriter) -> bool:
+def _unify(op: Operation, released: dict[SSAValue, SSAValue], rewriter: Rewriter) -> bool:
     """Make the tensors of `op` agree; whether anything was changed."""
     groups = _carried(op)
     if not op.regions and not op.name.startswith(_OWN) and op.name != "scf.yield":
