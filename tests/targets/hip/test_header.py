@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from tests.targets.hip.header_uses import uses_of, whole_text
 from tests.targets.hip.support import needs_clang
+from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
 from tilewright.dialects.amd.chips import CHIPS, chip_named
 from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.header.matrix import matrix_function
+from tilewright.targets.hip.notes import kernel_notes
 
 OPTIONS = (
     "-x hip --offload-device-only -nogpulib -nogpuinc -O1 -std=c++17 "
@@ -41,6 +44,20 @@ def test_all_functions_compile(arch: str, tmp_path: Path) -> None:
     assert "s_swappc" not in assembly
     for instruction in {each.kind for each in chip.instructions}:
         assert assembly.count(f"v_{instruction}_") >= len(chip.instructions)
+
+
+@pytest.mark.slow
+@needs_triton_for_amd
+def test_all_functions_compile_for_gfx950() -> None:
+    done = compile_source(whole_text(chip_named("gfx950")))
+    note = kernel_notes(done.code_object)["everything"]
+    assert (note.vgpr_spills, note.scratch_bytes) == (0, 0)
+    assert "s_swappc" not in done.isa
+    # Copies of every size, and the instructions that clang 19 does not have.
+    for instruction in ("dword", "dwordx3", "dwordx4"):
+        assert re.search(rf"buffer_load_{instruction} .* lds", done.isa)
+    for instruction in ("f32_16x16x32_bf16", "i32_32x32x32_i8", "f32_16x16x128_f8f6f4"):
+        assert f"v_mfma_{instruction}" in done.isa
 
 
 @needs_clang
