@@ -39,10 +39,6 @@ def check(name: str, arch: str, directory: Path, monkeypatch: pytest.MonkeyPatch
         )
 
 
-def test_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check("gemm", "gfx942", tmp_path, monkeypatch)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", CHIPS)
 @pytest.mark.parametrize("name", NAMES)

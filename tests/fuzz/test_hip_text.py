@@ -42,10 +42,8 @@ def problems(
     return differences(arrays, expected(case), bitwise=False)
 
 
-@pytest.mark.parametrize("seed", (18, 203))
-def test_sample(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # All of these can be run.
-    assert problems(seed, tmp_path, monkeypatch) == [], generate(seed).source
+def test_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert problems(18, tmp_path, monkeypatch) == [], generate(18).source
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.targets.hip.support import compile_for_host
 from tilewright.dialects.amd.chips import chip_named
 from tilewright.targets.hip.header import definitions
 
@@ -211,10 +212,7 @@ def measured(
     text = text.replace("SEED", str(seed)).replace("COUNT", str(count))
     source, program = directory / "accuracy.cpp", directory / "accuracy"
     source.write_text(text, encoding="utf-8")
-    level = "-O0" if count < 10_000 else "-O1"
-    command = ["clang++-19", "-std=c++17", level, "-mfma", "-w", str(source), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:3000]
+    compile_for_host(source, program, ["-O0" if count < 10_000 else "-O1"])
     output = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
     found: dict[str, Worst] = {}
     for line in output.splitlines():

@@ -142,9 +142,11 @@ def uses_of(chip: Chip) -> dict[str, str]:
     return found
 
 
-def whole_text(chip: Chip) -> str:
+def whole_text(chip: Chip, *, with_mathematics: bool = True) -> str:
     """All functions of the chip, all of its matrix instructions, and a kernel that calls them."""
     uses = uses_of(chip)
+    if not with_mathematics:
+        uses = {name: use for name, use in uses.items() if name not in MATHEMATICS}
     generated: dict[str, str] = {}
     calls: list[str] = []
     for instruction in chip.instructions:

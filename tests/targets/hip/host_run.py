@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.targets.hip.support import compile_for_host
 from tilewright.dialects.amd.chips import Chip, MatrixInstruction
 from tilewright.dialects.func import FuncOp
 from tilewright.targets.cxx.kernel import Source
@@ -140,19 +140,12 @@ def _assembly(match: re.Match[str]) -> str:
     return f"host::assembly({instructions[1]})"
 
 
-def library(text: str, chip: Chip, directory: Path, name: str = "kernel") -> ctypes.CDLL:
+def library(text: str, directory: Path, name: str = "kernel", level: str = "-O1") -> ctypes.CDLL:
     """A text of the host, compiled and loaded."""
     source, output = directory / f"{name}.cpp", directory / f"{name}.so"
     source.write_text(text, encoding="utf-8")
-    command = ["clang++-19", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"]
-    options = ["-mfma", "-mf16c", "-ffp-contract=off", "-ftrivial-auto-var-init=pattern"]
-    done = subprocess.run(
-        [*command, *options, str(source), "-o", str(output)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[:3000]
+    options = [level, "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"]
+    compile_for_host(source, output, [*options, "-ftrivial-auto-var-init=pattern"])
     return ctypes.CDLL(str(output))
 
 
@@ -164,7 +157,7 @@ def compiled(source: Source, chip: Chip, directory: Path, name: str) -> Any:
     types = [each.strip().rsplit(" ", 1)[0] for each in signature[1].split(",") if each.strip()]
     arguments = ", ".join(_argument(index, type) for index, type in enumerate(types))
     launch = LAUNCH.replace("KERNEL", source.name).replace("ARGUMENTS", arguments)
-    loaded = library("\n".join((prelude(chip), text, launch)), chip, directory, name)
+    loaded = library("\n".join((prelude(chip), text, launch)), directory, name)
     loaded.host_launch.restype = ctypes.c_char_p
     return loaded.host_launch
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
-from tilewright.targets.hip.clang import OLDEST, installed
+from tilewright.targets.hip.clang import OLDEST, clang_for, installed
 
 CHIPS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
 """Those that clang 19 knows."""
@@ -14,6 +19,20 @@ needs_clang = pytest.mark.skipif(
     reason=f"CLANG {OLDEST} AND LLD ARE NOT INSTALLED, HIP kernels were not compiled: "
     "run scripts/install_clang.sh",
 )
+
+
+def compile_for_host(source: Path, output: Path, options: Sequence[str]) -> None:
+    """Compile C++ for this machine with the clang that compiles HIP: it has `__bf16`."""
+    instructions = ["-mfma", "-mf16c"] if platform.machine() == "x86_64" else []
+    command = [clang_for("gfx942").path, "-x", "c++", "-std=c++17", "-w", *instructions, *options]
+    done = subprocess.run(
+        [*command, str(source), "-o", str(output), "-lstdc++", "-lm"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[:3000]
+
 
 _GLOBAL = """\
 #ifndef __global__

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.targets.hip.header_uses import uses_of, whole_text
+from tests.targets.hip.support import CHIPS as CHIPS_OF_CLANG
 from tests.targets.hip.support import needs_clang
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
 from tilewright.dialects.amd.chips import CHIPS, chip_named
+from tilewright.targets.hip.clang import clang_for
 from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.header.matrix import matrix_function
 from tilewright.targets.hip.notes import kernel_notes
@@ -26,7 +28,7 @@ def compiled(text: str, arch: str, directory: Path, *options: str) -> str:
     """The assembly of a text, or the error of the compiler."""
     source, output = directory / "text.hip", directory / "text.s"
     source.write_text(text, encoding="utf-8")
-    command = ["clang-19", *OPTIONS.split(), f"--offload-arch={arch}", "-S", *options]
+    command = [clang_for(arch).path, *OPTIONS.split(), f"--offload-arch={arch}", "-S", *options]
     done = subprocess.run(
         [*command, str(source), "-o", str(output)], capture_output=True, text=True, check=False
     )
@@ -34,10 +36,15 @@ def compiled(text: str, arch: str, directory: Path, *options: str) -> str:
 
 
 @needs_clang
-@pytest.mark.parametrize("arch", ("gfx90a", "gfx942", "gfx1100", "gfx1201"))
-def test_all_functions_compile(arch: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arch", CHIPS_OF_CLANG)
+@pytest.mark.parametrize(
+    "with_mathematics", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "all"]
+)
+def test_functions_compile(arch: str, with_mathematics: bool, tmp_path: Path) -> None:
+    # The mathematics are the same for all chips: one of them compiles it for all.
     chip = chip_named(arch)
-    assembly = compiled(whole_text(chip), arch, tmp_path)
+    text = whole_text(chip, with_mathematics=with_mathematics or arch == "gfx942")
+    assembly = compiled(text, arch, tmp_path)
     assert ".vgpr_spill_count: 0" in assembly, assembly[:3000]
     assert "private_segment_fixed_size: 0" in assembly
     # Nothing is called: there is no library to call.

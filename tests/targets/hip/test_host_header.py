@@ -185,7 +185,7 @@ class Machine:
         launch = LAUNCH.replace("KERNEL", "probe").replace(
             "ARGUMENTS", "*(int*)given[0], given[1], given[2], given[3], given[4]"
         )
-        loaded = library("\n".join((prelude(chip), text, launch)), chip, directory)
+        loaded = library("\n".join((prelude(chip), text, launch)), directory, level="-O0")
         self.launch = loaded.host_launch
         self.launch.restype = ctypes.c_char_p
 
