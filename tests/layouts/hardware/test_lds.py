@@ -75,7 +75,7 @@ def test_groups_of_consecutive_lanes_would_hide_conflicts():
 def test_no_conflicts_for_any_instruction(row_bytes: tuple[int, ...], expected: int):
     """Loads, stores of rows, and stores of transposed tiles whose rows are powers of two."""
     checked = cases(row_bytes)
-    assert len(checked) == expected
+    assert len(checked) >= expected
     for chip, core, depth, bits in checked:
         for transposed in (False, True):
             best = best_swizzle(core, depth, bits, chip.banks, transposed=transposed)

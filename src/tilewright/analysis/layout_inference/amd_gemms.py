@@ -125,12 +125,15 @@ def _is_transposed(op: GemmOp, core: MatrixCore, chains: GemmChains) -> bool:
     """Whether lanes hold neighbouring columns of a row: for wide stores, and for operand A.
 
     Where they never do (gfx11) it only serves rows that are reduced: those are in two lanes then,
-    not in sixteen.
+    not in sixteen. A GEMM that takes such rows as its A has its own rows in the same lanes.
     """
     if chains.is_operand(op, transposed=True):
         return False
     return (
-        core.run > 1 or chains.is_operand(op, transposed=False) or chains.is_reduced_along_rows(op)
+        core.run > 1
+        or chains.is_operand(op, transposed=False)
+        or chains.is_reduced_along_rows(op)
+        or (op.transpose_a is None and chains.comes_from_gemm(base_of(op.a), staged=True))
     )
 
 

@@ -33,6 +33,8 @@ class GemmChains:
     def __init__(self, kernel: KernelOp) -> None:
         self.gemms = [op for op in walk(kernel) if isinstance(op, GemmOp)]
         self._targets: dict[SSAValue, list[SSAValue]] = {}
+        self._staged: dict[SSAValue, list[SSAValue]] = {}
+        """The same, also through shared memory."""
         self._reduced: set[SSAValue] = set()
         for op in walk(kernel):
             if isinstance(op, ParallelOp):
@@ -42,20 +44,23 @@ class GemmChains:
 
     def _look_at(self, loop: ParallelOp) -> None:
         accesses = [each for each in walk(loop) if isinstance(each, (LoadOp, StoreOp))]
-        held = [each for each in accesses if space_of(each.memref.type) is Space.FRAGMENT]
+        held = [each for each in accesses if space_of(each.memref.type) is not Space.GLOBAL]
         for store in held:
             for load in held:
                 if not isinstance(store, StoreOp) or not isinstance(load, LoadOp):
                     continue
                 source, target = base_of(load.memref), base_of(store.memref)
-                if source is not target and tuple(load.indices) == tuple(store.indices):
+                if source is target or tuple(load.indices) != tuple(store.indices):
+                    continue
+                self._staged.setdefault(source, []).append(target)
+                if all(space_of(each.type) is Space.FRAGMENT for each in (source, target)):
                     self._targets.setdefault(source, []).append(target)
 
-    def reached_from(self, fragment: SSAValue) -> list[SSAValue]:
-        """The fragment, and all that get its elements."""
-        found = [fragment]
+    def reached_from(self, fragment: SSAValue, *, staged: bool = False) -> list[SSAValue]:
+        """The fragment, and all that get its elements; `staged`: also through shared memory."""
+        found, targets = [fragment], self._staged if staged else self._targets
         for each in found:
-            found += [target for target in self._targets.get(each, ()) if target not in found]
+            found += [target for target in targets.get(each, ()) if target not in found]
         return found
 
     def is_operand(self, op: GemmOp, *, transposed: bool) -> bool:
@@ -73,9 +78,11 @@ class GemmChains:
             )
         )
 
-    def comes_from_gemm(self, fragment: SSAValue) -> bool:
+    def comes_from_gemm(self, fragment: SSAValue, *, staged: bool = False) -> bool:
         """Whether a fragment has elements of some accumulator."""
-        return any(fragment in self.reached_from(base_of(each.c)) for each in self.gemms)
+        return any(
+            fragment in self.reached_from(base_of(each.c), staged=staged) for each in self.gemms
+        )
 
     def is_linked(self, op: GemmOp) -> bool:
         """Whether the GEMM uses, in registers, the result of another one, or gives it its own."""

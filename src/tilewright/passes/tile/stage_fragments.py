@@ -18,12 +18,16 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.layout_inference.agreement import LayoutConflict
 from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.attributes import LayoutAttr
+from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.regions import ViewOp
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.lds import CHUNK_BYTES, LdsSwizzle
 from tilewright.passes.gpu.lower.line_reductions import reduce_through_memory
 from tilewright.passes.gpu.tile_regions import copy_elements
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -62,7 +66,11 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
         return False
     writes = any(isinstance(each, StoreOp) for each in accesses)
     code = IndexBuilder(op)
-    staged = code.add(AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged")).results[0]
+    layout = None
+    if all(each.memref is fragment for each in accesses):
+        layout = _spread_over_banks(op, fragment)
+    buffer = AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged", layout=layout)
+    staged = code.add(buffer).results[0]
     # Also before a loop that writes: it may leave some elements as they are.
     copy_elements(code, fragment, staged)
     for each in accesses:
@@ -78,6 +86,17 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
     engine.remark(op, text, STAGED)
     return True
+
+
+def _spread_over_banks(op: Operation, fragment: SSAValue) -> LayoutAttr | None:
+    """AMD: padded rows, since the lanes of a wave hold rows of an accumulator."""
+    shape = shape_of(fragment.type)
+    bits = bit_width(element_type_of(fragment.type))
+    row_bytes = shape[-1] * bits // 8
+    if amd_chip_of(op) is None or len(shape) != 2 or row_bytes % CHUNK_BYTES:
+        return None
+    rows = LdsSwizzle(row_bytes, padding_bytes=CHUNK_BYTES).layout((shape[0], shape[1]), bits)
+    return LayoutAttr(LayoutMap.from_function(tuple(shape), rows.forward))
 
 
 def _use_of(

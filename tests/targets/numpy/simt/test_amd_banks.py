@@ -92,7 +92,7 @@ def test_operands_of_gemms_in_every_order(chip: str):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("name", ["gemm_relu", "attention", "batched_gemm", "persistent_gemm"])
+@pytest.mark.parametrize("name", ["gemm_relu", "attention", "batched_gemm"])
 def test_loads_of_operands_of_examples(chip: str, name: str):
     for subject in subjects(name, amd_pipeline(chip)):
         with counted(CHIPS[chip].banks) as found:
