@@ -100,6 +100,7 @@ PASSES: PassRegistry = {
     "gpu-pipeline": _lazy("gpu.pipeline", "GpuPipeline"),
     "check-amd-features": _lazy("amd.check_amd_features", "CheckAmdFeatures"),
     "drop-nvidia-hints": _lazy("amd.drop_nvidia_hints", "DropNvidiaHints"),
+    "remap-blocks": _lazy("amd.remap_blocks", "RemapBlocks"),
     "stage-copies": _lazy("amd.stage_copies", "StageCopies"),
     "plan-staging": _lazy("amd.plan_staging", "PlanStaging"),
     "amd-pipeline": _lazy("amd.pipeline", "AmdPipeline"),

@@ -19,6 +19,7 @@ from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.plan_staging import PlanStaging
+from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.stage_copies import StageCopies
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
@@ -141,6 +142,7 @@ class AmdPipeline(Pass):
             Canonicalize(),
             Cse(),
             OutlineKernels(),
+            RemapBlocks(),
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
             InsertThreadSyncs(versions=True),
