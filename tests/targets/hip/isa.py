@@ -28,7 +28,7 @@ LDS_WRITE = re.compile(r"ds_(?:write|store)\w*")
 GLOBAL_READ = re.compile(r"(?:global|buffer)_load_\w+")
 WIDE_GLOBAL_READ = re.compile(r"(?:global|buffer)_load_(?:dwordx4|b128)\b")
 _FORBIDDEN = {
-    "scratch memory": re.compile(r"scratch_|buffer_(?:load|store)\w*.*\boffen\b.*s\[0:3\], 0"),
+    "scratch memory": re.compile(r"scratch_|buffer_(?:load|store)_\w+ \S+ off, s\[0:3\], 0"),
     "accesses of unknown address space": re.compile(r"flat_(?:load|store|atomic)"),
     "copies between VGPRs and AGPRs": re.compile(r"v_accvgpr_"),
     "calls": re.compile(r"s_swappc|s_setpc"),
