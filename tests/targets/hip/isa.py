@@ -58,7 +58,7 @@ class Loop:
     def full_waits(self) -> int:
         """Waits until no global load is in flight."""
         return sum(
-            bool(re.search(r"\bvmcnt\(0\)|s_wait_loadcnt 0x0\b|s_wait_loadcnt 0$", each))
+            bool(re.search(r"\bvmcnt\(0\)|s_wait_loadcnt(?:_dscnt)? 0x0$", each))
             for each in self.instructions
         )
 
@@ -86,6 +86,35 @@ def loops(isa: str) -> list[Loop]:
             text = f"{instruction[1]}{instruction[2].split(';')[0]}".rstrip()
             current.instructions.append(re.sub(r"\s+", " ", text))
     return list(found.values())
+
+
+_BARRIER = re.compile(r"s_barrier(?:_signal)?\b")
+_LDS_WAIT = re.compile(r"s_waitcnt .*lgkmcnt\(0\)|s_waitcnt 0$|s_wait_(?:loadcnt_)?dscnt 0x0$")
+_LDS_ACCESS = re.compile(r"ds_(?:read|load|write|store|add|min|max|and|or|xor|cmpst|cmpstore)\w*")
+
+
+def unordered_barriers(isa: str) -> list[str]:
+    """Barriers that LDS accesses of the wave may still be in flight at, as lines.
+
+    The wait must be in the block of the barrier, after its last access: what comes before the block
+    is not known.
+    """
+    found: list[str] = []
+    is_done = False
+    for index, line in enumerate(isa.splitlines(), 1):
+        if _BLOCK.match(line):
+            is_done = False
+        instruction = _INSTRUCTION.match(line)
+        if instruction is None:
+            continue
+        text = f"{instruction[1]}{instruction[2].split(';')[0]}".rstrip()
+        if _LDS_WAIT.match(text):
+            is_done = True
+        elif _LDS_ACCESS.match(text):
+            is_done = False
+        elif _BARRIER.match(text) and not is_done:
+            found.append(f"{index}: {text}")
+    return found
 
 
 def matrix_loops(isa: str) -> list[Loop]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from tests.examples.gpu_sizes import ATTENTION, EXAMPLES, GEMM, KERNELS, GpuKernel
-from tests.targets.hip.isa import findings, matrix_loops
+from tests.targets.hip.isa import findings, matrix_loops, unordered_barriers
 from tests.targets.hip.support import CHIPS, needs_clang
 from tests.targets.hip.triton_assembler import CHIP as GFX950
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
@@ -42,6 +42,7 @@ AGPRS = {"attention", "attention_backward.gradients", "persistent_gemm.matmul_pe
 def _check(kernel: GpuKernel, chip: str, isa: str, spills: int, scratch: int) -> None:
     if kernel.kind in (GEMM, ATTENTION) and (kernel.label, chip) not in SPILLS:
         assert (spills, scratch) == (0, 0)
+    assert unordered_barriers(isa) == []
     found = matrix_loops(isa)
     if kernel.kind != GEMM or not found:
         return

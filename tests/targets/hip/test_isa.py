@@ -6,10 +6,19 @@ from functools import cache
 
 import pytest
 
-from tests.targets.hip.isa import findings, loops, matrix_loops
-from tests.targets.hip.support import needs_clang
+from tests.targets.hip.isa import (
+    LDS_READ,
+    Loop,
+    findings,
+    loops,
+    matrix_loops,
+    unordered_barriers,
+)
+from tests.targets.hip.support import CHIPS, needs_clang
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
-from tilewright.targets.hip.clang import assembly
+from tilewright.dialects.amd.chips import chip_named
+from tilewright.targets.hip.clang import assembly, clang_for
+from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.notes import architecture, kernel_notes
 
 MATMUL = """
@@ -111,6 +120,75 @@ def test_agprs_and_calls_are_found() -> None:
     (loop,) = matrix_loops(text)
     assert findings(loop) == ["copies between VGPRs and AGPRs: 1", "calls: 1"]
     assert loop.full_waits == 0
+
+
+ROTATED = """
+static __attribute__((device)) inline void sync() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  WAIT
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(128, 128)))
+void rotated(float* __restrict__ y, const float* __restrict__ x, int n) {
+  __attribute__((shared)) static float tile[2][128];
+  const int t = __builtin_amdgcn_workitem_id_x();
+  float sum = 0;
+  tile[0][t] = x[t];
+  sync();
+  for (int k = 1; k < n; ++k) {
+    const float next = x[k * 128 + t];
+    sync();
+    sum += tile[(k - 1) % 2][127 - t];
+    tile[k % 2][t] = next;
+  }
+  y[t] = sum;
+}
+"""
+
+
+@needs_clang
+def test_fences_do_not_wait_for_lds_at_the_barrier_of_a_loop() -> None:
+    """Why the header waits explicitly: LLVM 19 removes the wait of the fence there."""
+    fenced = assembly(ROTATED.replace("WAIT", ""), "gfx942")
+    waiting = assembly(ROTATED.replace("WAIT", "__builtin_amdgcn_s_waitcnt(0xc07f);"), "gfx942")
+    assert unordered_barriers(waiting) == []
+    if clang_for("gfx942").major == 19:
+        assert len(unordered_barriers(fenced)) == 1
+
+
+@needs_clang
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", ["sync", "sync_local"])
+def test_barriers_of_the_header_wait_for_lds_alone(chip: str, name: str) -> None:
+    header = definitions([name], {}, chip_named(chip))
+    body = ROTATED[ROTATED.index("extern") :].replace("sync()", f"tw::{name}()")
+    isa = assembly(f"{KEYWORDS}\n{header}\n{body}", chip)
+    assert unordered_barriers(isa) == []
+    (loop,) = (each for each in loops(isa) if each.count(LDS_READ))
+    # What is loaded at the top of an iteration is waited for at its end, or at the barrier.
+    barrier = next(n for n, each in enumerate(loop.instructions) if "s_barrier" in each)
+    before = Loop("", 1, loop.instructions[:barrier])
+    assert bool(before.full_waits) == (name == "sync")
+
+
+def test_barriers_with_accesses_in_flight_are_found() -> None:
+    text = """\
+.LBB0_1:                                ; =>This Inner Loop Header: Depth=1
+\tds_write_b32 v0, v1
+\ts_waitcnt lgkmcnt(0)
+\ts_barrier
+\tds_read_b32 v0, v1
+\ts_waitcnt lgkmcnt(1)
+\ts_barrier
+\ts_wait_dscnt 0x0
+\ts_barrier_signal -1
+\ts_barrier_wait -1
+; %bb.2:
+\ts_barrier
+"""
+    assert unordered_barriers(text) == ["7: s_barrier", "12: s_barrier"]
 
 
 @needs_triton_for_amd

@@ -1,8 +1,10 @@
 """Thread and block indices, barriers, fences, waits, and hints to the scheduler.
 
-A barrier orders nothing by itself on gfx9: fences around it do. Fences of LDS alone ("local") leave
-loads of global memory in flight. Where the compiler waits for all of them at its barrier builtin,
-other forms are used: gfx12's signal and wait, gfx11's instruction as assembly.
+A barrier orders nothing by itself: what was written must have arrived before it. Fences are for the
+compiler and for caches; those of LDS alone ("local") leave loads of global memory in flight. Their
+waits are not enough: LLVM 19 drops them at the barrier of a loop, where nothing is in flight when
+the loop is entered. So the waits are explicit. Where the compiler waits for everything at its
+barrier builtin, the instructions are assembly.
 """
 
 from __future__ import annotations
@@ -43,12 +45,38 @@ def _index(name: str, builtin: str) -> Function:
     return device(f"int {name}()", f"  return int(__builtin_amdgcn_{builtin});")
 
 
-def _barrier(chip: Chip) -> str:
-    if not chip.barrier_waits:
-        return "  __builtin_amdgcn_s_barrier();"
-    if chip.generation >= 12:
-        return "  __builtin_amdgcn_s_barrier_signal(-1);\n  __builtin_amdgcn_s_barrier_wait(-1);"
-    return '  asm volatile("s_waitcnt lgkmcnt(0)\\n\\ts_barrier" ::: "memory");'
+_LDS, _EVERYTHING = "local", ""
+_WAIT_BITS = {_LDS: "0xc07f", _EVERYTHING: "0x0070"}
+"""gfx9: lgkmcnt(0); lgkmcnt(0) and vmcnt(0)."""
+_WAITS = {
+    11: {
+        _LDS: ("s_waitcnt lgkmcnt(0)",),
+        _EVERYTHING: ("s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt_vscnt null, 0x0"),
+    },
+    12: {
+        _LDS: ("s_wait_dscnt 0x0",),
+        _EVERYTHING: ("s_wait_loadcnt_dscnt 0x0", "s_wait_storecnt 0x0"),
+    },
+}
+_BARRIERS = {11: ("s_barrier",), 12: ("s_barrier_signal -1", "s_barrier_wait -1")}
+
+
+def _wait(chip: Chip, space: str) -> str:
+    """Until what the wave has written, and read, has arrived."""
+    if chip.generation not in _WAITS:
+        return f"  __builtin_amdgcn_s_waitcnt({_WAIT_BITS[space]});"
+    return _assembly(_WAITS[chip.generation][space])
+
+
+def _barrier(chip: Chip, space: str) -> str:
+    if chip.generation not in _WAITS:
+        return f"{_wait(chip, space)}\n  __builtin_amdgcn_s_barrier();"
+    return _assembly((*_WAITS[chip.generation][space], *_BARRIERS[chip.generation]))
+
+
+def _assembly(instructions: tuple[str, ...]) -> str:
+    text = "\\n\\t".join(instructions)
+    return f'  asm volatile("{text}" ::: "memory");'
 
 
 def _fenced(scope: str, between: str, space: str = "") -> str:
@@ -63,14 +91,18 @@ def _fenced(scope: str, between: str, space: str = "") -> str:
 def sync(chip: Chip) -> Mapping[str, Function]:
     """Barriers, fences and waits."""
     found = {
-        "sync": device("void sync()", _fenced("workgroup", _barrier(chip))),
-        "sync_local": device("void sync_local()", _fenced("workgroup", _barrier(chip), "local")),
+        "sync": device("void sync()", _fenced("workgroup", _barrier(chip, _EVERYTHING))),
+        "sync_local": device("void sync_local()", _fenced("workgroup", _barrier(chip, _LDS), _LDS)),
         "wave_sync": device(
             "void wave_sync()", _fenced("wavefront", "  __builtin_amdgcn_wave_barrier();")
         ),
-        "fence": device("void fence()", '  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");'),
+        "fence": device(
+            "void fence()",
+            f'{_wait(chip, _EVERYTHING)}\n  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");',
+        ),
         "fence_block": device(
-            "void fence_block()", '  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");'
+            "void fence_block()",
+            f'{_wait(chip, _EVERYTHING)}\n  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");',
         ),
         "trap": device("void trap()", "  __builtin_trap();"),
     }
