@@ -10,6 +10,8 @@ are read 128 bits at a time is preferred, and of two depths the greater one.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference import feasible
@@ -28,6 +30,8 @@ from tilewright.layouts.hardware.matrix_core import MatrixCore
 READ_BITS = 128
 """The widest read of a lane from LDS."""
 _UNSIGNED = "uint"
+_TABLES = 32
+"""Layouts of recent GEMMs that are retained: kernels have the same ones many times."""
 
 
 def choose(op: GemmOp, threads: Threads, chip: Chip) -> GemmPlan:
@@ -204,16 +208,19 @@ def _misfit(
 # -- layouts -----------------------------------------------------------------------------------
 
 
+@lru_cache(_TABLES)
 def accumulator(shape: tuple[int, int], plan: GemmPlan, core: MatrixCore) -> Table:
     """The layout of the accumulator."""
     return Table.from_fragment(core.accumulator(shape, plan.warps, plan.transposed))
 
 
+@lru_cache(_TABLES)
 def operand_a(shape: tuple[int, int], plan: GemmPlan, core: MatrixCore) -> Table:
     """A in registers: every wave that has the row holds it."""
     return Table.from_fragment(core.operand_a(shape, plan.warps, plan.k_width))
 
 
+@lru_cache(_TABLES)
 def operand_b(shape: tuple[int, int], plan: GemmPlan, core: MatrixCore) -> Table:
     """B (rows along K) in registers: every wave that has the column holds it."""
     return Table.from_fragment(core.operand_b(shape, plan.warps, plan.k_width))
