@@ -67,6 +67,36 @@ def test_all_functions_compile_for_gfx950() -> None:
         assert f"v_mfma_{instruction}" in done.isa
 
 
+def waits_before_the_barrier(function: str, arch: str, directory: Path) -> list[str]:
+    """Waits for loads, of a kernel that has one in flight at a barrier."""
+    header = definitions([function, "thread_x"], {}, chip_named(arch))
+    text = f"""{KEYWORDS}
+{header}
+extern "C" __global__ void __attribute__((amdgpu_flat_work_group_size(256, 256)))
+k(float* out, const float* in) {{
+  __shared__ float shared[256];
+  const int thread = tw::thread_x();
+  const float value = in[thread];
+  shared[thread] = float(thread);
+  tw::{function}();
+  out[thread] = shared[255 - thread] + value;
+}}"""
+    assembly = compiled(text, arch, directory)
+    between = re.search(r"global_load.*?s_barrier", assembly, re.DOTALL)
+    assert between is not None, assembly[:2000]
+    # LDS was waited for.
+    assert re.search(r"lgkmcnt\(0\)|dscnt 0x0", between[0])
+    return re.findall(r"vmcnt\(\d+\)|s_wait_loadcnt\w*", between[0])
+
+
+@needs_clang
+@pytest.mark.parametrize("arch", CHIPS_OF_CLANG)
+def test_loads_stay_in_flight_over_a_barrier_of_lds(arch: str, tmp_path: Path) -> None:
+    assert waits_before_the_barrier("sync_local", arch, tmp_path) == []
+    if chip_named(arch).barrier_waits:
+        assert waits_before_the_barrier("sync", arch, tmp_path) != []
+
+
 @needs_clang
 def test_a_call_that_nothing_resolves_is_found(tmp_path: Path) -> None:
     text = KEYWORDS + (
