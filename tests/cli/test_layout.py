@@ -206,6 +206,25 @@ def test_ir_text_is_drawn_as_well(show):
     assert "8 x 8 iterations: 64 threads x 1 iterations each" in out
 
 
+def test_layouts_of_an_amd_gpu(capsys):
+    """A wave of 64 lanes, and the banks of the chip."""
+    arguments = [str(GEMM), "--target", "hip:gfx942"]
+    assert layout.run(arguments, "tilewright layout") == 0
+    out = capsys.readouterr().out
+    assert "for hip:gfx942, 128 threads" in out
+    assert "by mfma 32 x 32 x 8, 2 warps as 2 x 1" in out
+    assert "ldmatrix" not in out
+    assert "user-specified" not in out
+
+
+def test_an_amd_gpu_with_more_banks(show):
+    Path("kernel.mlir").write_text(IR)
+    for chip, bank in (("gfx942", 0), ("gfx950", 32)):
+        code, out, err = show("kernel.mlir", "--target", f"hip:{chip}", "--buffer", "s")
+        assert (code, err) == (0, "")
+        assert f"128/{bank}" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -215,7 +234,7 @@ def test_ir_text_is_drawn_as_well(show):
         (["script.py", "--bufer=a"], "unknown command line argument '--bufer=a'; did you mean '--buffer'?"),
         (["script.py", "--line", "zero"], "--line: 'zero' is not a positive integer"),
         (["script.py", "--svg", "--html"], "--svg and --html are mutually exclusive"),
-        (["script.py", "--target=numpy"], "--target: 'numpy' has no layouts; pass one like cuda:sm_90a"),
+        (["script.py", "--target=numpy"], "--target: 'numpy' has no layouts; pass one like cuda:sm_90a or hip:gfx942"),
         (["script.py", "--buffer", "nope"], "no buffer 'nope'; the buffers are tile, staged"),
         (["script.py", "--line", "3"], "nothing with a layout in line 3; the buffers are tile, staged"),
         (["script.py:none"], "script.py called no kernel 'none'; it called double"),

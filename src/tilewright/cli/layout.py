@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -25,17 +26,23 @@ from tilewright.cli.command_line import (
 )
 from tilewright.cli.outputs import write_whole
 from tilewright.dialects import make_context
+from tilewright.dialects.amd.chips import DEFAULT_CHIP
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.report import layout_html, layout_svg, layout_text
 from tilewright.report.layout_document import KernelLayouts, Limits, layouts_of, selected
 from tilewright.targets.cuda.compile import pipeline_options
-from tilewright.targets.cuda.settings import DEFAULT_ARCH, Settings
+from tilewright.targets.cuda.settings import DEFAULT_ARCH
+from tilewright.targets.hip.compile import pipeline_options as hip_options
+
+if TYPE_CHECKING:
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
@@ -48,7 +55,7 @@ output is not shown. No GPU is needed.
 
   --buffer NAME         only this buffer
   --line N              only the buffer, loop or tile operation in this line
-  --target TARGET       cuda:sm_90a (the default), cuda:sm_80, ...
+  --target TARGET       cuda:sm_90a (the default), cuda:sm_80, hip:gfx942, ...
   --svg, --html         SVG, or a self-contained HTML page, instead of text
   -o FILE               write there instead of standard output; .svg and .html set the format
   --rows N, --columns N rows and columns of each tile (text: 16 and 12; SVG, HTML: 32 and 32)
@@ -68,8 +75,10 @@ _FLAGS = Flags(
 )
 _EVERYTHING = 1 << 30
 _DEFAULT_TARGET = f"cuda:{DEFAULT_ARCH}"
+_KINDS = ("cuda", "hip")
 
-_Traced = tuple[ModuleOp, GpuPipeline]
+_Pipeline: TypeAlias = GpuPipeline | AmdPipeline
+_Traced = tuple[ModuleOp, _Pipeline]
 """A function, and how its user wants it compiled."""
 
 Renderer = Callable[[Sequence[KernelLayouts]], str]
@@ -90,6 +99,10 @@ class _Request:
     @property
     def target(self) -> str:
         return self.values.get("target", _DEFAULT_TARGET)
+
+    @property
+    def is_hip(self) -> bool:
+        return self.target.partition(":")[0] == "hip"
 
     @property
     def format(self) -> str:
@@ -115,8 +128,10 @@ def _parse(arguments: Sequence[str]) -> _Request:
     positive(request.line, ("line", "rows", "columns"))
     if {"svg", "html"} <= request.switches:
         raise UsageError("--svg and --html are mutually exclusive")
-    if not request.target.startswith("cuda"):
-        raise UsageError(f"--target: '{request.target}' has no layouts; pass one like cuda:sm_90a")
+    if request.target.partition(":")[0] not in _KINDS:
+        raise UsageError(
+            f"--target: '{request.target}' has no layouts; pass one like cuda:sm_90a or hip:gfx942"
+        )
     return request
 
 
@@ -161,6 +176,8 @@ def _of_text(request: _Request, engine: DiagnosticEngine) -> list[_Traced]:
         return []
     if not any(isinstance(op, KernelOp) for op in walk(source.module)):
         raise UsageError(f"{name} has no tile.kernel: only T kernels have layouts")
+    if request.is_hip:
+        return [(source.module, AmdPipeline(target=request.target))]
     return [(source.module, GpuPipeline(target=request.target))]
 
 
@@ -168,21 +185,19 @@ def _of_script(request: _Request, program: str) -> list[_Traced]:
     """What the script calls, each kernel once for every set of sizes and settings."""
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
-    from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.runtime.tile.trace_only import tracing_only
 
     line = request.line
     require_file(line.file)
-    arch = request.target.partition(":")[2] or DEFAULT_ARCH
-    found: dict[tuple[str, Settings], _Traced] = {}
+    found: dict[tuple[str, object], _Traced] = {}
     called: set[str] = set()
 
     def record(kernel: CompiledTileKernel) -> None:
         called.add(kernel.name)
         if line.kernel in (None, kernel.name):
-            module, settings = kernel.prim_func.module, kernel.settings_for(arch)
-            traced = module.clone(), GpuPipeline(**pipeline_options(settings))
-            found.setdefault((print_module(module), settings), traced)
+            module = kernel.prim_func.module
+            settings, pipeline = _chosen(kernel, request)
+            found.setdefault((print_module(module), settings), (module.clone(), pipeline))
 
     with tracing_only(record):
         run_quietly(
@@ -200,8 +215,18 @@ def _of_script(request: _Request, program: str) -> list[_Traced]:
     raise UsageError(f"{line.file} called no T kernel, so there is no layout to draw")
 
 
+def _chosen(kernel: CompiledTileKernel, request: _Request) -> tuple[object, _Pipeline]:
+    """How the user wants a kernel compiled for the target."""
+    arch = request.target.partition(":")[2]
+    if request.is_hip:
+        amd = kernel.hip_settings_for(arch or DEFAULT_CHIP)
+        return amd, AmdPipeline(**hip_options(amd))
+    settings = kernel.settings_for(arch or DEFAULT_ARCH)
+    return settings, GpuPipeline(**pipeline_options(settings))
+
+
 def _layouts(
-    module: ModuleOp, pipeline: GpuPipeline, request: _Request, engine: DiagnosticEngine
+    module: ModuleOp, pipeline: _Pipeline, request: _Request, engine: DiagnosticEngine
 ) -> list[KernelLayouts]:
     """The module's kernels after the passes that decide layouts; none if something is wrong."""
     line = request.line

@@ -27,6 +27,7 @@ from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, ParallelOp
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
 from tilewright.dialects.tile.maps import LayoutMap
@@ -212,14 +213,16 @@ def _shared(op: AllocOp, limits: Limits) -> Drawing:
     lines = [f"{copies}{_sizes(inner)} of {_dtype(op)}: {total} bytes, {_pattern(op)}"]
     if isinstance(op.layout, LayoutAttr):
         lines.append(_formula(op.layout, "place"))
-    if (ways := first.ways()) is not None:
+    chip = amd_chip_of(op)
+    banks = BANKS if chip is None else chip.lds_banks
+    if chip is None and (ways := first.ways()) is not None:
         conflict = "no bank conflict" if ways == 1 else f"{ways}-way bank conflict"
         lines.append(f"{CHUNK_ROWS} consecutive rows, as read by ldmatrix: {conflict}")
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
         *outer, column = point
         at = int(first.at[(*outer, column * width)])
-        return f"{at}/{at // BANK_BYTES % BANKS}", at // CHUNK_BYTES % (BANKS // 4)
+        return f"{at}/{at // BANK_BYTES % banks}", at // CHUNK_BYTES % (banks // 4)
 
     what = f"{width} elements, {CHUNK_BYTES} bytes" if width > 1 else "element"
     grid = _cells(inner, width)
@@ -253,7 +256,10 @@ def _pattern(op: AllocOp) -> str:
     swizzle = op.attributes.get(nv_names.SWIZZLE)
     if isinstance(swizzle, IntegerAttr):
         return f"swizzle of {swizzle.value.data} bytes"
-    return "user-specified layout" if op.layout is not None else "row-major"
+    if op.layout is None:
+        return "row-major"
+    # On AMD GPUs the compiler's own layouts have no name.
+    return "user-specified layout" if amd_chip_of(op) is None else "placed as follows"
 
 
 # -- text ----------------------------------------------------------------------------------------
