@@ -18,7 +18,7 @@ _WAVE = re.compile(r"\s+(v_wmma|v_mfma|v_permlane|v_\w+_dpp|ds_swizzle|ds_bpermu
 
 
 def in_branches(isa: str) -> list[str]:
-    """Instructions of a wave behind a restriction of the lanes, up to the next label."""
+    """Instructions of a wave after a restriction of the lanes, up to the next label."""
     found: list[str] = []
     restricted = False
     for line in isa.splitlines():
