@@ -7,10 +7,12 @@ from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source
 from tilewright.targets.cxx.kernel import Source
-from tilewright.targets.hip.emit.kernel import emit_kernel, kernels_of
+from tilewright.targets.hip.emit.kernel import Refresh, emit_kernel, kernels_of
 
 
-def emitted(text: str, arch: str = "gfx942", waves: int | None = None) -> Source:
+def emitted(
+    text: str, arch: str = "gfx942", waves: int | None = None, refresh: Refresh = Refresh.NEVER
+) -> Source:
     """The source of the only kernel of `text`; ``CHIP`` in it is `arch`."""
     engine = DiagnosticEngine()
     source = text.replace("CHIP", arch)
@@ -18,7 +20,7 @@ def emitted(text: str, arch: str = "gfx942", waves: int | None = None) -> Source
     engine.raise_if_errors()
     assert parsed is not None
     (kernel,) = kernels_of(parsed.module)
-    return emit_kernel(kernel, chip_named(arch), waves_per_simd=waves)
+    return emit_kernel(kernel, chip_named(arch), waves_per_simd=waves, refresh=refresh)
 
 
 def kernel(body: str, arguments: str = "", attributes: str = "") -> str:

@@ -11,6 +11,7 @@ from tests.targets.hip.every_rule import FLOATS, SMALL, every_rule
 from tests.targets.hip.support import CHIPS, needs_clang
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.hip.clang import assembly
+from tilewright.targets.hip.emit.kernel import Refresh
 
 _STAGED = kernel(
     """
@@ -75,6 +76,44 @@ def test_waves_per_simd() -> None:
     assert "amdgpu_waves_per_eu(4)" in emitted(many).text
     blocks = _STAGED.replace("simt.kernel", "simt.kernel, simt.min_blocks = 3 : i64")
     assert "amdgpu_waves_per_eu(3)" in emitted(blocks).text
+
+
+_TWO_LOOPS = kernel(
+    """
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %tid = gpu.thread_id x
+  %n = gpu.block_id x
+  scf.for %k = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      scf.for %j = %c0 to %c4 step %c1 {
+        %v = memref.load %x[%tid] : memref<?xf32, #g>
+        memref.store %v, %y[%tid] : memref<?xf32, #g>
+      } {tile.unroll}
+    } {tile.unroll}
+    gpu.barrier
+  }
+""",
+    "%x: memref<?xf32, #g>, %y: memref<?xf32, #g>",
+    "simt.threads = 256 : i64",
+)
+
+
+@needs_clang
+def test_thread_indices_are_refreshed() -> None:
+    """After barriers, or before loops that are unrolled: there, and nowhere else."""
+    plain = body_of(emitted(_TWO_LOOPS).text)
+    assert "const int tid = tw::thread_x();" in plain
+    assert "refresh" not in plain
+    barriers = emitted(_TWO_LOOPS, refresh=Refresh.BARRIERS).text
+    assert "  int tid = tw::thread_x();" in barriers
+    assert body_of(barriers).count("refresh") == 1
+    assert "    tw::sync();\n    tw::refresh<256>(tid);\n  }" in barriers
+    loops = emitted(_TWO_LOOPS, refresh=Refresh.LOOPS).text
+    assert body_of(loops).count("refresh") == 1
+    assert "    tw::refresh<256>(tid);\n    // kernel.mlir:13\n    #pragma unroll\n" in loops
+    for text in (barriers, loops):
+        assert ".vgpr_spill_count: 0" in assembly(text, "gfx942")
 
 
 def test_barriers() -> None:

@@ -10,7 +10,7 @@ functions here always compile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.cxx.kernel import Source, kernels_of
 from tilewright.targets.hip.artefact import HipKernel, HipProgram
 from tilewright.targets.hip.compiler import compile_source
-from tilewright.targets.hip.emit.kernel import emit_kernel
+from tilewright.targets.hip.emit.kernel import Refresh, emit_kernel
 from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.hip.notes import KernelNote, kernel_notes
 from tilewright.targets.hip.settings import HipSettings
@@ -129,13 +129,33 @@ def _kernels(lowered: Lowered, chip: Chip, options: Sequence[str]) -> dict[str, 
     for function, source in zip(lowered.functions, lowered.sources, strict=True):
         kernel = _kernel(function, source, chip, options)
         if kernel.metadata.spill_bytes:
-            # One wave of a SIMD may have all its registers, AGPRs too, which costs copies.
-            alone = emit_kernel(function, chip, waves_per_simd=1)
-            other = _kernel(function, alone, chip, options)
-            if other.metadata.spill_bytes < kernel.metadata.spill_bytes:
-                kernel = other
+            for other in _with_fewer_registers(function, chip, source):
+                instead = _kernel(function, other, chip, options)
+                if instead.metadata.spill_bytes < kernel.metadata.spill_bytes:
+                    kernel = instead
+                if not kernel.metadata.spill_bytes:
+                    break
         found[source.name] = kernel
     return found
+
+
+def _with_fewer_registers(function: FuncOp, chip: Chip, source: Source) -> Iterator[Source]:
+    """Other texts of a kernel that spills, the cheapest one first.
+
+    Addresses may be computed again; one wave of a SIMD may have all its registers, AGPRs too, which
+    costs copies.
+    """
+    texts = {source.text}
+    for waves, refresh in (
+        (None, Refresh.BARRIERS),
+        (None, Refresh.LOOPS),
+        (1, Refresh.NEVER),
+        (1, Refresh.BARRIERS),
+    ):
+        other = emit_kernel(function, chip, waves_per_simd=waves, refresh=refresh)
+        if other.text not in texts:
+            texts.add(other.text)
+            yield other
 
 
 def _kernel(function: FuncOp, source: Source, chip: Chip, options: Sequence[str]) -> HipKernel:

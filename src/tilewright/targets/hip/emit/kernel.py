@@ -28,7 +28,7 @@ from tilewright.targets.cxx.emitter import Emitter
 from tilewright.targets.cxx.kernel import Source, kernels_of
 from tilewright.targets.cxx.memory import alloc
 from tilewright.targets.hip.emit import amd_ops, atomics, threads
-from tilewright.targets.hip.emit.flavour import HIP
+from tilewright.targets.hip.emit.refresh import HipEmitter, Refresh
 from tilewright.targets.hip.header import KEYWORDS, definitions
 
 _ALIGNMENT = 1024
@@ -63,17 +63,28 @@ RULES = {
 
 
 def emit_kernel(
-    function: FuncOp, chip: Chip, *, comments: bool = True, waves_per_simd: int | None = None
+    function: FuncOp,
+    chip: Chip,
+    *,
+    comments: bool = True,
+    waves_per_simd: int | None = None,
+    refresh: Refresh = Refresh.NEVER,
 ) -> Source:
     """The source of a kernel that `outline-kernels` has made.
 
-    `waves_per_simd` waves must fit into the registers of a SIMD; None for the default.
+    `waves_per_simd` waves must fit into the registers of a SIMD; None for the default. `refresh` is
+    where addresses are computed again, which takes fewer registers.
     """
-    bits = cxx.integer_of(function, simt_names.INDEX_BITS, 32)
-    emitter = Emitter(RULES, HIP, comments=comments, index_bits=bits)
+    launch = _Launch.of(function, chip)
+    emitter = HipEmitter(
+        RULES,
+        comments=comments,
+        index_bits=cxx.integer_of(function, simt_names.INDEX_BITS, 32),
+        threads=launch.threads,
+        refresh=refresh,
+    )
     parameters = [cxx.parameter(emitter, each) for each in function.body.block.args]
     emitter.body(function.body.block)
-    launch = _Launch.of(function, chip)
     waves = launch.waves_per_simd if waves_per_simd is None else waves_per_simd
     name = function.sym_name.data
     lines = [
@@ -128,4 +139,4 @@ def _bytes(op: Operation) -> int:
     return size * max(1, bit_width(element_type_of(op.result.type)) // 8)
 
 
-__all__ = ["RULES", "emit_kernel", "kernels_of"]
+__all__ = ["RULES", "Refresh", "emit_kernel", "kernels_of"]

@@ -31,6 +31,12 @@ def identity(chip: Chip) -> Mapping[str, Function]:
         )
     low = "__builtin_amdgcn_mbcnt_lo(~0u, 0)"
     lane = low if chip.wave == 32 else f"__builtin_amdgcn_mbcnt_hi(~0u, {low})"
+    found["refresh"] = device(
+        "template <int threads, typename Int>@void refresh(Int& index)",
+        "  // The same value, from which the compiler has not computed anything yet.\n"
+        '  asm volatile("" : "+v"(index));\n'
+        "  __builtin_assume(index >= 0 && index < threads);",
+    )
     found["lane"] = device("int lane()", f"  return int({lane});")
     found["wave"] = device(
         "int wave()",
