@@ -13,6 +13,7 @@ import traceback
 from tilewright.frontend.callers import PACKAGE, is_located
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
+from tilewright.targets.hip.errors import HipCompilerMissing
 from tilewright.targets.numpy.api import NumpyFault
 from tilewright.targets.triton.installation import INSTALL, TritonMissing
 
@@ -39,7 +40,7 @@ def missing_package(error: BaseException, *, has_compat: bool = False) -> str | 
 
     `has_compat`: the command has a flag `--compat`, which was not passed.
     """
-    if isinstance(error, TritonMissing | NvrtcMissing):
+    if isinstance(error, TritonMissing | NvrtcMissing | HipCompilerMissing):
         return str(error)
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name not in FOREIGN:

@@ -27,7 +27,8 @@ REFUSED = {
     ("persistent_gemm.matmul_persistent.parts", chip): TOO_LARGE for chip in (*CHIPS, GFX950)
 }
 NARROW = {
-    "dynamic_shapes.matmul": "rows of unknown length: elements are loaded and guarded one by one",
+    "dynamic_shapes.matmul": "rows of unknown length: each element is loaded under a guard",
+    "block_sparse_gemm": "the mask of blocks is read by elements",
     "dequant_gemm.matmul_int4": "packed weights are unpacked from LDS",
     "linear_attention": "operands that vary along the other axis",
     "attention_backward.gradients": "operands that vary along the other axis",
