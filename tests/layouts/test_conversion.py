@@ -93,6 +93,7 @@ def test_fragments_of_any_size():
     assert fragment_crossing(whole, shifted) == Crossing.LANES
     other = Fragment((64, 24), lambda i, j: whole.thread(i, j) ^ 32, whole.index)
     assert fragment_crossing(whole, other) == Crossing.WARPS
+    assert fragment_crossing(whole, other, warp_size=64) == Crossing.LANES
     assert fragment_crossing(Fragment.replicated((64, 24), 128), other) == Crossing.NOTHING
     with pytest.raises(ValueError, match="different tiles"):
         fragment_crossing(whole, wgmma_accumulator((64, 16)))

@@ -65,6 +65,17 @@ def test_shuffles_and_warps():
     assert (columns.shuffles, columns.crosses_warps) == ((2, 1), False)
 
 
+def test_waves_of_64_lanes_exchange_twice_as_far():
+    fragment = partition((8, 256), 128, 4)
+    pattern = reduction_pattern(fragment, 1, warp_size=64)
+    assert pattern == ReductionPattern(4, ((64, 1),), 64)
+    assert (pattern.shuffles, pattern.crosses_warps) == ((32, 16, 8, 4, 2, 1), False)
+    simulate(fragment, 1, pattern)
+    rows = reduction_pattern(partition((128, 16), 128, 4), 0, warp_size=64)
+    assert rows == ReductionPattern(4, ((16, 4), (2, 64)), 64)
+    assert rows.crosses_warps
+
+
 def test_results_with_different_patterns_have_none():
     ragged = Fragment((2, 4), lambda i, j: i * 8 + j * (i + 1), lambda i, j: 0)
     assert reduction_pattern(ragged, 1) is None

@@ -113,6 +113,12 @@ def test_fragments_of_odd_sizes():
     assert padded.width == 1  # rows of 89 are not aligned
 
 
+def test_a_wave_of_64_lanes_is_one_instruction():
+    rows = Fragment((128, 4), lambda i, j: i, lambda i, j: j)
+    found = fragment_access(rows, Layout.row_major((128, 4)), 32, warp=1, warp_size=64)
+    assert found.access == (tuple(range(256, 512, 4)),)
+
+
 def test_idle_lanes_do_not_widen_or_break_vectors():
     half = Fragment((16, 4), lambda i, j: i, lambda i, j: j)
     found = fragment_access(half, Layout.row_major((16, 4)), 32)
