@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.targets.numpy.simt.simt_support import run_device
+from tests.targets.numpy.simt.simt_support import device_module, run_device
 from tilewright import T
+from tilewright.dialects import make_context
 from tilewright.dialects.amd.chips import chip_named
-from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
+from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
 from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
@@ -103,6 +106,24 @@ def test_which_lanes_a_wave_orders(chip: str, far: int) -> None:
     with pytest.raises(SimtFault, match=r"data race|uninitialised"):
         exchange(chip, far, "")
     np.testing.assert_array_equal(exchange(chip, far, "gpu.barrier"), TIDS ^ far)
+
+
+@pytest.mark.parametrize("chip", WAVES)
+@pytest.mark.parametrize("far", [1, 32, 64])
+def test_the_analysis_of_a_compile_agrees(chip: str, far: int) -> None:
+    def reported(sync: str) -> list[str]:
+        body = EXCHANGE.replace("%SYNC%", sync).replace("%FAR%", str(far))
+        engine = DiagnosticEngine()
+        text = device_module(body, target=target(chip))
+        source = parse_source(make_context(), text, "kernel.mlir", engine)
+        assert source is not None
+        CheckThreadSync().run(source.module, engine)
+        return [each.message for each in engine.diagnostics if each.severity is Severity.ERROR]
+
+    assert reported("gpu.barrier") == []
+    (race,) = reported("")
+    assert race.startswith(f"data race: thread 0 reads s[{far}]")
+    assert (reported("tile.sync warp") == []) == (far < WAVES[chip])
 
 
 def test_a_race_names_the_threads_of_a_wide_wave() -> None:
