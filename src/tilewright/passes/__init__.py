@@ -103,6 +103,8 @@ PASSES: PassRegistry = {
     "remap-blocks": _lazy("amd.remap_blocks", "RemapBlocks"),
     "stage-copies": _lazy("amd.stage_copies", "StageCopies"),
     "plan-staging": _lazy("amd.plan_staging", "PlanStaging"),
+    "use-buffer-accesses": _lazy("amd.use_buffer_accesses", "UseBufferAccesses"),
+    "hint-schedule": _lazy("amd.hint_schedule", "HintSchedule"),
     "amd-pipeline": _lazy("amd.pipeline", "AmdPipeline"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
     "tlx-insert-require-layout": _lazy("tlx.insert_require_layout", "InsertRequireLayout"),

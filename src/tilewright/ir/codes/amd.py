@@ -128,4 +128,16 @@ ENTRIES: tuple[CodeEntry, ...] = (
         example="with T.Kernel(4, threads=96): ...   # error[TW7517] on gfx942",
         fix="Use a multiple of the wave; the message has the next one.",
     ),
+    CodeEntry(
+        code="TW7540",
+        severity="remark",
+        title="Buffer access not used",
+        meaning=(
+            "Buffer accesses check the bounds of a tensor in the memory system, without a branch. "
+            "Their offsets have 32 bits, so the size of the tensor has to be known and below 2 GiB."
+        ),
+        example="remark[TW7540]: buffer access not used, a branch guards the access: the size of "
+        "'A' is a run-time value",
+        fix="Give the tensor a constant shape; no change is required.",
+    ),
 )

@@ -16,11 +16,13 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
 from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
+from tilewright.passes.amd.hint_schedule import HintSchedule
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.stage_copies import StageCopies
+from tilewright.passes.amd.use_buffer_accesses import UseBufferAccesses
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
@@ -86,6 +88,13 @@ class AmdPipeline(Pass):
 
     reuse_within_iteration: bool = False
     """Whether buffers may overlap within a loop iteration although they fit without."""
+
+    buffer_accesses: bool = False
+    """Whether buffer accesses check bounds instead of branches, where the size of a tensor is
+    known."""
+
+    schedule: str = "none"
+    """Scheduling hints of loops with matrix instructions: none, priority, groups or iglp."""
 
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
@@ -154,11 +163,13 @@ class AmdPipeline(Pass):
             UnrollLoops(),
             MergeGuards(),
             Dce(),
+            *([UseBufferAccesses()] if self.buffer_accesses else []),
             DropUnusedArguments(),
             VerifyDeviceIr(),
             CheckThreadSync(),
             LowerL2Policy(),
             NarrowBarrierFences(),
+            HintSchedule(self.schedule),
         ]
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
