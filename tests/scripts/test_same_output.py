@@ -159,7 +159,7 @@ def test_a_map_hides_renamed_attributes_and_passes(
     found = compared(ADD, change)
     assert found.in_code
     table = tmp_path / "names"
-    table.write_text("# what changed\nnv.threads aa.block_threads\nmerge-guards join-guards\n")
+    table.write_text("# what changed\nsimt.threads aa.block_threads\nmerge-guards join-guards\n")
     assert compare(found.before, found.after, Renames.read(table)).is_equal()
 
 
