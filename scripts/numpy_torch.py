@@ -193,6 +193,7 @@ def make(seed: int = 0) -> ModuleType:
     )
     torch.tensor = lambda data, dtype=None, **_: _made(data, dtype)
     torch.arange = lambda *bounds, dtype=None, **_: _made(np.arange(*bounds), dtype)
+    torch.finfo = ml_dtypes.finfo
     torch.manual_seed = lambda seed: None
     torch.broadcast_to = lambda x, shape: np.broadcast_to(x, shape).view(Tensor)
     torch._assert = torch._check = check

@@ -121,6 +121,28 @@ def glu(module: ModuleType, torch: Any) -> Pairs:
             yield kernel(a, b, bias, y), linear * single(y) + linear
 
 
+_FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+
+
+def unpacked(codes: Array, scales: Array) -> Array:
+    """Rows of e2m1 pairs, each 32 of them multiplied by a scale of e8m0."""
+    codes = np.asarray(codes)
+    nibbles = np.stack([codes & 15, codes >> 4], -1).reshape(codes.shape[0], -1)
+    values = _FOUR_BITS[nibbles & 7] * np.where(nibbles & 8, -1, 1)
+    return values * np.exp2(np.float32(np.asarray(scales)) - 127).repeat(32, 1)
+
+
+def mxfp4(name: str, m: int, n: int, k: int) -> Callable[[ModuleType, Any], Pairs]:
+    def run(module: ModuleType, torch: Any) -> Pairs:
+        a, b = (torch.randint(0, 256, (rows, k // 2), dtype=torch.uint8) for rows in (m, n))
+        left, right = (
+            torch.randint(125, 130, (k // 32, rows), dtype=torch.uint8).t() for rows in (m, n)
+        )
+        yield getattr(module, name)(a, b, left, right), unpacked(a, left) @ unpacked(b, right).T
+
+    return run
+
+
 # -- attention -----------------------------------------------------------------------------------
 
 
@@ -229,6 +251,29 @@ def gdpa(module: ModuleType, torch: Any) -> Pairs:
     yield out, expected
 
 
+def backward(module: ModuleType, torch: Any) -> Pairs:
+    shape, scale = (1, 2, 256, 64), 0.125
+    q, k, v, do = (torch.randn(shape, dtype=torch.bfloat16) for _ in range(4))
+    for causal in (False, True):
+        scores = single(q) @ single(k).swapaxes(-1, -2) * scale
+        if causal:
+            scores = np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores)
+        lse = np.log(np.exp(scores).sum(-1))
+        p = np.exp(scores - lse[..., None])
+        o = torch.tensor(p @ single(v), dtype=torch.bfloat16)
+        dp = single(do) @ single(v).swapaxes(-1, -2)
+        ds = p * (dp - (p * dp).sum(-1, keepdims=True)) * scale
+        expected = (
+            ds @ single(k),
+            ds.swapaxes(-1, -2) @ single(q),
+            p.swapaxes(-1, -2) @ single(do),
+        )
+        found = module.fa_backward(
+            q, k, v, o, do, torch.tensor(lse, dtype=torch.float32), scale, causal
+        )
+        yield from zip(found, expected, strict=True)
+
+
 _STEPS = (
     *("v0_naive", "v1_buffer_load", "v2_async_copy", "v3_lds", "v4_global_prefetch"),
     *("v5_local_prefetch", "v6_loop_unroll", "v7_slice", "v8_warp_pipeline", "v9_beyond_hotloop"),
@@ -275,6 +320,23 @@ CASES = (
     Case("amd_pa_decode", "amd_pa_decode.py", paged),
     Case("amd_hstu_attn", "amd_hstu_attn.py", hstu),
     Case("gfx950_gdpa", "gfx950_gdpa.py", gdpa),
+    Case(
+        "intra_wave/a4w4",
+        "gfx9_gemm/intra_wave/a4w4/matmul_kernel.py",
+        mxfp4("matmul", 256, 256, 1024),
+    ),
+    Case(
+        "skinny/a4w4",
+        "gfx9_gemm/skinny/a4w4/matmul_kernel.py",
+        mxfp4("skinny_matmul", 128, 256, 1024),
+    ),
+    Case(
+        "inter_wave/a4w4",
+        "gfx9_gemm/inter_wave/a4w4/matmul_kernel.py",
+        mxfp4("_matmul_256tile", 256, 256, 2048),
+    ),
+    Case("amd_fa_bwd", "amd_fa_bwd.py", backward),
+    Case("amd_tdm_gemm_pipelined", "amd_tdm_gemm_pipelined.py", gemm((256, 128, 128)), "gfx1250"),
 )
 
 
@@ -283,7 +345,13 @@ def load(path: str, directory: Path, name: str | None = None) -> ModuleType:
     for found in _IMPORTED.findall((directory / path).read_text()):
         if f"{_PACKAGE}.{found}" not in sys.modules:
             _add_packages(found, directory)
-            load(f"{found.replace('.', '/')}.py", directory, f"{_PACKAGE}.{found}")
+            file = Path(found.replace(".", "/"))
+            if (directory / file).is_dir():
+                # A package; those of the tutorials only collect names of the module in it.
+                module = f"{_PACKAGE}.{found}"
+                sys.modules[module] = load(str(file / "matmul_kernel.py"), directory, module)
+            else:
+                load(str(file.with_suffix(".py")), directory, f"{_PACKAGE}.{found}")
     name = name or f"tutorial_{path}"
     spec = importlib.util.spec_from_file_location(name, directory / path)
     assert spec is not None and spec.loader is not None

@@ -473,4 +473,7 @@ RULES: Mapping[str, Rule] = {
     "tt.ptr_to_int": _address_cast,
     "tt.load": _load,
     "ttg.convert_layout": _same,
+    "tlx.require_layout": _same,
+    "tlx.release_layout": _same,
+    "amdg.assume_uniform": _same,
 }

@@ -218,6 +218,11 @@ class _LinearShared(SharedEncoding):
         return cga_of(self.block)
 
     @override
+    def after_trans(self, shape: Sequence[int], order: Sequence[int]) -> Attribute | None:
+        # Padding counts elements of the offset, whatever their coordinates.
+        return replace(self, offset=permuted(self.offset, order), block=permuted(self.block, order))
+
+    @override
     def verify_shape(self, type: MemDescType) -> None:
         expected = type.alloc_shape[-self.rank :]
         for dim, (size, own) in enumerate(zip(expected, self.shape, strict=True)):

@@ -272,12 +272,13 @@ def transposed(type: MemDescType, order: Sequence[int], layout: Attribute) -> Me
     shape = tuple(type.shape[dim] for dim in order)
     outer = len(type.alloc_shape) - type.rank
     alloc = tuple(type.alloc_shape[outer + dim] for dim in order)
-    turned = replace(type, shape=shape, alloc_shape=type.alloc_shape[:outer] + alloc)
     if isinstance(type.encoding, LayoutEncoding) and type.layout_rank == type.rank:
         inferred = type.encoding.after_trans(type.shape, order)
         if inferred is not None and _certainly_differ(inferred, layout, shape):
-            return turned.with_encoding(inferred)
-    return turned.with_encoding(layout)
+            layout = inferred
+    # At once: a layout that describes a tensor of one shape fits no other.
+    alloc_shape = type.alloc_shape[:outer] + alloc
+    return replace(type, shape=shape, alloc_shape=alloc_shape, encoding=layout)
 
 
 def _certainly_differ(one: Attribute, other: Attribute, shape: Sequence[int]) -> bool:

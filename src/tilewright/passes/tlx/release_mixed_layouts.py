@@ -28,7 +28,15 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.layout_links import edges_of
 
-_OWN = ("tlx.", "amdg.", "ttg.local_", "ttng.")
+_OWN = (
+    "tlx.",
+    "ttg.local_",
+    "ttng.",
+    "amdg.extract_slice",
+    "amdg.mfma_commit",
+    "amdg.register_",
+    "amdg.scheduled_mfma",
+)
 """Ops that have rules of their own about the layouts of their tensors."""
 
 

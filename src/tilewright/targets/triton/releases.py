@@ -102,10 +102,10 @@ def _amd(name: str, *arguments: object, only_with: str = "") -> PassCall:
 _FINISH_AMD = (
     *_HEAD,
     _gpu("add_f32_dot_tc", False, only_with="tt.dot"),
-    _amd("add_accelerate_matmul", AMD_ARCH, MATRIX_SIZE, KPACK, only_with="tt.dot"),
+    _amd("add_accelerate_matmul", AMD_ARCH, MATRIX_SIZE, KPACK),
     _gpu("add_remove_layout_conversions"),
     _amd("add_optimize_epilogue"),
-    _amd("add_optimize_dot_operands", AMD_ARCH, only_with="tt.dot"),
+    _amd("add_optimize_dot_operands", AMD_ARCH),
     _amd("add_hoist_layout_conversions"),
     _amd("add_sink_layout_conversions"),
     _CANONICALIZE,

@@ -23,7 +23,7 @@ from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amdg import BufferLoadToLocalOp
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttg.bases import identity_bases
-from tilewright.dialects.ttg.distributed import LinearEncoding
+from tilewright.dialects.ttg.distributed import GenericLinearEncoding, LinearEncoding
 from tilewright.dialects.ttg.shared import (
     PaddedSharedEncoding,
     SharedLinearEncoding,
@@ -117,7 +117,10 @@ def direct_layout(value: SSAValue, elements: int, num_warps: int, warp_size: int
     assert bases is not None, "checked when the copy was found to be direct"
     copy, lanes, warps = (count.bit_length() - 1 for count in (elements, warp_size, num_warps))
     first, last = copy + lanes, copy + lanes + warps
-    return LinearEncoding(
+    # A basis that moves in two dimensions is a swizzle.
+    is_plain = all(sum(step != 0 for step in basis) == 1 for basis in bases)
+    kind = LinearEncoding if is_plain else GenericLinearEncoding
+    return kind(
         register=(*bases[:copy], *bases[last:]),
         lane=bases[copy:first],
         warp=bases[first:last],

@@ -14,8 +14,8 @@ last wait still takes those of the multi-buffered operands.
 Buffers from outside that a loop uses live as long as the loop, those that several tasks use as long
 as all tasks; what follows in the same body or task need not be considered. Where barriers signal
 completion, the next wait for one is taken for the right one. On AMD GPUs, where groups of copies
-are the only such unit and a wait for all of them is exact, a buffer that is used after that wait
-needs nothing.
+are the only such unit and a wait for all of them is exact, a buffer is retained until that wait,
+and one that is used after it needs nothing.
 """
 
 from __future__ import annotations
@@ -58,16 +58,36 @@ _COUNTS = ("pendings", "num")
 def keep_buffers(module: ModuleOp) -> None:
     """Lengthen the lives of buffers in `module`, in place."""
     rewriter = Rewriter()
-    retained: dict[LocalAllocOp, None] = {}
+    retained: dict[LocalAllocOp, list[Operation | None]] = {}
     for op in walk(module):
         if op.name in _WAITS:
-            retained |= {
-                each: None for each in _buffers(op) if _is_open_when_tensors_follow(op, each)
-            }
-    for alloc in retained:
-        if not any(isinstance(use.operation, LocalDeallocOp) for use in alloc.result.uses):
-            for end in _ends(alloc):
-                rewriter.insert_before(end, LocalDeallocOp(alloc.result))
+            for each in _buffers(op):
+                is_open, wait = _is_open_when_tensors_follow(op, each)
+                if is_open:
+                    retained.setdefault(each, []).append(wait)
+    for alloc, waits in retained.items():
+        if any(isinstance(use.operation, LocalDeallocOp) for use in alloc.result.uses):
+            continue
+        last = _last_of(waits, alloc)
+        if last is not None:
+            rewriter.insert_after(last, LocalDeallocOp(alloc.result))
+            continue
+        for end in _ends(alloc):
+            rewriter.insert_before(end, LocalDeallocOp(alloc.result))
+
+
+def _last_of(waits: list[Operation | None], alloc: LocalAllocOp) -> Operation | None:
+    """The last of the waits that end all asynchronous uses, where they are in `alloc`'s block.
+
+    On AMD GPUs only, where a wait for all groups is exact.
+    """
+    if threads_per_warp_at(alloc) != _AMD_WAVE:
+        return None
+    found = [wait for wait in waits if wait is not None and wait.parent is alloc.parent]
+    if len(found) < len(waits) or alloc.parent is None:
+        return None
+    order = {op: index for index, op in enumerate(alloc.parent.ops)}
+    return max(found, key=lambda wait: order[wait])
 
 
 def _buffers(op: Operation) -> Iterator[LocalAllocOp]:
@@ -78,8 +98,13 @@ def _buffers(op: Operation) -> Iterator[LocalAllocOp]:
                 yield owner
 
 
-def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
-    """Whether tensors are computed after the last use of `buffer` and before `op` completes."""
+def _is_open_when_tensors_follow(
+    op: Operation, buffer: LocalAllocOp
+) -> tuple[bool, Operation | None]:
+    """Whether tensors are computed after the last use of `buffer` and before `op` completes.
+
+    And the wait for that, if it is known.
+    """
     wait = _WAITS[op.name]
     is_amd = threads_per_warp_at(op) == _AMD_WAVE
     keeper = next((each for each in reversed(_around(op)) if _keeps(each, buffer)), None)
@@ -88,13 +113,13 @@ def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
         after = at.next_op
         while after is not None:
             if after.name == wait and _waits_for_all(after):
-                return follow and not (is_amd and _is_used_after(buffer, after))
+                return follow and not (is_amd and _is_used_after(buffer, after)), after
             follow = follow or (keeper is None and _computes(after))
             after = after.next_op
         parent = at.parent_op()
         if parent is None or isinstance(parent, FuncOp):
             # Beyond the end of a block that is not the last one nothing is analysed.
-            return follow or not isinstance(at.parent and at.parent.last_op, ReturnOp)
+            return follow or not isinstance(at.parent and at.parent.last_op, ReturnOp), None
         at, keeper = parent, None if parent is keeper else keeper
 
 
