@@ -80,7 +80,6 @@ def _encode(format: Fp8, chip: Chip) -> str:
 def _decode(format: Fp8, chip: Chip) -> str:
     if _is_native(format, chip):
         return f"    return __builtin_amdgcn_cvt_f32_{format.instruction}(int(bits), 0);"
-    scale = f"bits_as<float>({254 - format.bias}u << 23)"
     special = "bits_as<float>(0x7fc00000u)"
     lines = [f"    if ({format.nan_test}) return {special};"]
     if format.infinity is not None:
@@ -88,9 +87,13 @@ def _decode(format: Fp8, chip: Chip) -> str:
             f"    if ((bits & 0x7f) == {format.infinity:#x})\n"
             "      return bits_as<float>(0x7f800000u | unsigned(bits >> 7) << 31);"
         )
+    smallest = 128 - format.bias - format.mantissa
     lines += [
-        f"    const unsigned moved = unsigned(bits & 0x7f) << {23 - format.mantissa};",
-        f"    const float value = bits_as<float>(moved) * {scale};",
+        f"    const unsigned magnitude = bits & 0x7f, moved = magnitude << {23 - format.mantissa};",
+        "    // Without denormals of `float`: the mode may flush them.",
+        f"    const float value = magnitude < {1 << format.mantissa}",
+        f"        ? float(magnitude) * bits_as<float>({smallest}u << 23)",
+        f"        : bits_as<float>(moved + ({127 - format.bias}u << 23));",
         "    return bits & 0x80 ? -value : value;",
     ]
     return "\n".join(lines)
