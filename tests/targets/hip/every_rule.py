@@ -23,7 +23,7 @@ _BITS = {
     **dict.fromkeys(SMALL, 8),
 }
 _COMPARISONS = ("arith.cmpi", "arith.cmpf")
-_APART = {"arith.constant", "arith.select", *_COMPARISONS}
+_APART = {"arith.constant", "arith.select", "nv.dp4a", *_COMPARISONS}
 _INTEGER_MATH = {"math.absi": 1, "math.ctpop": 1, "math.ctlz": 1, "math.ipowi": 2}
 _OPERANDS = {
     **dict.fromkeys(("math.atan2", "math.copysign", "math.powf"), 2),
@@ -124,6 +124,8 @@ def every_rule(floats: tuple[str, ...] = (*FLOATS, *SMALL)) -> str:
                 writer.stored("i1", f"{op} {operands} : {type}")
             else:
                 writer.stored(type, f"{op} {operands} : {type}")
+    operands = ", ".join(writer.operand("i32", each) for each in range(3))
+    writer.stored("i32", f"nv.dp4a {operands}")
     for type in (*INTEGERS, *floats):
         is_integer = type in INTEGERS
         kinds = ("eq", "slt", "ult", "uge") if is_integer else ("oeq", "one", "ult", "ueq", "uno")

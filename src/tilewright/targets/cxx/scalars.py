@@ -344,6 +344,7 @@ RULES: Mapping[str, Rule] = {
     "math.isinf": _question("is_inf"),
     "math.isfinite": _question("is_finite"),
     "math.ipowi": _ours("integer_power"),
+    "nv.dp4a": Call({}, "dp4a"),
     **_MIN_MAX,
     **_MATH,
 }

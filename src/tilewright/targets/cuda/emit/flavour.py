@@ -64,5 +64,6 @@ CUDA = Flavour(
         "popcll": "__popcll",
         "clz": "__clz",
         "clzll": "__clzll",
+        "dp4a": "__dp4a",
     },
 )

@@ -295,11 +295,6 @@ def _cluster_rank(emitter: Emitter, op: Operation) -> None:
     emitter.pure(op.results[0], Text(emitter.call("cluster_rank", [])))
 
 
-def _dp4a(emitter: Emitter, op: Operation) -> None:
-    arguments = ", ".join(emitter.operand(each) for each in op.operands)
-    emitter.pure(op.results[0], Text(f"__dp4a({arguments})"))
-
-
 RULES: Mapping[str, Rule] = {
     "nv.mbarrier.init": _init,
     "nv.mbarrier.arrive": _arrive,
@@ -332,5 +327,4 @@ RULES: Mapping[str, Rule] = {
     "nv.wgmma.fence_operand": _fence_operand,
     "nv.wgmma.commit": _plain("wgmma_commit"),
     "nv.wgmma.wait": _counted("wgmma_wait"),
-    "nv.dp4a": _dp4a,
 }
