@@ -101,6 +101,7 @@ PASSES: PassRegistry = {
     "check-amd-features": _lazy("amd.check_amd_features", "CheckAmdFeatures"),
     "drop-nvidia-hints": _lazy("amd.drop_nvidia_hints", "DropNvidiaHints"),
     "remap-blocks": _lazy("amd.remap_blocks", "RemapBlocks"),
+    "duplicate-operands": _lazy("amd.duplicate_operands", "DuplicateOperands"),
     "stage-copies": _lazy("amd.stage_copies", "StageCopies"),
     "plan-staging": _lazy("amd.plan_staging", "PlanStaging"),
     "use-buffer-accesses": _lazy("amd.use_buffer_accesses", "UseBufferAccesses"),

@@ -185,3 +185,38 @@ def test_conflicts_are_seen() -> None:
         compile_simt(module).launch([Buffer("A", a), Buffer("C", c)], SimtOptions())
     np.testing.assert_array_equal(c, a.astype(np.int64) @ a.astype(np.int64).T)
     assert reads.conflicts.total() > 0
+
+
+@pytest.mark.parametrize("arch", ["gfx950", slow("gfx942"), slow("gfx1100"), slow("gfx1201")])
+def test_operands_that_are_read_along_both_dimensions_are_stored_twice(arch: str) -> None:
+    """A @ A.T @ A, its rows and its columns along K."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 96), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+        D: T.Tensor((64, 96), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((64, 96), "float16")
+            C_local = T.alloc_fragment((64, 64), "float32")
+            C_half = T.alloc_fragment((64, 64), "float16")
+            D_local = T.alloc_fragment((64, 96), "float32")
+            T.copy(A, A_shared)
+            T.gemm(A_shared, A_shared, C_local, transpose_B=True, clear_accum=True)
+            T.copy(C_local, C_half)
+            T.gemm(C_half, A_shared, D_local, clear_accum=True)
+            T.copy(C_local, C)
+            T.copy(D_local, D)
+
+    a = np.random.default_rng(0).integers(-1, 2, (64, 96)).astype(np.float16)
+    c, d = np.zeros((64, 64), np.float32), np.zeros((64, 96), np.float32)
+    module = lowered(kernel.module, amd_pipeline(arch))  # type: ignore[arg-type]
+    with recorded(CHIPS[arch]) as reads:
+        buffers = [Buffer("A", a), Buffer("C", c), Buffer("D", d)]
+        compile_simt(module).launch(buffers, SimtOptions())
+    whole = a.astype(np.int64)
+    np.testing.assert_array_equal(c, whole @ whole.T)
+    np.testing.assert_array_equal(d, whole @ whole.T @ whole)
+    assert set(reads.widths) == {16}
+    assert reads.conflicts.total() == 0

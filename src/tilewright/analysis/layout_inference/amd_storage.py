@@ -30,7 +30,7 @@ from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
-from tilewright.layouts.hardware.lds import LdsSwizzle, best_swizzle, count
+from tilewright.layouts.hardware.lds import LdsSwizzle, best_swizzle, count, swizzles
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.index_map import Layout, listed
 
@@ -202,7 +202,7 @@ def _seen(request: Request, run: int, bits: int) -> Request:
 def _best(
     length: int, bits: int, chip: Chip, requests: tuple[Request, ...], *, transposed: bool
 ) -> LdsSwizzle:
-    """Of the best swizzle for each GEMM that with the fewest conflicts for all of them."""
+    """The best swizzle for one of the GEMMs, or any, with the fewest conflicts for all of them."""
 
     def conflicts(swizzle: LdsSwizzle) -> int:
         return sum(
@@ -214,6 +214,8 @@ def _best(
         best_swizzle(each.core, length, bits, chip.banks, each.k_width, transposed=transposed)
         for each in requests
     ]
+    if len(requests) > 1 and length * bits % READ_BITS == 0:
+        found += swizzles(length * bits // 8, chip.banks)
     return min(dict.fromkeys(found), key=conflicts)
 
 

@@ -140,4 +140,19 @@ ENTRIES: tuple[CodeEntry, ...] = (
         "'A' is a run-time value",
         fix="Give the tensor a constant shape; no change is required.",
     ),
+    CodeEntry(
+        code="TW7550",
+        severity="remark",
+        title="Operand read element by element",
+        meaning=(
+            "Matrix instructions read operands 16 bytes at a time where K is contiguous in shared"
+            " memory. GEMMs of this kernel read the buffer along both dimensions, and there is no"
+            " second, transposed copy of it: it does not fit, or other ops than whole copies write"
+            " the buffer."
+        ),
+        example="remark[TW7550]: 'Q_shared' read element by element here: other GEMMs read it along"
+        " its rows, and a transposed copy does not fit: 81920 B needed, 65536 B available per block"
+        " on gfx942",
+        fix="Use smaller tiles, or T.copy the tile to a second shared buffer.",
+    ),
 )

@@ -16,6 +16,7 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
 from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
+from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.hint_schedule import HintSchedule
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
@@ -113,6 +114,7 @@ class AmdPipeline(Pass):
             *TilePipeline(target=self.target, check_shared_races=True).common_passes(),
             CheckAmdFeatures(),
             DropNvidiaHints(),
+            DuplicateOperands(),
             StageCopies(),
             SplitGuards(),
             PlanStaging(),

@@ -12,7 +12,8 @@ before the GEMMs of the iteration before, and the writes to shared memory after 
 The pass chooses the layout of the registers (`analysis.layout_inference.staging`): 16 bytes along
 the tensor's contiguous axis. If shared memory holds the tile along the other axis, as matrix
 instructions read operands, the second step transposes: a thread holds several rows of its columns
-and writes each column as a vector. Such a copy is split outside of pipelined loops, too.
+and writes each column as a vector. Such a copy is split outside of pipelined loops, too. A tile
+that is stored both ways (`duplicate-operands`) is loaded once.
 
 A tile that does not divide evenly among the threads stays one copy, which threads make element by
 element where it stands; a remark gives the reason.
@@ -20,12 +21,13 @@ element where it stands; a remark gives the reason.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.layout_inference.amd_storage import contiguous_axes
+from tilewright.analysis.layout_inference.amd_storage import COLUMNS, contiguous_axes
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.staging import (
     ACCESS_BYTES,
@@ -76,9 +78,11 @@ class StageCopies(Pass):
 def _stage_all(kernel: KernelOp, engine: DiagnosticEngine) -> None:
     axes = contiguous_axes(kernel)
     for op in list(walk(kernel)):
-        if not isinstance(op, CopyOp) or not _is_fill(op):
+        if not isinstance(op, CopyOp) or op.parent is None or not _is_fill(op):
             continue
-        is_across = axes.get(op.dst) == -2
+        is_across = axes.get(op.dst) == COLUMNS
+        if not is_across and _stage_with_next(op, axes):
+            continue
         if not is_across and not _is_pipelined(op):
             continue
         found = _layouts(op, is_across=is_across)
@@ -88,6 +92,25 @@ def _stage_all(kernel: KernelOp, engine: DiagnosticEngine) -> None:
             text = f"copy to '{buffer_name(op.dst)}' not staged: {found}"
             remark = engine.remark(op, text, NOT_STAGED)
             remark.note(None, f"help: {_suggest_fix(op)}")
+
+
+def _stage_with_next(op: CopyOp, axes: Mapping[SSAValue, int]) -> bool:
+    """Stage a copy together with the next one, if that is the same to a transposed buffer."""
+    second = op.next_op
+    if not isinstance(second, CopyOp) or second.src is not op.src or not _is_fill(second):
+        return False
+    if axes.get(second.dst) != COLUMNS:
+        return False
+    found = _layouts(second, is_across=True)
+    if not isinstance(found, Staging) or found.store is None:
+        return False
+    code = IndexBuilder(op)
+    fragment = _load(code, op, found)
+    code.add(CopyOp(fragment, op.dst))
+    _store(code, fragment, second.dst, found)
+    for each in (op, second):
+        code.rewriter.erase(each)
+    return True
 
 
 def _is_fill(op: CopyOp) -> bool:
@@ -139,15 +162,21 @@ def _element_bytes(op: CopyOp) -> int:
 
 
 def _split(op: CopyOp, staging: Staging) -> None:
-    fragment = _fragment(op, staging)
     code = IndexBuilder(op)
-    policy = None if op.eviction_policy is None else op.eviction_policy.data
-    code.add(CopyOp(op.src, fragment, eviction_policy=policy))
+    fragment = _load(code, op, staging)
     if staging.store is None:
         code.add(CopyOp(fragment, op.dst))
     else:
         _store(code, fragment, op.dst, staging)
     code.rewriter.erase(op)
+
+
+def _load(code: IndexBuilder, op: CopyOp, staging: Staging) -> SSAValue:
+    """The first step: the tile in registers."""
+    fragment = _fragment(op, staging)
+    policy = None if op.eviction_policy is None else op.eviction_policy.data
+    code.add(CopyOp(op.src, fragment, eviction_policy=policy))
+    return fragment
 
 
 def _fragment(op: CopyOp, staging: Staging) -> SSAValue:
