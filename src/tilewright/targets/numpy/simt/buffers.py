@@ -303,7 +303,7 @@ class GlobalBuffer(Memory):
         block = frame.block
         shadow = block.tensors.get(id(self))
         if shadow is None:
-            shadow = Shadow(block.clocks, self.size, 1, self._element, is_filled=True)
+            shadow = Shadow(block.tensor_clocks, self.size, 1, self._element, is_filled=True)
             block.tensors[id(self)] = shadow
         return shadow
 

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
@@ -39,6 +40,7 @@ from tilewright.targets.numpy.simt import (
 )
 from tilewright.targets.numpy.simt.program import Compiler, Rule, SimtCode
 from tilewright.targets.numpy.simt.state import GROUP
+from tilewright.targets.numpy.simt.sync import is_narrow
 
 _BARRIER_BYTES = 8
 _ARENA_STEP = 1024
@@ -99,6 +101,8 @@ class Kernel:
     min_unit: int
     """Threads that must run in lockstep."""
     warp_size: int
+    has_narrow_barriers: bool
+    """Whether some barriers order accesses to shared memory alone."""
 
 
 def compile_kernel(function: FuncOp) -> Kernel:
@@ -135,6 +139,7 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
         _unit(op, threads),
         GROUP if any(isinstance(each, WgmmaOp) for each in op.walk()) else warp_size,
         warp_size,
+        any(isinstance(each, BarrierOp) and is_narrow(each) for each in op.walk()),
     )
 
 

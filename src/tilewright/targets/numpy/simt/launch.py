@@ -182,6 +182,7 @@ class _Run:
                 arena,
                 kernel.granule,
                 kernel.warp_size,
+                kernel.has_narrow_barriers,
                 rank=rank,
             )
             cluster.append(block)

@@ -40,6 +40,8 @@ class BlockRun:
     granule: int = 1
     warp_size: int = NVIDIA_WARP
     """Lanes of a warp (AMD: a wave)."""
+    has_narrow_barriers: bool = False
+    """Whether some barriers order accesses to shared memory alone."""
     spans: list[tuple[int, int, str, int]] = field(default_factory=list[tuple[int, int, str, int]])
     """First byte, end, name and element size of each shared buffer."""
     rank: int = 0
@@ -60,6 +62,10 @@ class BlockRun:
 
     def __post_init__(self) -> None:
         self.clocks = Clocks(self.threads, self.warp_size)
+        self.tensor_clocks = self.clocks
+        """Those of accesses to tensors, which narrow barriers do not order."""
+        if self.has_narrow_barriers:
+            self.tensor_clocks = Clocks(self.threads, self.warp_size)
         self.shadow = Shadow(self.clocks, len(self.arena), self.granule, self.describe)
         self.cluster_clocks = self.clocks.nothing()
         """The clocks that threads released on arrival at the cluster barrier."""

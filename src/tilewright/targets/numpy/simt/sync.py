@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 from xdsl.ir import Operation
 
+from tilewright.dialects.gpu import AddressSpace, AddressSpaceAttr, BarrierOp
 from tilewright.dialects.nv.barriers import (
     BytesOp,
     CpAsyncMBarrierArriveOp,
@@ -71,6 +72,9 @@ class CheckedNamedBarrier(NamedBarrier):
 
     pending: Any = None
     passed: Any = None
+    tensors_pending: Any = None
+    """The same for accesses to tensors, where some barriers do not order those."""
+    tensors_passed: Any = None
 
 
 def barrier_at(frame: Frame, buffer: BarrierBuffer, index: int) -> PhaseBarrier:
@@ -262,18 +266,28 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
 # -- barriers that count threads ---------------------------------------------------------------
 
 
-def sync_threads(frame: Frame, barrier_id: int, threads: int, *, waits: bool) -> Steps:
+def sync_threads(
+    frame: Frame, barrier_id: int, threads: int, *, waits: bool, orders_tensors: bool = True
+) -> Steps:
     """Threads come to a barrier, and go on once all are there."""
     block, op = frame.block, frame.op
+    tensors = block.tensor_clocks
+    orders_tensors = orders_tensors and block.has_narrow_barriers
     warps = frame.whole_warps("a barrier")
     point = block.named.get(barrier_id)
     if point is None:
         clocks = block.clocks
         point = CheckedNamedBarrier(
-            f"barrier {barrier_id}", pending=clocks.nothing(), passed=clocks.nothing()
+            f"barrier {barrier_id}",
+            pending=clocks.nothing(),
+            passed=clocks.nothing(),
+            tensors_pending=tensors.nothing(),
+            tensors_passed=tensors.nothing(),
         )
         block.named[barrier_id] = point
     point.pending.join(block.clocks.release(warps))
+    if orders_tensors:
+        point.tensors_pending.join(tensors.release(warps))
     before = point.generation
     target = 0
 
@@ -284,6 +298,7 @@ def sync_threads(frame: Frame, barrier_id: int, threads: int, *, waits: bool) ->
     _use(frame, come)
     if point.generation != before:
         point.passed, point.pending = point.pending, block.clocks.nothing()
+        point.tensors_passed, point.tensors_pending = point.tensors_pending, tensors.nothing()
     if not waits:
         return
     yield Wait(
@@ -296,6 +311,9 @@ def sync_threads(frame: Frame, barrier_id: int, threads: int, *, waits: bool) ->
     frame.op = op
     block.clocks.acquire(warps, point.passed)
     block.clocks.converge(warps)
+    if orders_tensors:
+        tensors.acquire(warps, point.tensors_passed)
+        tensors.converge(warps)
 
 
 def _bar(compiler: Compiler, op: Operation) -> Blocking:
@@ -310,10 +328,20 @@ def block_arrivals(block: BlockRun) -> int:
     return -(-block.threads // block.warp_size) * block.warp_size
 
 
+def is_narrow(op: BarrierOp) -> bool:
+    """Whether a barrier leaves accesses to tensors unordered."""
+    spaces = op.address_spaces
+    return spaces is not None and not any(
+        isinstance(each, AddressSpaceAttr) and each.data is AddressSpace.GLOBAL for each in spaces
+    )
+
+
 def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
+    orders_tensors = not isinstance(op, BarrierOp) or not is_narrow(op)
+
     def process(frame: Frame) -> Steps:
         threads = block_arrivals(frame.block)
-        yield from sync_threads(frame, 0, threads, waits=True)
+        yield from sync_threads(frame, 0, threads, waits=True, orders_tensors=orders_tensors)
 
     return Blocking(process)
 
@@ -380,8 +408,9 @@ def _sync(compiler: Compiler, op: Operation) -> Blocking:
 
 def _sync_warps(frame: Frame) -> Steps:
     warps = frame.whole_warps("__syncwarp")
-    frame.block.clocks.release(warps)
-    frame.block.clocks.converge(warps)
+    for clocks in dict.fromkeys((frame.block.clocks, frame.block.tensor_clocks)):
+        clocks.release(warps)
+        clocks.converge(warps)
     yield None
 
 
