@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples.gpu_sizes import KERNELS
 from tests.targets.hip.support import REVERSE, SCALE, needs_clang
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.hip import clang, compiler
 from tilewright.targets.hip import hiprtc as found
+from tilewright.targets.hip.compile import lower_module
 from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip.notes import architecture, kernel_notes
 
@@ -63,6 +66,18 @@ def test_both_compilers_make_the_same_kernel(record: Path, monkeypatch: pytest.M
     assert compiler.release("gfx942").startswith("clang ")
     assert kernel_notes(by_hiprtc.code_object) == kernel_notes(by_clang.code_object)
     assert by_clang.isa
+
+
+def test_the_text_of_a_kernel_compiles_after_hiprtcs_own_definitions(
+    record: Path,
+) -> None:
+    """Its ``__global__`` and the like are there before ours, and the file has no includes."""
+    module = KERNELS["gemm.128x128"].trace().module
+    (source,) = lower_module(module, AmdPipeline(target="hip:gfx942")).sources
+    done = compiler.compile_source(source.text, "gfx942", name="gemm.hip")
+    note = kernel_notes(done.code_object)[source.name]
+    assert (note.lds_bytes, note.max_threads) == (source.shared_bytes, source.threads)
+    assert "redefined" not in done.log
 
 
 def test_an_error_has_the_log(record: Path) -> None:
