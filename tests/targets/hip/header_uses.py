@@ -56,6 +56,7 @@ _USES: Mapping[str, str] = {
     "lane": "i += tw::lane();",
     "wave": "i += tw::wave();",
     "refresh": "tw::refresh<64>(i);",
+    "pinned": "i += tw::pinned(i) + int(tw::pinned((short)i)) + int(tw::pinned((long long)i));",
     **{
         name: f"tw::{name}();"
         for name in ("sync", "sync_local", "wave_sync", "fence", "fence_block")

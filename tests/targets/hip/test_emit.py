@@ -116,6 +116,94 @@ def test_thread_indices_are_refreshed() -> None:
         assert ".vgpr_spill_count: 0" in assembly(text, "gfx942")
 
 
+_CHOICES = kernel(
+    """
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %t = gpu.thread_id x
+  %c = tile.alloc "c" : memref<16xTYPE, #l>
+  scf.for %i = %c0 to %c16 step %c1 {
+    %p = arith.muli %t, %i : index
+    %v = memref.load %x[%p] : memref<?xTYPE, #g>
+    memref.store %v, %c[%i] : memref<16xTYPE, #l>
+  } {tile.unroll}
+  scf.for %j = %c0 to %c16 step %c1 {
+    %q = arith.addi %t, %j : index
+    %inside = arith.cmpi slt, %q, %n : index
+    %w = scf.if %inside -> (TYPE) {
+      %a = memref.load %c[%j] : memref<16xTYPE, #l>
+      scf.yield %a : TYPE
+    } else {
+      %b = memref.load %x[%q] : memref<?xTYPE, #g>
+      scf.yield %b : TYPE
+    }
+    memref.store %w, %y[%q] : memref<?xTYPE, #g>
+  } {tile.unroll}
+  %d = memref.load %c[%c1] : memref<16xTYPE, #l>
+  %e = memref.load %x[%n] : memref<?xTYPE, #g>
+  %odd = arith.cmpi eq, %t, %n : index
+  %f = arith.select %odd, %d, %e : TYPE
+  memref.store %f, %y[%t] : memref<?xTYPE, #g>
+""",
+    "%x: memref<?xTYPE, #g>, %y: memref<?xTYPE, #g>, %n: index",
+)
+
+
+@needs_clang
+@pytest.mark.parametrize("type", ["f32", "f16", "i8", "f8E4M3FN", "i64"])
+def test_chosen_loads_stay_apart(type: str) -> None:
+    """One load of either memory would put the registers into scratch memory."""
+    text = emitted(_CHOICES.replace("TYPE", type)).text
+    assert "w = tw::pinned(c[j]);" in text
+    assert "odd ? tw::pinned(c[1]) : x[n]" in text.replace("t == n", "odd")
+    isa = assembly(text, "gfx942")
+    assert ".private_segment_fixed_size: 0" in isa
+    assert not re.search(r"flat_(load|store)", isa)
+
+
+@needs_clang
+def test_the_reason_to_keep_loads_apart() -> None:
+    """Accumulators of a matrix instruction and a bias: scratch memory without the pin."""
+    bias = kernel(
+        """
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %t = gpu.thread_id x
+  %a = tile.alloc "a" : memref<4xf32, #l>
+  %c = tile.alloc "c" : memref<16xf32, #l>
+  simt.move %x[%t] -> %a[%c0] lanes(4) : memref<?xf32, #g>, memref<4xf32, #l>
+  amd.mfma %a[%c0], %a[%c1] -> %c[%c0] shape [32, 32, 2]
+      : memref<4xf32, #l>, memref<4xf32, #l> -> memref<16xf32, #l>
+  scf.for %j = %c0 to %c16 step %c4 {
+    %z = tile.alloc "z" : memref<4xf32, #l>
+    scf.for %k = %c0 to %c4 step %c1 {
+      %e = arith.addi %j, %k : index
+      %q = arith.addi %t, %e : index
+      %inside = arith.cmpi slt, %q, %n : index
+      %w = scf.if %inside -> (f32) {
+        %u = memref.load %c[%e] : memref<16xf32, #l>
+        scf.yield %u : f32
+      } else {
+        %b = memref.load %x[%q] : memref<?xf32, #g>
+        scf.yield %b : f32
+      }
+      %s = memref.load %c[%e] : memref<16xf32, #l>
+      %m = arith.addf %s, %w : f32
+      memref.store %m, %z[%k] : memref<4xf32, #l>
+    } {tile.unroll}
+    simt.move %z[%c0] -> %y[%j] lanes(4) : memref<4xf32, #l>, memref<?xf32, #g>
+  } {tile.unroll}
+""",
+        "%x: memref<?xf32, #g>, %y: memref<?xf32, #g>, %n: index",
+    )
+    text = emitted(bias).text
+    apart, merged = (assembly(each, "gfx942") for each in (text, text.replace("tw::pinned", "")))
+    assert ".private_segment_fixed_size: 0" in apart
+    assert ".private_segment_fixed_size: 0" not in merged
+
+
 def test_barriers() -> None:
     text = emitted(
         kernel(

@@ -61,11 +61,15 @@ def address(emitter: Emitter, buffer: SSAValue, index: SSAValue) -> str:
 
 def _load(emitter: Emitter, op: Operation) -> None:
     buffer, *indices = op.operands
-    text = Text(element(emitter, buffer, indices), ATOM)
+    load(emitter, op, element(emitter, buffer, indices))
+
+
+def load(emitter: Emitter, op: Operation, text: str) -> None:
+    """The element that `text` reads, in passing where nothing can change it before."""
     if _stays_the_same(op):
-        emitter.pure(op.results[0], text)
+        emitter.pure(op.results[0], Text(text, ATOM))
     else:
-        emitter.constant(op.results[0], text)
+        emitter.constant(op.results[0], Text(text, ATOM))
 
 
 def _stays_the_same(load: Operation) -> bool:
@@ -178,4 +182,4 @@ RULES: Mapping[str, Rule] = {
     "simt.convert": _convert,
 }
 
-__all__ = ["RULES", "address", "alloc", "element", "move"]
+__all__ = ["RULES", "address", "alloc", "element", "load", "move"]

@@ -27,7 +27,7 @@ from tilewright.targets.cxx import kernel as cxx
 from tilewright.targets.cxx.emitter import Emitter
 from tilewright.targets.cxx.kernel import Source, kernels_of
 from tilewright.targets.cxx.memory import alloc
-from tilewright.targets.hip.emit import amd_ops, atomics, threads
+from tilewright.targets.hip.emit import amd_ops, atomics, choices, threads
 from tilewright.targets.hip.emit.refresh import HipEmitter, Refresh
 from tilewright.targets.hip.header import KEYWORDS, definitions
 
@@ -58,6 +58,7 @@ RULES = {
     **threads.RULES,
     **atomics.RULES,
     **amd_ops.RULES,
+    **choices.RULES,
     "tile.alloc": _alloc,
 }
 

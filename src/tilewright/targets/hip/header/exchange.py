@@ -35,6 +35,21 @@ __device__ __forceinline__ T by_words(T value, Move move) {
   return value;
 }"""
 
+_PINNED = """
+// The same value, which the compiler computes where this is written.
+template <typename T>
+__device__ __forceinline__ T pinned(T value) {
+  if constexpr (sizeof(T) == 8) {
+    asm("" : "+v"(value));
+  } else {
+    unsigned word = 0;
+    __builtin_memcpy(&word, &value, sizeof(T));
+    asm("" : "+v"(word));
+    __builtin_memcpy(&value, &word, sizeof(T));
+  }
+  return value;
+}"""
+
 _FETCH = """
 // The value of another lane.
 template <typename T>
@@ -118,6 +133,7 @@ def exchange(chip: Chip) -> Mapping[str, Function]:
     mask = "unsigned" if wave == 32 else "unsigned long long"
     return {
         "by_words": Function(_BY_WORDS),
+        "pinned": Function(_PINNED),
         "fetch": Function(_FETCH, ("by_words",)),
         "dpp": Function(_DPP.replace("@", _IN_VECTOR_REGISTER if chip.generation >= 12 else "")),
         "xor_word": Function(_XOR_9 if chip.generation == 9 else _XOR_11, ("dpp", "lane")),
