@@ -1,7 +1,7 @@
 """Run TileLang's own examples, unmodified, on Tilewright, and print how each of them ended.
 
     python scripts/run_tilelang_examples.py FOLDER [NUMBER ...] [--show] [--limit SECONDS]
-                                            [--compile sm_90a,sm_80]
+                                            [--compile sm_90a,sm_80,gfx942]
 
 FOLDER is `examples/` of a checkout of tile-ai/tilelang; NUMBERs pick entries of the compatibility
 suite. torch has to be installed (a build for the CPU will do);
@@ -39,6 +39,9 @@ STAND_INS = Path(__file__).resolve().parent / "stand_ins"
 """Modules that some files compare with, for where the real ones are not installed."""
 TOO_LARGE = "TW5001"
 """More shared memory than a GPU has: the file's tiles are for another one."""
+AMD = "gfx"
+NOT_ON_AMD = r"TW751\d"
+"""What a kernel uses that AMD GPUs do not have."""
 
 
 @dataclass(frozen=True)
@@ -189,16 +192,22 @@ def _compile(kernel: Any, archs: Sequence[str]) -> None:
     """Compile a kernel as its file wants it: with the pass_configs and flags it gave to jit."""
     from tilewright.ir.diagnostics import CompileError
     from tilewright.targets.cuda.compile import compile_as
+    from tilewright.targets.hip.compile import compile_module
 
     for arch in archs:
         started = time.perf_counter()
         try:
-            program = compile_as(kernel.prim_func.module, kernel.settings_for(arch))
+            if arch.startswith(AMD):
+                program = compile_module(kernel.prim_func.module, arch)
+            else:
+                program = compile_as(kernel.prim_func.module, kernel.settings_for(arch))
         except CompileError as error:
             too_large = re.search(rf"error\[{TOO_LARGE}\]: (.*)", str(error))
-            if too_large is None:
+            missing = re.search(rf"error\[{NOT_ON_AMD}\]: (.*)", str(error))
+            if too_large is None and missing is None:
                 raise
-            print(f"{kernel.name} for {arch}: does not fit: {too_large[1]}")
+            reason = f"does not fit: {too_large[1]}" if too_large else f"refused: {missing[1]}"
+            print(f"{kernel.name} for {arch}: {reason}")
             continue
         print(
             f"{kernel.name} for {arch}: {program.registers} registers, {program.spill_bytes} "
@@ -214,7 +223,8 @@ def _compile_what_runs(archs: Sequence[str]) -> None:
     launch = CompiledTileKernel.launch
 
     def compiling(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        key = (self.prim_func.script(), *map(self.settings_for, archs))
+        nvidia = [arch for arch in archs if not arch.startswith(AMD)]
+        key = (self.prim_func.script(), *map(self.settings_for, nvidia))
         if key not in done:
             done.add(key)
             _compile(self, archs)

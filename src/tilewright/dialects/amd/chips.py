@@ -115,6 +115,12 @@ class Chip:
         """The matrix instructions for two element types."""
         return tuple(each for each in self.instructions if (each.a, each.b) == (a, b))
 
+    def registers_with(self, threads: int) -> int:
+        """The most registers that a lane can have in a block of so many threads."""
+        waves = -(-threads // self.wave)
+        per_simd = -(-waves // self.simds_per_cu)
+        return min(self.registers, self.register_file // per_simd)
+
     def waves_with(self, registers: int) -> int:
         """How many waves of so many registers a lane fit on a SIMD."""
         if registers <= 0:

@@ -44,6 +44,19 @@ ENTRIES: tuple[CodeEntry, ...] = (
         fix="No change is required; use `T.copy` in `T.Pipelined` to overlap copies.",
     ),
     CodeEntry(
+        code="TW7503",
+        severity="remark",
+        title="Copy does not overlap with computation",
+        meaning=(
+            "A tile that is loaded while the previous iteration computes is in registers all "
+            "through the iteration. There are not enough for this one, so the threads wait for "
+            "its load."
+        ),
+        example="remark[TW7503]: copy does not overlap with computation: 32 registers per thread "
+        "needed, 16 of 256 left on gfx1100",
+        fix="Use smaller tiles or more threads.",
+    ),
+    CodeEntry(
         code="TW7510",
         severity="error",
         title="mbarriers not supported",

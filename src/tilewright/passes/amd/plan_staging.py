@@ -4,7 +4,7 @@
                                                    stage = [0, 0, 1], order = [0, 2, 1], ...>
 
 Loads first, the previous iteration's computation next, stores last (`analysis.pipelining.staged`).
-``num_stages=1`` requests one version of the shared tiles, more for two: registers are the other
+``num_stages=1`` requests one version of the shared tiles, larger values two: registers are the other
 stage, so further versions would only take shared memory. If two do not fit, there is one, at the
 cost of a second barrier, with a remark.
 """
@@ -12,13 +12,16 @@ cost of a second barrier, with a remark.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.pipelining import Dependences, PipelinePlan, plan_staged
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp
+from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp, Space
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -26,8 +29,11 @@ from tilewright.passes.amd.stage_copies import STAGING
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.tile.plan_pipeline import report_remark
 
-ONE_VERSION = "TW7501"
+ONE_VERSION, NO_REGISTERS = "TW7501", "TW7503"
 _VERSIONS = 2
+_RESERVED = 3
+"""Eighths of the registers of a thread that are for operands, addresses and everything else."""
+_REGISTER_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,9 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
     ]
     if not stores:
         return
+    stores = _that_fit(loop, dependences, stores, engine)
+    if not stores:
+        return
     filled = [region.base for store in stores for region in dependences.writes[store]]
     versions = _versions(loop, filled, engine)
     found = plan_staged(dependences, stores, versions=versions)
@@ -58,6 +67,52 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
         loop.properties["plan"] = found.attribute(dependences)
     else:
         report_remark(found, loop, engine)
+
+
+def _that_fit(
+    loop: PipelineOp, dependences: Dependences, stores: list[int], engine: DiagnosticEngine
+) -> list[int]:
+    """The stores whose tiles may be in registers all through an iteration, small ones first."""
+    chip = amd_chip_of(loop)
+    if chip is None:
+        return stores
+    threads = threads_of(loop).count
+    available = chip.registers_with(threads)
+    left = available - available * _RESERVED // 8 - _held(loop, threads)
+    fitting: list[int] = []
+    for store in sorted(stores, key=lambda each: _size(dependences, each, threads)):
+        needed = _size(dependences, store, threads)
+        if needed > left:
+            engine.remark(
+                dependences.ops[store],
+                f"copy does not overlap with computation: {needed} registers per thread needed, "
+                f"{max(left, 0)} of {available} left on {chip}",
+                NO_REGISTERS,
+            ).note(None, "help: use smaller tiles or more threads")
+            continue
+        left -= needed
+        fitting.append(store)
+    return sorted(fitting)
+
+
+def _held(loop: PipelineOp, threads: int) -> int:
+    """Registers of a thread that the fragments of the kernel take."""
+    fragments = [
+        op.result
+        for op in walk(_kernel_of(loop))
+        if isinstance(op, AllocOp) and op.space is Space.FRAGMENT and not _is_staging(op.result)
+    ]
+    return sum(_registers(each, threads) for each in fragments if _is_live(each, loop))
+
+
+def _size(dependences: Dependences, store: int, threads: int) -> int:
+    staged = {region.base for region in dependences.reads[store] if _is_staging(region.base)}
+    return sum(_registers(each, threads) for each in staged)
+
+
+def _registers(fragment: SSAValue, threads: int) -> int:
+    bits = prod(shape_of(fragment.type)) * bit_width(element_type_of(fragment.type))
+    return -(-bits // (threads * _REGISTER_BITS))
 
 
 def _is_staging(buffer: SSAValue) -> bool:
@@ -93,14 +148,18 @@ def _allocs(buffers: list[SSAValue]) -> list[AllocOp]:
 
 def _others(loop: PipelineOp, filled: list[SSAValue]) -> int:
     """Bytes of other shared buffers that hold something while the loop runs."""
+    shared = [op for op in walk(_kernel_of(loop)) if isinstance(op, AllocOp) and op.space.is_shared]
+    return sum(
+        bytes_of(op) for op in shared if op.result not in filled and _is_live(op.result, loop)
+    )
+
+
+def _kernel_of(loop: PipelineOp) -> KernelOp:
     kernel: Operation | None = loop
     while kernel is not None and not isinstance(kernel, KernelOp):
         kernel = kernel.parent_op()
     assert kernel is not None, "a pipelined loop is inside a kernel"
-    shared = [op for op in walk(kernel) if isinstance(op, AllocOp) and op.space.is_shared]
-    return sum(
-        bytes_of(op) for op in shared if op.result not in filled and _is_live(op.result, loop)
-    )
+    return kernel
 
 
 def _is_live(buffer: SSAValue, loop: PipelineOp) -> bool:

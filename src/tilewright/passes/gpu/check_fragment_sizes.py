@@ -76,9 +76,7 @@ class _Available:
         """What each thread of a block can have."""
         if self.chip is None:
             return min(REGISTERS, REGISTER_FILE // block)
-        waves = -(-block // self.chip.wave)
-        per_simd = -(-waves // self.chip.simds_per_cu)
-        return min(self.chip.registers, self.chip.register_file // per_simd)
+        return self.chip.registers_with(block)
 
 
 def _suggest_fix(registers: int, threads: int, others: int, available: _Available) -> str:
