@@ -4,9 +4,10 @@
                                                    stage = [0, 0, 1], order = [0, 2, 1], ...>
 
 Loads first, the previous iteration's computation next, stores last (`analysis.pipelining.staged`).
-``num_stages=1`` requests one version of the shared tiles, larger values two: registers are the other
-stage, so further versions would only take shared memory. If two do not fit, there is one, at the
-cost of a second barrier, with a remark.
+``num_stages=1`` requests one version of the shared tiles, larger values two: registers are the
+other stage, so further versions would only take shared memory. If two do not fit, there is one, at
+the cost of a second barrier, with a remark. A tile for which there are not enough registers is
+loaded where it stands.
 """
 
 from __future__ import annotations
