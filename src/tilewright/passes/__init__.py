@@ -100,6 +100,7 @@ PASSES: PassRegistry = {
     "gpu-pipeline": _lazy("gpu.pipeline", "GpuPipeline"),
     "check-amd-features": _lazy("amd.check_amd_features", "CheckAmdFeatures"),
     "drop-nvidia-hints": _lazy("amd.drop_nvidia_hints", "DropNvidiaHints"),
+    "order-stores": _lazy("amd.order_stores", "OrderStores"),
     "remap-blocks": _lazy("amd.remap_blocks", "RemapBlocks"),
     "duplicate-operands": _lazy("amd.duplicate_operands", "DuplicateOperands"),
     "stage-copies": _lazy("amd.stage_copies", "StageCopies"),

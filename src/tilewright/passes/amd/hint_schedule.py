@@ -61,7 +61,7 @@ class HintSchedule(Pass):
             return
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                for loop in list(_main_loops(function)):
+                for loop in list(main_loops(function)):
                     self._hint(loop.body.block)
 
     def _hint(self, body: Block) -> None:
@@ -85,7 +85,7 @@ def _has_matrix(op: Operation) -> bool:
     return any(isinstance(each, MatrixCoreOp) for each in walk(op))
 
 
-def _main_loops(function: FuncOp) -> Iterator[ForOp]:
+def main_loops(function: FuncOp) -> Iterator[ForOp]:
     """Innermost loops that stay loops, of those around matrix instructions."""
     found: dict[ForOp, None] = {}
     for op in walk(function):

@@ -20,6 +20,7 @@ from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.hint_schedule import HintSchedule
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
+from tilewright.passes.amd.order_stores import OrderStores
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.stage_copies import StageCopies
@@ -171,6 +172,7 @@ class AmdPipeline(Pass):
             CheckThreadSync(),
             LowerL2Policy(),
             NarrowBarrierFences(),
+            *([OrderStores()] if self.schedule in ("none", "priority") else []),
             HintSchedule(self.schedule),
         ]
 
