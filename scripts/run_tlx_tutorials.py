@@ -143,6 +143,30 @@ def mxfp4(name: str, m: int, n: int, k: int) -> Callable[[ModuleType, Any], Pair
     return run
 
 
+def mxfp8(module: ModuleType, torch: Any) -> Pairs:
+    m, n, k = 256, 256, 512
+    a, b = (
+        torch.randint(20, 40, shape, dtype=torch.uint8).view(torch.float8_e5m2)
+        for shape in ((m, k), (k, n))
+    )
+    left, right = (torch.randint(125, 130, (rows, k // 32), dtype=torch.uint8) for rows in (m, n))
+    wide_left, wide_right = (np.exp2(single(each) - 127).repeat(32, 1) for each in (left, right))
+    expected = (single(a) * wide_left) @ (single(b) * wide_right.T)
+    packed = [_packed(each) for each in (left, right)]
+    for transposed in (False, True):
+        given = b.t().contiguous() if transposed else b
+        config = {"DTYPE_A": "e5m2", "DTYPE_B": "e5m2", "TRANSPOSE_B": transposed}
+        yield module.matmul(a, given, *packed, config=config), expected
+
+
+def _packed(scales: Array) -> Array:
+    """Scales in the order in which the kernel reads them: `pack_scale` of the tutorial."""
+    rows, columns = scales.shape
+    shuffled = np.asarray(scales).reshape(rows // 128, 4, 32, columns // 4, 4)
+    ordered = np.ascontiguousarray(shuffled.transpose(0, 3, 2, 1, 4))
+    return ordered.reshape(rows // 128, columns * 128).view(type(scales))
+
+
 # -- attention -----------------------------------------------------------------------------------
 
 
@@ -336,6 +360,7 @@ CASES = (
         mxfp4("_matmul_256tile", 256, 256, 2048),
     ),
     Case("amd_fa_bwd", "amd_fa_bwd.py", backward),
+    Case("amd_mxfp_gemm_tdm_pipelined", "amd_mxfp_gemm_tdm_pipelined.py", mxfp8, "gfx1250"),
     Case("amd_tdm_gemm_pipelined", "amd_tdm_gemm_pipelined.py", gemm((256, 128, 128)), "gfx1250"),
 )
 

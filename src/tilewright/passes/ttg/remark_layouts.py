@@ -20,13 +20,13 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.tt.memory import StoreOp
 from tilewright.dialects.ttg import ConvertLayoutOp, LocalLoadOp, LocalStoreOp
-from tilewright.dialects.ttg.context import PARTITIONS_OP
+from tilewright.dialects.ttg.context import PARTITIONS_OP, threads_per_warp_at
 from tilewright.dialects.ttg.distributed import (
     BlockedEncoding,
     DotOperandEncoding,
     SliceEncoding,
 )
-from tilewright.dialects.ttg.mma import NvidiaMmaEncoding
+from tilewright.dialects.ttg.mma import MFMA_WARP, NvidiaMmaEncoding
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.views import MemDescReinterpretOp
@@ -80,7 +80,7 @@ def _conversion(op: ConvertLayoutOp, engine: DiagnosticEngine) -> None:
     if before is None or after is None or loop is None:
         return
     shape = shape_of(op.src.type)
-    if is_free(before, after, shape):
+    if is_free(before, after, shape) or _is_left_to_triton(op):
         return
     size = prod(shape) * bit_width(op.src.type) // 8
     extents = " x ".join(map(str, shape))
@@ -98,6 +98,20 @@ def _conversion(op: ConvertLayoutOp, engine: DiagnosticEngine) -> None:
         else "move the use of the tensor out of the loop"
     )
     diagnostic.note(None, f"help: this costs time only; to avoid it, {fix}")
+
+
+def _is_left_to_triton(op: ConvertLayoutOp) -> bool:
+    """Whether an operand is read from LDS for a dot on AMD, whose layout Triton has yet to choose.
+
+    Triton then reads it in that layout at once.
+    """
+    after = encoding_of(op.result.type)
+    return (
+        isinstance(after, DotOperandEncoding)
+        and isinstance(after.parent, BlockedEncoding)
+        and isinstance(op.src.owner, LocalLoadOp)
+        and threads_per_warp_at(op) == MFMA_WARP
+    )
 
 
 def _kind(encoding: object) -> str:

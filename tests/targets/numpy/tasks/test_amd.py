@@ -164,15 +164,44 @@ def test_hints_change_nothing():
     np.testing.assert_array_equal(out, x + 5)
 
 
+# -- the tensor data mover -----------------------------------------------------------------------
+
+
+@tw.jit
+def doubles_blocks(x_ptr, out_ptr, rows, WAIT: tl.constexpr):
+    box = tlx.local_alloc((8, 16), tl.float32, 2)
+    source = tl.make_tensor_descriptor(x_ptr, [rows, 16], [16, 1], [8, 16])
+    target = tl.make_tensor_descriptor(out_ptr, [rows, 16], [16, 1], [8, 16])
+    blocks = tl.cdiv(rows, 8)
+    tlx.async_amd_descriptor_load(source, box[0], [0, 0])
+    for block in tl.range(0, blocks):
+        more = block + 1 < blocks
+        tlx.async_amd_descriptor_load(source, box[(block + 1) % 2], [8 * block + 8, 0], pred=more)
+        tlx.amd_descriptor_prefetch_tensor(source, [8 * block + 16, 0], pred=more)
+        tlx.async_amd_descriptor_wait(WAIT)
+        tlx.local_store(box[block % 2], 2 * tlx.local_load(box[block % 2]))
+        tlx.async_amd_descriptor_store(target, box[block % 2], [8 * block, 0])
+        tlx.async_amd_descriptor_wait(0)
+
+
+def test_tensor_copies_are_counted_and_clipped():
+    # The last block has 4 rows; a copy that is predicated off counts and does nothing.
+    x, out = np.arange(320, dtype=np.float32).reshape(20, 16), np.full((24, 16), -1, np.float32)
+    launch(doubles_blocks, x, out[:20], 20, WAIT=1, target="hip:gfx1250")
+    np.testing.assert_array_equal(out, np.concatenate([2 * x, np.full((4, 16), -1)]))
+    with pytest.raises(NumpyFault, match=r"while the tensor copy into box\[0\] still writes"):
+        launch(doubles_blocks, x, out[:20], 20, WAIT=2, target="hip:gfx1250")
+
+
 # -- what does not run ---------------------------------------------------------------------------
 
 
 @tw.jit
-def moves_tensors(x_ptr, out_ptr):
+def moves_together(x_ptr, out_ptr):
     lanes = tl.arange(0, 64)
-    box = tlx.local_alloc((1, 64), tl.float32, 1)
+    box = tlx.local_alloc((1, 64), tl.float32, 2)
     source = tl.make_tensor_descriptor(x_ptr, [1, 64], [64, 1], [1, 64])
-    tlx.async_amd_descriptor_load(source, box[0], [0, 0])
+    tlx.async_amd_descriptor_load_fused([(source, box[0], 1), (source, box[1], 2)])
     tlx.async_amd_descriptor_wait(0)
     tl.store(out_ptr + lanes, tl.sum(tlx.local_load(box[0]), 0))
 
@@ -180,9 +209,10 @@ def moves_tensors(x_ptr, out_ptr):
 def test_an_op_that_does_not_run_is_named_with_its_line():
     x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
     with pytest.raises(CompileError) as found:
-        launch(moves_tensors, x, out, target="hip:gfx1250")
+        launch(moves_together, x, out, target="hip:gfx1250")
     text = str(found.value)
-    assert "AMD op 'amdg.update_tensor_descriptor' is not supported on target numpy" in text
-    assert "tlx.async_amd_descriptor_load(source, box[0], [0, 0])" in text
+    op = "amdg.async_tdm_fused_copy_global_to_local"
+    assert f"AMD op '{op}' is not supported on target numpy" in text
+    assert "tlx.async_amd_descriptor_load_fused([(source, box[0], 1), (source, box[1], 2)])" in text
     assert "test_amd.py:" in text
     assert not out.any()

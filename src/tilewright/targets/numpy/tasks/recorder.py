@@ -42,8 +42,8 @@ AccessKind: TypeAlias = Literal["read", "write"]
 Proxy: TypeAlias = Literal["generic", "async", "tensor"]
 """The path of an access to memory: by threads, by TMA and the shared-memory side of tensor cores,
 by the tensor-memory side of tensor cores and its loads and stores."""
-GroupKind: TypeAlias = Literal["cp.async", "TMA store", "wgmma"]
-"""What is waited for by counting: cp.async groups, TMA stores, wgmma."""
+GroupKind: TypeAlias = Literal["cp.async", "TMA store", "wgmma", "tensor copy"]
+"""What is waited for by counting: cp.async groups, TMA stores, wgmma, AMD's tensor copies."""
 
 
 class Recorder:

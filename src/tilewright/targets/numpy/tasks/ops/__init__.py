@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilewright.targets.numpy.emitter import Rule
 from tilewright.targets.numpy.ops import RULES as BASE_RULES
-from tilewright.targets.numpy.tasks.ops import copies, mma, partitions, sync, views
+from tilewright.targets.numpy.tasks.ops import copies, mma, partitions, sync, tensor_mover, views
 
 RULES: Mapping[str, Rule] = {
     **BASE_RULES,
@@ -14,5 +14,6 @@ RULES: Mapping[str, Rule] = {
     **mma.RULES,
     **partitions.RULES,
     **sync.RULES,
+    **tensor_mover.RULES,
     **views.RULES,
 }

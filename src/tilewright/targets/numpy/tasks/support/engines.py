@@ -7,7 +7,7 @@ groups.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.sync import CtaSync
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 
+_TENSOR_MOVER = "cp.async of the tensor data mover"
+"""Accesses memory as threads do, so that no fence is needed between the two."""
 RESPONSE_BYTES = 16
 """Of a cluster-launch-control response."""
 
@@ -300,6 +302,57 @@ class CtaEngines(CtaSync):
 
     def wait_copies(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
         yield from self.wait_groups("cp.async", leave, source_id)
+
+    def tensor_load(
+        self,
+        site: int,
+        address: Terms,
+        mask: Terms,
+        fill: Any,
+        target: View,
+        pred: Any,
+        source_id: int,
+    ) -> None:
+        """AMD's tensor data mover: one copy, waited for by counting copies in order."""
+
+        def finish() -> None:
+            if pred:
+                values = self.mem.load(site, address, mask, fill)
+                self.writes(target, _tile(values, target.shape), "generic", source_id)
+
+        what = f"the tensor copy into {target.name}"
+        self._count_tensor(what, finish, [(target, True)] if pred else [], source_id)
+
+    def tensor_store(
+        self,
+        site: int,
+        address: Terms,
+        mask: Terms,
+        source: View,
+        shape: tuple[int, ...],
+        pred: Any,
+        source_id: int,
+    ) -> None:
+        """The other direction."""
+
+        def finish() -> None:
+            if pred:
+                values = self.reads(source, "generic", source_id).reshape((1, *shape))
+                self.mem.store(site, address, values, mask)
+
+        what = f"the tensor copy of {source.name}"
+        self._count_tensor(what, finish, [(source, False)] if pred else [], source_id)
+
+    def _count_tensor(
+        self, what: str, finish: Callable[[], None], parts: list[tuple[View, bool]], source_id: int
+    ) -> None:
+        groups = self.groups("tensor copy")
+        groups.issue(self.start(what, _TENSOR_MOVER, source_id, finish, parts))
+        groups.commit()
+        self.cluster.recorder.commit(self.cluster.task, "tensor copy", source_id)
+
+    def wait_tensors(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
+        yield from self.wait_groups("tensor copy", leave, source_id)
 
     def wait_stores(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
         yield from self.wait_groups("TMA store", leave, source_id)
