@@ -24,7 +24,10 @@ from tilewright.targets.hip.notes import kernel_notes
 TOO_LARGE = "TW5001"
 """Written for more shared memory than a block has here."""
 REFUSED = {
-    ("persistent_gemm.matmul_persistent.parts", chip): TOO_LARGE for chip in (*CHIPS, GFX950)
+    **{("persistent_gemm.matmul_persistent.parts", chip): TOO_LARGE for chip in (*CHIPS, GFX950)},
+    # There accumulators become operands of the next GEMM through LDS.
+    ("attention", "gfx1100"): TOO_LARGE,
+    ("attention_backward.gradients", "gfx1100"): TOO_LARGE,
 }
 NARROW = {
     "dynamic_shapes.matmul": "rows of unknown length: each element is loaded under a guard",
@@ -34,7 +37,9 @@ NARROW = {
     "attention_backward.gradients": "operands that vary along the other axis",
 }
 """Kernels whose matrix loop has accesses narrower than 128 bits, and why."""
-SPILLS = {("attention_backward.gradients", chip) for chip in ("gfx1100", "gfx1201", GFX950)}
+WAITS = {"block_sparse_gemm"}
+"""Kernels whose loop has a branch that depends on loaded data, and waits for it."""
+SPILLS = {("attention_backward.gradients", chip) for chip in ("gfx1201", GFX950)}
 """Kernels with more accumulators than the chip has registers: the warning names the fix."""
 AGPRS = {"attention", "attention_backward.gradients", "persistent_gemm.matmul_persistent"}
 """Kernels that need more than half of gfx9's registers, and copies between the halves."""
@@ -55,7 +60,8 @@ def _check(kernel: GpuKernel, chip: str, isa: str, spills: int, scratch: int) ->
         if kernel.label in AGPRS:
             left = [each for each in left if "AGPRs" not in each]
         assert left == []
-        assert loop.full_waits <= 1, "global loads are in flight across an iteration"
+        if kernel.label not in WAITS:
+            assert loop.full_waits <= 1, "global loads are in flight across an iteration"
 
 
 def _compiles(kernel: GpuKernel, chip: str) -> None:
