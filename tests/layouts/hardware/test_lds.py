@@ -178,6 +178,5 @@ def test_what_a_swizzle_prints():
     assert str(LdsSwizzle(64)) == "64 B"
     assert str(LdsSwizzle(64, padding_bytes=16)) == "64 B + 16 B of padding"
     assert str(LdsSwizzle(64, 2, 4)) == "64 B, chunk ^ row / 2 % 4"
-    assert str(LdsSwizzle(64, 2, 4, gray=True)) == "64 B, chunk ^ Gray code of row / 2 % 4"
     rows = LdsSwizzle(64, 2, 4, line_rows=2, block_rows=8)
     assert str(rows) == "64 B, chunk ^ row / 2 % 4, row ^ row / 8 % 2"

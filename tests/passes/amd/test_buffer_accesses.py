@@ -109,8 +109,8 @@ def test_groups_have_every_access_of_an_iteration():
         if op.name == "amd.sched_group":
             kind, count = op.properties["kind"], op.properties["count"]
             name = kind.data  # pyright: ignore[reportAttributeAccessIssue]
-            number = count.value.data  # pyright: ignore[reportAttributeAccessIssue]
-            totals[name] = totals.get(name, 0) + number
+            times = count.value.data  # pyright: ignore[reportAttributeAccessIssue]
+            totals[name] = totals.get(name, 0) + times
     # 64 x 64 x 64 by two waves: 2 of 32 x 32 with 8 steps of 8; tiles of 8 KiB by 128 threads.
     assert totals["mfma"] == 64 * 64 * 64 // (2 * matrix_work(module))
     assert totals["vmem_read"] == totals["lds_write"] == 2 * 64 * 64 * 2 // (128 * 16)

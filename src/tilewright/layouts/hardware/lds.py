@@ -4,14 +4,14 @@ Lanes of a wave read one 16-byte chunk of a row each, most of them the same chun
 rows: with rows of 64, 128 or 256 bytes these are all in the same few banks. So chunks are exchanged
 within a row, by an XOR with a number that the row gives::
 
-    chunk' = chunk ^ f(row / rows % 2^b) % span        f(s) = s, or s ^ s / 2 (a Gray code)
+    chunk' = chunk ^ row / rows % span
 
 where ``span`` is the largest power of two that divides the chunks of a row (at most those of all
-banks). With ``f(s) = s`` and ``rows`` the rows after which the start of a row is in the same bank
-again, any ``banks / 4`` rows from a multiple of as many on have one chunk each in different banks.
-That is enough where lanes that are served together read the same chunk. Where lanes of two groups
-along K are served together (M = 16) it depends on the GPU which of the variants is free of
-conflicts; for few chunk counts none is, and rows are padded.
+banks). With ``rows`` the rows after which the start of a row is in the same bank again, any
+``banks / 4`` rows from a multiple of as many on have one chunk each in different banks. That is
+enough where lanes that are served together read the same chunk. Where lanes of two groups along K
+are served together (M = 16) it depends on the GPU which ``rows`` are free of conflicts: gfx950
+needs those of 32 banks for rows of 64 bytes, although it has 64.
 
 A copy that transposes a tile in registers has lanes that write the same chunks of rows a block of
 columns apart (`block_rows`: as many elements as 16 bytes have). Several short rows are in one line
@@ -49,7 +49,6 @@ class LdsSwizzle:
     """Consecutive rows that are exchanged alike."""
     span: int = 1
     """Chunks among which an exchange takes place; 1 if there is none."""
-    gray: bool = False
     line_rows: int = 1
     """Rows that are exchanged among each other, by the block they are in; 1 if none are."""
     block_rows: int = 1
@@ -70,11 +69,7 @@ class LdsSwizzle:
         """Where a chunk of a row of LDS is, in chunks."""
         if self.span == 1:
             return chunk
-        step = row // self.rows
-        if self.gray:
-            step = step % (2 * self.span)
-            step = step ^ step // 2
-        return chunk ^ step % self.span
+        return chunk ^ row // self.rows % self.span
 
     def address(self, row: Any, byte: Any) -> Any:
         """The address of a byte of a row."""
@@ -101,8 +96,7 @@ class LdsSwizzle:
             return f"{self.row_bytes} B + {self.padding_bytes} B of padding"
         if self.span == 1:
             return f"{self.row_bytes} B"
-        kind = "Gray code of " if self.gray else ""
-        found = f"{self.row_bytes} B, chunk ^ {kind}row / {self.rows} % {self.span}"
+        found = f"{self.row_bytes} B, chunk ^ row / {self.rows} % {self.span}"
         if self.line_rows == 1:
             return found
         return f"{found}, row ^ row / {self.block_rows} % {self.line_rows}"
@@ -118,9 +112,8 @@ def swizzles(row_bytes: int, model: BankModel, chunk_bytes: int = CHUNK_BYTES) -
         if span == 1:
             continue
         rows = line // span
-        for gray in (False, True):
-            found.append(LdsSwizzle(row_bytes, rows, span, gray, chunk_bytes=chunk_bytes))
-        found.append(LdsSwizzle(row_bytes, 2 * rows, span, chunk_bytes=chunk_bytes))
+        for each in (rows, 2 * rows):
+            found.append(LdsSwizzle(row_bytes, each, span, chunk_bytes=chunk_bytes))
     found.append(LdsSwizzle(row_bytes, chunk_bytes=chunk_bytes))
     found += [LdsSwizzle(row_bytes, padding_bytes=each) for each in (16, 32, 48, 64)]
     return found
