@@ -103,6 +103,13 @@ def _compared() -> argparse.ArgumentParser:
         help="renamed attributes, ops, passes and modules, 'old new' per line",
     )
     options.add_argument(
+        "--stages",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="compare only stages whose name matches: 'cuda/*'; may be repeated",
+    )
+    options.add_argument(
         "--strict", action="store_true", help="reworded messages and comments are differences too"
     )
     options.add_argument(
@@ -215,7 +222,7 @@ def _recorded_in(tree: Path, given: argparse.Namespace, path: Path) -> Recording
 
 
 def _show(given: argparse.Namespace, before: Recording, after: Recording) -> int:
-    found = compare(before, after, _renames(given))
+    found = compare(before, after, _renames(given), given.stages)
     if given.show is not None:
         case, stage = given.show
         return _show_one(case, stage, found)

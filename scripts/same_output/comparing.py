@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
+from fnmatch import fnmatch
 from itertools import zip_longest
 
 from scripts.same_output.recording import Recording
@@ -20,6 +22,7 @@ from scripts.same_output.text import (
 )
 
 SHOWN_CASES, SHOWN_LINES = 6, 30
+_NUMBER = re.compile(r"/\d+-")
 _WHAT_MAY_CHANGE = {MESSAGES: "messages reworded", COMMENTS: "comments changed"}
 
 
@@ -43,12 +46,18 @@ class Comparison:
     before: Recording
     after: Recording
     renames: Renames
+    stages: tuple[str, ...] = ()
+    """Patterns of the stages to compare; all if there are none."""
     compared: int = 0
     differences: list[Difference] = field(default_factory=list[Difference])
     """In the order of cases and stages."""
     missing: list[str] = field(default_factory=list[str])
     """Cases that are gone, though both recordings are of one selection."""
     new: list[str] = field(default_factory=list[str])
+
+    def is_chosen(self, stage: str) -> bool:
+        """Whether a stage is one of those to compare."""
+        return not self.stages or any(fnmatch(stage, each) for each in self.stages)
 
     @property
     def in_code(self) -> list[Difference]:
@@ -61,9 +70,11 @@ class Comparison:
         return not self.missing and not (self.differences if strict else self.in_code)
 
 
-def compare(before: Recording, after: Recording, renames: Renames) -> Comparison:
-    """Compare the cases that both have."""
-    found = Comparison(before, after, renames)
+def compare(
+    before: Recording, after: Recording, renames: Renames, stages: Sequence[str] = ()
+) -> Comparison:
+    """Compare the cases that both have, in all stages or those that match one of `stages`."""
+    found = Comparison(before, after, renames, tuple(stages))
     old = {name_in(after.cases, case, renames): case for case in before.cases}
     if before.selection == after.selection:
         found.missing = [name for name in old if name not in after.cases]
@@ -79,10 +90,13 @@ def compare(before: Recording, after: Recording, renames: Renames) -> Comparison
 
 def _differences(old_case: str, case: str, found: Comparison) -> Iterator[Difference]:
     renames = found.renames
-    new = dict(found.after.cases[case])
+    new = {stage: parts for stage, parts in found.after.cases[case] if found.is_chosen(stage)}
+    numbers = by_occurrence(new)
+    chosen = [each for each in found.before.cases[old_case] if found.is_chosen(each[0])]
+    plain = by_occurrence(name_in(new, stage, renames) for stage, _ in chosen)
     old = {
-        name_in(new, stage, renames): (stage, parts)
-        for stage, parts in found.before.cases[old_case]
+        numbers.get(key, stage): (name, parts)
+        for (key, stage), (name, parts) in zip(plain.items(), chosen, strict=True)
     }
     texts: tuple[dict[str, Parts], dict[str, Parts]] | None = None
     for stage, (name, parts) in old.items():
@@ -102,6 +116,20 @@ def _differences(old_case: str, case: str, found: Comparison) -> Iterator[Differ
     for stage in new:
         if stage not in old:
             yield Difference(case, stage, CODE, "is new", old_case)
+
+
+def by_occurrence(stages: Iterable[str]) -> dict[tuple[str, int], str]:
+    """Stages by their names without numbers, and how many of the name were before.
+
+    A new pass changes the numbers of all passes after it, and nothing else about them.
+    """
+    counts = Counter[str]()
+    found: dict[tuple[str, int], str] = {}
+    for stage in stages:
+        name = _NUMBER.sub("/", stage)
+        found[name, counts[name]] = stage
+        counts[name] += 1
+    return found
 
 
 def name_in(names: Container[str], old: str, renames: Renames) -> str:

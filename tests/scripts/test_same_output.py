@@ -285,6 +285,23 @@ def test_lost_cases_are_differences_and_new_ones_are_not(tmp_path: Path) -> None
     assert compare(few, many, Renames()).is_equal()
 
 
+def test_a_new_pass_moves_no_other(tmp_path: Path) -> None:
+    """Passes after it have other numbers, and are compared with what they were."""
+
+    def recording(name: str, *stages: str) -> Recording:
+        digests = [(stage, {"code": stage.rpartition("-")[2]}) for stage in stages]
+        return Recording(tmp_path / name, "", {"tile/k": digests})
+
+    names = ("gpu/01-cse", "gpu/02-fold", "gpu/03-cse", "cuda/k")
+    before = recording("before", *names)
+    after = recording("after", *names[:1], "gpu/02-check", "gpu/03-fold", "gpu/04-cse", "cuda/k")
+    found = compare(before, after, Renames())
+    assert [(each.stage, each.what) for each in found.differences] == [("gpu/02-check", "is new")]
+    assert compare(before, after, Renames(), ["cuda/*"]).is_equal()
+    changed = recording("changed", *names[:3], "cuda/other-k")
+    assert not compare(before, changed, Renames(), ["cuda/*"]).is_equal()
+
+
 def test_a_location_stays_while_lines_and_comments_move(tmp_path: Path) -> None:
     def location(text: str, line: int) -> str:
         path = tmp_path / f"{len(text)}" / "kernel.mlir"
