@@ -20,7 +20,8 @@ from tilewright.targets.numpy.api import Buffer
 
 pytestmark = needs_clang
 
-WHOLE = 1_200
+WHOLE = 1_302
+"""Every third seed: 405 kernels run, 29 have too few threads for a wave of 64 and are refused."""
 
 
 def chip_of(seed: int) -> Chip:
