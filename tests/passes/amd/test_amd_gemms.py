@@ -220,3 +220,31 @@ def test_operands_that_are_read_along_both_dimensions_are_stored_twice(arch: str
     np.testing.assert_array_equal(d, whole @ whole.T @ whole)
     assert set(reads.widths) == {16}
     assert reads.conflicts.total() == 0
+
+
+@pytest.mark.parametrize("begin", [0, 8])
+def test_parts_of_buffers(begin: int) -> None:
+    """Reads are wide only if parts are known to begin at a multiple of what a wave reads."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((64, 80), "float16")
+            C_local = T.alloc_fragment((64, 64), "float32")
+            T.fill(A_shared, 0)
+            T.copy(A, A_shared[:, begin : begin + 64])
+            T.clear(C_local)
+            for step in T.serial(2):
+                at = begin + step * 32
+                T.gemm(
+                    A_shared[:, at : at + 32], A_shared[:, at : at + 32], C_local, transpose_B=True
+                )
+            T.copy(C_local, C)
+
+    a = np.random.default_rng(0).integers(-3, 4, (64, 64)).astype(np.float16)
+    c = np.zeros((64, 64), np.float32)
+    module = lowered(kernel.module, amd_pipeline("gfx942"))  # type: ignore[arg-type]
+    with recorded(CHIPS["gfx942"]) as reads:
+        compile_simt(module).launch([Buffer("A", a), Buffer("C", c)], SimtOptions())
+    np.testing.assert_array_equal(c, a.astype(np.int64) @ a.astype(np.int64).T)
+    assert set(reads.widths) == {2 if begin else 16}

@@ -14,16 +14,18 @@ many of them are next to each other in LDS is looked up in the layout of the buf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.amd_gemms import instruction_of
-from tilewright.analysis.layout_inference.amd_storage import contiguous_registers
+from tilewright.analysis.layout_inference.amd_gemms import READ_BITS, instruction_of
+from tilewright.analysis.layout_inference.amd_storage import (
+    ROWS,
+    axis_of_k,
+    contiguous_registers,
+)
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.dialects.amd.ops import MfmaOp, WmmaOp, matrix_core
 from tilewright.dialects.arith import ConstantOp
@@ -33,7 +35,7 @@ from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, GemmOp, Space, SpaceAttr, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
@@ -112,7 +114,8 @@ class _Writer:
         if space_of(value.type) is Space.FRAGMENT:
             return _Operand(value, name, tiles, first, k_last, None)
         part = self.storage.shared_part(code, value)
-        lanes = read_lanes(part, value, self.core, self.plan.k_width, k_last=k_last)
+        width = self.plan.k_width
+        lanes = read_lanes(part, self.op, self.core, width, self.storage, is_a=name == "a")
         return _Operand(value, name, tiles, first, k_last, part, lanes)
 
     def clear(self) -> None:
@@ -224,23 +227,43 @@ class _Writer:
 
 
 def read_lanes(
-    part: SharedPart, operand: SSAValue, core: MatrixCore, k_width: int, *, k_last: bool
+    part: SharedPart,
+    op: GemmOp,
+    core: MatrixCore,
+    k_width: int,
+    storage: BufferStorage,
+    *,
+    is_a: bool,
 ) -> int:
     """How many registers of a lane one read can fill: those whose elements are contiguous in LDS.
 
-    Looked up in the offsets of all elements, for all lanes and registers.
+    Looked up in the offsets of all elements, for all lanes and registers. A part of a buffer along
+    K must begin at a multiple of what a wave reads at once.
     """
-    offsets = part.map.offsets
-    matrices = offsets.reshape(-1, *offsets.shape[-2:])
-    found = _window(matrices, part.offsets[-2:], shape_of(operand.type)[-2:])
-    if found is None:
-        return 1
-    lines = found if k_last else np.swapaxes(found, -1, -2)
+    operand = op.a if is_a else op.b
     bits = bit_width(element_type_of(operand.type))
+    offsets = part.map.offsets
+    lines = offsets.reshape(-1, *offsets.shape[-2:])
+    if axis_of_k(op, is_a=is_a) != ROWS:
+        lines = np.swapaxes(lines, -1, -2)
+    begin = part.offsets[axis_of_k(op, is_a=is_a)] if part.offsets else 0
+    step = max(k_width, READ_BITS // bits) * core.groups
+    is_even = lines.shape[-1] % step == 0 and _is_multiple(begin, step, op, storage)
+    if not is_even and begin != 0:
+        return 1
+    if not is_even:
+        lines = lines[..., : op.mnk[2]]
     lanes = contiguous_registers(lines, core, k_width, bits)
-    while not _fits(part, lanes):
+    while not _fits(part, lanes) or op.mnk[2] % (lanes * core.groups):
         lanes //= 2
     return lanes
+
+
+def _is_multiple(value: Mixed, of: int, op: GemmOp, storage: BufferStorage) -> bool:
+    if isinstance(value, int):
+        return value % of == 0
+    ranges = storage.ranges()
+    return ranges.context(op).is_multiple(ranges.poly(value), of)
 
 
 def _fits(part: SharedPart, lanes: int) -> bool:
@@ -248,13 +271,3 @@ def _fits(part: SharedPart, lanes: int) -> bool:
     if isinstance(part.start, int):
         return part.start % lanes == 0
     return part.map.size % lanes == 0
-
-
-def _window(offsets: Any, begin: Sequence[Mixed], shape: Sequence[int]) -> Any | None:
-    """The offsets of the part of a buffer that an operand is; None if its offset is not known."""
-    if not begin:
-        return offsets
-    if not all(isinstance(each, int) for each in begin):
-        return None
-    row, column = (each for each in begin if isinstance(each, int))
-    return offsets[:, row : row + shape[0], column : column + shape[1]]
