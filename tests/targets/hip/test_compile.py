@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,11 @@ from tilewright.targets.hip import compile as compiling
 from tilewright.targets.hip.artefact import HipProgram
 from tilewright.targets.hip.compile import compile_module, lower_module
 from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
+from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.hip.notes import architecture, kernel_notes
 from tilewright.targets.hip.program_cache import compiled, program_key
 from tilewright.targets.hip.settings import HipSettings
-from tilewright.targets.hip.spills import registers_for
+from tilewright.targets.hip.spills import registers_for, warn_of_spills
 
 SCRIPT = """\
 import numpy as np
@@ -131,7 +133,26 @@ def _held(threads: int, rows: int) -> Any:
     return held.module
 
 
+def test_the_warning_about_spills() -> None:
+    (function,) = lower_module(_held(32, 160), AmdPipeline(target="hip:gfx1100")).functions
+    metadata = HipKernelMetadata("held_kernel", "gfx1100", 32, 0, 0, (), vgprs=256)
+    engine = DiagnosticEngine()
+    warn_of_spills(function, metadata, engine)
+    assert engine.diagnostics == []
+    warn_of_spills(function, replace(metadata, vgpr_spills=143, scratch_bytes=296), engine)
+    (warning,) = engine.diagnostics
+    assert warning.message == (
+        "held_kernel: 572 B per thread spill to scratch memory: about 330 registers needed, "
+        "256 available"
+    )
+    assert [each.message for each in warning.notes] == [
+        "'X' needs 320 registers per thread (32 threads)",
+        "help: use threads=64 (about 165 registers per thread) or a smaller tile",
+    ]
+
+
 @needs_clang
+@pytest.mark.slow
 def test_spills_are_reported_with_a_fix() -> None:
     engine = DiagnosticEngine()
     program = compile_module(_held(32, 160), "gfx1100", engine=engine)
