@@ -117,7 +117,7 @@ def pinned_gemm(a_ptr, b_ptr, c_ptr, TILE: tl.constexpr, VERSION: tl.constexpr):
     acc = tlx.amd_scheduled_mfma(a, b, acc, "persistent", resident_operand=1)
     acc = tlx.amd_mfma_commit(acc)
     tlx.amd_sched_barrier(0)
-    # Tensors with a layout and without one meet.
+    # A tensor with a layout and one without.
     tl.store(c_ptr + where, acc + at[None, :])
 
 
