@@ -238,9 +238,9 @@ ENTRIES = (
     CodeEntry(
         code="TW9050",
         severity="error",
-        title="No CUDA for an op",
+        title="No CUDA or HIP for an op",
         meaning=(
-            "Internal compiler error: an op or type reached the CUDA printer that earlier passes "
+            "Internal compiler error: an op or type reached the C++ printer that earlier passes "
             "should have lowered."
         ),
         example="'tile.fill' cannot be emitted as CUDA",
