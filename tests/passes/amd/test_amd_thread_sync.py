@@ -5,13 +5,17 @@ The kernels are those that the executor of the thread level judges, in `tests/ta
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.targets.numpy.simt.amd_kernels import COPY, READ, START, G, S, kernel, mirrored, tensors
+from tests.targets.numpy.simt.simt_support import lowered
+from tilewright import T
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
 from tilewright.ir.text import parse_source
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.targets.numpy.simt import Buffer, SimtFault, compile_simt
@@ -132,3 +136,20 @@ def test_a_destination_out_of_bounds():
     amd.load_lds %In[%i] -> %s[%less] lanes(4) : {G}, {S}"""
     (found,) = reported(parsed(body))
     assert "out-of-bounds access: bytes 3072 to 5119 of shared memory" in found
+
+
+def test_writes_of_two_loops_to_one_tensor_stay_in_order():
+    """By a barrier that orders tensors, although no thread reads them."""
+
+    @T.prim_func
+    def twice(C: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(256):
+                C[i] = 1.0
+            for i in T.Parallel(256):
+                C[255 - i] = 2.0 + T.cast(i, "float32")
+
+    module = lowered(twice.module, AmdPipeline(target="hip:gfx90a"))
+    found = np.zeros(256, np.float32)
+    compile_simt(module).launch([Buffer("C", found)])
+    np.testing.assert_array_equal(found, 257 - np.arange(256))

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from tilewright.dialects.amd.names import EXPLICIT
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.gpu import AddressSpace, AddressSpaceAttr, BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -91,7 +92,8 @@ class _Kernel:
             kinds.setdefault(access.tensor, set()).add(access.kind)
         exchanged = {tensor for tensor, found in kinds.items() if _READ in found and len(found) > 1}
         for barrier in self.barriers:
-            only = None if isinstance(barrier.op, SyncOp) else exchanged
+            is_explicit = isinstance(barrier.op, SyncOp) or EXPLICIT in barrier.op.attributes
+            only = None if is_explicit else exchanged
             if not self._hands_over(barrier, only):
                 _narrowed(barrier.op)
 

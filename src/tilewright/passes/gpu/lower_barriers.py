@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
+from tilewright.dialects.amd.names import EXPLICIT
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
 from tilewright.dialects.nv import BarOp, FenceBarrierInitOp, MBarrierInitOp
 from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.hints import SyncOp
@@ -68,6 +70,8 @@ def _lower_sync(op: SyncOp) -> None:
     if op.barrier_id is None:
         barrier = BarrierOp()
         barrier.attributes.update(op.attributes)
+        if amd_chip_of(op) is not None:
+            barrier.attributes[EXPLICIT] = UnitAttr()
         code.add(barrier)
     else:
         threads = integer_of(op.arrive_count) or threads_of(op).count
