@@ -93,27 +93,67 @@ _LDS_WAIT = re.compile(r"s_waitcnt .*lgkmcnt\(0\)|s_waitcnt 0$|s_wait_(?:loadcnt
 _LDS_ACCESS = re.compile(r"ds_(?:read|load|write|store|add|min|max|and|or|xor|cmpst|cmpstore)\w*")
 
 
-def unordered_barriers(isa: str) -> list[str]:
-    """Barriers that LDS accesses of the wave may still be in flight at, as lines.
+_BRANCH = re.compile(r"s_c?branch\w* \.L(BB\d+_\d+)")
+_LEAVES = re.compile(r"s_branch |s_endpgm|s_setpc")
 
-    The wait must be in the block of the barrier, after its last access: what comes before the block
-    is not known.
-    """
+
+@dataclass
+class _Block:
+    """Instructions with their line numbers, and the blocks that may follow."""
+
+    name: str
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    successors: list[str] = field(default_factory=list)
+
+    def after(self, is_done: bool, found: list[str] | None = None) -> bool:
+        """Whether no LDS access is in flight at the end, if so at the start."""
+        for index, text in self.lines:
+            if _LDS_WAIT.match(text):
+                is_done = True
+            elif _LDS_ACCESS.match(text):
+                is_done = False
+            elif _BARRIER.match(text) and not is_done and found is not None:
+                found.append(f"{index}: {text}")
+        return is_done
+
+
+def unordered_barriers(isa: str) -> list[str]:
+    """Barriers that LDS accesses of the wave may still be in flight at, as lines."""
+    blocks = _blocks(isa)
+    # At the start of a block nothing is in flight if that is so at the end of all before it.
+    is_done = {each.name: True for each in blocks}
+    changed = True
+    while changed:
+        changed = False
+        for each in blocks:
+            if not each.after(is_done[each.name]):
+                for name in each.successors:
+                    changed = changed or is_done.get(name, False)
+                    is_done[name] = False
     found: list[str] = []
-    is_done = False
+    for each in blocks:
+        each.after(is_done[each.name], found)
+    return found
+
+
+def _blocks(isa: str) -> list[_Block]:
+    found = [_Block("start")]
+    falls_through = True
     for index, line in enumerate(isa.splitlines(), 1):
-        if _BLOCK.match(line):
-            is_done = False
-        instruction = _INSTRUCTION.match(line)
-        if instruction is None:
-            continue
-        text = f"{instruction[1]}{instruction[2].split(';')[0]}".rstrip()
-        if _LDS_WAIT.match(text):
-            is_done = True
-        elif _LDS_ACCESS.match(text):
-            is_done = False
-        elif _BARRIER.match(text) and not is_done:
-            found.append(f"{index}: {text}")
+        if block := _BLOCK.match(line):
+            # Names of blocks that nothing branches to repeat from function to function.
+            made = _Block(block[1] or f"{block[2]} in line {index}")
+            if falls_through:
+                found[-1].successors.append(made.name)
+            found.append(made)
+            falls_through = True
+        elif instruction := _INSTRUCTION.match(line):
+            text = f"{instruction[1]}{instruction[2].split(';')[0]}".rstrip()
+            found[-1].lines.append((index, text))
+            if branch := _BRANCH.match(text):
+                found[-1].successors.append(branch[1])
+            if _LEAVES.match(text):
+                falls_through = False
     return found
 
 

@@ -185,10 +185,19 @@ def test_barriers_with_accesses_in_flight_are_found() -> None:
 \ts_wait_dscnt 0x0
 \ts_barrier_signal -1
 \ts_barrier_wait -1
+\ts_cbranch_scc1 .LBB0_3
 ; %bb.2:
 \ts_barrier
+\tds_write_b32 v0, v1
+\ts_branch .LBB0_4
+.LBB0_3:
+\ts_barrier
+.LBB0_4:
+\ts_barrier
+\ts_endpgm
 """
-    assert unordered_barriers(text) == ["7: s_barrier", "12: s_barrier"]
+    # Line 19 is reached with the write of line 14 in flight.
+    assert unordered_barriers(text) == ["7: s_barrier", "19: s_barrier"]
 
 
 @needs_triton_for_amd
