@@ -20,7 +20,8 @@ from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 
 WHOLE, BATCH = 3_000, 50
 SAMPLE = (7, 753, 1499, 2245, 2618)
-REFUSED_SHARE = 0.1
+REFUSED_SHARE = 0.3
+"""Roles, clusters and mbarriers by hand, and blocks that are not whole waves."""
 EXCHANGES = 51
 """A kernel with a scan by exchanges between lanes."""
 ACCEPTED = ("right", "refused")

@@ -58,7 +58,6 @@ PASSES: PassRegistry = {
     "drop-wgmma-waits": _lazy("amd.drop_wgmma_waits", "DropWgmmaWaits"),
     "lower-warp-ops": _lazy("amd.lower_warp_ops", "LowerWarpOps"),
     "narrow-barrier-fences": _lazy("amd.narrow_barrier_fences", "NarrowBarrierFences"),
-    "check-warp-ops": _lazy("gpu.check_warp_ops", "CheckWarpOps"),
     "check-element-types": _lazy("gpu.check_element_types", "CheckElementTypes"),
     "check-divergent-code": _lazy("gpu.check_divergent_code", "CheckDivergentCode"),
     "check-fragment-sizes": _lazy("gpu.check_fragment_sizes", "CheckFragmentSizes"),

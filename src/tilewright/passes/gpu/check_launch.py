@@ -1,7 +1,8 @@
 """`check-launch`: whether the grid and the clusters of a kernel are what its target can launch.
 
 What every target requires (at most 1024 threads, a grid that clusters divide) is checked where
-kernels are built; here is what depends on the GPU, and what is surely not meant.
+kernels are built; here is what depends on the GPU, and what is surely not meant. Shuffles and
+ballots must fit the warps of the target, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.check_warp_ops import check_warp_ops
 
 NO_CLUSTERS, LARGE_CLUSTER, EMPTY_GRID = "TW6008", "TW6009", "TW6004"
 LARGE_GRID = "TW6005"
@@ -37,6 +39,7 @@ class CheckLaunch(Pass):
         for kernel in kernels(module):
             _check_grid(kernel, engine)
             _check_cluster(kernel, engine)
+            check_warp_ops(kernel, engine)
 
 
 def _check_grid(kernel: KernelOp, engine: DiagnosticEngine) -> None:

@@ -1,4 +1,4 @@
-"""`check-warp-ops`: whether exchanges between lanes fit the warps of the target.
+"""Whether exchanges between lanes fit the warps of the target; a part of `check-launch`.
 
     tile.shuffle up %x, %c1 width 64 : f32     a warp of 32 lanes has no group of 64
     tile.vote ballot %p : i32                  a wave of 64 lanes has more votes than bits
@@ -9,33 +9,25 @@ waves 32 or 64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_name
 
 DOES_NOT_FIT = "TW6016"
 
 
-@dataclass(frozen=True)
-class CheckWarpOps(Pass):
+def check_warp_ops(kernel: Operation, engine: DiagnosticEngine) -> None:
     """Report shuffles and ballots that the warps of the target cannot do."""
-
-    name = "check-warp-ops"
-
-    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in walk(module):
-            if isinstance(op, ShuffleOp):
-                _check_shuffle(op, engine)
-            elif isinstance(op, VoteOp) and op.mode.data == "ballot":
-                _check_ballot(op, engine)
+    for op in walk(kernel):
+        if isinstance(op, ShuffleOp):
+            _check_shuffle(op, engine)
+        elif isinstance(op, VoteOp) and op.mode.data == "ballot":
+            _check_ballot(op, engine)
 
 
 def _check_shuffle(op: ShuffleOp, engine: DiagnosticEngine) -> None:

@@ -18,7 +18,6 @@ from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
-from tilewright.passes.gpu.check_warp_ops import CheckWarpOps
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
@@ -125,7 +124,6 @@ class GpuPipeline(Pass):
             ).passes(),
             DropReuseGroups(),
             CheckLaunch(),
-            CheckWarpOps(),
             CheckElementTypes(),
             LowerTmem(),
             LowerPersistent(),

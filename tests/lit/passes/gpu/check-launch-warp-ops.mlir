@@ -1,4 +1,4 @@
-// RUN: tilewright-opt -check-warp-ops -split-input-file -verify-diagnostics %s
+// RUN: tilewright-opt -check-launch -split-input-file -verify-diagnostics %s
 
 // The whole warp, whatever it has, and groups that it has.
 
