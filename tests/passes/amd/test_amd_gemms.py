@@ -142,9 +142,10 @@ def test_types_without_instruction_are_multiplied_in_loops(dtype: str, arch: str
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
 def test_random_shapes(dtype: str, arch: str) -> None:
     rng = np.random.default_rng(7)
-    for seed in range(12):
+    longest = 32 if dtype == "float32" else 96  # two tiles of 192 rows fit into shared memory
+    for seed in range(8):
         m, n = (int(each) for each in rng.choice([32, 48, 64, 96, 128, 192], 2))
-        block_k = int(rng.choice([32, 64, 96]))
+        block_k = int(rng.choice([each for each in (16, 32, 64, 96) if each <= longest]))
         depth = int(rng.integers(block_k, 3 * block_k))
         trans = bool(rng.integers(2)), bool(rng.integers(2))
         found, reads = run(arch, m, n, depth, block_k, dtype, trans, seed)
