@@ -81,7 +81,7 @@ and columns, or another example where that one is unaffected. Lines may be omitt
 _AMD_INTRODUCTION = """\
 ## AMD
 
-The pipeline for AMD GPUs consists of the passes above, which ask the target for its numbers, without
+The pipeline for AMD GPUs consists of the passes above, with the limits of the target, without
 those whose subject these GPUs lack. Its passes after the tile level, in order:
 
 """

@@ -1,4 +1,4 @@
-"""What passes ask about the GPU that a kernel is compiled for: its function carries the target."""
+"""The GPU that a kernel is compiled for, as passes query it: the function carries the target."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) 
 
 
 def report_remark(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
-    """Say why a loop stays serial."""
+    """Report why a loop stays serial."""
     diagnostic = engine.remark(loop, f"loop not pipelined: {refusal.message}", refusal.code)
     for op, note in zip(refusal.ops, refusal.notes[-len(refusal.ops) :], strict=False):
         diagnostic.note(op, note)

@@ -1,7 +1,7 @@
 """Kernels that name their threads: all threads of a block at once, as arrays.
 
 Threads are counted x first, so the arrays have their axes in the order z, y, x; flat they are in
-the order of thread numbers, as many to a warp as the target says.
+the order of thread numbers, as many to a warp as the target has.
 """
 
 from __future__ import annotations
