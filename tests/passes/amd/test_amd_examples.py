@@ -8,7 +8,11 @@ import pytest
 from tests.examples.tile_examples import NAMES, as_tuple, fresh, load
 from tests.passes.amd.amd_support import TARGETS, amd_pipeline
 from tests.targets.numpy.simt.simt_support import example_results
-from tilewright.targets.numpy.simt import SimtOptions
+from tilewright import T
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.language.T.prim_func import PrimFunc
+from tilewright.passes.amd.check_amd_features import UNEVEN_WAVES
+from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 SAMPLE = {
     ("elementwise_add", "gfx942"),
@@ -38,3 +42,31 @@ def test_an_example_runs(name: str, arch: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs_under_ten_schedules(name: str, arch: str) -> None:
     check(name, arch, schedules=10)
+
+
+def sums(threads: int) -> PrimFunc:
+    @T.prim_func
+    def kernel(A: T.Tensor((24, 96), "float32"), B: T.Tensor((24,), "float32")) -> None:
+        with T.Kernel(1, threads=threads):
+            tile = T.alloc_shared((24, 96), "float32")
+            values = T.alloc_fragment((24, 96), "float32")
+            totals = T.alloc_fragment((24,), "float32")
+            T.copy(A, tile)
+            T.cumsum(tile, dim=1)
+            T.copy(tile, values)
+            T.reduce_sum(values, totals, dim=1)
+            T.copy(totals, B)
+
+    return kernel
+
+
+@pytest.mark.parametrize("threads", [32, 40, 96, 160])
+def test_threads_that_do_not_fill_their_last_wave(threads: int) -> None:
+    module, engine = sums(threads).module.clone(), DiagnosticEngine()
+    amd_pipeline("gfx942").run(module, engine)
+    engine.raise_if_errors()
+    assert [each.code for each in engine.diagnostics if each.code == UNEVEN_WAVES]
+    a = np.random.default_rng(2).standard_normal((24, 96)).astype(np.float32)
+    found = np.zeros(24, np.float32)
+    compile_simt(module).launch([Buffer("A", a), Buffer("B", found)])
+    np.testing.assert_allclose(found, np.cumsum(a, 1).sum(1), rtol=1e-3, atol=1e-3)

@@ -132,13 +132,14 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7517",
-        severity="error",
+        severity="remark",
         title="Number of threads is not a multiple of a wave",
         meaning=(
-            "Threads run in waves of 64 lanes (gfx9) or 32 (gfx11, gfx12). Shuffles, reductions"
-            " and matrix instructions need all lanes of a wave."
+            "Threads run in waves of 64 lanes (gfx9) or 32 (gfx11, gfx12). Lanes of the last wave"
+            " that have no thread idle, and matrix instructions, which need all lanes, are not"
+            " used."
         ),
-        example="with T.Kernel(4, threads=96): ...   # error[TW7517] on gfx942",
+        example="with T.Kernel(4, threads=96): ...   # remark[TW7517] on gfx942",
         fix="Use a multiple of the wave; the message has the next one.",
     ),
     CodeEntry(

@@ -45,6 +45,8 @@ class Finding:
     code: str
     message: str
     help: str
+    is_error: bool = True
+    """Whether the kernel cannot run; otherwise it runs slower than it could."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class CheckAmdFeatures(Pass):
             if chip is None:
                 continue
             for found in _findings(kernel, chip):
-                engine.error(found.op, found.message, found.code).note(None, f"help: {found.help}")
+                report = engine.error if found.is_error else engine.remark
+                report(found.op, found.message, found.code).note(None, f"help: {found.help}")
 
 
 def _findings(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
@@ -93,9 +96,11 @@ def _launch(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
         yield Finding(
             kernel,
             UNEVEN_WAVES,
-            f"{threads} threads per block are not a multiple of the {chip.wave} lanes of a wave "
-            f"on {chip}",
+            f"{more - threads} of {more} lanes idle: {threads} threads per block are not a "
+            f"multiple of the {chip.wave} lanes of a wave on {chip}, and their GEMMs do not use "
+            "matrix instructions",
             f"use threads={more}",
+            is_error=False,
         )
 
 
