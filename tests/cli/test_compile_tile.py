@@ -318,3 +318,5 @@ def test_a_script_of_tl_gets_the_other_target(tmp_path, capsys):
     script.write_text("import tilewright as tw\n\n\n@tw.jit\ndef add(x_ptr):\n    pass\n")
     assert run(script, "--target", "cuda:sm_90a") == 1
     assert "for its tl kernel add pass --target triton:sm_90" in capsys.readouterr().err
+    assert run(script, "--target", "hip:gfx1100") == 1
+    assert "for its tl kernel add pass --target triton:gfx1100" in capsys.readouterr().err

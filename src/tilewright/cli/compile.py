@@ -101,7 +101,7 @@ _COLUMNS = ("kernel", "target", "registers", "spilled", "shared", "tmem", "threa
 _AMD_COLUMNS = ("kernel", "target", "VGPRs", "AGPRs", "SGPRs", "spilled", "LDS", "threads", "hsaco")
 _AMD_TARGET = re.compile(r"triton:gfx\w+")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
-_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?|hip(:gfx\w+)?|tenstorrent(:\w+)?")
+_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?|hip(:.+)?|tenstorrent(:\w+)?")
 _HIP = "hip"
 _HIP_STAGES = ("tile", "thread", "hip", "isa")
 _TENSTORRENT = "tenstorrent"
@@ -327,6 +327,11 @@ def _spec(line: CommandLine, stated: str | None = None) -> Spec:
     return spec
 
 
+def _tile_target(arch: int | str) -> str:
+    """A target of `T` kernels for an architecture, or one like it."""
+    return f"{_HIP}:{arch}" if _AMD_ARCHITECTURE.fullmatch(str(arch)) else "cuda:sm_90a"
+
+
 def _arch(spec: Spec) -> int | str:
     try:
         return choose(spec, None).machine.arch
@@ -355,8 +360,7 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     from tilewright.runtime.options import running
 
     require_file(line.file)
-    spec = _spec(line)
-    _arch(spec)
+    arch = _arch(_spec(line))
     found: dict[str, Artefact] = {}
     launched: set[str] = set()
 
@@ -380,7 +384,7 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
         f"{line.file} launched no kernel '{line.kernel}'; it launched {names}"
         if line.kernel and launched
         else f"{line.file} launched no tl or tlx kernel, so nothing was compiled; T kernels "
-        "have targets like cuda:sm_90a"
+        f"have targets like {_tile_target(arch)}"
     )
 
 

@@ -9,6 +9,7 @@ those of a first compilation.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -176,7 +177,9 @@ def run_script(
     if request.kernel and called:
         names = ", ".join(sorted(called))
         raise UsageError(f"{request.file} called no kernel '{request.kernel}'; it called {names}")
-    raise UsageError(f"{request.file} called no T kernel, so nothing was compiled{_suggestion()}")
+    raise UsageError(
+        f"{request.file} called no T kernel, so nothing was compiled{_suggestion(request.target)}"
+    )
 
 
 def _made() -> list[CompiledTileKernel]:
@@ -188,13 +191,15 @@ def _made() -> list[CompiledTileKernel]:
     return [*functions, *others]
 
 
-def _suggestion() -> str:
+def _suggestion(target: str) -> str:
     """How kernels that the script only defines get their sizes."""
     functions = _functions()
     shown = [f"{name}{each.signature}" for name, each in functions.items()]
     if not shown:
         others = _pointer_kernels()
-        return f"; for its tl kernel {others} pass --target triton:sm_90" if others else ""
+        arch = re.search(r"gfx\w+", target)
+        triton = f"triton:{arch[0] if arch else 'sm_90'}"
+        return f"; for its tl kernel {others} pass --target {triton}" if others else ""
     first = next(iter(functions))
     rest = "calls none of them" if len(shown) > 1 else "never calls it"
     return (

@@ -357,10 +357,12 @@ class CompiledTileKernel:
         if directory is None:
             raise TypeError("export() needs a directory")
         if not isinstance(self.gpu, CudaKernel):
-            raise NotImplementedError(
-                f"target {self.target} has no library: compile {self.name} for a GPU "
-                "(target='cuda') to export one"
+            instead = (
+                f"'tilewright compile --target {self.target} -o DIR' writes the code object"
+                if self.target.startswith(HIP)
+                else f"compile {self.name} for a GPU (target='cuda') to export one"
             )
+            raise NotImplementedError(f"target {self.target} has no library: {instead}")
         from tilewright.targets.cuda.export import export
 
         return export(self.gpu.program, self.name, self._c_parameters(), Path(directory))
