@@ -190,7 +190,7 @@ def test_a_clang_that_is_named_is_the_only_one(only: Path, monkeypatch: pytest.M
     assert [each.version for each in clang.installed()] == ["21.0.0"]
     monkeypatch.setenv(clang.VARIABLE, "/nowhere/clang")
     clang.installed.cache_clear()
-    with pytest.raises(HipCompilerMissing, match=r"/nowhere/clang is no clang 19"):
+    with pytest.raises(HipCompilerMissing, match=r"/nowhere/clang is not clang 19"):
         clang_for("gfx942")
 
 

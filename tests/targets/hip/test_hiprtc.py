@@ -100,5 +100,5 @@ def test_a_library_without_the_functions_does_not_count(
     with pytest.raises(HipCompilerMissing, match="there is no libhiprtc on this machine"):
         compiler.release("gfx942")
     monkeypatch.setenv(compiler.VARIABLE, "nvcc")
-    with pytest.raises(ValueError, match="must be hiprtc or clang, got 'nvcc'"):
+    with pytest.raises(HipCompilerMissing, match="COMPILER=nvcc: expected hiprtc or clang"):
         compiler.release("gfx942")

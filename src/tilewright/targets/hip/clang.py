@@ -174,7 +174,7 @@ def clang_for(chip: str) -> Clang:
     named = os.environ.get(VARIABLE)
     if named and not found:
         raise HipCompilerMissing(
-            f"{VARIABLE}={named} is no clang {OLDEST} or later with ld.lld beside it"
+            f"{VARIABLE}={named} is not clang {OLDEST} or later with ld.lld beside it"
         )
     others = f", and {', '.join(map(str, found))} does not support {chip}" if found else ""
     raise HipCompilerMissing(

@@ -38,7 +38,7 @@ def _hiprtc() -> Hiprtc | None:
     """None if clang is to be used."""
     requested = os.environ.get(VARIABLE, "")
     if requested and requested not in _COMPILERS:
-        raise ValueError(f"{VARIABLE} must be {' or '.join(_COMPILERS)}, got {requested!r}")
+        raise HipCompilerMissing(f"{VARIABLE}={requested}: expected {' or '.join(_COMPILERS)}")
     if requested == "clang":
         return None
     found = hiprtc()
