@@ -152,6 +152,16 @@ def message(arch: str, kernel: Any) -> list[str]:
             ],
         ),
         (
+            "gfx90a",
+            lambda: single(32, 32, 32, 64, "float64", "float64"),
+            [
+                "tensor cores not used for this GEMM: the float64 matrix instructions of gfx90a "
+                "are not supported",
+                "help: convert the operands to one of float16, bfloat16, int8, float32, or "
+                "multiply in a T.Parallel loop",
+            ],
+        ),
+        (
             "gfx1201",
             lambda: single(32, 32, 32, 64, "float32"),
             [

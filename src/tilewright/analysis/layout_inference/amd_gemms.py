@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float64Type
+from xdsl.ir import Attribute, SSAValue
 
 from tilewright.analysis.layout_inference import feasible
 from tilewright.analysis.layout_inference.feasible import Infeasible, type_name
@@ -57,10 +58,9 @@ def instructions_of(op: GemmOp, chip: Chip) -> tuple[MatrixInstruction, ...]:
     a, b, c = (element_type_of(each.type) for each in (op.a, op.b, op.c))
     available = chip.instructions_for(str(a), str(b))
     if not available:
-        pair = type_name(a) if a == b else f"{type_name(a)} and {type_name(b)}"
         has = ", ".join(dict.fromkeys(_type_text(each) for each in chip.instructions))
         raise Infeasible(
-            f"{chip} has no matrix instruction for {pair} operands",
+            _no_instruction(chip, a, b),
             f"convert the operands to one of {has}, or multiply in a T.Parallel loop",
         )
     if str(c) != available[0].c:
@@ -83,6 +83,13 @@ def instruction_of(op: GemmOp, plan: GemmPlan, chip: Chip) -> MatrixInstruction:
     """The instruction that a plan has chosen."""
     a, b = (str(element_type_of(each.type)) for each in (op.a, op.b))
     return next(each for each in chip.instructions_for(a, b) if each.shape == plan.shape)
+
+
+def _no_instruction(chip: Chip, a: Attribute, b: Attribute) -> str:
+    if isinstance(a, Float64Type) and a == b and chip.instructions[0].kind == "mfma":
+        return f"the float64 matrix instructions of {chip} are not supported"
+    pair = type_name(a) if a == b else f"{type_name(a)} and {type_name(b)}"
+    return f"{chip} has no matrix instruction for {pair} operands"
 
 
 def _type_text(instruction: MatrixInstruction) -> str:
