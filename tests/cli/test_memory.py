@@ -205,6 +205,10 @@ def test_standard_input(capsys, monkeypatch):
             ["kernel.py"],
             "'kernel.py' is a Python script, expected IR text: run 'tilewright compile",
         ),
+        (
+            ["kernel.py", "--target=hip:gfx942"],
+            "for T kernels run 'tilewright compile kernel.py --target hip:gfx942 -o DIR'",
+        ),
     ],
 )
 def test_command_line_errors(capsys, arguments, message):

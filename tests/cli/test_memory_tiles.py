@@ -13,6 +13,7 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import GpuPipeline
 
 
@@ -58,6 +59,19 @@ def drawn(text: str, tmp_path, capsys, *flags: str) -> str:
     return out
 
 
+@pytest.mark.parametrize(
+    ("target", "capacity"), [("cuda:sm_80", 163 * 1024), ("hip:gfx942", 64 * 1024)]
+)
+def test_the_capacity_is_that_of_the_target_of_the_kernel(target, capacity, tmp_path, capsys):
+    module, engine = functions().module.clone(), DiagnosticEngine()
+    lowering = AmdPipeline if target.startswith("hip") else GpuPipeline
+    lowering(target=target).run(module, engine)
+    engine.raise_if_errors()
+    found = json.loads(drawn(print_module(module), tmp_path, capsys, "--format", "json"))
+    (drawn_map,) = found["memories"]
+    assert (drawn_map["target"], drawn_map["capacity"]) == (target.partition(":")[2], capacity)
+
+
 def test_the_arena_of_a_placed_kernel(lowered, tmp_path, capsys):
     allocs = [op for op in lowered.walk() if isinstance(op, AllocOp) and op.space.is_shared]
     places = {op.buffer_name: op.offset_bytes for op in allocs}
@@ -72,7 +86,7 @@ def test_the_arena_of_a_placed_kernel(lowered, tmp_path, capsys):
 
 def test_every_version_of_a_ring_has_its_place(lowered, tmp_path, capsys):
     shown = drawn(print_module(lowered), tmp_path, capsys)
-    assert "shared memory: 32768 bytes" in shown
+    assert "shared memory on sm_80: 32768 of 166912 bytes" in shown
     assert "a: 2 x 8192 bytes at 0 8192" in shown
     assert "b: 2 x 8192 bytes at 16384 24576" in shown
     assert "out: 1 x 16384 bytes at 0" in shown

@@ -120,22 +120,24 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     if line.tenstorrent is not None and line.for_gpus:
         raise UsageError(f"--{line.for_gpus} applies to GPUs, not to --target {line.tenstorrent}")
     if files and files[0].endswith(".py") and line.tenstorrent is None:
-        raise UsageError(_script_text(files[0]))
+        raise UsageError(_script_text(files[0], line.target))
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
         raise UsageError(f"the output would overwrite its input '{files[0]}'")
     return replace(line, input=files[0]) if files else line
 
 
-def _script_text(file: str) -> str:
+def _script_text(file: str, target: Target | None) -> str:
     """How to draw the memory of the kernels of a script, in the language that its text shows."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
     compiled = f"'tilewright compile {file} --target"
-    of_triton = f"{compiled} triton:sm_90 -o DIR', then 'tilewright memory' on DIR/*.ttgir.final"
+    amd = target.name if target is not None and target.name.startswith("gfx") else None
+    triton, tiles = amd or "sm_90", f"hip:{amd}" if amd else "cuda:sm_90a"
+    of_triton = f"{compiled} triton:{triton} -o DIR', then 'tilewright memory' on DIR/*.ttgir.final"
     of_tiles = (
-        f"{compiled} cuda:sm_90a -o DIR', then 'tilewright memory' on DIR/*.thread.mlir (for "
+        f"{compiled} {tiles} -o DIR', then 'tilewright memory' on DIR/*.thread.mlir (for "
         "the L1 of a Tenstorrent core pass --target tenstorrent:wormhole with the script)"
     )
     has_tiles = re.search(r"\bT\.Kernel\b", text) is not None

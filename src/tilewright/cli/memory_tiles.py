@@ -17,12 +17,13 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, Space
+from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, Space, names
+from tilewright.dialects.tile.attributes import TargetAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.traversal import walk
 from tilewright.memory.map import Interval, MapCell, MemoryMap, RegionMap, Row
-from tilewright.memory.targets import SMEM_SIBLING_ALIGNMENT, Memory, Target
+from tilewright.memory.targets import SMEM_SIBLING_ALIGNMENT, Memory, Target, target_named
 
 _BARRIER_BYTES = 8
 
@@ -55,6 +56,7 @@ def _map_of(kernel: _Scope, target: Target | None, *, is_one: bool) -> MemoryMap
         used = -(-used // region.alignment) * region.alignment + region.extent
     function = kernel if isinstance(kernel, FuncOp) else kernel.parent_op()
     name = function.sym_name.data if isinstance(function, FuncOp) and not is_one else ""
+    target = target or _target_of(function)
     return MemoryMap(
         Memory.SMEM,
         regions,
@@ -63,6 +65,17 @@ def _map_of(kernel: _Scope, target: Target | None, *, is_one: bool) -> MemoryMap
         "" if target is None else target.name,
         name,
     )
+
+
+def _target_of(function: Operation | None) -> Target | None:
+    """The GPU that a function is compiled for, if it is a known one."""
+    stated = None if function is None else function.attributes.get(names.TARGET)
+    if not isinstance(stated, TargetAttr) or stated.data.arch is None:
+        return None
+    try:
+        return target_named(stated.data.arch)
+    except LookupError:
+        return None
 
 
 def _regions(kernel: _Scope) -> Iterator[RegionMap]:
