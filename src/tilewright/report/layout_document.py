@@ -47,6 +47,8 @@ CHUNK_ROWS = 8
 """Rows that an ``ldmatrix`` takes at once."""
 MAX_GRIDS = 4
 """Tiles of a buffer with more than two dimensions that are drawn."""
+_OF_WAVES = ("mfma", "wmma")
+"""Matrix instructions of AMD GPUs, whose waves have 64 or 32 lanes."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,9 @@ def layouts_of(kernel: KernelOp, target: str, limits: Limits) -> KernelLayouts:
             drawings.append(_shared(op, limits))
         elif isinstance(op, ParallelOp) and isinstance(op.layout, FragmentAttr):
             drawings.append(_loop(op, Table.from_map(op.layout.data), limits, seen))
-    gemms = tuple(_gemm_line(op) for op in walk(kernel) if isinstance(op, GemmOp))
-    return KernelLayouts(name, target, kernel.num_threads or 0, gemms, tuple(drawings))
+    # A pipelined loop and its epilogue contain the same GEMM.
+    gemms = dict.fromkeys(_gemm_line(op) for op in walk(kernel) if isinstance(op, GemmOp))
+    return KernelLayouts(name, target, kernel.num_threads or 0, tuple(gemms), tuple(drawings))
 
 
 # -- threads and registers -----------------------------------------------------------------------
@@ -297,9 +300,10 @@ def _gemm_line(op: GemmOp) -> str:
         return f"line {_position(op)[1]}: {m} x {n} x {k}"
     down, across = integers(warps)  # pyright: ignore[reportArgumentType]
     one = " x ".join(map(str, integers(shape)))  # pyright: ignore[reportArgumentType]
+    unit = "waves" if name in _OF_WAVES else "warps"
     return (
         f"line {_position(op)[1]}: {m} x {n} x {k} by {name} {one}, "
-        f"{down * across} warps as {down} x {across}"
+        f"{down * across} {unit} as {down} x {across}"
     )
 
 
