@@ -134,8 +134,8 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
     if target is None or target.partition(":")[0] != _KIND:
         found = f"--{given[0]}" if target is None else f"--target {target}"
         raise UsageError(
-            f"{found}: expected --target {_KIND}:wormhole or {_KIND}:blackhole; kernels for GPUs "
-            "run there when their arrays are there"
+            f"{found}: expected --target {_KIND}:wormhole or {_KIND}:blackhole; without --target, "
+            "kernels with arrays of the host run on the CPU, those with arrays of a GPU there"
         )
     report = line.values.get("report")
     if report is not None and Path(report).suffix not in _REPORTS:
