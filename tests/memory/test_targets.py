@@ -14,8 +14,17 @@ def test_shared_memory_per_cta():
         "sm_100": 232448,
         "sm_103": 232448,
         "sm_120": 101376,
+        "gfx90a": 65536,
         "gfx942": 65536,
         "gfx950": 163840,
+        "gfx1100": 65536,
+        "gfx1201": 65536,
+    }
+
+
+def test_chips_of_both_tables_have_the_same_lds():
+    assert {name: chip.lds_bytes for name, chip in CHIPS.items()} == {
+        name: target.smem_bytes for name, target in TARGETS.items() if name.startswith("gfx")
     }
 
 
@@ -46,7 +55,7 @@ def test_spellings(spelling: str, name: str):
     assert target_named(spelling).name == name
 
 
-@pytest.mark.parametrize("spelling", ["", "sm_", "sm_70", "gfx90a", "cuda", "90a0", "tenstorrent"])
+@pytest.mark.parametrize("spelling", ["", "sm_", "sm_70", "gfx908", "cuda", "90a0", "tenstorrent"])
 def test_unknown_targets_are_told_what_is_known(spelling: str):
     with pytest.raises(LookupError, match=f"unknown target '{spelling}'; known: sm_80, .*gfx950"):
         target_named(spelling)
