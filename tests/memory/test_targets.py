@@ -2,6 +2,7 @@
 
 import pytest
 
+from tilewright.dialects.amd.chips import CHIPS
 from tilewright.memory import TARGETS, Memory, target_named
 
 

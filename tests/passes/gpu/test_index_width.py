@@ -15,7 +15,7 @@ from tilewright import T
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.runtime.cuda.arrays import DeviceArray
-from tilewright.runtime.tile.gpu import GpuKernel
+from tilewright.runtime.tile.gpu import CudaKernel
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.simt import SimtOptions, compile_simt
@@ -139,12 +139,12 @@ def test_a_call_looks_at_what_lies_between_rows(outermost, bits, monkeypatch) ->
 
 def bits_of_a_call(function, given: DeviceArray, sizes, monkeypatch) -> int:
     kernel = function.compile(np.zeros((1, *given.shape[1:]), np.int8))
-    gpu = GpuKernel(kernel, kernel.gpu._settings)
+    gpu = CudaKernel(kernel, kernel.gpu._settings)
     monkeypatch.setattr(
         "tilewright.runtime.tile.gpu.check_arguments", lambda *_, **__: SimpleNamespace(sizes=sizes)
     )
-    monkeypatch.setattr(GpuKernel, "_with_outputs", lambda *_: ([], []))
-    monkeypatch.setattr(GpuKernel, "device", SimpleNamespace(planned=lambda _: None))
+    monkeypatch.setattr(CudaKernel, "_with_outputs", lambda *_: ([], []))
+    monkeypatch.setattr(CudaKernel, "device", SimpleNamespace(planned=lambda _: None))
     gpu._new_call([None], [given])
     return gpu.program.index_bits
 
