@@ -329,6 +329,46 @@ def test_without_clang_compile_says_what_to_install(
     assert "apt install clang-19 lld-19" in error
 
 
+SPILLING = """\
+import numpy as np
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def total(A):
+    A: T.Tensor((64, 288), "float32")
+    B = T.empty((64, 288), "float32")
+    with T.Kernel(1, threads=64):
+        x = T.alloc_fragment((64, 288), "float32")
+        s = T.alloc_fragment((64,), "float32")
+        T.copy(A, x)
+        T.reduce_sum(x, s, dim=1)
+        for i, j in T.Parallel(64, 288):
+            x[i, j] = x[i, j] * s[i]
+        T.copy(x, B)
+    return B
+
+
+total(np.ones((64, 288), np.float32))
+"""
+
+
+@needs_clang
+def test_a_kernel_that_spills_is_compiled_with_more_threads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """288 registers a thread are more than gfx1100 has; 144 are not."""
+    script = tmp_path / "total.py"
+    script.write_text(SPILLING)
+    assert run(["compile", str(script), "--target", "hip:gfx1100", "--remarks"]) == 0
+    out, err = capsys.readouterr()
+    head, row = (line.split() for line in re.sub(r" (B|ms)\b", "", out).splitlines())
+    found = dict(zip(head, row, strict=True))
+    assert (found["spilled"], found["threads"]) == ("0", "128")
+    assert "remark[TW5017]: thread count doubled to 128 per block" in err
+
+
 def test_a_kernel_that_the_target_refuses_is_an_error() -> None:
     @T.prim_func
     def large(A: T.Tensor((256, 256), "float32")):
