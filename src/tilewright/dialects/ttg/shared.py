@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from typing_extensions import override
 from xdsl.ir import Attribute
@@ -220,7 +220,8 @@ class _LinearShared(SharedEncoding):
     @override
     def after_trans(self, shape: Sequence[int], order: Sequence[int]) -> Attribute | None:
         # Padding counts elements of the offset, whatever their coordinates.
-        return replace(self, offset=permuted(self.offset, order), block=permuted(self.block, order))
+        moved = {"offset": permuted(self.offset, order), "block": permuted(self.block, order)}
+        return replace(cast("Any", self), **moved)  # a dataclass in every subclass
 
     @override
     def verify_shape(self, type: MemDescType) -> None:

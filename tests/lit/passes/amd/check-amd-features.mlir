@@ -18,7 +18,7 @@ func.func @memories() attributes {tile.target = #gfx942} {
 
 func.func @waves() attributes {tile.target = #gfx942} {
   // expected-note @+2 {{help: use threads=128}}
-  // expected-error @+1 {{100 threads per block are not a multiple of the 64 lanes of a wave on gfx942}}
+  // expected-remark @+1 {{28 of 128 lanes idle: 100 threads per block are not a multiple of the 64 lanes of a wave on gfx942}}
   tile.kernel (%bx) in (1) threads(100) {
   }
   func.return
