@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.campaign import followed, outcome_line, refusal_lines
+from tests.fuzz.device.pool import Verdict
 from tests.fuzz.device.tile import FAMILIES
 from tests.fuzz.hip.judging import Judge
 from tests.fuzz.tile.generator import generate
@@ -44,39 +44,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.seeds:
         seeds = [int(each) for each in options.seeds.split(",")]
     judge = Judge(tuple(options.chips.split(",")), options.schedules, options.all_chips)
-    found: Iterable[tuple[int, Verdict]] = ((seed, judge(seed)) for seed in seeds)
-    if options.jobs > 1:
-        found = judged(judge, seeds, jobs=options.jobs, patience_s=options.patience)
-    begun = reported = time.monotonic()
-    verdicts: dict[int, Verdict] = {}
-    for seed, verdict in found:
-        verdicts[seed] = verdict
-        if verdict.outcome in FAILURES:
-            print(f"seed {seed}: {verdict.outcome}: {verdict.reason}", flush=True)
-            if options.show:
-                print(generate(seed, FAMILIES[seed % len(FAMILIES)]).source, flush=True)
-        if time.monotonic() - reported > _REPORT_S:
-            reported = time.monotonic()
-            print(f"{len(verdicts)} of {len(seeds)} after {reported - begun:.0f} s", flush=True)
+
+    def show(seed: int) -> None:
+        if options.show:
+            print(generate(seed, FAMILIES[seed % len(FAMILIES)]).source, flush=True)
+
+    verdicts = followed(
+        judge,
+        seeds,
+        FAILURES,
+        show,
+        jobs=options.jobs,
+        patience_s=options.patience,
+        report_s=_REPORT_S,
+    )
     print(table(verdicts))
     return 1 if any(each.outcome in FAILURES for each in verdicts.values()) else 0
 
 
 def table(verdicts: dict[int, Verdict]) -> str:
     """Outcomes, by chip; reasons of refusals, each with its count and one seed."""
-    outcomes = Counter(each.outcome for each in verdicts.values())
-    lines = [f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items())]
+    lines = [outcome_line(verdicts)]
     right = Counter(each.notes["chip"] for each in verdicts.values() if each.outcome == "right")
     lines.append(
         "right on " + ", ".join(f"{chip} {n}" for chip, n in sorted(right.items(), key=str))
     )
-    kinds: dict[tuple[object, object], list[int]] = {}
-    for seed, each in verdicts.items():
-        if each.outcome == "refused":
-            kinds.setdefault((each.notes["code"], each.notes["kind"]), []).append(seed)
-    for (code, kind), seeds in sorted(kinds.items(), key=lambda each: -len(each[1])):
-        lines.append(f"  {len(seeds):5} {code} {kind} (seed {min(seeds)})")
-    return "\n".join(lines)
+    return "\n".join([*lines, *refusal_lines(verdicts)])
 
 
 if __name__ == "__main__":
