@@ -1,14 +1,15 @@
 """TileLang's own performance regressions, unmodified, compiled by TileLang and by Tilewright.
 
     python benchmarks/tilelang_regressions.py CHECKOUT --tilelang FOLDER [--only NAME,...]
-        [--jobs N] [--check] [--json FILE] [--markdown FILE] [--list]
+        [--jobs N] [--check] [--json FILE] [--markdown FILE] [--texts FOLDER] [--list]
 
 CHECKOUT is a checkout of tile-ai/tilelang, whose `examples/**/regression_*.py` hold the cases;
 FOLDER is where TileLang is installed. A case runs in a process of its own, once for each side.
 First all of them are compiled, several at a time, and the kernels' results compared: Tilewright's
-kernels get the inputs that TileLang's had. Then they are timed, one process at a time: the kernels'
-time on the GPU as CUPTI records it, with a cold L2 cache, mean of the repetitions. With `--check`
-the exit code is 1 when a case fails, differs, or misses a limit. It needs torch and an NVIDIA GPU.
+kernels get the inputs that TileLang's had. Then they are timed, one after another: the kernels'
+time on the GPU as CUPTI records it, with a cold L2 cache, mean of the repetitions. `--texts` keeps
+the CUDA text that TileLang made. With `--check` the exit code is 1 when a case fails, differs, or
+misses a limit. It needs torch and an NVIDIA GPU.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import argparse
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +36,8 @@ from benchmarks.tilelang_cases.cases import Case, cases_below  # noqa: E402
 OURS, THEIRS = "tilewright", "tilelang"
 GEOMETRIC_MEAN, LEAST = 1.10, 0.90
 LIMIT_SECONDS = 400
+_STARTED_AHEAD = 6
+"""Processes that wait for the GPU, so that it does not wait for them."""
 _MARK = "@@case "
 
 
@@ -73,11 +77,11 @@ class Runner:
     def run(self, case: Case, side: str, *, timed: bool) -> Outcome:
         command = [sys.executable, "-m", "benchmarks.tilelang_cases.child", side]
         command += ["time" if timed else "compare", str(case.file), case.function]
-        command += [str(self.work / "arguments" / case.name)]
+        command += [str(self.work / "arguments" / case.name), str(self.work / "lock")]
         try:
             done = subprocess.run(
                 command,
-                env=self._environment(side),
+                env=self._environment(case, side),
                 cwd=case.file.parent,
                 capture_output=True,
                 text=True,
@@ -91,15 +95,15 @@ class Runner:
                 return Outcome(**json.loads(line.removeprefix(_MARK)))
         return Outcome(None, 0, _last_line(done.stderr) or f"exit status {done.returncode}")
 
-    def _environment(self, side: str) -> dict[str, str]:
+    def _environment(self, case: Case, side: str) -> dict[str, str]:
         paths = [str(ROOT / "src"), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         if side == THEIRS:
             paths.insert(0, str(self.tilelang))
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-            "TILELANG_CACHE_DIR": str(self.work / "tilelang"),
-            "TILEWRIGHT_CACHE": str(self.work / "tilewright"),
+            "TILELANG_CACHE_DIR": str(self.work / "tilelang" / case.name),
+            "TILEWRIGHT_CACHE_DIR": str(self.work / "tilewright" / case.name),
             "TILELANG_FOLDER": str(self.tilelang),
         }
 
@@ -115,19 +119,28 @@ def measure(runner: Runner, cases: Sequence[Case], jobs: int) -> Iterator[Row]:
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(prepare, cases))
-    for case in cases:
-        sides: list[Outcome] = []
-        is_right = all(compared[case, side].problem is None for side in (THEIRS, OURS))
-        for side in (THEIRS, OURS):
-            before = compared[case, side]
-            if not is_right:
-                sides.append(Outcome(None, before.compared, before.problem))
-                continue
-            timed = runner.run(case, side, timed=True)
-            sides.append(Outcome(timed.microseconds, before.compared, timed.problem))
-        row = Row(case.name, *sides)
-        _progress(_line(row))
-        yield row
+
+    def timed(case: Case) -> Row:
+        return _timed(runner, case, compared)
+
+    with ThreadPoolExecutor(_STARTED_AHEAD) as pool:
+        yield from pool.map(timed, cases)
+
+
+def _timed(runner: Runner, case: Case, compared: Mapping[tuple[Case, str], Outcome]) -> Row:
+    """The times of both sides of `case`, where both were right."""
+    sides: list[Outcome] = []
+    is_right = all(compared[case, side].problem is None for side in (THEIRS, OURS))
+    for side in (THEIRS, OURS):
+        before = compared[case, side]
+        if not is_right:
+            sides.append(Outcome(None, before.compared, before.problem))
+            continue
+        timed = runner.run(case, side, timed=True)
+        sides.append(Outcome(timed.microseconds, before.compared, timed.problem))
+    row = Row(case.name, *sides)
+    _progress(_line(row))
+    return row
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -154,6 +167,14 @@ def problems(rows: Sequence[Row]) -> list[str]:
     if mean < GEOMETRIC_MEAN:
         found.append(f"geometric mean {mean:.3f} < {GEOMETRIC_MEAN}")
     return found
+
+
+def _keep_texts(work: Path, folder: Path) -> None:
+    """TileLang's CUDA texts, as FOLDER/CASE/…/device_kernel.cu."""
+    for file in sorted(work.glob(f"{THEIRS}/**/device_kernel.cu")):
+        kept = folder / file.relative_to(work / THEIRS)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, kept)
 
 
 def _line(row: Row) -> str:
@@ -187,6 +208,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
+    parser.add_argument(
+        "--texts", type=Path, help="where to put the CUDA text of TileLang's kernels"
+    )
     parser.add_argument("--list", action="store_true", help="names of the cases, and no more")
     given = parser.parse_args(arguments)
     wanted = [part for part in given.only.split(",") if part]
@@ -206,6 +230,8 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as work:
         runner = Runner(given.checkout.resolve(), given.tilelang.resolve(), Path(work))
         rows = list(measure(runner, cases, given.jobs))
+        if given.texts is not None:
+            _keep_texts(Path(work), given.texts)
     print(table(rows))
     if given.json:
         given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))

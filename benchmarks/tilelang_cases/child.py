@@ -1,14 +1,16 @@
 """One case in a process of its own: what it measures by, and what its kernels are compared with.
 
-    python -m benchmarks.tilelang_cases.child SIDE compare|time FILE FUNCTION FOLDER
+    python -m benchmarks.tilelang_cases.child SIDE compare|time FILE FUNCTION FOLDER LOCK
 
 The file's own `do_bench` is replaced by ours on both sides, so that both are timed alike. FOLDER
 has the arguments and results of TileLang's kernels: written by SIDE tilelang under `compare`, read
-by the other.
+by the other. Under `time` the file LOCK is held while the GPU is used, so that processes may start,
+and import what they need, while another is being timed.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import json
 import sys
@@ -160,7 +162,9 @@ def _patch_ours(recorder: Recorder) -> None:
     CompiledTileKernel.__call__ = __call__
 
 
-def run(side: str, mode: str, file: Path, function: str, folder: Path) -> dict[str, Any]:
+def run(
+    side: str, mode: str, file: Path, function: str, folder: Path, lock: Path
+) -> dict[str, Any]:
     times: list[float] = []
     recorder = Recorder(folder, writes=side == "tilelang")
 
@@ -192,7 +196,10 @@ def run(side: str, mode: str, file: Path, function: str, folder: Path) -> dict[s
     sys.argv = [str(file)]
     module = importlib.import_module(file.stem)
     _patch_timing(bench)
-    getattr(module, function)()
+    with lock.open("w") as held:
+        if mode == "time":
+            fcntl.flock(held, fcntl.LOCK_EX)
+        getattr(module, function)()
     if not times:
         raise AssertionError("the case measured nothing")
     problem = None
@@ -202,9 +209,9 @@ def run(side: str, mode: str, file: Path, function: str, folder: Path) -> dict[s
 
 
 def main(arguments: Sequence[str]) -> int:
-    side, mode, file, function, folder = arguments
+    side, mode, file, function, folder, lock = arguments
     try:
-        found = run(side, mode, Path(file), function, Path(folder))
+        found = run(side, mode, Path(file), function, Path(folder), Path(lock))
     except BaseException as error:  # whatever ends a case is its outcome
         traceback.print_exc()
         text = " ".join(str(error).split())[:300]
