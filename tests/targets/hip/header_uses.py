@@ -82,6 +82,8 @@ _USES: Mapping[str, str] = {
     },
     **{f"warp_{kind}": f"f = tw::warp_{kind}(f); l = tw::warp_{kind}(l);" for kind in _COMBINED},
     **{f"warp_{kind}": f"i = tw::warp_{kind}(i);" for kind in _BITWISE},
+    "interleave": "tw::interleave<4>((signed char*)out, (signed char*)in); "
+    "tw::interleave<2>((_Float16*)out, (_Float16*)in); tw::interleave<1>(out, in);",
     "ballot": "l += tw::ballot(i > 3);",
     "vote_any": "i += tw::vote_any(i > 3);",
     "vote_all": "i += tw::vote_all(i > 3);",

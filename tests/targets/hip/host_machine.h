@@ -380,6 +380,16 @@ inline unsigned __builtin_amdgcn_permlanex16(unsigned old, unsigned word, unsign
   host::part();
   return found;
 }
+inline unsigned __builtin_amdgcn_perm(unsigned high, unsigned low, unsigned select) {
+  const unsigned long long bytes = (unsigned long long)high << 32 | low;
+  unsigned found = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned from = select >> 8 * i & 255;
+    if (from > 7) host::fail("a selector of v_perm_b32 that is not a byte");
+    found |= unsigned(bytes >> 8 * from & 255) << 8 * i;
+  }
+  return found;
+}
 inline int __builtin_amdgcn_readfirstlane(int word) {
   host::meet("readfirstlane", word);
   const int found = host::given<int>(__builtin_ctzll(host::lanes[host::me].mask));

@@ -25,9 +25,6 @@ TOO_LARGE = "TW5001"
 """Written for more shared memory than a block has here."""
 REFUSED = {
     **{("persistent_gemm.matmul_persistent.parts", chip): TOO_LARGE for chip in (*CHIPS, GFX950)},
-    # There accumulators become operands of the next GEMM through LDS.
-    ("attention", "gfx1100"): TOO_LARGE,
-    ("attention_backward.gradients", "gfx1100"): TOO_LARGE,
 }
 NARROW = {
     "dynamic_shapes.matmul": "rows of unknown length: each element is loaded under a guard",

@@ -136,6 +136,9 @@ extern "C" void probe(int what, void* out, void* in, void* in2, void* out2) {
   if (what == 9 && lane < 5) ints[lane] = tw::shuffle_from(lane + 1, 9) + tw::ballot(true);
   if (what == 10 && lane == 3) tw::trap();
   if (what == 11 && thread == 0) tw::sync();
+  if (what == 12) {
+    INTERLEAVE
+  }
   int next = 100;
   MATRICES
 }
@@ -175,11 +178,17 @@ class Machine:
             for index, (each, pair) in enumerate((("f16", "0x3c004000u"), ("bf16", "0x3f804000u")))
             if each in chip.packed_atomics
         )
+        interleave = "\n".join(
+            f"tw::interleave<8>(({type}*)out2 + 512 * {row} + lane * 16, "
+            f"({type}*)in + 256 * {row} + lane * 8);"
+            for row, type in ((0, "signed char"), (1, "short"), (3, "float"))
+            if "interleave" in functions
+        )
         copy = "shared[thread] = thread * 3;"
         if chip.direct_copy_bytes:
             copy = "tw::load_lds<4>(shared + tw::wave() * WAVE, tw::rsrc(in, 1024), thread * 4);"
         probe = PROBE.replace("FP8", fp8).replace("PAIRS", pairs).replace("COPY", copy)
-        probe = probe.replace("MATRICES", "\n  ".join(calls))
+        probe = probe.replace("INTERLEAVE", interleave).replace("MATRICES", "\n  ".join(calls))
         names = [name for name in functions if name not in MATHEMATICS]
         text = host_text(definitions(names, generated, chip), chip) + probe
         launch = LAUNCH.replace("KERNEL", "probe").replace(
@@ -214,6 +223,22 @@ def test_exchange_by_constant_masks(machine: Machine) -> None:
     np.testing.assert_array_equal(out[1:], (lanes ^ masks)[1:])
     for mask in (1, 2, 4, 8, 16, wave // 2):
         np.testing.assert_array_equal(wide[mask], (lanes ^ mask) + 0.25)
+
+
+def test_lanes_interleave_registers(machine: Machine) -> None:
+    if machine.chip.wave != 32:
+        assert "interleave" not in functions_of(machine.chip)
+        return
+    given = np.random.default_rng(4).integers(0, 256, 4096).astype(np.uint8)
+    out = np.zeros(8192, np.uint8)
+    machine.run(12, None, given, None, out)
+    for row, dtype in ((0, np.uint8), (1, np.uint16), (3, np.uint32)):
+        held = given.view(dtype)[256 * row :][:256].reshape(2, 16, 8)
+        found = out.view(dtype)[512 * row :][:512].reshape(2, 16, 16)
+        np.testing.assert_array_equal(
+            found[0], np.stack([held[0], held[1]], axis=-1).reshape(16, 16)
+        )
+        np.testing.assert_array_equal(found[1], found[0])
 
 
 def test_shuffles_of_all_widths(machine: Machine) -> None:

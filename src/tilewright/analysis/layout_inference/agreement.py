@@ -31,7 +31,7 @@ from tilewright.analysis.layout_inference.relations import (
     threads_at,
 )
 from tilewright.analysis.layout_inference.table import NotALayout, Table
-from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, ParallelOp, ReduceOp
+from tilewright.dialects.tile import AllocOp, CopyOp, GemmOp, KernelOp, ParallelOp, ReduceOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.layouts.diff import Side, compare
@@ -55,7 +55,7 @@ class Loop:
 class LayoutConflict:
     """An op and a fragment whose layouts conflict."""
 
-    op: ParallelOp | ReduceOp | GemmOp
+    op: ParallelOp | ReduceOp | GemmOp | CopyOp
     fragment: SSAValue
     reason: str
     """Why, as the end of a sentence."""

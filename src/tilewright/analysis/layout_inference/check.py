@@ -18,8 +18,9 @@ from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.amd.exchange import ROW, WAVE
 from tilewright.dialects.memref import LoadOp
-from tilewright.dialects.tile import ParallelOp
+from tilewright.dialects.tile import CopyOp, ParallelOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.reducers import ReducerAllocOp
@@ -42,6 +43,26 @@ def check(kernel: Operation, plan: LayoutPlan) -> str | None:
             problem = _loop(op, plan)
             if problem is not None:
                 return problem
+        elif isinstance(op, CopyOp) and space_of(op.dst.type) is Space.FRAGMENT:
+            problem = _exchange(op, plan)
+            if problem is not None:
+                return f"'{_name(plan, base_of(op.dst))}': {problem}"
+    return None
+
+
+def _exchange(op: CopyOp, plan: LayoutPlan) -> str | None:
+    """Lane by lane, what `amd.interleave` leaves in the registers of two lanes."""
+    source, target = plan.fragments[base_of(op.src)], plan.fragments[base_of(op.dst)]
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    for element in np.ndindex(source.shape):
+        (thread,), register = source.owners[element], int(source.registers[element])
+        for lane in (int(thread) % WAVE, int(thread) % WAVE ^ ROW):
+            other = int(thread) // WAVE * WAVE + lane
+            found[other, 2 * register + int(thread) % WAVE // ROW] = element
+    for element in np.ndindex(target.shape):
+        for thread in target.owners[element]:
+            if found.get((int(thread), int(target.registers[element]))) != element:
+                return f"thread {int(thread)} does not get element {element} from an exchange"
     return None
 
 

@@ -11,8 +11,17 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.exchange import is_exchange
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import GemmOp, KernelOp, ParallelOp, ReduceOp, Space, space_of
+from tilewright.dialects.tile import (
+    CopyOp,
+    GemmOp,
+    KernelOp,
+    ParallelOp,
+    ReduceOp,
+    Space,
+    space_of,
+)
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.traversal import walk
@@ -39,6 +48,8 @@ class GemmChains:
         for op in walk(kernel):
             if isinstance(op, ParallelOp):
                 self._look_at(op)
+            elif isinstance(op, CopyOp) and is_exchange(op):
+                self._link(base_of(op.src), base_of(op.dst))
             elif isinstance(op, ReduceOp) and op.axis == len(shape_of(op.src.type)) - 1:
                 self._reduced.add(base_of(op.src))
 
@@ -52,9 +63,12 @@ class GemmChains:
                 source, target = base_of(load.memref), base_of(store.memref)
                 if source is target or tuple(load.indices) != tuple(store.indices):
                     continue
-                self._staged.setdefault(source, []).append(target)
-                if all(space_of(each.type) is Space.FRAGMENT for each in (source, target)):
-                    self._targets.setdefault(source, []).append(target)
+                self._link(source, target)
+
+    def _link(self, source: SSAValue, target: SSAValue) -> None:
+        self._staged.setdefault(source, []).append(target)
+        if all(space_of(each.type) is Space.FRAGMENT for each in (source, target)):
+            self._targets.setdefault(source, []).append(target)
 
     def reached_from(self, fragment: SSAValue, *, staged: bool = False) -> list[SSAValue]:
         """The fragment, and all that get its elements; `staged`: also through shared memory."""

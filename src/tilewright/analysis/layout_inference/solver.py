@@ -35,6 +35,7 @@ from tilewright.analysis.layout_inference.accesses import (
     loop_shape,
 )
 from tilewright.analysis.layout_inference.agreement import (
+    CONFLICT,
     UNREPRESENTABLE,
     UNRESOLVED,
     Agreement,
@@ -45,6 +46,7 @@ from tilewright.analysis.layout_inference.agreement import (
 from tilewright.analysis.layout_inference.amd_storage import OperandStorage
 from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.describe import name_of
+from tilewright.analysis.layout_inference.exchange import is_exchange, is_interleaved
 from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan, is_seen_otherwise
 from tilewright.analysis.layout_inference.plan import LayoutPlan
@@ -422,10 +424,27 @@ class Solver(Agreement):
         for loop in self.loops:
             for access in loop.accesses:
                 self._check_access(loop, access)
+        for op in walk(self.kernel):
+            if isinstance(op, CopyOp) and is_exchange(op):
+                self._check_exchange(op)
         for buffer, table in self.fragments.items():
             self._check_formula(buffer, table)
         for loop in self.loops:
             self._check_share(loop)
+
+    def _check_exchange(self, op: CopyOp) -> None:
+        """What lanes cannot exchange goes through shared memory."""
+        source, target = base_of(op.src), base_of(op.dst)
+        if is_interleaved(self.fragments[source], self.fragments[target], self.gpu):
+            return
+        self.clash = LayoutConflict(op, target, "a GEMM reads elements in threads of other waves")
+        raise self._failure(
+            op,
+            CONFLICT,
+            f"conflicting layouts for '{name_of(target)}': its elements are computed in threads "
+            "that do not own them",
+            None,
+        )
 
     def _check_formula(self, buffer: SSAValue, table: Table) -> None:
         """Generated code must be able to compute the owner and the register of an element."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from tilewright.dialects.amd.exchange import InterleaveOp
 from tilewright.dialects.amd.matrix import MatrixCoreOp, MfmaOp, WmmaOp, matrix_core
 from tilewright.dialects.amd.moves import (
     BufferLoadOp,
@@ -20,6 +21,7 @@ Amd = Dialect(
         BufferLoadOp,
         BufferStoreOp,
         IglpOp,
+        InterleaveOp,
         LoadLdsOp,
         MfmaOp,
         SchedBarrierOp,
@@ -36,6 +38,7 @@ __all__ = [
     "BufferStoreOp",
     "GuardedMoveOp",
     "IglpOp",
+    "InterleaveOp",
     "LoadLdsOp",
     "MatrixCoreOp",
     "MfmaOp",

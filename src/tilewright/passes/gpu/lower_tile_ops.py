@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.agreement import UNREPRESENTABLE
+from tilewright.analysis.layout_inference.exchange import is_exchange
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
@@ -41,6 +42,7 @@ from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.amd.lower.exchange import lower_exchange
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
@@ -131,6 +133,8 @@ def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> N
         lower_reduce(op, storage)
     elif isinstance(op, AsyncCopyOp):
         lower_async_copy(op, storage, engine)
+    elif isinstance(op, CopyOp) and is_exchange(op):
+        lower_exchange(op, storage)
     elif isinstance(op, CopyOp):
         lower_tma_store(op, storage)
     elif isinstance(op, ReducerFinalizeOp):

@@ -19,7 +19,15 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from tilewright.analysis.layout_inference.agreement import LayoutConflict
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, ReduceOp, Space, SpaceAttr
+from tilewright.dialects.tile import (
+    AllocOp,
+    CopyOp,
+    GemmOp,
+    ParallelOp,
+    ReduceOp,
+    Space,
+    SpaceAttr,
+)
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import LayoutAttr
 from tilewright.dialects.tile.maps import LayoutMap
@@ -29,10 +37,12 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.lds import CHUNK_BYTES, LdsSwizzle
 from tilewright.passes.gpu.lower.line_reductions import reduce_through_memory
-from tilewright.passes.gpu.tile_regions import copy_elements
+from tilewright.passes.gpu.tile_regions import copy_elements, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 STAGED = "TW2023"
+_OPERANDS = (0, 1)
+"""Of a GEMM: A and B."""
 
 
 def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
@@ -57,6 +67,11 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
         return True
     if isinstance(op, GemmOp):
         return _stage_gemm(op, clash, engine)
+    if isinstance(op, CopyOp):
+        _stage_exchange(op, clash, engine)
+        return True
+    if _exchange_result(op, fragment):
+        return True
     accesses = [
         each
         for each in walk(op)
@@ -86,6 +101,62 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
     engine.remark(op, text, STAGED)
     return True
+
+
+def _exchange_result(loop: ParallelOp, fragment: SSAValue) -> bool:
+    """AMD: compute the operand of a GEMM where its parts are, and copy that; whether it is so.
+
+    Operands have fewer bits than the accumulators that they come from.
+    """
+    stores = [each for each in walk(loop) if isinstance(each, StoreOp)]
+    if amd_chip_of(loop) is None or len(stores) != 1:
+        return False
+    (store,) = stores
+    target, owner = store.memref, store.memref.owner
+    if (
+        not isinstance(owner, AllocOp)
+        or owner.space is not Space.FRAGMENT
+        or owner.layout is not None
+        or target is fragment
+        or store.parent is not loop.body.block
+        or tuple(store.indices) != tuple(loop.body.block.args)
+        or tuple(part_of(target).extents) != loop.extents
+        or any(isinstance(each, LoadOp) and base_of(each.memref) is target for each in walk(loop))
+        or not _is_operand(target)
+        or bit_width(element_type_of(target.type)) > bit_width(element_type_of(fragment.type))
+    ):
+        return False
+    name = f"{owner.buffer_name}_own"
+    dtype = None if owner.dtype is None else owner.dtype.data
+    made = AllocOp(_like(target, Space.FRAGMENT), name=name, dtype=dtype)
+    own = IndexBuilder(loop).add(made).results[0]
+    own.name_hint = name
+    store.operands[1] = own
+    following = loop.next_op
+    assert following is not None, "a block ends with a terminator"
+    IndexBuilder(following).add(CopyOp(own, target)).location = loop.location
+    return True
+
+
+def _is_operand(fragment: SSAValue) -> bool:
+    return any(
+        isinstance(use.operation, GemmOp) and use.index in _OPERANDS for use in fragment.uses
+    )
+
+
+def _stage_exchange(op: CopyOp, clash: LayoutConflict, engine: DiagnosticEngine) -> None:
+    """Copy between fragments through shared memory."""
+    owner = clash.fragment.owner
+    assert isinstance(owner, AllocOp)
+    code = IndexBuilder(op)
+    layout = _spread_over_banks(op, op.dst)
+    name = f"{owner.buffer_name}_staged"
+    staged = code.add(AllocOp(_in_shared(op.dst), name=name, layout=layout)).results[0]
+    copy_elements(code, op.src, staged)
+    copy_elements(code, staged, op.dst)
+    text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
+    engine.remark(op, text, STAGED)
+    code.rewriter.erase(op)
 
 
 def _spread_over_banks(op: Operation, fragment: SSAValue) -> LayoutAttr | None:

@@ -172,3 +172,31 @@ amd.setprio 4
 
 // expected-error @+1 {{'amd.iglp' op pattern must be 0 to 3, got 7}}
 amd.iglp 7
+
+// -----
+
+#l = #tile.space<local>
+func.func @rows(%a: memref<8xf16, #l>, %b: memref<16xf16, #l>, %i: index) attributes {tile.target = #tile.target<hip, gfx942>} {
+  // expected-error @+1 {{'amd.interleave' op expects an AMD GPU with waves of 32 lanes}}
+  amd.interleave %a[%i] -> %b[%i] lanes(8) : memref<8xf16, #l>, memref<16xf16, #l>
+  func.return
+}
+
+// -----
+
+#l = #tile.space<local>
+func.func @words(%a: memref<8xf16, #l>, %b: memref<16xf16, #l>, %i: index) attributes {tile.target = #tile.target<hip, gfx1100>} {
+  // expected-error @+1 {{'amd.interleave' op exchanges whole registers of 4 bytes, got 6 bytes}}
+  amd.interleave %a[%i] -> %b[%i] lanes(3) : memref<8xf16, #l>, memref<16xf16, #l>
+  func.return
+}
+
+// -----
+
+#l = #tile.space<local>
+#s = #tile.space<shared>
+func.func @registers(%a: memref<8xf16, #l>, %b: memref<16xf16, #s>, %i: index) attributes {tile.target = #tile.target<hip, gfx1100>} {
+  // expected-error @+1 {{'amd.interleave' op exchanges registers, not 'memref<16xf16, #tile.space<shared>>'}}
+  amd.interleave %a[%i] -> %b[%i] lanes(8) : memref<8xf16, #l>, memref<16xf16, #s>
+  func.return
+}

@@ -24,6 +24,8 @@ func.func @wmma(%a: memref<64xbf16, #l>, %c: memref<64xf32, #l>, %q: memref<64xi
   amd.wmma %a[%i], %a[%i] -> %c[%i] shape [16, 16, 16] : memref<64xbf16, #l>, memref<64xbf16, #l> -> memref<64xf32, #l>
   // CHECK: amd.wmma {{.*}} shape [16, 16, 16] {unsigned_a} : memref<64xi8, #local>
   amd.wmma %q[%i], %q[%i] -> %r[%i] shape [16, 16, 16] {unsigned_a} : memref<64xi8, #l>, memref<64xi8, #l> -> memref<64xi32, #l>
+  // CHECK: amd.interleave {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) : memref<64xbf16, #local>, memref<64xbf16, #local>
+  amd.interleave %a[%i] -> %a[%i] lanes(8) : memref<64xbf16, #l>, memref<64xbf16, #l>
   func.return
 }
 // CHECK-LABEL: func.func @moves

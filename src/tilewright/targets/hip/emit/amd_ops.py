@@ -10,6 +10,7 @@ from tilewright.dialects.amd.ops import (
     BufferLoadOp,
     BufferStoreOp,
     IglpOp,
+    InterleaveOp,
     LoadLdsOp,
     MatrixCoreOp,
     SchedBarrierOp,
@@ -100,6 +101,14 @@ def _load_lds(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"tw::load_lds<{op.bytes}>({', '.join(arguments)});")
 
 
+def _interleave(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, InterleaveOp)
+    emitter.uses.functions.setdefault("interleave")
+    (source,), (target,) = op.src_indices, op.dst_indices
+    arguments = [address(emitter, op.dst, target), address(emitter, op.src, source)]
+    emitter.statement(f"tw::interleave<{op.width}>({', '.join(arguments)});")
+
+
 def _hint(emitter: Emitter, function: str, *arguments: int) -> None:
     emitter.uses.functions.setdefault(function)
     emitter.statement(f"tw::{function}<{', '.join(map(str, arguments))}>();")
@@ -137,6 +146,7 @@ RULES: Mapping[str, Rule] = {
     "amd.buffer_load": _buffer_load,
     "amd.buffer_store": _buffer_store,
     "amd.load_lds": _load_lds,
+    "amd.interleave": _interleave,
     "amd.wait": _wait,
     "amd.sched_group": _sched_group,
     "amd.sched_barrier": _sched_barrier,

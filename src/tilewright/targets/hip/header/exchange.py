@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilewright.dialects.amd.chips import Chip
+from tilewright.dialects.amd.exchange import WAVE
 from tilewright.dialects.tile.lanes import WarpReduceOp
 from tilewright.targets.hip.header.function import Function, device
 
@@ -97,6 +98,31 @@ __device__ __forceinline__ unsigned xor_word(unsigned word) {
   }
 }"""
 
+_INTERLEAVE = """
+// Lanes 16 apart interleave `count` registers: both get those of the lower lane and of the upper
+// one in turns.
+template <int count, typename T>
+__device__ __forceinline__ void interleave(T* all, const T* own) {
+  constexpr int each = 4 / sizeof(T);  // elements of a word
+  const bool upper = lane() & 16;
+  // Bytes of the first and the second word of two lanes: 0 to 3 of this lane, 4 to 7 of the other.
+  const unsigned first = sizeof(T) == 4   ? (upper ? 0x07060504u : 0x03020100u)
+                         : sizeof(T) == 2 ? (upper ? 0x01000504u : 0x05040100u)
+                                          : (upper ? 0x01050004u : 0x05010400u);
+  const unsigned second = sizeof(T) == 4   ? (upper ? 0x03020100u : 0x07060504u)
+                          : sizeof(T) == 2 ? (upper ? 0x03020706u : 0x07060302u)
+                                           : (upper ? 0x03070206u : 0x07030602u);
+#pragma unroll
+  for (int i = 0; i < count; i += each) {
+    unsigned word;
+    __builtin_memcpy(&word, own + i, 4);
+    const unsigned other = xor_word<16>(word);
+    const unsigned both[2] = {__builtin_amdgcn_perm(other, word, first),
+                              __builtin_amdgcn_perm(other, word, second)};
+    __builtin_memcpy(all + 2 * i, both, 8);
+  }
+}"""
+
 _LANE_XOR = """
 // The value of the lane whose index differs in the bits of `mask`.
 template <int mask, typename T>
@@ -138,6 +164,7 @@ def exchange(chip: Chip) -> Mapping[str, Function]:
         "dpp": Function(_DPP.replace("@", _IN_VECTOR_REGISTER if chip.generation >= 12 else "")),
         "xor_word": Function(_XOR_9 if chip.generation == 9 else _XOR_11, ("dpp", "lane")),
         "shuffle_xor_by": Function(_LANE_XOR, ("by_words", "xor_word")),
+        **({"interleave": Function(_INTERLEAVE, ("xor_word", "lane"))} if wave == WAVE else {}),
         "shuffle_xor": _shuffle(
             "shuffle_xor",
             "mask",

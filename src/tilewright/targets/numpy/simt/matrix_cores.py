@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from tilewright.dialects.amd.exchange import ROW, WAVE, InterleaveOp
 from tilewright.dialects.amd.matrix import MatrixCoreOp, MfmaOp, matrix_core
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.matrix_core import MatrixCore
@@ -93,4 +94,29 @@ def _matrix(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-RULES: Mapping[str, Rule] = {"amd.mfma": _matrix, "amd.wmma": _matrix}
+def _interleave(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, InterleaveOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    (at,), (to,) = compiler.all_slots(op.src_indices), compiler.all_slots(op.dst_indices)
+    count = op.width
+
+    def act(frame: Frame) -> None:
+        waves = len(frame.whole_warps(op.name))
+        if len(frame.active_tids) != waves * WAVE:
+            raise frame.problem(
+                "divergent", f"{op.name} needs waves of {WAVE} threads, the last one has fewer"
+            )
+        src, dst = frame.env[source], frame.env[target]
+        own = src.data[src.fragment(frame, frame.env[at], count)].reshape(waves, 2, ROW, count)
+        both = np.stack([own[:, 0], own[:, 1]], axis=-1).reshape(waves, 1, ROW, 2 * count)
+        where = dst.fragment(frame, frame.env[to], 2 * count, writes=True)
+        dst.data[where] = np.broadcast_to(both, (waves, 2, ROW, 2 * count)).reshape(-1, 2 * count)
+
+    return act
+
+
+RULES: Mapping[str, Rule] = {
+    "amd.mfma": _matrix,
+    "amd.wmma": _matrix,
+    "amd.interleave": _interleave,
+}
