@@ -30,15 +30,15 @@ help: ## show this list
 demo: $(STAMP) ## IR round trip, memory map, kernels run and checked on the CPU, one on a model of Tenstorrent
 	@$(BIN)/tilewright demo
 
-# All three stages run even when one fails; pytest comes last, so its closing line is easy to find.
-# Lint runs beside lit: the type checker keeps one processor busy.
+# All three stages run even when one fails; pytest ends last, so its closing line is easy to find.
+# Lint runs beside the others, as the type checker keeps one processor busy, and prints when it is done.
 test: $(STAMP) ## lint, lit tests and Python tests
 	@failed=; log=`mktemp`; \
-	$(MAKE) --no-print-directory lint >$$log 2>&1 & lint=$$!; \
+	{ $(MAKE) --no-print-directory lint >$$log 2>&1; status=$$?; echo; cat $$log; exit $$status; } & lint=$$!; \
 	$(MAKE) --no-print-directory lit || failed="$$failed lit"; \
-	wait $$lint || failed="$$failed lint"; \
-	cat $$log; rm -f $$log; \
 	$(MAKE) --no-print-directory pytest || failed="$$failed pytest"; \
+	wait $$lint || failed="$$failed lint"; \
+	rm -f $$log; \
 	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
 
 lint: $(STAMP) ## formatting, style, types, import layering, vocabulary
@@ -99,5 +99,5 @@ $(STAMP): pyproject.toml
 			echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
 	fi
 	@echo "installing into $(VENV) (the first time takes a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]'
 	@touch $@

@@ -31,7 +31,11 @@ def _flat(results):
     return results[0] if isinstance(results[0], tuple) else results
 
 
-@pytest.mark.parametrize("name", [INTEGERS, "top_k", "histogram", "dropout"])
+# What the sorting of `top_k` becomes is compared with Triton in `language/tl/test_sorting`.
+@pytest.mark.parametrize(
+    "name",
+    [INTEGERS, "histogram", "dropout", pytest.param("top_k", marks=pytest.mark.slow)],
+)
 def test_results_agree_to_the_bit(name, tmp_path):
     ours = _flat(load(name).example(np.random.default_rng(3)))
     theirs = _interpreted(name, 3, tmp_path)

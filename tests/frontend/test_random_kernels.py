@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.frontend.interpreter import executed, expected
 from tests.frontend.mini import compiled
+from tests.sampling import examples
 
 NAMES = ("a", "b", "c", "d")
 
@@ -160,6 +161,7 @@ def sources(draw: Any) -> str:
     return "\n".join([*helper.lines, "", *kernel.lines, ""])
 
 
+@settings(max_examples=examples(45))
 @given(sources(), st.sampled_from([(0, 2), (3, 1), (2, 4), (-1, -2)]), st.booleans())
 def test_random_kernels(source: str, values: tuple[int, int], flag: bool) -> None:
     kernel = compiled(source)["kernel"]

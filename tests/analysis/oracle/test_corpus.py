@@ -13,9 +13,9 @@ def test_the_corpus_is_complete() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_execution_refutes_a_claim(name: str) -> None:
-    for trial in corpus_trials(name):
+    for number, trial in enumerate(corpus_trials(name)):
         assert all(recording is not None for recording in trial.recordings)
-        refuted = list(trial.all_refuted(modes=("open", "given")))
+        refuted = list(trial.all_refuted(modes=("given",) if number else ("open", "given")))
         assert not refuted, "\n".join(map(str, refuted))
 
 

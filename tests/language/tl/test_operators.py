@@ -172,7 +172,7 @@ GROUPS: Sequence[tuple[Callable[[str], Batch], Sequence[str]]] = (
 
 @pytest.mark.parametrize(
     ("group", "type"),
-    every(2, [(group, type) for group, types in GROUPS for type in types]),
+    every(3, [(group, type) for group, types in GROUPS for type in types]),
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_same_as_triton(group: Callable[[str], Batch], type: str) -> None:

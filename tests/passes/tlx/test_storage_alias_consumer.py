@@ -30,7 +30,7 @@ LOWER = "tlx-storage-alias-lowering,tlx-verify-storage-alias,tlx-rewrite-local-a
 
 KERNELS = {
     "hopper_gemm_ring": "sm90",
-    "fa_forward_2slices_bf16_d128": "sm100",
+    "fa_forward_2slices_bf16_d64": "sm100",
 }
 MORE = {
     f"fa_forward_{slices}slices_{dtype}_d{dim}": "sm100"

@@ -237,13 +237,13 @@ def test_on_a_gpu(monkeypatch, tmp_path):
     gpu = Gpu(sizes=[8, 8])
     with using(gpu), tw.set_autotune_inputs(*inputs):
         made = tw.AutoTuner.from_kernel(plus, configs).set_compile_args(target="cuda")
-        result = made.set_profile_args(num_workers=2).run(warmup=16, rep=160)
+        result = made.set_profile_args(num_workers=1).run(warmup=16, rep=160)
         assert result.config == {"block": 128}
         assert [trial.latency for trial in result.trials] == pytest.approx([16.0, 8.0, 64.0, None])
         launches = len(gpu.launches)
         grids = [launch.grid[0] for launch in gpu.launches]
         assert grids.count(8) >= 20
-        assert grids.count(64) <= 6 + 6  # clearly slow, unless it was ready first
+        assert grids.count(64) <= 6 + 6  # clearly slow
         assert made.run(warmup=16, rep=160).trials == result.trials
         assert len(gpu.launches) == launches
     assert gpu.alive == 0

@@ -26,7 +26,13 @@ BLACKWELL = [name for name in NAMES if name.startswith("blackwell")]
 REMOTE = pytest.mark.skipif(
     installation.release()[0].version < (3, 9), reason="pairs of CTAs need Triton 3.9"
 )
-EACH = [pytest.param(name, marks=REMOTE if name == "blackwell_gemm_2cta" else ()) for name in NAMES]
+MARKS = {
+    "blackwell_gemm_2cta": REMOTE,
+    # The default run has the attention with tasks, of which Triton takes less long.
+    "hopper_attention_persistent": pytest.mark.slow,
+    "hopper_attention_pipelined": pytest.mark.slow,
+}
+EACH = [pytest.param(name, marks=MARKS.get(name, ())) for name in NAMES]
 
 
 def only(names: list[str]) -> list[object]:
@@ -93,7 +99,9 @@ def test_blackwell_examples_use_tensor_memory(name: str):
         )
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "_ws" in name or "persistent" in name])
+@pytest.mark.parametrize(
+    "name", only([name for name in NAMES if "_ws" in name or "persistent" in name])
+)
 def test_tasks_have_their_own_warps(name: str):
     for artefact in artefacts(name):
         assert artefact.metadata.num_warps > 4

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.examples.tile_examples import NAMES, load, results
+from tests.sampling import every
 from tests.targets.numpy.simt.simt_support import example_results
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy.simt import SimtOptions
@@ -47,7 +48,7 @@ def agree(name: str, found: list[np.ndarray]) -> None:
             np.testing.assert_allclose(*wide, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 def test_on_hopper(name: str) -> None:
     agree(name, example_results(load(name)))
 
