@@ -200,11 +200,12 @@ def test_what_a_chip_lacks(arch: str, make: Callable[[], Any], expected: list[st
         ((128, 64, 4, "full_col", 16), (1, 4)),
         ((128, 64, 4, "full_col", 32), (2, 2)),
         ((48, 48, 4, "square", 32), None),
+        ((128, 256, 4, "square", 32, (1,)), (4, 1)),
+        ((128, 256, 4, "square", 32, (0,)), (1, 4)),
+        ((128, 256, 4, "square", 32, (0, 1)), (2, 2)),
     ],
 )
-def test_partitions(
-    arguments: tuple[int, int, int, str, int], expected: tuple[int, int] | None
-) -> None:
+def test_partitions(arguments: tuple[Any, ...], expected: tuple[int, int] | None) -> None:
     assert partition(*arguments) == expected
 
 

@@ -10,6 +10,7 @@ are read 128 bits at a time is preferred, and of two depths the greater one.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
 from xdsl.dialects.builtin import Float64Type
@@ -119,7 +120,8 @@ def _plan(
     m, n, k = op.mnk
     # What stays in registers between two GEMMs needs the same rows in the same waves.
     policy = "full_row" if is_linked and op.policy.data == "square" else op.policy.data
-    waves = partition(m, n, threads.count // chip.wave, policy, instruction.m)
+    count, side = threads.count // chip.wave, instruction.m
+    waves = partition(m, n, count, policy, side, chains.axes_in_parts(op))
     if waves is None or k % instruction.k:
         return None
     core = matrix_core(instruction)
@@ -158,8 +160,14 @@ def _k_width(op: GemmOp, core: MatrixCore, chains: GemmChains) -> int:
     return core.widest_k_width(bit_width(element_type_of(op.a.type)), k, READ_BITS)
 
 
-def partition(m: int, n: int, waves: int, policy: str, side: int) -> tuple[int, int] | None:
-    """Waves along rows and columns: as square as possible, or all on one side."""
+def partition(
+    m: int, n: int, waves: int, policy: str, side: int, parts: Collection[int] = ()
+) -> tuple[int, int] | None:
+    """Waves along rows and columns: as square as possible, or all on one side.
+
+    Every wave has some of each part of a result that loops access in `parts` along a dimension:
+    only then do all threads take part in them.
+    """
     candidates = [
         (down, waves // down)
         for down in range(1, waves + 1)
@@ -167,6 +175,8 @@ def partition(m: int, n: int, waves: int, policy: str, side: int) -> tuple[int, 
     ]
     if not candidates:
         return None
+    shared = [each for each in candidates if all(each[axis] == 1 for axis in parts)]
+    candidates = shared or candidates
     if policy == "full_row":
         return max(candidates)
     if policy == "full_col":

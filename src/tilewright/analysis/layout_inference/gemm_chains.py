@@ -12,6 +12,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.exchange import is_exchange
+from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import (
     CopyOp,
@@ -23,6 +24,7 @@ from tilewright.dialects.tile import (
     space_of,
 )
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.traversal import walk
 
@@ -45,6 +47,7 @@ class GemmChains:
         self._staged: dict[SSAValue, list[SSAValue]] = {}
         """The same, also through shared memory."""
         self._reduced: set[SSAValue] = set()
+        self._parts: dict[SSAValue, set[int]] = {}
         for op in walk(kernel):
             if isinstance(op, ParallelOp):
                 self._look_at(op)
@@ -55,6 +58,9 @@ class GemmChains:
 
     def _look_at(self, loop: ParallelOp) -> None:
         accesses = [each for each in walk(loop) if isinstance(each, (LoadOp, StoreOp))]
+        for each in accesses:
+            if space_of(each.memref.type) is Space.FRAGMENT:
+                self._parts.setdefault(base_of(each.memref), set()).update(_parts(loop, each))
         held = [each for each in accesses if space_of(each.memref.type) is not Space.GLOBAL]
         for store in held:
             for load in held:
@@ -106,6 +112,24 @@ class GemmChains:
             or any(self.comes_from_gemm(base_of(each)) for each in (op.a, op.b))
         )
 
+    def axes_in_parts(self, op: GemmOp) -> frozenset[int]:
+        """Dimensions of which loops access only a part of the result at once."""
+        return frozenset(self._parts.get(base_of(op.c), ()))
+
     def is_reduced_along_rows(self, op: GemmOp) -> bool:
         """Whether rows of the result are reduced."""
         return any(each in self._reduced for each in self.reached_from(base_of(op.c)))
+
+
+def _parts(loop: ParallelOp, access: LoadOp | StoreOp) -> list[int]:
+    """Dimensions along which a loop accesses neighbouring elements, but not all there are."""
+    extents: dict[SSAValue, Mixed] = dict(zip(loop.body.block.args, loop.extents, strict=True))
+    found: list[int] = []
+    for axis, (index, size) in enumerate(
+        zip(access.indices, shape_of(access.memref.type), strict=True)
+    ):
+        used = index.owner.operands if isinstance(index.owner, AddiOp) else (index,)
+        walked = [extents[each] for each in used if each in extents]
+        if len(walked) == 1 and walked[0] != size:
+            found.append(axis)
+    return found
