@@ -29,11 +29,16 @@ too: a task that reads the wrong slot leaves the right one unread.
                                                         buffers of the first or the failing run
   --allow-unread                                        report unread data as a warning
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
+  --target hip:gfx942, cuda:sm_90a, ...                 also run the code of every thread, as the
+                                                        passes for that GPU make it: races, barriers
+                                                        and bytes in flight under each schedule,
+                                                        results compared with the kernel as written
   --target, --executor, --numerics, --report, --set     on Tenstorrent, as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
---schedules, --timeline, --allow-unread and --target tenstorrent:... are also accepted directly
-after FILE.py, the latter with --executor, --numerics, --report and --set after it; '--' ends them.
+--schedules, --timeline, --allow-unread, --target hip:... and --target tenstorrent:... are also
+accepted directly after FILE.py, the latter with --executor, --numerics, --report and --set after
+it; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 
@@ -41,6 +46,7 @@ examples:
   {program} examples/tl/softmax.py
   {program} --compat their_triton_script.py --size 1000
   {program} examples/tlx/hopper_gemm_ws.py --schedules 20 --timeline out.html
+  {program} --target hip:gfx942 examples/tile/gemm.py
   {program} --target tenstorrent:wormhole --schedules 20 examples/tile/gemm.py
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000

@@ -33,6 +33,7 @@ from tilewright.cli.script_errors import (
 )
 from tilewright.cli.tenstorrent import FLAGS as TENSTORRENT_FLAGS
 from tilewright.cli.tenstorrent import TenstorrentRuns, is_after_script, tenstorrent_target
+from tilewright.cli.thread_target import summary, thread_target
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import (
@@ -180,9 +181,17 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
             logged(log),
             watch as fresh,
             tenstorrent_target(line) as runs,
+            thread_target(line, compare=checking) as threads,
         ):
             code = _run_script(line) if line.is_script else _run_text(line, log)
         _report(runs, code, program)
+        has_failed = bool(code) or log.fault is not None
+        for text, is_right in summary(
+            threads, line.values.get("target", ""), has_failed=has_failed
+        ):
+            sys.stdout.flush()
+            sys.stderr.write(f"{program}: {text}\n")
+            code = code if is_right else code or 1
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 1

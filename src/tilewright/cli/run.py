@@ -23,15 +23,17 @@ Python files
   --schedules N         run kernels with tasks or asynchronous operations N times, each in
                         another order of events; all results must be bit-identical (1)
   --target TARGET       run T kernels on a model of the hardware, with all sanitizers:
-                        tenstorrent:wormhole, tenstorrent:blackhole, tenstorrent:sim
-  --executor NAME       there, ir (interprets the kernels, default) or source (compiles the
+                        hip:gfx942, cuda:sm_90a, ... (the code of every thread, as the passes for
+                        that GPU make it), tenstorrent:wormhole, :blackhole, :sim
+  --executor NAME       on Tenstorrent, ir (interprets the kernels, default) or source (compiles the
                         emitted C++ with g++)
   --numerics MODE       there, exact (fp32, default) or device (rounds as the hardware does)
   --report OUT.html     there, draw cores with their blocks, circular buffers in L1, the
                         timeline of a core and traffic; OUT.txt for text without the timeline.
   --set KEY=VALUE,...   there, settings of the compiler, which precede those of the kernels:
                         tt.multicast=on,tt.schedule.order=hilbert
-                        These five are also accepted directly after FILE.py, --target first
+                        These five are also accepted directly after FILE.py, --target first; of
+                        GPUs --target hip:... is
 
 IR text
   --arg NAME=SPEC       an argument; SPEC is one of

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from tilewright.cli.command_line import CommandLine, UsageError
 from tilewright.cli.outputs import write_whole
+from tilewright.cli.thread_target import HIP, TARGET, has_threads
 from tilewright.ir.passes import closest
 
 if TYPE_CHECKING:
     from tilewright.targets.tenstorrent.artefact import Artefact
     from tilewright.targets.tenstorrent.execution import RunResult
 
-TARGET = "target"
 SET = "set"
 FLAGS = (TARGET, "executor", "numerics", "report", SET)
 _INTEGERS = ("tt.l1_budget", "tt.stages")
@@ -53,10 +53,10 @@ def settings_of(line: CommandLine) -> dict[str, str]:
 
 
 def is_after_script(name: str, value: str, line: CommandLine) -> bool:
-    """Whether a flag after a script is meant for the run: `--target tenstorrent...`, or one of the
-    others after it. A script may have a `--target` of its own."""
+    """Whether a flag after a script is meant for the run: `--target tenstorrent...`, one of the
+    others after it, or `--target hip...`. A script may have a `--target` of its own."""
     if name == TARGET:
-        return value.partition(":")[0] == _KIND
+        return value.partition(":")[0] in (_KIND, HIP)
     return name in FLAGS and line.values.get(TARGET, "").partition(":")[0] == _KIND
 
 
@@ -125,7 +125,7 @@ def _page(artefact: Artefact, result: RunResult, *, is_html: bool) -> str:
 def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
     """Run the `T` kernels of a script on the target of the command line, if there is one."""
     given = [name for name in FLAGS if name in line.values]
-    if not given:
+    if not given or has_threads(line):
         yield None
         return
     if not line.is_script:
@@ -134,8 +134,9 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
     if target is None or target.partition(":")[0] != _KIND:
         found = f"--{given[0]}" if target is None else f"--target {target}"
         raise UsageError(
-            f"{found}: expected --target {_KIND}:wormhole or {_KIND}:blackhole; without --target, "
-            "kernels with arrays of the host run on the CPU, those with arrays of a GPU there"
+            f"{found}: expected --target {_KIND}:wormhole, {_KIND}:blackhole, or for the code of a "
+            "GPU's threads hip:gfx942 or cuda:sm_90a; without --target, kernels with arrays of the "
+            "host run on the CPU, those with arrays of a GPU there"
         )
     report = line.values.get("report")
     if report is not None and Path(report).suffix not in _REPORTS:

@@ -11,8 +11,6 @@ would be compiled for by default.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
@@ -20,13 +18,12 @@ from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
+from tilewright.runtime.tile.pipelines import pipeline_of
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
-from tilewright.targets.hip.settings import HipSettings
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from tilewright.ir.passes import Pass
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 
@@ -51,20 +48,6 @@ def require_capacity(kernel: CompiledTileKernel) -> str | None:
     raise TileFault("capacity", found, None, engine.sources)
 
 
-def _passes(kernel: CompiledTileKernel, arch: str) -> Sequence[Pass]:
-    """The passes for the GPU of a kernel, or for NVIDIA's where it has none."""
-    if kernel.gpu is not None and isinstance(kernel.gpu.settings, HipSettings):
-        from tilewright.passes.amd.pipeline import AmdPipeline
-        from tilewright.targets.hip.compile import pipeline_options as hip_options
-
-        return AmdPipeline(**hip_options(kernel.gpu.settings)).passes()
-    from tilewright.passes.gpu.pipeline import GpuPipeline
-    from tilewright.targets.cuda.compile import pipeline_options
-
-    settings = replace(kernel.settings_for(arch), arch=arch)
-    return GpuPipeline(**pipeline_options(settings)).passes()
-
-
 def _at_most(module: ModuleOp) -> int:
     """More bytes of shared memory than a block can need."""
     # Loaded when the first kernel is checked.
@@ -86,7 +69,7 @@ def _place_shared_memory(
     """Run the passes up to the shared-memory placement."""
     from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 
-    for each in _passes(kernel, arch):
+    for each in pipeline_of(kernel, arch).passes():
         each.run(module, engine)
         if engine.error_count or isinstance(each, PlaceSharedMemory):
             return

@@ -46,6 +46,7 @@ from tilewright.runtime.tile.targets import (
 )
 from tilewright.runtime.tile.tensors import example_of, new_tensor
 from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
+from tilewright.runtime.tile.thread_level import thread_runs
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.hip import HipGpuKernel
@@ -257,7 +258,7 @@ class CompiledTileKernel:
         options = self._options()
         try:
             unknown = self._unknown_of_target if options.check_capacity else ()
-            self.report = self.program.launch(arguments, options)
+            self.report = self._run(arguments, options)
             self.report.not_analysed.extend(unknown)
         except NumpyFault as fault:
             notify_observers(self.name, fault)
@@ -268,6 +269,13 @@ class CompiledTileKernel:
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
+
+    def _run(self, arguments: Sequence[Any], options: TileOptions) -> TileReport:
+        """Run the kernel as written, or the code of its threads where a tool requests that."""
+        threads = thread_runs()
+        if threads is None:
+            return self.program.launch(arguments, options)
+        return threads.launch(self, arguments, options)
 
     def _record_reads(self, fresh: FreshArrays, values: Sequence[Any], report: TileReport) -> None:
         """What the launch read, and what it left of arrays that hold nothing else."""
