@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ TEXT = (Path(__file__).parents[1] / PAGE).read_text()
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    (source,) = blocks(PAGE, "python")
+    source, _ = blocks(PAGE, "python")
     file = tmp_path / source.splitlines()[0].removeprefix("# ")
     file.write_text(source)
     return file
@@ -55,6 +56,28 @@ def test_the_example_compiles_as_the_page_shows(
     assert call[0] in (out / "gemm_relu_kernel.hip").read_text()
 
 
+def test_the_code_of_threads_runs_as_the_page_shows(
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    command, out, *lines = blocks(PAGE, "")[2].splitlines()
+    assert command == "$ tilewright check gemm_relu.py --target hip:gfx942 --schedules 1"
+    assert run(["check", str(script), *command.split()[4:]]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{out}\n"
+    assert printed.err.splitlines() == lines
+
+
+@needs_clang
+def test_the_bytes_of_a_code_object_are_where_the_page_says(script: Path) -> None:
+    script.write_text(script.read_text().replace("@tw.jit", '@tw.jit(target="hip:gfx942")'))
+    scope = runpy.run_path(str(script))
+    _, snippet = blocks(PAGE, "python")
+    exec(compile(snippet, "snippet", "exec"), scope)
+    assert scope["code"].code_object.startswith(b"\x7fELF")
+
+
 def test_chips_are_those_of_the_table() -> None:
     shown = re.findall(r"^\| `hip:(\w+)` .*? \| (\d+) \| (\d+) B \|", TEXT, re.M)
     assert shown == [(c.name, str(c.wave), str(c.lds_bytes)) for c in CHIPS.values()]
@@ -74,4 +97,4 @@ def test_the_message_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None
     clang.clang_for.cache_clear()
     with pytest.raises(clang.HipCompilerMissing) as error:
         clang.clang_for("gfx942")
-    assert blocks(PAGE, "")[2] == f"tilewright compile: {error.value}\n"
+    assert blocks(PAGE, "")[3] == f"tilewright compile: {error.value}\n"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright.cli.command_line import (
     CommandLine,
@@ -36,6 +36,9 @@ from tilewright.targets.triton.installation import TritonMissing
 from tilewright.targets.triton.lowering import CompileOptions
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
+if TYPE_CHECKING:
+    from tilewright.cli.compile_tile import Request
+
 _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
@@ -52,6 +55,8 @@ kernel.
                         tenstorrent:blackhole
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
+  --json                T for GPUs: print target, grid, threads, registers, spills and parameters
+                        of every kernel as JSON, instead of the table
   --explain             for Tenstorrent: which core computes which blocks, circular buffers in
                         the L1 of a core, predicted traffic; cycles by kernel and core, and of
                         other settings (a model, not measured)
@@ -90,7 +95,7 @@ _COUNTS = {
 }
 _FLAGS = Flags(
     with_value=("target", "stage", "o", "cluster", "set", *_COUNTS),
-    switches=("explain", "remarks", "no-fp-fusion"),
+    switches=("explain", "json", "remarks", "no-fp-fusion"),
 )
 _TEXT_ONLY = (*_COUNTS, "cluster", "no-fp-fusion")
 _KEYWORDS = {**_COUNTS, "cluster": "ctas_per_cga"}
@@ -142,6 +147,10 @@ def _check(line: CommandLine) -> None:
         )
     elif "explain" in line.switches:
         raise UsageError("--explain applies to --target tenstorrent only: use --remarks for GPUs")
+    if "json" in line.switches and not (is_tile and stages is not _TENSTORRENT_STAGES):
+        raise UsageError("--json applies to T kernels for GPUs: use -o DIR, which writes metadata")
+    if "json" in line.switches and stage is not None:
+        raise UsageError("--json and --stage are mutually exclusive")
     if stage is not None and stage not in stages:
         binary, text = _BINARIES.get(stages, ("cubin", "sass"))
         if stage == binary:
@@ -220,6 +229,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     from tilewright.cli import compile_tile as tiles
 
     request = tiles.Request(line.file, line.kernel, line.values["target"], line.script_arguments)
+    has_json = "json" in line.switches
     if request.target.startswith(_TENSTORRENT):
         from tilewright.cli import compile_tenstorrent as tensix
         from tilewright.cli.tenstorrent import settings_of
@@ -233,14 +243,20 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
         engines = [each.engine for each in compiled]
     elif request.target.startswith(_HIP):
         from tilewright.cli import compile_hip
+        from tilewright.targets.hip.errors import HipCompilerMissing
 
         stage = None if "o" in line.values else line.values.get("stage")
-        found = compile_hip.compile_file(request, program, stage)
-        _show_tiles(line, found, compile_hip.write_files, compile_hip.rows, compile_hip.stage_text)
+        try:
+            found = compile_hip.compile_file(request, program, stage)
+        except HipCompilerMissing as error:
+            raise UsageError(f"{error}{_write_sources(line, request, program)}") from None
+        rows = compile_hip.json_text if has_json else compile_hip.rows
+        _show_tiles(line, found, compile_hip.write_files, rows, compile_hip.stage_text)
         engines = [each.engine for each in found]
     else:
         done = tiles.compile_file(request, program)
-        _show_tiles(line, done, tiles.write_files, tiles.rows, tiles.stage_text)
+        rows = tiles.json_text if has_json else tiles.rows
+        _show_tiles(line, done, tiles.write_files, rows, tiles.stage_text)
         engines = [each.engine for each in done]
     threshold = _min_severity(line)
     for engine in engines:
@@ -252,14 +268,30 @@ def _show_tiles(
     line: CommandLine,
     done: Sequence[_T],
     write_files: Callable[[Path, Sequence[_T]], None],
-    rows: Callable[[Sequence[_T]], list[tuple[str, ...]]],
+    summary: Callable[[Sequence[_T]], list[tuple[str, ...]] | str],
     stage_text: Callable[[Sequence[_T], str], str],
 ) -> None:
+    """Write files and print a stage, or the summary: rows of a table, or text as it is."""
     if "o" in line.values:
         write_files(Path(line.values["o"]), done)
     stage = line.values.get("stage")
-    sys.stdout.write(_aligned(rows(done)) if stage is None else stage_text(done, stage))
+    if stage is not None:
+        sys.stdout.write(stage_text(done, stage))
+    else:
+        rows = summary(done)
+        sys.stdout.write(rows if isinstance(rows, str) else _aligned(rows))
     sys.stdout.flush()
+
+
+def _write_sources(line: CommandLine, request: Request, program: str) -> str:
+    """Write the stages that no compiler is needed for; what was written, for a message."""
+    if "o" not in line.values:
+        return ""
+    from tilewright.cli import compile_hip
+
+    directory = Path(line.values["o"])
+    compile_hip.write_files(directory, compile_hip.compile_file(request, program, "hip"))
+    return f"; {directory} has the source and the IR, and no code object"
 
 
 # -- IR text -------------------------------------------------------------------------------------

@@ -7,19 +7,27 @@ source need no compiler of AMD code. Nothing is taken from the cache on disk.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.cli.command_line import UsageError
 from tilewright.cli.compile_tile import Request, read_module, run_script
+from tilewright.cli.gpu_programs import (
+    Described,
+    TimedPipeline,
+    as_json,
+    compiled_calls,
+    joined,
+    milliseconds,
+    numbered,
+    write_ir,
+    writing,
+)
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.text import print_module
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.hip.artefact import HipProgram
@@ -29,11 +37,8 @@ from tilewright.targets.hip.compile import (
     lower_module,
     pipeline_options,
 )
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
+from tilewright.targets.hip.errors import HipCompilerError
 from tilewright.targets.hip.settings import HipSettings
-
-if TYPE_CHECKING:
-    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 STAGES = ("tile", "thread", "hip", "isa")
 _UNCOMPILED = STAGES[:3]
@@ -76,17 +81,15 @@ class Compiled:
         assert self.lowered is not None
         return {each.name: each.text for each in self.lowered.sources}
 
+    @property
+    def described(self) -> Described:
+        assert self.program is not None
+        return Described(f"hip:{self.settings.arch}", self.program)
+
 
 @dataclass(frozen=True)
-class _TimedPipeline(AmdPipeline):
+class _TimedPipeline(TimedPipeline, AmdPipeline):
     """The passes, and the seconds they took."""
-
-    seconds: list[float] = field(default_factory=list[float], compare=False)
-
-    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        start = perf_counter()
-        super().run(module, engine)
-        self.seconds.append(perf_counter() - start)
 
 
 def compile_file(request: Request, program: str, stage: str | None = None) -> list[Compiled]:
@@ -104,20 +107,11 @@ def compile_file(request: Request, program: str, stage: str | None = None) -> li
         module, engine = read_module(request)
         settings = HipSettings(request.target.partition(":")[2])
         return [_compiled(request.stem, module, settings, 0.0, engine, stage)]
-    found: dict[tuple[str, HipSettings], Callable[[], Compiled]] = {}
 
-    def record(kernel: CompiledTileKernel, seconds: float) -> None:
-        module = kernel.prim_func.module.clone()
-        gpu = kernel.gpu
-        assert gpu is not None and isinstance(gpu.settings, HipSettings), "its target is hip"
-        settings = gpu.settings
-        found.setdefault(
-            (print_module(module), settings),
-            lambda: _compiled(kernel.name, module, settings, seconds, DiagnosticEngine(), stage),
-        )
+    def compile(name: str, module: ModuleOp, settings: HipSettings, seconds: float) -> Compiled:
+        return _compiled(name, module, settings, seconds, DiagnosticEngine(), stage)
 
-    run_script(request, program, record)
-    return [compile() for compile in found.values()]
+    return compiled_calls(lambda record: run_script(request, program, record), HipSettings, compile)
 
 
 def _compiled(
@@ -141,7 +135,7 @@ def _compiled(
         program = compile_module(
             module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
         )
-    except (HipCompilerError, HipCompilerMissing) as error:
+    except HipCompilerError as error:
         raise UsageError(str(error).rstrip()) from None
     passes = sum(pipeline.seconds)
     rest = perf_counter() - start - passes
@@ -153,10 +147,9 @@ def _compiled(
 
 def stage_text(done: Sequence[Compiled], stage: str) -> str:
     """One stage of everything; where that is several texts, each begins with its name."""
-    texts = [named for suffix, each in _numbered(done) for named in _texts(each, suffix, stage)]
-    if len(texts) == 1:
-        return texts[0][1]
-    return SPLIT_MARKER.join(f"// {name}\n{text.rstrip()}\n" for name, text in texts)
+    return joined(
+        [named for suffix, each in numbered(done) for named in _texts(each, suffix, stage)]
+    )
 
 
 def _texts(compiled: Compiled, suffix: str, stage: str) -> Iterator[tuple[str, str]]:
@@ -177,23 +170,12 @@ def _texts(compiled: Compiled, suffix: str, stage: str) -> Iterator[tuple[str, s
             yield f"{name}{suffix}", kernel.isa
 
 
-def _numbered(done: Sequence[Compiled]) -> Iterator[tuple[str, Compiled]]:
-    """The suffix of a function that was compiled for several kinds of arguments."""
-    count: dict[str, int] = {}
-    for compiled in done:
-        occurrence = count[compiled.name] = count.get(compiled.name, 0) + 1
-        yield "" if occurrence == 1 else f"-{occurrence}", compiled
-
-
 def write_files(directory: Path, done: Sequence[Compiled]) -> None:
     """Every stage, the code objects, and what a launch has to know."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for suffix, compiled in _numbered(done):
-            path = directory / f"{compiled.name}{suffix}.tile.mlir"
-            path.write_text(compiled.tile, encoding="utf-8")
-            path = directory / f"{compiled.name}{suffix}.thread.mlir"
-            path.write_text(print_module(compiled.module), encoding="utf-8")
+    with writing(directory):
+        for suffix, compiled in numbered(done):
+            texts = {"tile": compiled.tile, "thread": print_module(compiled.module)}
+            write_ir(directory, f"{compiled.name}{suffix}", texts)
             for name, source in compiled.sources.items():
                 path = directory / f"{name}{suffix}.hip"
                 path.write_text(source, encoding="utf-8")
@@ -204,17 +186,19 @@ def write_files(directory: Path, done: Sequence[Compiled]) -> None:
                 path.write_bytes(kernel.code_object)
                 if kernel.isa:
                     path.with_suffix(".s").write_text(kernel.isa, encoding="utf-8")
-                metadata = json.dumps(asdict(kernel.metadata), indent=2)
-                path.with_suffix(".json").write_text(f"{metadata}\n")
-    except OSError as error:
-        raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
+                path.with_suffix(".json").write_text(compiled.described.text(name))
+
+
+def json_text(done: Sequence[Compiled]) -> str:
+    """What a launch has to know of every kernel."""
+    return as_json(each.described for each in done)
 
 
 def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
     """One row a kernel, under a row of titles; times are those of its function."""
     found: list[tuple[str, ...]] = [_COLUMNS]
     for compiled in done:
-        times = (compiled.trace_seconds, compiled.pass_seconds, compiled.clang_seconds)
+        times = milliseconds(compiled.trace_seconds, compiled.pass_seconds, compiled.clang_seconds)
         assert compiled.program is not None
         for name, kernel in compiled.program.kernels.items():
             metadata = kernel.metadata
@@ -231,7 +215,7 @@ def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
                     str(metadata.threads),
                     str(metadata.occupancy),
                     f"{len(kernel.code_object)} B",
-                    *(f"{seconds * 1000:.0f} ms" for seconds in times),
+                    *times,
                 )
             )
     return found

@@ -8,11 +8,10 @@ those of a first compilation.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -20,10 +19,21 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.cli.command_line import UsageError, require_file, text_of
+from tilewright.cli.gpu_programs import (
+    IR_STAGES,
+    Described,
+    TimedPipeline,
+    as_json,
+    compiled_calls,
+    joined,
+    milliseconds,
+    numbered,
+    write_ir,
+    writing,
+)
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
@@ -44,7 +54,6 @@ _COLUMNS = (
     *("kernel", "target", "registers", "spilled", "shared", "threads", "cubin"),
     *("trace", "passes", "nvrtc"),
 )
-_IR_STAGES = ("tile", "thread")
 
 
 @dataclass(frozen=True)
@@ -76,17 +85,14 @@ class Compiled:
     pass_seconds: float
     nvrtc_seconds: float
 
+    @property
+    def described(self) -> Described:
+        return Described(f"cuda:{self.settings.arch}", self.program)
+
 
 @dataclass(frozen=True)
-class _TimedPipeline(GpuPipeline):
+class _TimedPipeline(TimedPipeline, GpuPipeline):
     """The passes, and the seconds they took."""
-
-    seconds: list[float] = field(default_factory=list[float], compare=False)
-
-    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        start = perf_counter()
-        super().run(module, engine)
-        self.seconds.append(perf_counter() - start)
 
 
 def compile_file(request: Request, program: str) -> list[Compiled]:
@@ -123,20 +129,10 @@ def _text(request: Request) -> Compiled:
 
 
 def _script(request: Request, program: str) -> list[Compiled]:
-    found: dict[tuple[str, Settings], Callable[[], Compiled]] = {}
+    def compile(name: str, module: ModuleOp, settings: Settings, seconds: float) -> Compiled:
+        return _compiled(name, module, settings, seconds, DiagnosticEngine())
 
-    def record(kernel: CompiledTileKernel, seconds: float) -> None:
-        module = kernel.prim_func.module.clone()
-        gpu = kernel.gpu
-        assert gpu is not None and isinstance(gpu.settings, Settings), "its target is cuda"
-        settings = gpu.settings
-        found.setdefault(
-            (print_module(module), settings),
-            lambda: _compiled(kernel.name, module, settings, seconds, DiagnosticEngine()),
-        )
-
-    run_script(request, program, record)
-    return [compile() for compile in found.values()]
+    return compiled_calls(lambda record: run_script(request, program, record), Settings, compile)
 
 
 def run_script(
@@ -247,35 +243,19 @@ def _compiled(
 
 
 def stage_text(done: Sequence[Compiled], stage: str) -> str:
-    """One stage of everything; where that is several texts, each begins with its name.
-
-    The lines between them are those at which ``tilewright opt --split-input-file`` splits IR.
-    """
-    texts = [named for suffix, each in _numbered(done) for named in _texts(each, suffix, stage)]
-    if len(texts) == 1:
-        return texts[0][1]
-    return SPLIT_MARKER.join(f"// {name}\n{_ended(text)}" for name, text in texts)
+    """One stage of everything; where that is several texts, each begins with its name."""
+    return joined(
+        [named for suffix, each in numbered(done) for named in _texts(each, suffix, stage)]
+    )
 
 
 def _texts(compiled: Compiled, suffix: str, stage: str) -> Iterator[tuple[str, str]]:
     """A stage of one function, which is one text for all its kernels until they are printed."""
-    if stage in _IR_STAGES:
+    if stage in IR_STAGES:
         yield f"{compiled.name}{suffix}", _ir_text(compiled, stage)
         return
     for name in compiled.program.kernels:
         yield f"{name}{suffix}", _kernel_text(compiled, name, stage)
-
-
-def _numbered(done: Sequence[Compiled]) -> Iterator[tuple[str, Compiled]]:
-    """The suffix of a function that was compiled for several kinds of arguments."""
-    count: dict[str, int] = {}
-    for compiled in done:
-        occurrence = count[compiled.name] = count.get(compiled.name, 0) + 1
-        yield "" if occurrence == 1 else f"-{occurrence}", compiled
-
-
-def _ended(text: str) -> str:
-    return text if text.endswith("\n") else f"{text}\n"
 
 
 def _ir_text(compiled: Compiled, stage: str) -> str:
@@ -300,28 +280,28 @@ def _kernel_text(compiled: Compiled, name: str, stage: str) -> str:
 
 def write_files(directory: Path, done: Sequence[Compiled]) -> None:
     """Every stage that is text, the cubins, and what a launch has to know."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for suffix, compiled in _numbered(done):
-            for stage in _IR_STAGES:
-                path = directory / f"{compiled.name}{suffix}.{stage}.mlir"
-                path.write_text(_ir_text(compiled, stage), encoding="utf-8")
+    with writing(directory):
+        for suffix, compiled in numbered(done):
+            texts = {stage: _ir_text(compiled, stage) for stage in IR_STAGES}
+            write_ir(directory, f"{compiled.name}{suffix}", texts)
             for name, kernel in compiled.program.kernels.items():
                 path = directory / f"{name}{suffix}.cu"
                 path.write_text(kernel.source, encoding="utf-8")
                 path.with_suffix(".ptx").write_text(_kernel_text(compiled, name, "ptx"))
                 path.with_suffix(".cubin").write_bytes(kernel.cubin)
-                metadata = json.dumps(asdict(kernel.metadata), indent=2)
-                path.with_suffix(".json").write_text(f"{metadata}\n")
-    except OSError as error:
-        raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
+                path.with_suffix(".json").write_text(compiled.described.text(name))
+
+
+def json_text(done: Sequence[Compiled]) -> str:
+    """What a launch has to know of every kernel."""
+    return as_json(each.described for each in done)
 
 
 def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
     """One row a kernel, under a row of titles; times are those of its function."""
     found: list[tuple[str, ...]] = [_COLUMNS]
     for compiled in done:
-        times = (compiled.trace_seconds, compiled.pass_seconds, compiled.nvrtc_seconds)
+        times = milliseconds(compiled.trace_seconds, compiled.pass_seconds, compiled.nvrtc_seconds)
         for name, kernel in compiled.program.kernels.items():
             metadata = kernel.metadata
             found.append(
@@ -333,7 +313,7 @@ def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
                     f"{metadata.shared} B",
                     str(metadata.threads),
                     f"{len(kernel.cubin)} B",
-                    *(f"{seconds * 1000:.0f} ms" for seconds in times),
+                    *times,
                 )
             )
     return found

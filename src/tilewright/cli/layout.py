@@ -37,6 +37,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.report import layout_html, layout_svg, layout_text
 from tilewright.report.layout_document import KernelLayouts, Limits, layouts_of, selected
+from tilewright.runtime.tile.targets import checked_target
 from tilewright.targets.cuda.compile import pipeline_options
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 from tilewright.targets.hip.compile import pipeline_options as hip_options
@@ -132,6 +133,10 @@ def _parse(arguments: Sequence[str]) -> _Request:
         raise UsageError(
             f"--target: '{request.target}' has no layouts; pass one like cuda:sm_90a or hip:gfx942"
         )
+    try:
+        checked_target(request.target)
+    except ValueError as error:
+        raise UsageError(f"--target: {error}") from None
     return request
 
 

@@ -110,13 +110,15 @@ class Variants(Generic[P, L, K]):
             kernels = self.compile(lowered)
             if spilled(kernels):
                 continue
-            threads = next(
-                kernels[name].metadata.threads
+            before, threads = next(
+                (each.metadata.threads, kernels[name].metadata.threads)
                 for name, each in found.kernels.items()
                 if each.metadata.spill_bytes
             )
+            # Of a block with roles, those that compute are doubled.
+            included = "" if threads == 2 * before else ", producer warps included"
             reason = (
-                f"thread count doubled to {threads} per block, producer warps included: "
+                f"thread count doubled to {threads} per block{included}: "
                 f"{spilled(found.kernels)} B per thread spill with the requested count"
             )
             return Chosen(lowered, kernels, (reason, WIDER))

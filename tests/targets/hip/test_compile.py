@@ -276,8 +276,20 @@ def test_compile_prints_registers_and_writes_every_stage(
     }
     code = (out / "scaled_kernel.hsaco").read_bytes()
     note = kernel_notes(code)["scaled_kernel"]
-    assert json.loads((out / "scaled_kernel.json").read_text())["vgprs"] == note.vgprs
+    written = json.loads((out / "scaled_kernel.json").read_text())
+    assert written["vgprs"] == note.vgprs
+    assert (written["target"], written["grid"]) == ("hip:gfx1100", [4, 1, 1])
     assert "global_load_" in (out / "scaled_kernel.s").read_text()
+
+
+@needs_clang
+def test_compile_prints_json(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text(script.read_text().replace("M = T.const", "M = T.dynamic"))
+    assert run(["compile", str(script), "--target", "hip:gfx90a", "--json"]) == 0
+    (kernel,) = json.loads(capsys.readouterr().out)
+    assert (kernel["name"], kernel["target"]) == ("scaled_kernel", "hip:gfx90a")
+    assert kernel["grid"] == ["ceildiv(dim(%0, 0), 256)", 1, 1]
+    assert kernel["threads"] == 128
 
 
 def test_stages_before_the_code_object_need_no_clang(
@@ -306,6 +318,8 @@ def test_stages_before_the_code_object_need_no_clang(
             "'ptx' is not one of tile, thread, hip, isa",
         ),
         (["--target", "hip:gfx942", "--explain"], "use --remarks for GPUs"),
+        (["--target", "tenstorrent:wormhole", "--json"], "--json applies to T kernels for GPUs"),
+        (["--target", "hip:gfx942", "--json", "--stage", "hip"], "mutually exclusive"),
     ],
 )
 def test_what_the_command_line_refuses(
@@ -327,6 +341,69 @@ def test_without_clang_compile_says_what_to_install(
     error = capsys.readouterr().err
     assert "no compiler for gfx942 on this machine" in error
     assert "apt install clang-19 lld-19" in error
+
+
+def test_without_clang_the_sources_are_written(
+    script: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(*_: Any, **__: Any) -> None:
+        raise HipCompilerMissing("no compiler")
+
+    monkeypatch.setattr(compiling, "compile_source", missing)
+    out = tmp_path / "out"
+    assert run(["compile", str(script), "--target", "hip:gfx942", "-o", str(out)]) == 1
+    assert f"no compiler; {out} has the source and the IR, and no code" in capsys.readouterr().err
+    assert {each.name for each in out.iterdir()} == {
+        *("scaled.tile.mlir", "scaled.thread.mlir", "scaled_kernel.hip")
+    }
+
+
+def test_the_target_of_a_chip_without_its_kind() -> None:
+    with pytest.raises(ValueError, match="or tenstorrent: did you mean 'hip:gfx942'\\?"):
+        tw.jit(target="gfx942")(scaled.function)(np.ones(4, np.float32), 2.0)
+
+
+def test_layouts_of_a_chip_that_is_not_known(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["layout", str(script), "--target", "hip:mi300"]) == 1
+    assert "unknown target 'hip:mi300': expected hip or an arch" in capsys.readouterr().err
+
+
+BARE = """\
+@tw.jit
+def multiply(A, B):
+    A: T.Tensor((256, 128), "float16")
+    B: T.Tensor((128, 256), "float16")
+    C = T.empty((256, 256), "float32")
+    with T.Kernel(1, threads=128) as _:
+        a = T.alloc_shared((256, 64), "float16")
+        b = T.alloc_shared((64, 256), "float16")
+        c = T.alloc_fragment((256, 256), "float32")
+        T.clear(c)
+        for k in T.Pipelined(2, num_stages=2):
+            T.copy(A[0, k * 64], a)
+            T.copy(B[k * 64, 0], b)
+            T.gemm(a, b, c)
+        T.copy(c, C)
+    return C
+"""
+
+
+def test_a_loop_without_registers_for_its_copies_has_no_other_reason(tmp_path: Path) -> None:
+    file = tmp_path / "bare.py"
+    file.write_text(f"import tilewright as tw\nfrom tilewright import T\n\n\n{BARE}")
+    scope: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    arrays = np.ones((256, 128), np.float16), np.ones((128, 256), np.float16)
+    module, engine = scope["multiply"].get_tir(*arrays).module.clone(), DiagnosticEngine()
+    AmdPipeline(target="hip:gfx1100").run(module, engine)
+    codes = [each.code for each in engine.diagnostics]
+    assert codes.count("TW7503") == 2
+    assert "TW4045" not in codes
 
 
 SPILLING = """\

@@ -12,7 +12,7 @@ TARGET = "hip:gfx1100"
 def wrong(A):
     A: T.Tensor((512,), "float32")
     B = T.empty((512,), "float32")
-    with T.ClusterKernel(4, threads=128, cluster_dims=(2, 1, 1)) as bx:
+    with T.Kernel(4, threads=128, cluster_dims=(2, 1, 1)) as bx:
         for i in T.Parallel(128):
             B[bx * 128 + i] = A[bx * 128 + i] + 1
     return B

@@ -143,6 +143,29 @@ ENTRIES: tuple[CodeEntry, ...] = (
         fix="Use a multiple of the wave; the message has the next one.",
     ),
     CodeEntry(
+        code="TW7518",
+        severity="remark",
+        title="More stages without effect",
+        meaning=(
+            "A copy of a pipelined loop is in registers while the previous iteration computes, and "
+            "its tile has two versions in shared memory. Copies do not run further ahead, so "
+            "`num_stages` above 2 changes nothing."
+        ),
+        example="remark[TW7518]: num_stages=3 has the effect of num_stages=2",
+        fix="No change is required; larger tiles have longer iterations to overlap with.",
+    ),
+    CodeEntry(
+        code="TW7519",
+        severity="error",
+        title="External function not defined",
+        meaning=(
+            "`T.call_extern` names a function that no imported source defines. Names like `__expf` "
+            "are functions of the CUDA compiler, and unknown to compilers of AMD code."
+        ),
+        example='y = T.call_extern("float32", "__expf", x)   # error[TW7519] on gfx942',
+        fix="Use the function of `T`, or define the function with `T.import_source`.",
+    ),
+    CodeEntry(
         code="TW7540",
         severity="remark",
         title="Buffer access not used",

@@ -118,16 +118,24 @@ def _threads(threads: Any) -> tuple[int, ...] | None:
     return counts
 
 
-def Kernel(*blocks: Any, threads: Any = None, prelude: str | None = None) -> KernelFrame:
-    """Code that runs once for every block of a grid of 1 to 3 extents, x first."""
-    return KernelFrame(blocks, threads, prelude, None)
+def Kernel(
+    *blocks: Any, threads: Any = None, prelude: str | None = None, cluster_dims: Any = None
+) -> KernelFrame:
+    """Code that runs once for every block of a grid of 1 to 3 extents, x first.
+
+    With `cluster_dims`, blocks run in clusters of that many along each axis.
+    """
+    clusters = None
+    if cluster_dims is not None:
+        clusters = [int(each) for each in as_sequence(cluster_dims)]
+    return KernelFrame(blocks, threads, prelude, clusters)
 
 
 def ClusterKernel(
     *blocks: Any, threads: Any = None, cluster_dims: Any = (1, 1, 1), prelude: str | None = None
 ) -> KernelFrame:
     """A kernel whose blocks run in clusters."""
-    return KernelFrame(blocks, threads, prelude, [int(each) for each in as_sequence(cluster_dims)])
+    return Kernel(*blocks, threads=threads, prelude=prelude, cluster_dims=cluster_dims)
 
 
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:

@@ -13,6 +13,7 @@ without an effect on results (hand-over of registers, proxy fences) are dropped 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -26,6 +27,7 @@ from tilewright.dialects.nv import ClusterRankOp, CpAsyncOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, Space, SyncOp
 from tilewright.dialects.tile.base import integer_of
+from tilewright.dialects.tile.extern import ExternOp, SourceOp
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -34,7 +36,25 @@ from tilewright.passes.tile.naming import buffer_name
 
 NO_MBARRIERS, NO_TMA, NO_CLUSTERS, NO_ROLES = "TW7510", "TW7511", "TW7512", "TW7513"
 NO_NAMED_BARRIERS, NO_TENSOR_MEMORY, NO_RAW_COPIES = "TW7514", "TW7515", "TW7516"
-UNEVEN_WAVES = "TW7517"
+UNEVEN_WAVES, NO_FUNCTION = "TW7517", "TW7519"
+_INSTEAD = {
+    "__cosf": "T.cos",
+    "__exp10f": "T.exp10",
+    "__expf": "T.exp",
+    "__fdividef": "/",
+    "__frcp_rn": "1 / x",
+    "__frsqrt_rn": "T.rsqrt",
+    "__fsqrt_rn": "T.sqrt",
+    "__log10f": "T.log10",
+    "__log2f": "T.log2",
+    "__logf": "T.log",
+    "__powf": "T.pow",
+    "__sinf": "T.sin",
+    "__tanf": "T.tan",
+    "__tanhf": "T.tanh",
+}
+"""Functions of the CUDA compiler, and what computes the same everywhere."""
+_BUILTIN = "__builtin_"
 
 
 @dataclass(frozen=True)
@@ -67,6 +87,7 @@ class CheckAmdFeatures(Pass):
 
 def _findings(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
     yield from _launch(kernel, chip)
+    yield from _calls(kernel, chip)
     found = [each for op in walk(kernel) if (each := _finding(op, chip)) is not None]
     codes = {each.code for each in found}
     # Barriers that copies report to go with the copies.
@@ -86,7 +107,7 @@ def _launch(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
             kernel,
             NO_CLUSTERS,
             f"clusters not supported on {chip}: the kernel uses clusters of {shape} blocks",
-            "use T.Kernel instead of T.ClusterKernel",
+            "use T.Kernel without cluster_dims",
         )
     threads = kernel.num_threads
     if threads is None:
@@ -102,6 +123,31 @@ def _launch(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
             f"use threads={more}",
             is_error=False,
         )
+
+
+def _calls(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
+    """Calls of functions that no source defines, each function once."""
+    root: Operation = kernel
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    sources = [op.text.data for op in walk(root) if isinstance(op, SourceOp)]
+    if kernel.prelude is not None:
+        sources.append(kernel.prelude.data)
+    text = "\n".join(sources)
+    seen: set[str] = set()
+    for op in walk(kernel):
+        name = op.callee.data if isinstance(op, ExternOp) else ""
+        if not name or name in seen or name.startswith(_BUILTIN):
+            continue
+        seen.add(name)
+        if re.search(rf"(?<!\w){re.escape(name.rpartition('::')[2])}(?!\w)", text) is None:
+            instead = f"use {_INSTEAD[name]}, or " if name in _INSTEAD else ""
+            yield Finding(
+                op,
+                NO_FUNCTION,
+                f"external function '{name}' not defined on {chip}: no imported source has it",
+                f"{instead}define it with T.import_source",
+            )
 
 
 def _finding(op: Operation, chip: Chip) -> Finding | None:

@@ -19,9 +19,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.analysis.pipelining import Dependences, PipelinePlan, plan_staged
+from tilewright.analysis.pipelining import (
+    Dependences,
+    PipelinePlan,
+    Refusal,
+    plan_automatically,
+    plan_staged,
+)
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp, Space
+from tilewright.dialects.tile.base import integer_attr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -30,7 +37,7 @@ from tilewright.passes.amd.stage_copies import STAGING
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.tile.plan_pipeline import report_remark
 
-ONE_VERSION, NO_REGISTERS = "TW7501", "TW7503"
+ONE_VERSION, NO_REGISTERS, MORE_STAGES = "TW7501", "TW7503", "TW7518"
 _VERSIONS = 2
 _RESERVED = 3
 """Eighths of the registers of a thread that are for operands, addresses and everything else."""
@@ -58,8 +65,19 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
     ]
     if not stores:
         return
+    if loop.stages > _VERSIONS:
+        engine.remark(
+            loop,
+            f"num_stages={loop.stages} has the effect of num_stages={_VERSIONS}: registers are the "
+            "other stage of a copy, and further versions of its tile would not be used",
+            MORE_STAGES,
+        ).note(None, f"help: use num_stages={_VERSIONS}")
     stores = _that_fit(loop, dependences, stores, engine)
     if not stores:
+        found = plan_automatically(dependences, loop.stages, has_async_copies=False)
+        if isinstance(found, Refusal) and not found.ops:
+            # No other copy is left to run ahead, and the remarks on these have the reason.
+            loop.properties["num_stages"] = integer_attr(0)
         return
     filled = [region.base for store in stores for region in dependences.writes[store]]
     versions = _versions(loop, filled, engine)

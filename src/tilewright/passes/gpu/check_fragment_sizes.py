@@ -59,7 +59,8 @@ def _check(op: AllocOp, map: FragmentMap, kernel: KernelOp, engine: DiagnosticEn
     diagnostic = engine.warning(
         op,
         f"fragment '{op.buffer_name}' needs {each} registers per thread ({threads} "
-        f"threads), {available.per_thread(block)} available: it will be spilled to local memory",
+        f"threads), {available.per_thread(block)} available: it will be spilled to "
+        f"{available.memory}",
         TOO_MANY,
     )
     fix = _suggest_fix(registers, threads, block - threads, available)
@@ -71,6 +72,11 @@ class _Available:
     """Registers of the target; None is NVIDIA's."""
 
     chip: Chip | None
+
+    @property
+    def memory(self) -> str:
+        """Where registers of a thread spill to."""
+        return "local memory" if self.chip is None else "scratch memory"
 
     def per_thread(self, block: int) -> int:
         """What each thread of a block can have."""

@@ -26,6 +26,7 @@ from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.arith import AddfOp, AddiOp, ConstantOp, MulfOp, MuliOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, YieldOp
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, Space, SpaceAttr, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import INDEX
@@ -62,8 +63,9 @@ class ExpandGemms(Pass):
         try:
             choose(op, threads_of(op), gpu, wgmma=self.wgmma)
         except Infeasible as error:
+            units = "tensor cores" if amd_chip_of(op) is None else "matrix instructions"
             diagnostic = engine.warning(
-                op, f"tensor cores not used for this GEMM: {error}", NO_TENSOR_CORES
+                op, f"{units} not used for this GEMM: {error}", NO_TENSOR_CORES
             )
             if error.help is not None:
                 diagnostic.note(None, f"help: {error.help}")

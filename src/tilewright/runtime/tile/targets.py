@@ -22,6 +22,7 @@ from tilewright.targets.cuda.settings import DEFAULT_ARCH
 NUMPY, CUDA, HIP, TENSTORRENT = "numpy", "cuda", "hip", "tenstorrent"
 _DEFAULT_TENSTORRENT = "wormhole"
 _ARCH = re.compile(r"sm_\d+[af]?")
+_ARCHS = ((CUDA, _ARCH.fullmatch), (HIP, re.compile(r"gfx\w+").fullmatch))
 _SPECIFIC = 90
 """From this generation on, the instructions of tensor cores need the letter: ``sm_90a``."""
 
@@ -49,7 +50,10 @@ def checked_target(target: object) -> str:
         return _tenstorrent_target(text)
     if kind == HIP:
         return _hip_target(text)
-    raise ValueError(f"unknown target {text!r}: expected auto, numpy, cuda, hip or tenstorrent")
+    hint = next((f": did you mean '{name}:{text}'?" for name, arch in _ARCHS if arch(text)), "")
+    raise ValueError(
+        f"unknown target {text!r}: expected auto, numpy, cuda, hip or tenstorrent{hint}"
+    )
 
 
 def _hip_target(text: str) -> str:

@@ -1,0 +1,191 @@
+"""What ``tilewright compile`` records, prints and writes of `T` kernels for GPUs of any vendor.
+
+`compile_tile` (CUDA) and `compile_hip` add their stages, columns and machine code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.cli.command_line import UsageError
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.opt import SPLIT_MARKER
+from tilewright.ir.passes import Pass
+from tilewright.ir.text import print_module
+from tilewright.targets.host.steps import Operand, Step
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+IR_STAGES = ("tile", "thread")
+_GRID = 3
+
+
+class Named(Protocol):
+    """A function that was compiled."""
+
+    @property
+    def name(self) -> str: ...
+
+
+C = TypeVar("C", bound=Named)
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class TimedPipeline(Pass):
+    """Mixed into a pipeline: the seconds that its runs took."""
+
+    seconds: list[float] = field(default_factory=list[float], compare=False)
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        start = perf_counter()
+        super().run(module, engine)
+        self.seconds.append(perf_counter() - start)
+
+
+def compiled_calls(
+    run: Callable[[Callable[[CompiledTileKernel, float], None]], None],
+    kind: type[S],
+    compile: Callable[[str, ModuleOp, S, float], C],
+) -> list[C]:
+    """What a script calls, each function once for its IR and settings.
+
+    `compile` gets the name, IR and settings of a function, and the seconds of its tracing.
+    """
+    found: dict[tuple[str, S], Callable[[], C]] = {}
+
+    def record(kernel: CompiledTileKernel, seconds: float) -> None:
+        module = kernel.prim_func.module.clone()
+        gpu = kernel.gpu
+        assert gpu is not None and isinstance(gpu.settings, kind), "the target decides"
+        settings = gpu.settings
+        found.setdefault(
+            (print_module(module), settings),
+            lambda: compile(kernel.name, module, settings, seconds),
+        )
+
+    run(record)
+    return [each() for each in found.values()]
+
+
+# -- texts and files -------------------------------------------------------------------------------
+
+
+def numbered(done: Sequence[C]) -> Iterator[tuple[str, C]]:
+    """The suffix of a function that was compiled for several kinds of arguments."""
+    count: dict[str, int] = {}
+    for compiled in done:
+        occurrence = count[compiled.name] = count.get(compiled.name, 0) + 1
+        yield "" if occurrence == 1 else f"-{occurrence}", compiled
+
+
+def joined(texts: Sequence[tuple[str, str]]) -> str:
+    """One text as it is; of several, each begins with its name.
+
+    The lines between them are those at which ``tilewright opt --split-input-file`` splits IR.
+    """
+    if len(texts) == 1:
+        return texts[0][1]
+    return SPLIT_MARKER.join(f"// {name}\n{_ended(text)}" for name, text in texts)
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+@contextmanager
+def writing(directory: Path) -> Generator[None]:
+    """Write files into a directory, which is made."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
+
+
+def write_ir(directory: Path, name: str, texts: Mapping[str, str]) -> None:
+    """The stages of a function that are IR."""
+    for stage in IR_STAGES:
+        (directory / f"{name}.{stage}.mlir").write_text(texts[stage], encoding="utf-8")
+
+
+# -- metadata --------------------------------------------------------------------------------------
+
+
+class KernelEntry(Protocol):
+    """A compiled kernel."""
+
+    @property
+    def metadata(self) -> DataclassInstance: ...
+
+
+class ProgramEntry(Protocol):
+    """A compiled function."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+    @property
+    def kernels(self) -> Mapping[str, KernelEntry]: ...
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a launcher has to know of the kernels of a function."""
+
+    target: str
+    program: ProgramEntry
+    indent: ClassVar[int] = 2
+
+    def of(self, name: str) -> dict[str, Any]:
+        """Target, grid and the metadata of a kernel, which names its resources and parameters."""
+        entry = self.program.kernels[name]
+        return {"target": self.target, "grid": self._grid(name), **asdict(entry.metadata)}
+
+    def text(self, name: str) -> str:
+        return f"{json.dumps(self.of(name), indent=self.indent)}\n"
+
+    def _grid(self, kernel: str) -> list[int | str] | None:
+        """Blocks along x, y and z: integers, or how the host computes them from the arguments.
+
+        None if the kernel is launched several times, with other grids.
+        """
+        made = {step.result: step for step in self.program.steps if step.result}
+        grids = [
+            [_formula(each, made) for each in step.operands[:_GRID]]
+            for step in self.program.steps
+            if step.kind == "launch" and step.constants[0] == kernel
+        ]
+        return grids[0] if grids and all(each == grids[0] for each in grids) else None
+
+
+def _formula(operand: Operand, made: Mapping[str, Step]) -> int | str:
+    """A value of the host as a formula of parameters, which are ``%0``, ``%1``, ..."""
+    if isinstance(operand, str) and operand in made:
+        step = made[operand]
+        operands = [str(_formula(each, made)) for each in step.operands]
+        if step.kind.isalpha():
+            return f"{step.kind}({', '.join(operands)})"
+        return f"({f' {step.kind} '.join(operands)})"
+    return int(operand) if isinstance(operand, float) else operand
+
+
+def as_json(described: Iterable[Described]) -> str:
+    """All kernels, as one list."""
+    entries = [each.of(name) for each in described for name in each.program.kernels]
+    return f"{json.dumps(entries, indent=Described.indent)}\n"
+
+
+def milliseconds(*seconds: float) -> tuple[str, ...]:
+    """Times as the table has them."""
+    return tuple(f"{each * 1000:.0f} ms" for each in seconds)
