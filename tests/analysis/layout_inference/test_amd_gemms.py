@@ -114,7 +114,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx942",
             lambda: single(24, 32, 32, 64),
             [
-                "tensor cores not used for this GEMM: M = 24 is not a multiple of 16: gfx942 has "
+                "matrix instructions not used for this GEMM: M = 24 is not a multiple of 16: gfx942 has "
                 "32x32x8, 16x16x16 for float16",
                 "help: use tiles with M = 32: T.copy pads with zeros past the end of the tensor",
             ],
@@ -123,7 +123,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx1100",
             lambda: single(32, 32, 24, 64),
             [
-                "tensor cores not used for this GEMM: K = 24 is not a multiple of 16: gfx1100 has "
+                "matrix instructions not used for this GEMM: K = 24 is not a multiple of 16: gfx1100 has "
                 "16x16x16 for float16",
                 "help: use tiles with K = 32: T.copy pads with zeros past the end of the tensor",
             ],
@@ -132,7 +132,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx942",
             lambda: single(16, 16, 8, 64),
             [
-                "tensor cores not used for this GEMM: 16 x 16 x 8 is not made up of whole "
+                "matrix instructions not used for this GEMM: 16 x 16 x 8 is not made up of whole "
                 "instructions: gfx942 has 32x32x8, 16x16x16 for float16",
                 "help: use tiles with K = 16: T.copy pads with zeros past the end of the tensor",
             ],
@@ -141,7 +141,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx942",
             lambda: single(16, 16, 16, 256),
             [
-                "tensor cores not used for this GEMM: 16 x 16 cannot be split over 4 waves of 64 "
+                "matrix instructions not used for this GEMM: 16 x 16 cannot be split over 4 waves of 64 "
                 "lanes: gfx942 has 32x32x8, 16x16x16 for float16",
                 "help: use threads=64 or a larger tile",
             ],
@@ -150,7 +150,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx90a",
             lambda: single(32, 32, 32, 64, "float64", "float64"),
             [
-                "tensor cores not used for this GEMM: the float64 matrix instructions of gfx90a "
+                "matrix instructions not used for this GEMM: the float64 matrix instructions of gfx90a "
                 "are not supported",
                 "help: convert the operands to one of float16, bfloat16, int8, float32, or "
                 "multiply in a T.Parallel loop",
@@ -160,7 +160,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx1201",
             lambda: single(32, 32, 32, 64, "float32"),
             [
-                "tensor cores not used for this GEMM: gfx1201 has no matrix instruction for "
+                "matrix instructions not used for this GEMM: gfx1201 has no matrix instruction for "
                 "float32 operands",
                 "help: convert the operands to one of float16, bfloat16, float8_e4m3fn, "
                 "float8_e5m2, int8, or multiply in a T.Parallel loop",
@@ -170,7 +170,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx942",
             lambda: single(32, 32, 32, 64, "float16", "float16"),
             [
-                "tensor cores not used for this GEMM: matrix instructions with float16 operands "
+                "matrix instructions not used for this GEMM: matrix instructions with float16 operands "
                 "accumulate in float32, the accumulator is float16",
                 "help: accumulate in float32 and T.copy the result to float16",
             ],
@@ -179,7 +179,7 @@ def message(arch: str, kernel: Any) -> list[str]:
             "gfx90a",
             lambda: single(32, 32, 32, 64, "uint8", "int32"),
             [
-                "tensor cores not used for this GEMM: gfx90a multiplies signed bytes only, and an "
+                "matrix instructions not used for this GEMM: gfx90a multiplies signed bytes only, and an "
                 "operand is uint8",
                 "help: use int8 operands: subtract 128 from each element, and add 128 times each "
                 "row or column total of the other operand to the result",

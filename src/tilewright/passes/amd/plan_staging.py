@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
@@ -28,7 +28,6 @@ from tilewright.analysis.pipelining import (
 )
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp, Space
-from tilewright.dialects.tile.base import integer_attr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -77,7 +76,7 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
         found = plan_automatically(dependences, loop.stages, has_async_copies=False)
         if isinstance(found, Refusal) and not found.ops:
             # No other copy is left to run ahead, and the remarks on these have the reason.
-            loop.properties["num_stages"] = integer_attr(0)
+            loop.num_stages = IntegerAttr(0, loop.num_stages.type)
         return
     filled = [region.base for store in stores for region in dependences.writes[store]]
     versions = _versions(loop, filled, engine)
