@@ -22,6 +22,7 @@ from xdsl.ir import SSAValue
 from tilewright.analysis.layout_inference.amd_gemms import READ_BITS
 from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.analysis.layout_inference.gemm_plan import is_seen_otherwise
+from tilewright.dialects.amd import names
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, space_of
 from tilewright.dialects.tile.access import base_of
@@ -30,7 +31,13 @@ from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
-from tilewright.layouts.hardware.lds import LdsSwizzle, best_swizzle, count, swizzles
+from tilewright.layouts.hardware.lds import (
+    CHUNK_BYTES,
+    LdsSwizzle,
+    best_swizzle,
+    count,
+    swizzles,
+)
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.index_map import Layout, listed
 
@@ -176,7 +183,7 @@ def storage_of(buffer: SSAValue, requests: Sequence[Request], chip: Chip) -> Ope
         return None  # GEMMs read parts of it
     run, groups = _runs(axis, length, bits, served)
     seen = tuple(_seen(each, run, bits) for each in served)
-    swizzle = _best(length, bits, chip, seen, transposed=axis == COLUMNS)
+    swizzle = _best(length, bits, chip, seen, transposed=axis == COLUMNS, whole=_is_copied(buffer))
     found = OperandStorage(rows, columns, bits, swizzle, axis, run, groups)
     return None if found.is_plain else found
 
@@ -198,11 +205,25 @@ def _seen(request: Request, run: int, bits: int) -> Request:
     return replace(request, k_width=READ_BITS // bits) if run else request
 
 
+def _is_copied(buffer: SSAValue) -> bool:
+    """Whether direct copies fill a buffer: 16-byte chunks, consecutive ones by the lanes."""
+    return isinstance(buffer.owner, AllocOp) and names.OWN_ARRAY in buffer.owner.attributes
+
+
 @cache
 def _best(
-    length: int, bits: int, chip: Chip, requests: tuple[Request, ...], *, transposed: bool
+    length: int,
+    bits: int,
+    chip: Chip,
+    requests: tuple[Request, ...],
+    *,
+    transposed: bool,
+    whole: bool,
 ) -> LdsSwizzle:
-    """The best swizzle for one of the GEMMs, or any, with the fewest conflicts for all of them."""
+    """The best swizzle for one of the GEMMs, or any, with the fewest conflicts for all of them.
+
+    If it has to be `whole`, there is no padding, and chunks of 16 bytes stay together.
+    """
 
     def conflicts(swizzle: LdsSwizzle) -> int:
         return sum(
@@ -214,8 +235,14 @@ def _best(
         best_swizzle(each.core, length, bits, chip.banks, each.k_width, transposed=transposed)
         for each in requests
     ]
-    if len(requests) > 1 and length * bits % READ_BITS == 0:
+    if (len(requests) > 1 or whole) and length * bits % READ_BITS == 0:
         found += swizzles(length * bits // 8, chip.banks)
+    if whole:
+        found = [
+            each
+            for each in found
+            if not each.padding_bytes and each.chunk_bytes == CHUNK_BYTES and each.line_rows == 1
+        ]
     return min(dict.fromkeys(found), key=conflicts)
 
 

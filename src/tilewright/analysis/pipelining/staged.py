@@ -11,6 +11,15 @@ so the loads are in flight while the previous iteration computes, and no thread 
 before it stores. With two versions of a shared buffer the stores fill the one that no thread reads,
 and one barrier an iteration is enough, after the stores. With one version they have to wait for
 the last reader, and there are two barriers.
+
+Copies that go to shared memory directly, without registers, are started first of all::
+
+    direct copies of iteration t    stage 0, first
+    everything else of t - ahead    stage `ahead`
+
+With two versions they fill the one that was read in the step before, after a barrier; a second
+one follows the wait for those of the step before. With three versions and ``ahead = 2`` the wait
+comes first, and one barrier serves both.
 """
 
 from __future__ import annotations
@@ -23,10 +32,18 @@ from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_pla
 
 
 def plan_staged(
-    dependences: Dependences, stores: Collection[int], *, versions: int
+    dependences: Dependences,
+    stores: Collection[int],
+    *,
+    versions: int,
+    direct: Collection[int] = (),
+    ahead: int = 1,
 ) -> PipelinePlan | Refusal:
-    """The plan of a loop with the given stores of staged tiles, or why it stays serial."""
-    left = sorted(stores)
+    """The plan of a loop with the given stores of staged tiles, or why it stays serial.
+
+    `direct` copies do not go through registers; all of them have `versions`, too.
+    """
+    left = sorted({*stores, *direct})
     problem: Refusal | None = None
     for store in list(left):
         reason = _not_renamable(dependences, store)
@@ -34,7 +51,7 @@ def plan_staged(
             problem = problem or reason
             left.remove(store)
     while left:
-        stage, order = _schedule(dependences, left)
+        stage, order = _schedule(dependences, left, direct, ahead)
         problem = check_plan(dependences, stage, order)
         if problem is None:
             counts = versions_of(dependences, stage, order)
@@ -57,18 +74,20 @@ def _not_renamable(dependences: Dependences, store: int) -> Refusal | None:
 
 
 def _schedule(
-    dependences: Dependences, stores: Collection[int]
+    dependences: Dependences, filling: Collection[int], direct: Collection[int], ahead: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Stages, and positions in a step."""
     count = len(dependences.ops)
-    ahead = {*stores}
+    early = {*filling}
     for statement in reversed(range(count)):
-        if any(dependences.feeds(statement, user) for user in ahead if user > statement):
-            ahead.add(statement)
-    loads = [statement for statement in range(count) if statement in ahead - {*stores}]
-    rest = [statement for statement in range(count) if statement not in ahead]
-    sequence = [*loads, *rest, *sorted(stores)]
-    stage = tuple(0 if statement in ahead else 1 for statement in range(count))
+        if any(dependences.feeds(statement, user) for user in early if user > statement):
+            early.add(statement)
+    started = [statement for statement in sorted(filling) if statement in direct]
+    stores = [statement for statement in sorted(filling) if statement not in direct]
+    loads = [statement for statement in range(count) if statement in early - {*filling}]
+    rest = [statement for statement in range(count) if statement not in early]
+    sequence = [*started, *loads, *rest, *stores]
+    stage = tuple(0 if statement in early else ahead for statement in range(count))
     return stage, tuple(sequence.index(statement) for statement in range(count))
 
 

@@ -44,6 +44,8 @@ THREAD_BINDING = "tile.thread_binding"
 # tile.alloc.
 PRIVATE = "tile.private"
 """Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""
+SEPARATE_VERSIONS = "tile.separate_versions"
+"""Unit: if a pipelined loop has several versions of the buffer, they are buffers of their own."""
 
 # Assumptions.
 INJECTED = "tile.injected"

@@ -57,6 +57,34 @@ ENTRIES: tuple[CodeEntry, ...] = (
         fix="Use smaller tiles or more threads.",
     ),
     CodeEntry(
+        code="TW7504",
+        severity="remark",
+        title="Copy goes through registers",
+        meaning=(
+            "gfx950 copies 16 bytes a lane from global memory to LDS without registers. This copy "
+            "of a pipelined loop does not qualify, so it is loaded into registers while the "
+            "previous iteration computes, and then stored."
+        ),
+        example="remark[TW7504]: copy to 'B_shared' goes through registers: it transposes the "
+        "tile: matrix instructions read the other dimension",
+        fix="Use operands whose K dimension is contiguous, compile-time shapes, and tiles of a "
+        "multiple of 16 bytes for every thread; no change is required.",
+    ),
+    CodeEntry(
+        code="TW7505",
+        severity="remark",
+        title="Direct copies share an array",
+        meaning=(
+            "Tiles that are copied to LDS without registers are usually arrays of their own. Those "
+            "of this kernel do not fit beside its other buffers, so they are part of one array, "
+            "and the compiler waits for all copies before it reads LDS."
+        ),
+        example="remark[TW7505]: direct copies to shared memory overlap less with computation: "
+        "arrays of their own need 180224 B together with other buffers, 163840 B available on "
+        "gfx950",
+        fix="Use smaller tiles or fewer stages.",
+    ),
+    CodeEntry(
         code="TW7510",
         severity="error",
         title="mbarriers not supported",

@@ -9,6 +9,9 @@ each other over it: a tensor that the kernel reads and writes is accessed before
 written on one side. For a barrier of the user or of `order-tensor-writes` (`tile.sync`) writes
 alone count as well. In a loop, all of its iterations are before and after.
 
+In a kernel with direct copies to LDS narrow barriers leave those in flight as well
+(`amd.keeps_copies`); `place-waits` has placed a wait where one is needed.
+
 Atomic updates need no order among themselves. Those with a memory order, and calls of external
 code, may concern elements of any tensor.
 """
@@ -17,10 +20,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.dialects.amd.names import EXPLICIT
+from tilewright.dialects.amd.moves import LoadLdsOp
+from tilewright.dialects.amd.names import EXPLICIT, KEEPS_COPIES
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.gpu import AddressSpace, AddressSpaceAttr, BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -76,6 +80,7 @@ class _Kernel:
     def __init__(self, function: FuncOp) -> None:
         self.accesses: list[_Access] = []
         self.barriers: list[_Barrier] = []
+        self.has_copies = any(isinstance(op, LoadLdsOp) for op in walk(function))
         span = 0, -1  # of the outermost loop, or of the last one
         for position, op in enumerate(walk(function)):
             if isinstance(op, _LOOPS) and position > span[1]:
@@ -95,7 +100,7 @@ class _Kernel:
             is_explicit = isinstance(barrier.op, SyncOp) or EXPLICIT in barrier.op.attributes
             only = None if is_explicit else exchanged
             if not self._hands_over(barrier, only):
-                _narrowed(barrier.op)
+                _narrowed(barrier.op, keeps_copies=self.has_copies)
 
     def _hands_over(self, barrier: _Barrier, only: set[object] | None) -> bool:
         """Whether a tensor is accessed on both sides, and one of the two is a write.
@@ -151,7 +156,9 @@ def _tensor(buffer: SSAValue) -> list[object]:
     return [argument_attributes(base).get(simt_names.TENSOR, base)]
 
 
-def _narrowed(op: BarrierOp | SyncOp) -> None:
+def _narrowed(op: BarrierOp | SyncOp, *, keeps_copies: bool) -> None:
     barrier = BarrierOp()
+    if keeps_copies:
+        barrier.attributes[KEEPS_COPIES] = UnitAttr()
     barrier.address_spaces = ArrayAttr([AddressSpaceAttr(AddressSpace.WORKGROUP)])
     Rewriter().replace_op(op, barrier)

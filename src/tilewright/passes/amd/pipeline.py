@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
+from tilewright.passes.amd.choose_direct_copies import ChooseDirectCopies
 from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
 from tilewright.passes.amd.duplicate_operands import DuplicateOperands
@@ -21,6 +22,7 @@ from tilewright.passes.amd.hint_schedule import HintSchedule
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.order_stores import OrderStores
+from tilewright.passes.amd.place_waits import PlaceWaits
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.stage_copies import StageCopies
@@ -94,6 +96,9 @@ class AmdPipeline(Pass):
     """Whether buffer accesses check bounds instead of branches, where the size of a tensor is
     known."""
 
+    direct_copies: bool = True
+    """Whether tiles of pipelined loops are copied to LDS without registers, where the GPU can."""
+
     schedule: str = "none"
     """Scheduling hints of loops with matrix instructions: none, priority, groups or iglp."""
 
@@ -115,6 +120,7 @@ class AmdPipeline(Pass):
             CheckAmdFeatures(),
             DropNvidiaHints(),
             DuplicateOperands(),
+            *([ChooseDirectCopies()] if self.direct_copies else []),
             StageCopies(),
             SplitGuards(),
             PlanStaging(),
@@ -155,6 +161,7 @@ class AmdPipeline(Pass):
             RemapBlocks(),
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
+            PlaceWaits(),
             InsertThreadSyncs(versions=True),
             RemarkRegisterIndices(),
             DropAssumes(),

@@ -8,6 +8,10 @@ Loads first, the previous iteration's computation next, stores last (`analysis.p
 other stage, so further versions would only take shared memory. If two do not fit, there is one, at
 the cost of a second barrier, with a remark. A tile for which there are not enough registers is
 loaded where it stands.
+
+Direct copies (`choose-direct-copies`) run one iteration ahead, or two with
+``num_stages=3`` or more, if three versions fit. The versions of their
+tiles are buffers of their own (`amd.own_array`).
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
@@ -26,14 +30,25 @@ from tilewright.analysis.pipelining import (
     plan_automatically,
     plan_staged,
 )
+from tilewright.dialects.amd import names
+from tilewright.dialects.amd.moves import MAX_PENDING
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp, Space
+from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp, PipelineOp, Space
+from tilewright.dialects.tile.names import SEPARATE_VERSIONS
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.amd.choose_direct_copies import (
+    MAX_ARRAYS,
+    MAX_VERSIONS,
+    NOT_DIRECT,
+    in_flight,
+    lds_bytes,
+)
 from tilewright.passes.amd.stage_copies import STAGING
 from tilewright.passes.gpu.shared_sizes import bytes_of
+from tilewright.passes.tile.naming import buffer_name
 from tilewright.passes.tile.plan_pipeline import report_remark
 
 ONE_VERSION, NO_REGISTERS, MORE_STAGES = "TW7501", "TW7503", "TW7518"
@@ -62,6 +77,10 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
         for position, regions in enumerate(dependences.reads)
         if any(_is_staging(region.base) for region in regions)
     ]
+    direct = [n for n, op in enumerate(dependences.ops) if names.DIRECT in op.attributes]
+    if direct:
+        _plan_direct(loop, dependences, direct, engine)
+        return
     if not stores:
         return
     if loop.stages > _VERSIONS:
@@ -85,6 +104,59 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
         loop.properties["plan"] = found.attribute(dependences)
     else:
         report_remark(found, loop, engine)
+
+
+def _plan_direct(
+    loop: PipelineOp, dependences: Dependences, direct: list[int], engine: DiagnosticEngine
+) -> None:
+    """All copies of the loop go to shared memory directly."""
+    ahead = _ahead(loop, dependences, direct)
+    found = plan_staged(dependences, (), versions=ahead + 1, direct=direct, ahead=ahead)
+    if isinstance(found, PipelinePlan):
+        loop.properties["plan"] = found.attribute(dependences)
+        _separate(dependences, found, direct, engine)
+        return
+    for statement in direct:
+        _refuse(dependences.ops[statement], engine)
+    report_remark(found, loop, engine)
+
+
+def _ahead(loop: PipelineOp, dependences: Dependences, direct: list[int]) -> int:
+    """How many iterations direct copies run ahead of those that use them."""
+    chip = amd_chip_of(loop)
+    if chip is None or loop.stages < MAX_VERSIONS:
+        return 1
+    copies = [op for n, op in enumerate(dependences.ops) if n in direct and isinstance(op, CopyOp)]
+    needed = lds_bytes(_kernel_of(loop), {op.dst: MAX_VERSIONS for op in copies})
+    arrays = MAX_VERSIONS * len(copies)
+    if needed > chip.lds_bytes or 2 * in_flight(copies) > MAX_PENDING or arrays > MAX_ARRAYS:
+        return 1
+    return 2
+
+
+def _separate(
+    dependences: Dependences, plan: PipelinePlan, direct: list[int], engine: DiagnosticEngine
+) -> None:
+    """Versions of the targets of direct copies are arrays of their own."""
+    for statement in direct:
+        op = dependences.ops[statement]
+        assert isinstance(op, CopyOp)
+        if plan.versions.get(op.dst, 1) > 1 and plan.stage[statement] == 0:
+            assert isinstance(op.dst.owner, AllocOp)
+            op.dst.owner.attributes[names.OWN_ARRAY] = UnitAttr()
+            op.dst.owner.attributes[SEPARATE_VERSIONS] = UnitAttr()
+        else:
+            _refuse(op, engine)
+
+
+def _refuse(op: Operation, engine: DiagnosticEngine) -> None:
+    """A direct copy that cannot run ahead is made where it stands."""
+    assert isinstance(op, CopyOp)
+    del op.attributes[names.DIRECT]
+    reason = "the loop has no schedule in which it runs ahead"
+    engine.remark(
+        op, f"copy to '{buffer_name(op.dst)}' goes through registers: {reason}", NOT_DIRECT
+    )
 
 
 def _that_fit(

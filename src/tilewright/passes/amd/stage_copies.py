@@ -5,7 +5,7 @@
                                                                 gemm }
 
 These GPUs have no copy that fills shared memory 16 bytes a lane while the threads go on (gfx950
-has: `direct-copies`). A load into registers does go on until its registers are used, so it is
+has: `choose-direct-copies`). A load into registers does go on until its registers are used, so it is
 enough to put other work between the two steps: `plan-staging` schedules the loads of an iteration
 before the GEMMs of the iteration before, and the writes to shared memory after them.
 
@@ -36,6 +36,7 @@ from tilewright.analysis.layout_inference.staging import (
     transposed,
 )
 from tilewright.analysis.thread_dependence import begins_by_thread
+from tilewright.dialects.amd import names
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import (
@@ -78,12 +79,14 @@ class StageCopies(Pass):
 def _stage_all(kernel: KernelOp, engine: DiagnosticEngine) -> None:
     axes = contiguous_axes(kernel)
     for op in list(walk(kernel)):
-        if not isinstance(op, CopyOp) or op.parent is None or not _is_fill(op):
+        if not isinstance(op, CopyOp) or op.parent is None or not is_fill(op):
+            continue
+        if names.DIRECT in op.attributes:
             continue
         is_across = axes.get(op.dst) == COLUMNS
         if not is_across and _stage_with_next(op, axes):
             continue
-        if not is_across and not _is_pipelined(op):
+        if not is_across and not is_pipelined(op):
             continue
         found = _layouts(op, is_across=is_across)
         if isinstance(found, Staging):
@@ -97,7 +100,7 @@ def _stage_all(kernel: KernelOp, engine: DiagnosticEngine) -> None:
 def _stage_with_next(op: CopyOp, axes: Mapping[SSAValue, int]) -> bool:
     """Stage a copy together with the next one, if that is the same to a transposed buffer."""
     second = op.next_op
-    if not isinstance(second, CopyOp) or second.src is not op.src or not _is_fill(second):
+    if not isinstance(second, CopyOp) or second.src is not op.src or not is_fill(second):
         return False
     if axes.get(second.dst) != COLUMNS:
         return False
@@ -113,7 +116,7 @@ def _stage_with_next(op: CopyOp, axes: Mapping[SSAValue, int]) -> bool:
     return True
 
 
-def _is_fill(op: CopyOp) -> bool:
+def is_fill(op: CopyOp) -> bool:
     """Whether a copy fills a whole shared buffer from a tensor."""
     space = space_of(op.dst.type)
     return (
@@ -124,7 +127,7 @@ def _is_fill(op: CopyOp) -> bool:
     )
 
 
-def _is_pipelined(op: Operation) -> bool:
+def is_pipelined(op: Operation) -> bool:
     """Whether an op belongs to a loop whose statements the compiler schedules."""
     outer = op.parent_op()
     while outer is not None and not isinstance(outer, PipelineOp):

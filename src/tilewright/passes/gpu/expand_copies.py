@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
+from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.arith import (
     CmpiOp,
     SelectOp,
@@ -96,8 +97,8 @@ BY_ENGINE = "nv.engine"
 
 
 def stays_whole(op: CopyOp) -> bool:
-    """Whether an engine does the copy."""
-    return BY_ENGINE in op.attributes
+    """Whether an engine does the copy, or waves without registers."""
+    return BY_ENGINE in op.attributes or DIRECT in op.attributes
 
 
 def _loop(

@@ -98,7 +98,9 @@ def _move(op: _Move, flat: dict[SSAValue, SSAValue]) -> Operation:
         return AsyncMoveOp(src, at, dst, to, op.width, op.valid)
     if not isinstance(op, MoveOp):
         is_once = op.nontemporal is not None
-        return type(op)(src, at, dst, to, op.width, op.elements, op.predicate, nontemporal=is_once)
+        new = type(op)(src, at, dst, to, op.width, op.elements, op.predicate, nontemporal=is_once)
+        new.attributes.update(op.attributes)
+        return new
     return MoveOp(src, at, dst, to, op.width)
 
 

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, ConstantValue, SelectOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
@@ -60,6 +61,8 @@ class GuardMemoryAccesses(Pass):
                 _guard_store(op, op.memref, ranges)
             elif isinstance(op, AtomicOp):
                 _guard_store(op, op.dst, ranges)
+            elif isinstance(op, LoadLdsOp):
+                _guard_direct(op, ranges)
             else:
                 assert isinstance(op, AsyncMoveOp)
                 _guard_async(op, ranges)
@@ -70,7 +73,7 @@ def _is_access(op: Operation) -> bool:
         return space_of(op.memref.type) is Space.GLOBAL
     if isinstance(op, AtomicOp):
         return space_of(op.dst.type) is Space.GLOBAL
-    return isinstance(op, AsyncMoveOp)
+    return isinstance(op, AsyncMoveOp | LoadLdsOp)
 
 
 def _extent(code: IndexBuilder, buffer: SSAValue, axis: int) -> Mixed:
@@ -155,5 +158,20 @@ def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
     # Nothing is read where nothing is valid, but the address has to be one.
     safe = [code.add(SelectOp(condition, each, none)).results[0] for each in (*outer, last)]
     new = AsyncMoveOp(op.src, safe, op.dst, list(op.dst_indices), op.width, valid)
+    code.add(new)
+    code.rewriter.erase(op)
+
+
+def _guard_direct(op: LoadLdsOp, ranges: IndexRanges) -> None:
+    """Lanes outside fill their part of LDS with zeros, and read nothing."""
+    condition = missing(op, op.src, op.src_indices, ranges)
+    if condition is None:
+        return
+    code = IndexBuilder(op)
+    if op.predicate is not None:
+        condition = code.add(AndiOp(op.predicate, condition)).results[0]
+    src, dst = (op.src, list(op.src_indices)), (op.dst, list(op.dst_indices))
+    new = LoadLdsOp(*src, *dst, op.width, op.elements, condition)
+    new.attributes.update(op.attributes)
     code.add(new)
     code.rewriter.erase(op)

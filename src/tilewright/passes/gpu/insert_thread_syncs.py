@@ -33,6 +33,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.buffer_slots import BufferSlots, Slot
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
+from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.amd.moves import (
     BufferLoadOp,
     BufferStoreOp,
@@ -305,7 +306,8 @@ class _Walk:
                 self._signal(inner, pending.copy())
 
     def _access(self, op: Operation, accesses: list[SharedAccess], pending: Pending) -> None:
-        self._prepare(op, accesses, pending)
+        if amd_names.CONTINUES not in op.attributes:
+            self._prepare(op, accesses, pending)
         pending.add(accesses)
 
     def _prepare(

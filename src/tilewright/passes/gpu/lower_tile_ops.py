@@ -19,6 +19,7 @@ from tilewright.analysis.layout_inference.exchange import is_exchange
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
+from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp, WgmmaWaitOp
 from tilewright.dialects.nv.machine import CpAsyncOp
@@ -42,6 +43,7 @@ from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.amd.lower.direct_copies import lower_direct_copy
 from tilewright.passes.amd.lower.exchange import lower_exchange
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
@@ -135,6 +137,8 @@ def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> N
         lower_async_copy(op, storage, engine)
     elif isinstance(op, CopyOp) and is_exchange(op):
         lower_exchange(op, storage)
+    elif isinstance(op, CopyOp) and DIRECT in op.attributes:
+        lower_direct_copy(op, storage)
     elif isinstance(op, CopyOp):
         lower_tma_store(op, storage)
     elif isinstance(op, ReducerFinalizeOp):

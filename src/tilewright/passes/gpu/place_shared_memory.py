@@ -4,6 +4,9 @@ Buffers with disjoint live ranges may overlap (docs/design/passes.md#shared-memo
 planner of `memory.planner` computes the offsets, and its independent checker verifies them.
 `analysis.shared_lifetimes` computes live ranges; barriers are always live. Buffers of a
 storage-alias spec stay at the offsets of `plan-storage-alias`, and are placed as one.
+
+Arrays of their own (`amd.own_array`) follow the arena and share no bytes. If that is too much, they
+become part of it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from tilewright.analysis.shared_lifetimes import lifetimes
+from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, StorageAliasSpecOp
@@ -31,6 +35,10 @@ from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of,
 
 REUSED_WITHIN_ITERATION = "TW5016"
 """Buffers overlap within a loop iteration, as they would not fit otherwise."""
+NOT_APART = "TW7505"
+"""Targets of direct copies that are not arrays of their own."""
+_OWN_ALIGNMENT = 1024
+"""Of arrays of their own in bytes, as they are declared."""
 _MAX_SHOWN = 4
 """Pairs of buffers that a remark lists."""
 MISALIGNED = "TW5014"
@@ -63,6 +71,11 @@ class PlaceSharedMemory(Pass):
         if not allocs:
             function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(0, i64)
             return
+        own = [op for op in allocs if amd_names.OWN_ARRAY in op.attributes]
+        allocs = [op for op in allocs if op not in own]
+        if own and self._place_apart(function, allocs, own, engine):
+            return
+        allocs += own
         parts = _parts(allocs)
         if not _check_alignment(parts, engine):
             return
@@ -85,6 +98,43 @@ class PlaceSharedMemory(Pass):
         function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(plan.bytes, i64)
         if plan.bytes > limit:
             report_too_large(function, placed, plan.bytes, plan.with_stages, engine)
+
+    def _place_apart(
+        self,
+        function: FuncOp,
+        allocs: Sequence[AllocOp],
+        own: Sequence[AllocOp],
+        engine: DiagnosticEngine,
+    ) -> bool:
+        """Place arrays of their own behind the arena; False if they do not fit there."""
+        parts = _parts(allocs)
+        if not _check_alignment(parts, engine):
+            return True
+        end, plan = 0, None
+        if parts:
+            plan = _planned(parts, lifetimes(function) if self.share else {})
+            end = -(-plan.bytes // _OWN_ALIGNMENT) * _OWN_ALIGNMENT
+        total = end + sum(-(-bytes_of(op) // _OWN_ALIGNMENT) * _OWN_ALIGNMENT for op in own)
+        limit = limit_of(function)
+        if total > limit or (plan is not None and list(plan.faults())):
+            for op in own:
+                del op.attributes[amd_names.OWN_ARRAY]
+            engine.remark(
+                function,
+                "direct copies to shared memory overlap less with computation: arrays of their "
+                f"own need {total} B together with other buffers, {limit} B available on "
+                f"{arch_name(function)}",
+                NOT_APART,
+            ).note(None, "help: use smaller tiles or fewer stages")
+            return False
+        for index, part in enumerate(parts):
+            assert plan is not None
+            part.assign_offsets(plan.start(index), index)
+        for op in own:
+            op.properties["offset"] = IntegerAttr(end, i64)
+            end += -(-bytes_of(op) // _OWN_ALIGNMENT) * _OWN_ALIGNMENT
+        function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(end, i64)
+        return True
 
 
 def _reused_within_iteration(function: FuncOp, plan: _Plan, engine: DiagnosticEngine) -> _Plan:

@@ -18,6 +18,10 @@ out of registers. With `predicate_epilogue`, where stages are 0 and `S` only, th
 ``n+S-1`` and tests whether stage 0 has an iteration left: less code, for a branch in every
 iteration.
 
+Versions of a buffer marked `tile.separate_versions` are buffers of their own, `%As_0` and `%As_1`:
+the loop is unrolled by their number, so that every access names one. Iterations that are left over
+follow the loop.
+
 A loop without a plan becomes an ``scf.for``.
 """
 
@@ -33,7 +37,7 @@ from tilewright.analysis.pipelining import Dependences, versions_of
 from tilewright.dialects.arith import AddiOp, CmpiOp
 from tilewright.dialects.nv import CpAsyncCommitOp, CpAsyncWaitOp
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tile import AsyncCopyOp, CopyOp, PipelineOp, SlotOp
+from tilewright.dialects.tile import AllocOp, AsyncCopyOp, CopyOp, PipelineOp, SlotOp, names
 from tilewright.dialects.tile.attributes import PlannedPipeline
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -41,7 +45,11 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
-from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
+from tilewright.passes.tile.version_buffers import (
+    drop_unused,
+    separate_versions,
+    version_buffer,
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,8 @@ class _Step:
     commits: bool = True
     more: SSAValue | None = None
     """Whether there is an iteration left for stage 0, if that must be tested."""
+    residue: int | None = None
+    """The remainder of `iteration` by the number of versions, in an unrolled loop."""
 
 
 @dataclass
@@ -128,7 +138,12 @@ class _Expansion:
         self.predicate_epilogue = predicate_epilogue and set(plan.stage) <= {0, self.depth}
         self.versions = self._versions(plan)
         self.rings: dict[SSAValue, SSAValue] = {}
+        self.separate: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        """Versions that are buffers of their own."""
         self.lower, self.upper = loop.lower, loop.upper
+        self.unrolled = max((self.versions[each] for each in self._apart()), default=1)
+        if self.unrolled > 1:
+            self.predicate_epilogue = False
 
     def _versions(self, plan: PlannedPipeline) -> dict[SSAValue, int]:
         """As planned: loops that were expanded already may look like other users of a buffer."""
@@ -137,20 +152,36 @@ class _Expansion:
         counts = zip(self.dependences.written, plan.versions, strict=True)
         return {buffer: count for buffer, count in counts if count > 1}
 
+    def _apart(self) -> list[SSAValue]:
+        """Buffers whose versions are buffers of their own."""
+        return [
+            buffer
+            for buffer in self.versions
+            if isinstance(buffer.owner, AllocOp)
+            and names.SEPARATE_VERSIONS in buffer.owner.attributes
+        ]
+
     def run(self) -> None:
         code = IndexBuilder(self.loop)
         depth = self.depth
         for buffer, count in self.versions.items():
-            self.rings[buffer] = version_buffer(buffer, count, code.rewriter)
+            if buffer in self._apart():
+                self.separate[buffer] = separate_versions(buffer, count, code.rewriter)
+            else:
+                self.rings[buffer] = version_buffer(buffer, count, code.rewriter)
         trip_count = self._trip_count(code)
         for index in range(depth):
             self._emit(self._prologue(code, index, trip_count))
-        self._steady(code, trip_count)
+        if self.unrolled > 1:
+            assert isinstance(trip_count, int)  # planned so
+            self._unrolled(code, trip_count)
+        else:
+            self._steady(code, trip_count)
         if not self.predicate_epilogue:
             for index in range(depth):
                 self._epilogue(code, index, trip_count)
         code.rewriter.erase(self.loop)
-        for buffer in self.rings:
+        for buffer in (*self.rings, *self.separate):
             drop_unused(buffer, code.rewriter)
 
     def _trip_count(self, code: IndexBuilder) -> Mixed:
@@ -187,6 +218,26 @@ class _Expansion:
         if self.predicate_epilogue:
             more = inside.add(CmpiOp("slt", block.args[0], inside.index(self.upper))).results[0]
         self._emit(_Step(inside, iteration, range(self.depth + 1), more=more))
+
+    def _unrolled(self, code: IndexBuilder, trip_count: int) -> None:
+        """The steps of `_steady`: as many in a loop as there are versions, the last ones behind."""
+        depth, by = self.depth, self.unrolled
+        end = depth
+        if trip_count - depth >= 2 * by:
+            end = trip_count - (trip_count - depth) % by
+            start, upper = code.plus(self.lower, depth), code.plus(self.lower, end)
+            loop = ForOp(code.index(start), code.index(upper), code.index(by))
+            block = loop.body.block
+            block.args[0].name_hint = self.loop.induction_variable.name_hint
+            code.add(loop)
+            inside = code.inside(block)
+            first = inside.minus(block.args[0], self.lower)
+            for offset in range(by):
+                iteration = inside.plus(first, offset)
+                residue = (depth + offset) % by
+                self._emit(_Step(inside, iteration, range(depth + 1), residue=residue))
+        for iteration in range(end, trip_count):
+            self._emit(_Step(code, iteration, range(depth + 1)))
 
     def _epilogue(self, code: IndexBuilder, index: int, trip_count: Mixed) -> None:
         """Step ``trip_count + index``, unless it was part of the prologue."""
@@ -243,9 +294,24 @@ class _Expansion:
         iteration = code.plus(step.iteration, -stage)
         values[self.loop.induction_variable] = code.index(self._index(code, iteration))
         for buffer, ring in self.rings.items():
-            slot = code.index(code.modulo(iteration, self.versions[buffer]))
+            known = self._known_slot(step, stage, self.versions[buffer])
+            slot = code.index(
+                code.modulo(iteration, self.versions[buffer]) if known is None else known
+            )
             values[buffer] = code.add(SlotOp(ring, slot)).results[0]
+        for buffer, versions in self.separate.items():
+            known = self._known_slot(step, stage, len(versions))
+            assert known is not None
+            values[buffer] = versions[known]
         return _Group(stage, code, values)
+
+    def _known_slot(self, step: _Step, stage: int, versions: int) -> int | None:
+        """The version of a buffer that a stage works in, if it is the same in all iterations."""
+        if isinstance(step.iteration, int):
+            return (step.iteration - stage) % versions
+        if step.residue is not None and self.unrolled % versions == 0:
+            return (step.residue - stage) % versions
+        return None
 
     def _index(self, code: IndexBuilder, iteration: Mixed) -> Mixed:
         """The loop's own index in an iteration."""

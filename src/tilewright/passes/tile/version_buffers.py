@@ -3,14 +3,15 @@
     %As = tile.alloc : memref<128x64xf16, #shared>   ->   memref<3x128x64xf16, #shared>
 
 A user-specified layout applies to every version. Used by pipeline expansion and by warp
-specialisation, which then work on ``tile.slot``s of the ring.
+specialisation, which then work on ``tile.slot``s of the ring. Versions can also be buffers of
+their own, where it is always known which one is meant.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.dialects.builtin import MemRefType, NoneAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.tile import AllocOp, LayoutAttr
@@ -33,6 +34,20 @@ def version_buffer(buffer: SSAValue, versions: int, rewriter: Rewriter) -> SSAVa
     rewriter.insert_before(alloc, ring)
     ring.result.name_hint = buffer.name_hint
     return ring.result
+
+
+def separate_versions(buffer: SSAValue, versions: int, rewriter: Rewriter) -> tuple[SSAValue, ...]:
+    """The versions of a buffer as buffers of their own, allocated beside it."""
+    alloc = buffer.owner
+    assert isinstance(alloc, AllocOp)
+    found: list[SSAValue] = []
+    for version in range(versions):
+        copy = alloc.clone()
+        copy.properties["name_hint"] = StringAttr(f"{alloc.buffer_name}_{version}")
+        rewriter.insert_before(alloc, copy)
+        copy.result.name_hint = f"{buffer.name_hint or alloc.buffer_name}_{version}"
+        found.append(copy.result)
+    return tuple(found)
 
 
 def _repeated(layout: Attribute | None, versions: int) -> LayoutAttr | None:

@@ -13,12 +13,13 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.analysis.layout_inference.scopes import Threads, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout, Table
+from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import ThreadIdOp
@@ -192,6 +193,8 @@ class BufferStorage:
             type = _flat_type(element, size, op.space)
             new = AllocOp(type, name=op.buffer_name, alias=op.alias, offset=op.offset_bytes)
             new.is_private = op.is_private
+            if amd_names.OWN_ARRAY in op.attributes:
+                new.attributes[amd_names.OWN_ARRAY] = UnitAttr()
             IndexBuilder(op).add(new)
             align = ENGINE_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[simt_names.ALIGN] = IntegerAttr(align, i64)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Operation
 
+from tilewright.dialects.amd.names import KEEPS_COPIES
 from tilewright.dialects.gpu import AddressSpace, AddressSpaceAttr, BarrierOp
 from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.hints import SyncOp
@@ -24,6 +25,8 @@ def _barrier(emitter: Emitter, op: Operation) -> None:
     """All threads of the block; it orders accesses of LDS, and those of tensors where it must."""
     is_local = isinstance(op, BarrierOp) and op.address_spaces == _LDS
     function = "sync_local" if is_local else "sync"
+    if is_local and KEEPS_COPIES in op.attributes:
+        function = "sync_local_keeping_copies"
     emitter.statement(f"{emitter.call(function, [])};")
 
 

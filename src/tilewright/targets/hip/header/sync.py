@@ -112,6 +112,12 @@ def sync(chip: Chip) -> Mapping[str, Function]:
         ),
         "trap": device("void trap()", "  __builtin_trap();"),
     }
+    if chip.direct_copy_bytes:
+        # A fence of the work-group waits for copies to LDS as well, all of them. What the wave has
+        # to wait for is explicit: one of the wave is enough to keep the compiler from reordering.
+        found["sync_local_keeping_copies"] = device(
+            "void sync_local_keeping_copies()", _fenced("wavefront", _barrier(chip, _LDS), _LDS)
+        )
     if chip.generation == 9:
         # The hardware's bits: six of vmcnt, split, expcnt and lgkmcnt not waited for.
         found["wait_loads"] = device(
