@@ -41,6 +41,10 @@ VECTORIZE = "tile.vectorize"
 THREAD_BINDING = "tile.thread_binding"
 """String: the iterations are the threads along an axis, ``threadIdx.x``."""
 
+# scf.if.
+PREDICATED = "tile.predicated"
+"""Unit: the copies in it are started anyway, and read nothing where the condition is false."""
+
 # tile.alloc.
 PRIVATE = "tile.private"
 """Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""

@@ -4,12 +4,14 @@
       ->  { copy %A[...] -> %As {amd.direct}; gemm }
 
 On GPUs that copy 16 bytes a lane directly to LDS (gfx950), such copies of pipelined loops are
-started an iteration or two before their tile is used, and waited for by counting (`place-waits`).
+started an iteration or two before their tile is used; `insert-lds-waits` counts those in flight.
 They need no registers and no LDS writes. A wave fills consecutive bytes of LDS, so the swizzle of
 the tile is applied to the addresses that lanes read; rows of the tensor have to consist of whole
 16-byte chunks, and the tile of whole copies by all waves. Offsets in a tensor have 32 bits.
 
-What does not qualify is staged through registers (`stage-copies`); a remark gives the reason.
+What does not qualify is staged through registers (`stage-copies`); a remark gives the reason. A
+loop has one kind of copies: the hardware counts loads into registers as well, and iterations that
+are unrolled for direct copies have no registers left for staged ones.
 Targets of direct copies are arrays of their own, one for each version (`expand-pipeline`): the
 compiler of the generated code would otherwise wait for all copies before every read of LDS. So
 they share no bytes with other buffers, and where they do not fit beside them, a loop has fewer
@@ -22,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
@@ -34,6 +36,7 @@ from tilewright.analysis.uniformity import comes_together
 from tilewright.dialects.amd import names
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.moves import MAX_PENDING
+from tilewright.dialects.arith import ConstantValue
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp, PipelineOp
@@ -61,7 +64,7 @@ _STAGED_VERSIONS = 2
 _OFFSET_BYTES = 1 << 31
 """Offsets of buffer accesses are signed 32-bit integers."""
 MAX_ARRAYS = 8
-"""Arrays that LLVM tells apart when it decides whether a read has to wait for a copy."""
+"""Arrays that LLVM keeps apart when it decides whether a read has to wait for a copy."""
 
 
 @dataclass(frozen=True)
@@ -100,19 +103,15 @@ class _Kernel:
         if not copies:
             return
         dependences = Dependences(loop)
-        chosen: list[CopyOp] = []
-        for op in copies:
-            reason = self._reason(op, loop, dependences)
-            if reason is None:
-                chosen.append(op)
-            else:
-                self._refuse(op, reason)
-        reason = self._too_much(chosen)
-        for op in chosen:
-            if reason is None:
+        reasons = {op: self._reason(op, loop, dependences) for op in copies}
+        others = [buffer_name(op.dst) for op, reason in reasons.items() if reason is not None]
+        together = f"'{others[0]}' of the same loop does" if others else self._too_much(copies)
+        for op, reason in reasons.items():
+            found = reason or together
+            if found is None:
                 op.attributes[names.DIRECT] = UnitAttr()
             else:
-                self._refuse(op, reason)
+                self._refuse(op, found)
 
     def _refuse(self, op: CopyOp, reason: str) -> None:
         text = f"copy to '{buffer_name(op.dst)}' goes through registers: {reason}"
@@ -147,9 +146,7 @@ class _Kernel:
         if begins_by_thread(op.src) or begins_by_thread(op.dst):
             return "each thread copies a part of its own"
         if element_type_of(op.src.type) != element_type_of(op.dst.type):
-            return (
-                f"it converts {element_type_of(op.src.type)} to {element_type_of(op.dst.type)}"
-            )
+            return f"it converts {element_type_of(op.src.type)} to {element_type_of(op.dst.type)}"
         threads, size = threads_of(op).count, bytes_of(owner)
         if threads % self.chip.wave:
             return f"{threads} threads are not whole waves of {self.chip.wave}"
@@ -187,17 +184,12 @@ class _Kernel:
             return f"the tensor has {span * _size(tensor)} B, and offsets have 32 bits"
         if tensor in self.written or _is_aliased(tensor):
             return "the kernel writes the tensor, and copies read it at any time until their wait"
-        safe = safe_value(tensor).value.data
-        if safe != 0 or str(safe).startswith("-"):
-            return f"elements outside of the tensor are {safe}, not 0"
-        return None
+        return None if _is_zero(safe_value(tensor)) else "elements outside of the tensor are not 0"
 
     # -- memory --------------------------------------------------------------------------------
 
     def _too_much(self, chosen: list[CopyOp]) -> str | None:
         """Why the tiles of a loop cannot have two versions in arrays of their own."""
-        if not chosen:
-            return None
         needed = lds_bytes(self.kernel, {op.dst: _STAGED_VERSIONS for op in chosen})
         if needed > self.chip.lds_bytes:
             return (
@@ -244,8 +236,6 @@ def _marked(kernel: KernelOp) -> list[CopyOp]:
 def _reason_of_loop(op: CopyOp, loop: PipelineOp, dependences: Dependences) -> str | None:
     if loop.stages < _STAGED_VERSIONS:
         return "num_stages=1 requests one version of the tile, and a direct copy needs two"
-    if not isinstance(loop.lower, int) or not isinstance(loop.upper, int):
-        return "the trip count is a run-time value, and every access has to name its version"
     if op.parent_op() is not loop:
         return "it is conditional, or in an inner loop"
     position = dependences.positions[op]
@@ -266,6 +256,13 @@ def _is_stored_twice(op: CopyOp, axes: Mapping[SSAValue, int]) -> bool:
 def _is_aliased(tensor: SSAValue) -> bool:
     is_argument = isinstance(tensor, BlockArgument)
     return not is_argument or tile_names.ALIASED in argument_attributes(tensor)
+
+
+def _is_zero(value: ConstantValue) -> bool:
+    """Whether all bits are zero; those of the negative zero are not."""
+    if not isinstance(value, FloatAttr | IntegerAttr):
+        return False
+    return value.value.data == 0 and not str(value.value.data).startswith("-")
 
 
 def _size(buffer: SSAValue) -> int:

@@ -10,7 +10,7 @@ written on one side. For a barrier of the user or of `order-tensor-writes` (`til
 alone count as well. In a loop, all of its iterations are before and after.
 
 In a kernel with direct copies to LDS narrow barriers leave those in flight as well
-(`amd.keeps_copies`); `place-waits` has placed a wait where one is needed.
+(`amd.keeps_copies`); `insert-lds-waits` has placed a wait where one is needed.
 
 Atomic updates need no order among themselves. Those with a memory order, and calls of external
 code, may concern elements of any tensor.

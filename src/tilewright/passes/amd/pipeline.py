@@ -19,10 +19,10 @@ from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
 from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.hint_schedule import HintSchedule
+from tilewright.passes.amd.insert_lds_waits import InsertLdsWaits
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.order_stores import OrderStores
-from tilewright.passes.amd.place_waits import PlaceWaits
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.stage_copies import StageCopies
@@ -161,7 +161,7 @@ class AmdPipeline(Pass):
             RemapBlocks(),
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
-            PlaceWaits(),
+            InsertLdsWaits(),
             InsertThreadSyncs(versions=True),
             RemarkRegisterIndices(),
             DropAssumes(),

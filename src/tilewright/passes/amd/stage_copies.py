@@ -4,10 +4,11 @@
                     gemm }                 ->                   copy %As_staged -> %As;
                                                                 gemm }
 
-These GPUs have no copy that fills shared memory 16 bytes a lane while the threads go on (gfx950
-has: `choose-direct-copies`). A load into registers does go on until its registers are used, so it is
-enough to put other work between the two steps: `plan-staging` schedules the loads of an iteration
-before the GEMMs of the iteration before, and the writes to shared memory after them.
+Most of these GPUs have no copy that fills shared memory 16 bytes a lane while the threads go on;
+where there is one, `choose-direct-copies` has chosen what it is for. A load into registers does go
+on until its registers are used, so it is enough to put other work between the two steps:
+`plan-staging` schedules the loads of an iteration before the GEMMs of the iteration before, and the
+writes to shared memory after them.
 
 The pass chooses the layout of the registers (`analysis.layout_inference.staging`): 16 bytes along
 the tensor's contiguous axis. If shared memory holds the tile along the other axis, as matrix

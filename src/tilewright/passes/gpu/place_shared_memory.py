@@ -106,7 +106,7 @@ class PlaceSharedMemory(Pass):
         own: Sequence[AllocOp],
         engine: DiagnosticEngine,
     ) -> bool:
-        """Place arrays of their own behind the arena; False if they do not fit there."""
+        """Place arrays of their own after the arena; False if they do not fit there."""
         parts = _parts(allocs)
         if not _check_alignment(parts, engine):
             return True

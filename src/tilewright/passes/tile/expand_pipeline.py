@@ -20,7 +20,9 @@ iteration.
 
 Versions of a buffer marked `tile.separate_versions` are buffers of their own, `%As_0` and `%As_1`:
 the loop is unrolled by their number, so that every access names one. Iterations that are left over
-follow the loop.
+follow the loop. If the trip count is a run-time value, the loop has all of them and tests which
+exist; copies to such buffers are predicated then (`tile.predicated`), so that it is always known
+how many have been started.
 
 A loop without a plan becomes an ``scf.for``.
 """
@@ -30,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.pipelining import Dependences, versions_of
@@ -111,6 +113,8 @@ class _Step:
     """Whether there is an iteration left for stage 0, if that must be tested."""
     residue: int | None = None
     """The remainder of `iteration` by the number of versions, in an unrolled loop."""
+    last: SSAValue | None = None
+    """Whether there is an iteration for the last stage, if that must be tested."""
 
 
 @dataclass
@@ -118,6 +122,8 @@ class _Group:
     """Statements of one stage that run sequentially."""
 
     stage: int
+    is_predicated: bool
+    """Whether its copies are started even if their iteration does not exist."""
     code: IndexBuilder
     values: dict[SSAValue, SSAValue]
 
@@ -142,8 +148,8 @@ class _Expansion:
         """Versions that are buffers of their own."""
         self.lower, self.upper = loop.lower, loop.upper
         self.unrolled = max((self.versions[each] for each in self._apart()), default=1)
-        if self.unrolled > 1:
-            self.predicate_epilogue = False
+        if self.unrolled > 1 and not (isinstance(self.lower, int) and isinstance(self.upper, int)):
+            self.predicate_epilogue = True
 
     def _versions(self, plan: PlannedPipeline) -> dict[SSAValue, int]:
         """As planned: loops that were expanded already may look like other users of a buffer."""
@@ -172,11 +178,13 @@ class _Expansion:
         trip_count = self._trip_count(code)
         for index in range(depth):
             self._emit(self._prologue(code, index, trip_count))
-        if self.unrolled > 1:
-            assert isinstance(trip_count, int)  # planned so
-            self._unrolled(code, trip_count)
-        else:
+        if self.unrolled == 1:
             self._steady(code, trip_count)
+        elif self.predicate_epilogue:
+            self._unrolled_to_the_end(code)
+        else:
+            assert isinstance(trip_count, int)
+            self._unrolled(code, trip_count)
         if not self.predicate_epilogue:
             for index in range(depth):
                 self._epilogue(code, index, trip_count)
@@ -220,7 +228,7 @@ class _Expansion:
         self._emit(_Step(inside, iteration, range(self.depth + 1), more=more))
 
     def _unrolled(self, code: IndexBuilder, trip_count: int) -> None:
-        """The steps of `_steady`: as many in a loop as there are versions, the last ones behind."""
+        """The steps of `_steady`: one for each version in a loop, the last ones after it."""
         depth, by = self.depth, self.unrolled
         end = depth
         if trip_count - depth >= 2 * by:
@@ -238,6 +246,25 @@ class _Expansion:
                 self._emit(_Step(inside, iteration, range(depth + 1), residue=residue))
         for iteration in range(end, trip_count):
             self._emit(_Step(code, iteration, range(depth + 1)))
+
+    def _unrolled_to_the_end(self, code: IndexBuilder) -> None:
+        """All steps after the prologue in a loop: those that do not exist are tested."""
+        depth, by = self.depth, self.unrolled
+        start, end = code.plus(self.lower, depth), code.index(code.plus(self.upper, depth))
+        loop = ForOp(code.index(start), end, code.index(by))
+        block = loop.body.block
+        block.args[0].name_hint = self.loop.induction_variable.name_hint
+        code.add(loop)
+        inside = code.inside(block)
+        for offset in range(by):
+            index = inside.index(inside.plus(block.args[0], offset))
+            iteration = inside.minus(index, self.lower)
+            more = inside.add(CmpiOp("slt", index, inside.index(self.upper))).results[0]
+            last = inside.add(CmpiOp("slt", index, end)).results[0] if offset else None
+            residue = (depth + offset) % by
+            self._emit(
+                _Step(inside, iteration, range(depth + 1), more=more, last=last, residue=residue)
+            )
 
     def _epilogue(self, code: IndexBuilder, index: int, trip_count: Mixed) -> None:
         """Step ``trip_count + index``, unless it was part of the prologue."""
@@ -264,8 +291,9 @@ class _Expansion:
             stage = self.stage[position]
             if stage not in step.stages:
                 continue
-            if group is None or group.stage != stage:
-                group = self._group(step, stage)
+            is_predicated = self._is_predicated(position)
+            if group is None or (group.stage, group.is_predicated) != (stage, is_predicated):
+                group = self._group(step, stage, is_predicated=is_predicated)
             if self._needs_group(position) and (ready is None or -stage > ready):
                 ready = -stage
                 head = step.head - (1 if uncommitted else 0)
@@ -280,14 +308,23 @@ class _Expansion:
         if self.predicate_epilogue and uncommitted:
             step.code.add(CpAsyncCommitOp())  # of nothing: waits count groups
 
-    def _group(self, step: _Step, stage: int) -> _Group:
+    def _is_predicated(self, position: int) -> bool:
+        """Whether a statement is a copy that is started in any case, and may read nothing."""
+        written = self.dependences.writes[position]
+        return isinstance(self.ops[position], CopyOp) and any(
+            region.base in self.separate for region in written
+        )
+
+    def _group(self, step: _Step, stage: int, *, is_predicated: bool) -> _Group:
         code = step.code
-        exists = step.more if stage == 0 else None
+        exists = step.more if stage == 0 else step.last
         if step.trip_count is not None:
             assert isinstance(step.iteration, int)  # only the prologue tests it
             exists = code.at_least(step.trip_count, step.iteration - stage + 1)
         if exists is not None:
             guard = IfOp(exists)
+            if is_predicated:
+                guard.attributes[names.PREDICATED] = UnitAttr()
             code.add(guard)
             code = code.inside(guard.regions[0].block)
         values: dict[SSAValue, SSAValue] = {}
@@ -303,7 +340,7 @@ class _Expansion:
             known = self._known_slot(step, stage, len(versions))
             assert known is not None
             values[buffer] = versions[known]
-        return _Group(stage, code, values)
+        return _Group(stage, is_predicated, code, values)
 
     def _known_slot(self, step: _Step, stage: int, versions: int) -> int | None:
         """The version of a buffer that a stage works in, if it is the same in all iterations."""

@@ -8,6 +8,9 @@ write; the swizzle decides what they read::
     row, column'  =  divmod(chunk, chunks of a row)
     column  =  column' ^ swizzle(row)              what is read there
 
+Where a copy may have no iteration to copy for, it is started nevertheless: its lanes read nothing
+and write zeros, so that waves can count what is in flight.
+
 An XOR with a number that depends on the row alone is its own inverse, so the layout of the tile
 gives `column` from `column'` as well as the other way round. That is checked for every element.
 """
@@ -22,11 +25,12 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
-from tilewright.dialects.amd import names
+from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.gpu import SubgroupIdOp
+from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.simt.target import warp_size_of
-from tilewright.dialects.tile import CopyOp
+from tilewright.dialects.tile import CopyOp, names
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap
@@ -39,6 +43,11 @@ _COPY_BITS = 128
 
 def lower_direct_copy(op: CopyOp, storage: BufferStorage) -> None:
     """Replace a direct copy by the copies that each wave starts."""
+    guard = op.parent_op()
+    predicate: SSAValue | None = None
+    if isinstance(guard, IfOp) and names.PREDICATED in guard.attributes:
+        _move_before(op, guard)
+        predicate = guard.condition
     code = IndexBuilder(op)
     source, target = part_of(op.src), part_of(op.dst)
     part = storage.shared_part(code, target.buffer)
@@ -56,11 +65,24 @@ def lower_direct_copy(op: CopyOp, storage: BufferStorage) -> None:
     for round in range(part.map.size // at_once):
         indices = source.element(code, positions.of(round), axes)
         to = combined(code, "+", begin, combined(code, "+", part.start, round * at_once))
-        made = LoadLdsOp(source.buffer, indices, part.buffer, [code.index(to)], lanes, None)
+        src, dst = (source.buffer, indices), (part.buffer, [code.index(to)])
+        made = LoadLdsOp(*src, *dst, lanes, None, predicate)
         if round:
-            made.attributes[names.CONTINUES] = UnitAttr()
+            made.attributes[amd_names.CONTINUES] = UnitAttr()
         code.add(made)
     code.rewriter.erase(op)
+
+
+def _move_before(op: CopyOp, guard: IfOp) -> None:
+    """Take a copy, and what it computes with, out of its guard."""
+    block = guard.parent
+    assert block is not None
+    for each in list(guard.then_region.block.ops):
+        if each is op or not isinstance(each, CopyOp | YieldOp):
+            each.detach()
+            block.insert_op_before(each, guard)
+        if each is op:
+            return
 
 
 class _Positions:
@@ -95,10 +117,10 @@ class _Positions:
         code, map = self.code, self.map
         chunk = combined(code, "+", self.thread, round * self.threads)
         row = combined(code, "floordiv", chunk, self.columns)
-        place = combined(code, "*", combined(code, "mod", chunk, self.columns), self.lanes)
+        start = combined(code, "*", combined(code, "mod", chunk, self.columns), self.lanes)
         if map.is_plain:
-            return row, place
-        offset = map.offset(code, [*split(code, row, map.shape[:-1]), place])
+            return row, start
+        offset = map.offset(code, [*split(code, row, map.shape[:-1]), start])
         return row, combined(code, "mod", offset, map.shape[-1])
 
 

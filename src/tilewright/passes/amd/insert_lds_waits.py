@@ -1,4 +1,4 @@
-"""`place-waits`: a wave waits for its direct copies to LDS before their data is read.
+"""`insert-lds-waits`: a wave waits for its direct copies to LDS before their data is read.
 
     amd.load_lds %A -> %As_1       ->    amd.load_lds %A -> %As_1
     amd.load_lds %B -> %Bs_1             amd.load_lds %B -> %Bs_1
@@ -9,9 +9,10 @@ Copies of a wave land in order, so waiting for one leaves those in flight that w
 it: the pass counts them, on every path to the read, and takes the fewest. Tiles whose copies were
 started together are waited for together, as a barrier follows each wait (`insert-thread-syncs`).
 
-If copies are further ahead than one iteration, the wait is moved in front of those that were just
-started: the barrier that lets them overwrite a tile then serves both. Otherwise the wait would be
-for everything, and stays behind them.
+If copies are further ahead than one iteration, the wait is moved before those that were just
+started: the barrier that lets them overwrite a tile then serves both. Otherwise it would be a wait
+for everything, and stays after them. The hardware counts loads into registers as well: in a loop
+that has some, the waves have waited for everything when those are used, and the wait is moved, too.
 
 Copies to a tile that is still in flight, and those that nothing has waited for at the end of the
 kernel, are waited for as well.
@@ -25,34 +26,37 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.dialects.amd.moves import MAX_PENDING, LoadLdsOp, WaitOp
+from tilewright.dialects.amd.moves import MAX_PENDING, BufferLoadOp, LoadLdsOp, WaitOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
+from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.effects import is_removable
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
-class PlaceWaits(Pass):
+class InsertLdsWaits(Pass):
     """Insert waits for direct copies to LDS."""
 
-    name = "place-waits"
+    name = "insert-lds-waits"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
-            if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                if any(isinstance(op, LoadLdsOp) for op in walk(function)):
-                    _place(function)
+            is_kernel = isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes
+            if is_kernel and any(isinstance(op, LoadLdsOp) for op in walk(function)):
+                assert isinstance(function, FuncOp)
+                _insert(function)
 
 
-def _place(function: FuncOp) -> None:
+def _insert(function: FuncOp) -> None:
     block, copies = function.body.block, _Copies()
     _run(block, copies, insert=True)
     end = block.last_op
@@ -154,34 +158,48 @@ def _enter(op: Operation, copies: _Copies, *, insert: bool) -> None:
     copies.run.clear()
 
 
-def _wait_for(
-    buffers: Iterable[SSAValue], op: Operation, copies: _Copies, *, insert: bool
-) -> None:
+def _wait_for(buffers: Iterable[SSAValue], op: Operation, copies: _Copies, *, insert: bool) -> None:
     loads = copies.fewest(buffers)
     if insert:
         block = op.parent
         assert block is not None
-        place, earlier = _before_copies(op)
-        if 0 < loads - earlier:
-            block.insert_op_before(_wait(place, loads - earlier), place)
+        first, earlier = _before_copies(op)
+        if loads > earlier or (loads == earlier and _loads_registers(block)):
+            block.insert_op_before(_wait(first, loads - earlier), first)
         else:
             block.insert_op_before(_wait(op, loads), op)
     copies.wait(loads)
 
 
+def _loads_registers(block: Block) -> bool:
+    """Whether waves load from global memory to registers, too: that counts as copies do."""
+    return any(
+        isinstance(op, MoveOp | BufferLoadOp | LoadOp) and _is_global(op)
+        for outer in block.ops
+        for op in walk(outer)
+    )
+
+
+def _is_global(op: MoveOp | BufferLoadOp | LoadOp) -> bool:
+    source = op.memref if isinstance(op, LoadOp) else op.src
+    return space_of(source.type) is Space.GLOBAL
+
+
 def _before_copies(op: Operation) -> tuple[Operation, int]:
     """The first of the copies that have just been started before `op`, and their number."""
-    place, count = op, 0
+    first, count = op, 0
     before = op.prev_op
-    while before is not None and (isinstance(before, LoadLdsOp) or _is_pure(before)):
+    while before is not None and (isinstance(before, LoadLdsOp) or _uses_no_lds(before)):
         if isinstance(before, LoadLdsOp):
-            place, count = before, count + 1
+            first, count = before, count + 1
         before = before.prev_op
-    return place, count
+    return first, count
 
 
-def _is_pure(op: Operation) -> bool:
-    return isinstance(op, AllocOp) or (not op.regions and is_removable(op))
+def _uses_no_lds(op: Operation) -> bool:
+    if isinstance(op, BarrierOp | WaitOp) or any(True for _ in _read(op)):
+        return False
+    return not any(isinstance(inner, LoadLdsOp | SyncOp) for inner in walk(op))
 
 
 def _until_next_copies(op: Operation) -> Iterable[SSAValue]:
