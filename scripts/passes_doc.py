@@ -455,6 +455,8 @@ _KERNELS: dict[str, tuple[str, dict[str, int]]] = {
     "top_k": ("top_k", {"M": 1000, "N": 64}),
 }
 """Examples that show passes at work, the first one that a pass changes: function and sizes."""
+_DIRECT_KERNEL: tuple[str, dict[str, int]] = ("gemm_fp8", {"M": 4096, "N": 4096, "K": 4096})
+"""The example, and its function, for passes that change something on gfx950 alone."""
 _TENSTORRENT_KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
     "gemm_relu": ("matmul_relu", {"M": 100, "N": 64, "K": 64, "dtype": "bfloat16"}),
     "split_k": ("matmul_split_k", {"M": 64, "N": 64, "K": 128, "split_k": 2}),
@@ -501,6 +503,11 @@ def amd_part() -> list[str]:
         for name, lines in _changes(_traced(example), order[: last + 1]):
             if name in own:
                 changes.setdefault(name, (example, lines))
+    example, sizes = _DIRECT_KERNEL
+    module = _traced_function(example, example, sizes)
+    for name, lines in _changes(module, AmdPipeline(target="hip:gfx950").passes()[: last + 1]):
+        if name in own:
+            changes.setdefault(name, (example, lines))
     dropped = [each.name for each in gpu_passes() if each.name not in passes]
     shown = [name for name in passes if name not in _names() or name == "dce"]
     return [

@@ -61,6 +61,7 @@ _USES: Mapping[str, str] = {
         name: f"tw::{name}();"
         for name in ("sync", "sync_local", "wave_sync", "fence", "fence_block")
     },
+    "sync_local_keeping_copies": "tw::sync_local_keeping_copies();",
     "trap": "if (i == 12345) tw::trap();",
     "wait_loads": "tw::wait_loads<0>(); tw::wait_loads<17>(); tw::wait_loads<63>();",
     "prio": "tw::prio<1>(); tw::prio<0>();",

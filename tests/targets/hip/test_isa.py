@@ -159,8 +159,13 @@ def test_fences_do_not_wait_for_lds_at_the_barrier_of_a_loop() -> None:
 
 
 @needs_clang
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("name", ["sync", "sync_local"])
+@pytest.mark.parametrize(
+    ("chip", "name"),
+    [
+        *((chip, name) for chip in CHIPS for name in ("sync", "sync_local")),
+        ("gfx942", "sync_local_keeping_copies"),
+    ],
+)
 def test_barriers_of_the_header_wait_for_lds_alone(chip: str, name: str) -> None:
     header = definitions([name], {}, chip_named(chip))
     body = ROTATED[ROTATED.index("extern") :].replace("sync()", f"tw::{name}()")

@@ -61,9 +61,10 @@ ENTRIES: tuple[CodeEntry, ...] = (
         severity="remark",
         title="Copy goes through registers",
         meaning=(
-            "gfx950 copies 16 bytes a lane from global memory to LDS without registers. This copy "
-            "of a pipelined loop does not qualify, so it is loaded into registers while the "
-            "previous iteration computes, and then stored."
+            "Waves of gfx950 copy 16 bytes a lane from global memory to LDS without registers. "
+            "This copy of a pipelined loop does not qualify, or another one of the loop does not, "
+            "so it is loaded into registers while the previous iteration computes, and then "
+            "stored."
         ),
         example="remark[TW7504]: copy to 'B_shared' goes through registers: it transposes the "
         "tile: matrix instructions read the other dimension",

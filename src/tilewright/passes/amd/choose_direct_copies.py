@@ -12,6 +12,7 @@ the tile is applied to the addresses that lanes read; rows of the tensor have to
 What does not qualify is staged through registers (`stage-copies`); a remark gives the reason. A
 loop has one kind of copies: the hardware counts loads into registers as well, and iterations that
 are unrolled for direct copies have no registers left for staged ones.
+
 Targets of direct copies are arrays of their own, one for each version (`expand-pipeline`): the
 compiler of the generated code would otherwise wait for all copies before every read of LDS. So
 they share no bytes with other buffers, and where they do not fit beside them, a loop has fewer

@@ -10,8 +10,8 @@ it: the pass counts them, on every path to the read, and takes the fewest. Tiles
 started together are waited for together, as a barrier follows each wait (`insert-thread-syncs`).
 
 If copies are further ahead than one iteration, the wait is moved before those that were just
-started: the barrier that lets them overwrite a tile then serves both. Otherwise it would be a wait
-for everything, and stays after them. The hardware counts loads into registers as well: in a loop
+started, with a barrier: it also lets them overwrite a tile. Otherwise it would be a wait for
+everything, and stays after them. The hardware counts loads into registers as well: in a loop
 that has some, the waves have waited for everything when those are used, and the wait is moved, too.
 
 Copies to a tile that is still in flight, and those that nothing has waited for at the end of the
@@ -165,7 +165,9 @@ def _wait_for(buffers: Iterable[SSAValue], op: Operation, copies: _Copies, *, in
         assert block is not None
         first, earlier = _before_copies(op)
         if loads > earlier or (loads == earlier and _loads_registers(block)):
-            block.insert_op_before(_wait(first, loads - earlier), first)
+            barrier = BarrierOp()
+            barrier.location = first.location
+            block.insert_ops_before([_wait(first, loads - earlier), barrier], first)
         else:
             block.insert_op_before(_wait(op, loads), op)
     copies.wait(loads)
