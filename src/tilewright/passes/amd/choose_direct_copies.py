@@ -197,7 +197,7 @@ class _Kernel:
                 f"{needed} B of LDS needed for two versions of each tile, "
                 f"{self.chip.lds_bytes} B available on {self.chip}"
             )
-        arrays = _STAGED_VERSIONS * (len(_marked(self.kernel)) + len(chosen))
+        arrays = _STAGED_VERSIONS * (len(direct_copies(self.kernel)) + len(chosen))
         if arrays > MAX_ARRAYS:
             return f"the kernel would have {arrays} arrays for direct copies, at most {MAX_ARRAYS}"
         if in_flight(chosen) > MAX_PENDING:
@@ -210,7 +210,7 @@ def lds_bytes(kernel: KernelOp, versions: Mapping[SSAValue, int]) -> int:
 
     Other targets of pipelined copies have two.
     """
-    counts = {op.dst: _STAGED_VERSIONS for op in _marked(kernel)}
+    counts = {op.dst: _STAGED_VERSIONS for op in direct_copies(kernel)}
     for op in walk(kernel):
         if isinstance(op, CopyOp) and is_fill(op) and is_pipelined(op):
             counts.setdefault(op.dst, _STAGED_VERSIONS)
@@ -230,7 +230,8 @@ def copies_of(op: CopyOp) -> int:
     return size // (threads_of(op).count * COPY_BYTES)
 
 
-def _marked(kernel: KernelOp) -> list[CopyOp]:
+def direct_copies(kernel: KernelOp) -> list[CopyOp]:
+    """The copies of a kernel that are marked."""
     return [op for op in walk(kernel) if isinstance(op, CopyOp) and names.DIRECT in op.attributes]
 
 

@@ -9,9 +9,8 @@ other stage, so further versions would only take shared memory. If two do not fi
 the cost of a second barrier, with a remark. A tile for which there are not enough registers is
 loaded where it stands.
 
-Direct copies (`choose-direct-copies`) run one iteration ahead, or two with
-``num_stages=3`` or more, if three versions fit. The versions of their
-tiles are buffers of their own (`amd.own_array`).
+Direct copies (`choose-direct-copies`) run one iteration ahead, or two with ``num_stages=3`` or
+more, if three versions fit. The versions of their tiles are buffers of their own (`amd.own_array`).
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from tilewright.passes.amd.choose_direct_copies import (
     MAX_ARRAYS,
     MAX_VERSIONS,
     NOT_DIRECT,
+    direct_copies,
     in_flight,
     lds_bytes,
 )
@@ -111,6 +111,13 @@ def _plan_direct(
 ) -> None:
     """All copies of the loop go to shared memory directly."""
     ahead = _ahead(loop, dependences, direct)
+    if loop.stages > ahead + 1:
+        engine.remark(
+            loop,
+            f"num_stages={loop.stages} has the effect of num_stages={ahead + 1}: tiles of direct "
+            f"copies have at most {MAX_VERSIONS} versions, and those have to fit",
+            MORE_STAGES,
+        ).note(None, f"help: use num_stages={ahead + 1}")
     found = plan_staged(dependences, (), versions=ahead + 1, direct=direct, ahead=ahead)
     if isinstance(found, PipelinePlan):
         loop.properties["plan"] = found.attribute(dependences)
@@ -127,8 +134,9 @@ def _ahead(loop: PipelineOp, dependences: Dependences, direct: list[int]) -> int
     if chip is None or loop.stages < MAX_VERSIONS:
         return 1
     copies = [op for n, op in enumerate(dependences.ops) if n in direct and isinstance(op, CopyOp)]
-    needed = lds_bytes(_kernel_of(loop), {op.dst: MAX_VERSIONS for op in copies})
-    arrays = MAX_VERSIONS * len(copies)
+    kernel = _kernel_of(loop)
+    needed = lds_bytes(kernel, {op.dst: MAX_VERSIONS for op in copies})
+    arrays = MAX_VERSIONS * len(direct_copies(kernel))
     if needed > chip.lds_bytes or 2 * in_flight(copies) > MAX_PENDING or arrays > MAX_ARRAYS:
         return 1
     return 2
