@@ -70,7 +70,7 @@ def run(module: ModuleOp, dtype: str, accumulated: str) -> tuple[np.ndarray, np.
     a, b, v = (rng.integers(-2, 3, shape).astype(dtype) for shape in ((64, 32), (48, 32), (48, 64)))
     c = np.zeros((64, 64), accumulated)
     buffers = [Buffer(name, array) for name, array in zip("ABVC", (a, b, v, c), strict=True)]
-    compile_simt(module).launch(buffers, SimtOptions(schedules=3))
+    compile_simt(module).launch(buffers, SimtOptions(schedules=2))
     scores = (a.astype(np.int32) @ b.astype(np.int32).T * 2).astype(dtype)
     return c, scores.astype(np.int32) @ v.astype(np.int32)
 

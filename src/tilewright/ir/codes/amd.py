@@ -221,4 +221,18 @@ ENTRIES: tuple[CodeEntry, ...] = (
         " on gfx942",
         fix="Use smaller tiles, or T.copy the tile to a second shared buffer.",
     ),
+    CodeEntry(
+        code="TW7551",
+        severity="remark",
+        title="Operand filled in parts",
+        meaning=(
+            "The tile that a GEMM reads does not fit into shared memory together with the other"
+            " buffers of the kernel. It is copied in parts along K, sequentially, each of"
+            " which is multiplied before the next one is copied. The result is the same; these"
+            " copies do not overlap with computation, and take barriers."
+        ),
+        example="remark[TW7551]: 'A_shared' filled in 2 parts along K, sequentially: the"
+        " whole does not fit into shared memory; these copies do not overlap with computation",
+        fix="Use a smaller tile along K.",
+    ),
 )

@@ -25,6 +25,7 @@ from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.order_stores import OrderStores
 from tilewright.passes.amd.plan_staging import PlanStaging
 from tilewright.passes.amd.remap_blocks import RemapBlocks
+from tilewright.passes.amd.split_operands import SplitOperands
 from tilewright.passes.amd.stage_copies import StageCopies
 from tilewright.passes.amd.use_buffer_accesses import UseBufferAccesses
 from tilewright.passes.canonicalize import Canonicalize
@@ -102,6 +103,12 @@ class AmdPipeline(Pass):
     schedule: str = "none"
     """Scheduling hints of loops with matrix instructions: none, priority, groups or iglp."""
 
+    max_versions: int = 2
+    """How many versions tiles of pipelined loops may have: 1 takes less shared memory."""
+
+    operand_parts: int = 1
+    """In how many parts operands are filled that do not fit as a whole."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
@@ -119,11 +126,12 @@ class AmdPipeline(Pass):
             *TilePipeline(target=self.target, check_shared_races=True).common_passes(),
             CheckAmdFeatures(),
             DropNvidiaHints(),
+            SplitOperands(self.operand_parts),
             DuplicateOperands(),
             *([ChooseDirectCopies()] if self.direct_copies else []),
             StageCopies(),
             SplitGuards(),
-            PlanStaging(),
+            PlanStaging(self.max_versions),
             PlanPipeline(async_copies=False),
             CheckPlans(),
             ExpandPipeline(predicate_epilogue=self.predicate_epilogue),

@@ -64,13 +64,16 @@ class PlanStaging(Pass):
 
     name = "plan-staging"
 
+    max_versions: int = _VERSIONS
+    """How many versions of shared tiles there may be."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for loop in list(walk(module)):
             if isinstance(loop, PipelineOp) and loop.plan is None and loop.stages > 0:
-                _plan(loop, engine)
+                _plan(loop, self.max_versions, engine)
 
 
-def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
+def _plan(loop: PipelineOp, max_versions: int, engine: DiagnosticEngine) -> None:
     dependences = Dependences(loop)
     stores = [
         position
@@ -98,7 +101,7 @@ def _plan(loop: PipelineOp, engine: DiagnosticEngine) -> None:
             loop.num_stages = IntegerAttr(0, loop.num_stages.type)
         return
     filled = [region.base for store in stores for region in dependences.writes[store]]
-    versions = _versions(loop, filled, engine)
+    versions = _versions(loop, filled, max_versions, engine)
     found = plan_staged(dependences, stores, versions=versions)
     if isinstance(found, PipelinePlan):
         loop.properties["plan"] = found.attribute(dependences)
@@ -217,10 +220,21 @@ def _is_staging(buffer: SSAValue) -> bool:
     return isinstance(buffer.owner, AllocOp) and STAGING in buffer.owner.attributes
 
 
-def _versions(loop: PipelineOp, filled: list[SSAValue], engine: DiagnosticEngine) -> int:
+def _versions(
+    loop: PipelineOp, filled: list[SSAValue], max_versions: int, engine: DiagnosticEngine
+) -> int:
     requested = min(loop.stages, _VERSIONS)
     target = amd_chip_of(loop)
     if requested == 1 or target is None:
+        return 1
+    if max_versions == 1:
+        engine.remark(
+            loop,
+            "tiles in shared memory not double-buffered: with all buffers of the kernel they exceed "
+            f"{target.lds_bytes} B available per block on {target}; each iteration takes a second "
+            "barrier",
+            ONE_VERSION,
+        ).note(None, "help: use smaller tiles")
         return 1
     once = sum(bytes_of(op) for op in _allocs(filled))
     needed = requested * once + _others(loop, filled)

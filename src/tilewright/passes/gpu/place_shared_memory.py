@@ -30,7 +30,7 @@ from tilewright.ir.passes import Pass
 from tilewright.memory.planner import Block, Problem, Space, plan_problem
 from tilewright.memory.planner_check import check_offsets
 from tilewright.passes.gpu.arch import arch_name
-from tilewright.passes.gpu.shared_memory_report import report_too_large
+from tilewright.passes.gpu.shared_memory_report import SmallerTiles, report_too_large
 from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of, versions_of
 
 REUSED_WITHIN_ITERATION = "TW5016"
@@ -39,6 +39,8 @@ NOT_APART = "TW7505"
 """Targets of direct copies that are not arrays of their own."""
 _OWN_ALIGNMENT = 1024
 """Of arrays of their own in bytes, as they are declared."""
+_MAX_HALVINGS = 12
+"""Of buffers in turn, until a kernel fits."""
 _MAX_SHOWN = 4
 """Pairs of buffers that a remark lists."""
 MISALIGNED = "TW5014"
@@ -97,7 +99,14 @@ class PlaceSharedMemory(Pass):
         ]
         function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(plan.bytes, i64)
         if plan.bytes > limit:
-            report_too_large(function, placed, plan.bytes, plan.with_stages, engine)
+            report_too_large(
+                function,
+                placed,
+                plan.bytes,
+                plan.with_stages,
+                plan.with_smaller_tiles(limit),
+                engine,
+            )
 
     def _place_apart(
         self,
@@ -208,13 +217,49 @@ class _Plan:
         """How many bytes it would be with at most so many stages of a pipeline."""
         return _planned(self.parts, self.times, stages).bytes
 
+    def with_smaller_tiles(self, limit: int) -> SmallerTiles | None:
+        """Buffers that fit if they are halved, once or more; None if hardly any change helps."""
+        halved = dict.fromkeys(
+            (index for index, part in enumerate(self.parts) if _is_tile(part)), 0
+        )
+        for _ in range(_MAX_HALVINGS if halved else 0):
+            tried = {
+                each: _planned(self.parts, self.times, halved={**halved, each: times + 1}).bytes
+                for each, times in halved.items()
+            }
+            sizes = {each: self.parts[each].bytes >> times for each, times in halved.items()}
+            best = min(halved, key=lambda each: (tried[each], -sizes[each]))
+            halved[best] += 1
+            if tried[best] <= limit:
+                found = {
+                    self.parts[each].allocs[0].buffer_name: (
+                        self.parts[each].bytes,
+                        self.parts[each].bytes >> times,
+                    )
+                    for each, times in halved.items()
+                    if times
+                }
+                return SmallerTiles(found, tried[best])
+        return None
 
-def _planned(parts: Sequence[_Part], times: Times, stages: int | None = None) -> _Plan:
+
+def _is_tile(part: _Part) -> bool:
+    """Whether a part is a buffer whose size the user chooses."""
+    return part.spec is None and not part.allocs[0].space.is_barrier
+
+
+def _planned(
+    parts: Sequence[_Part],
+    times: Times,
+    stages: int | None = None,
+    halved: Mapping[int, int] | None = None,
+) -> _Plan:
     end = max((stop for _, stop in times.values()), default=0) + 1
+    halved = halved or {}
     blocks = tuple(
         Block(
             str(index),
-            part.bytes if stages is None else part.bytes_with(stages),
+            (part.bytes if stages is None else part.bytes_with(stages)) >> halved.get(index, 0),
             max(alignment_of(op) for op in part.allocs),
             live=(_needed(part, times, end),),
         )

@@ -11,7 +11,7 @@ functions here always compile.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -20,8 +20,15 @@ from xdsl.ir import Attribute
 from tilewright.dialects.amd.chips import Chip, chip_named
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.collector import collector_paused
-from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, one_line
+from tilewright.ir.diagnostics import (
+    CompileError,
+    Diagnostic,
+    DiagnosticEngine,
+    Severity,
+    one_line,
+)
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.cxx.kernel import Source, kernels_of
@@ -37,6 +44,7 @@ from tilewright.targets.variants import Variants
 
 _LARGE_CODE = 512 << 10
 """Bytes of a code object from which spills are accepted."""
+_OPERAND_PARTS = (2, 4, 8)
 _WIDE = 64
 
 
@@ -61,9 +69,38 @@ def lower_module(
 ) -> Lowered:
     """The kernels of a copy of `module` as text.
 
-    Raises `CompileError` if something is wrong, and only then reports to `engine`.
+    What exceeds the shared memory of a block is lowered again in forms that need less. Raises
+    `CompileError` if something is wrong, and only then reports to `engine`.
     """
     engine = engine or DiagnosticEngine()
+    try:
+        return _lowered(module, pipeline, engine)
+    except CompileError as error:
+        if not _exceeds_shared_memory(error):
+            raise
+        for smaller in _with_less_shared_memory(pipeline):
+            try:
+                return _lowered(module, smaller, DiagnosticEngine())
+            except CompileError as other:
+                if not _exceeds_shared_memory(other):
+                    break
+        raise
+
+
+def _exceeds_shared_memory(error: CompileError) -> bool:
+    errors = [each for each in error.diagnostics if each.severity is Severity.ERROR]
+    return all(each.code == SHARED_MEMORY_EXCEEDED for each in errors)
+
+
+def _with_less_shared_memory(pipeline: AmdPipeline) -> Iterator[AmdPipeline]:
+    """One version of each tile, then operands that are filled in parts."""
+    single = replace(pipeline, max_versions=1)
+    yield single
+    for parts in _OPERAND_PARTS:
+        yield replace(single, operand_parts=parts)
+
+
+def _lowered(module: ModuleOp, pipeline: AmdPipeline, engine: DiagnosticEngine) -> Lowered:
     lowered = module.clone()
     with engine.capture() as log:
         pipeline.run(lowered, engine)
