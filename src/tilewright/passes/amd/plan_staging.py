@@ -230,7 +230,7 @@ def _versions(
     if max_versions == 1:
         engine.remark(
             loop,
-            "tiles in shared memory not double-buffered: with all buffers of the kernel they exceed "
+            "tiles in shared memory not double-buffered: with the other buffers they exceed "
             f"{target.lds_bytes} B available per block on {target}; each iteration takes a second "
             "barrier",
             ONE_VERSION,
