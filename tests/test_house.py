@@ -30,9 +30,11 @@ FORBIDDEN = re.compile(
 )
 
 
-def modules_loaded_by(statement: str) -> set[str]:
-    """Top-level packages in sys.modules after a fresh interpreter has run the statement."""
-    program = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+def modules_loaded_by(statement: str, parts: int = 1) -> set[str]:
+    """Packages in sys.modules after a fresh interpreter has run the statement: the first parts of
+    their names."""
+    names = f"{{'.'.join(name.split('.')[:{parts}]) for name in sys.modules}}"
+    program = f"{statement}\nimport sys\nprint(*{names})"
     run = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
@@ -64,6 +66,13 @@ def make_targets() -> set[str]:
 def test_importing_tilewright_is_light():
     assert "tilewright" in modules_loaded_by("import tilewright")
     assert modules_loaded_by("import tilewright") & HEAVY_PACKAGES == set()
+
+
+def test_tracing_loads_what_launches_and_other_targets_need_only_when_they_are_used():
+    loaded = modules_loaded_by("import tilewright.runtime.tile.jit", parts=4)
+    assert "tilewright.runtime.tile.kernel" in loaded
+    for name in ("dialects.tensix.chips", "runtime.cuda.launcher", "targets.cuda.nvrtc"):
+        assert f"tilewright.{name}" not in loaded
 
 
 def test_import_probe_sees_what_is_loaded():

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from tests.layouts import triton_oracle
 from tilewright.dialects.amd.chips import CHIPS
 from tilewright.layouts.banks import (
+    IDLE,
     fewest_wavefronts,
     fragment_conflicts,
     linear_conflicts,
     matrix_conflicts,
+    summed_wavefronts,
     wavefronts,
 )
 from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, SwizzledShared
@@ -94,6 +96,25 @@ def test_wavefronts_of_amd_gpus(name: str, data: st.DataObject):
     found = wavefronts(addresses, width, model, writes=writes)
     assert found == simulated(addresses, width, groups, banks)
     assert fewest_wavefronts(addresses, width, model, writes=writes) <= found
+
+
+@pytest.mark.parametrize("name", WIDE_READS)
+def test_wavefronts_of_many_accesses_are_their_sum(name: str):
+    model, rng = CHIPS[name].banks, random.Random(7)
+    for _ in range(24):
+        width, writes = rng.choice([1, 2, 4, 8, 16]), rng.random() < 0.5
+        idle = rng.choice([0.0, 0.3, 0.95])
+        rows = [
+            [IDLE if rng.random() < idle else width * rng.randrange(96) for _ in range(model.lanes)]
+            for _ in range(3)
+        ]
+        by_lane = [[None if each == IDLE else each for each in row] for row in rows]
+        assert summed_wavefronts(np.array(rows), width, model, writes=writes) == (
+            sum(wavefronts(row, width, model, writes=writes) for row in by_lane),
+            sum(fewest_wavefronts(row, width, model, writes=writes) for row in by_lane),
+        )
+    with pytest.raises(ValueError, match="multiples of 8"):
+        summed_wavefronts(np.full((1, model.lanes), 4), 8, model)
 
 
 def test_more_addresses_than_lanes():

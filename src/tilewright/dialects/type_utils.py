@@ -42,6 +42,8 @@ POINTER_BITS = 64
 
 _MEMO_LIMIT = 4096
 
+_SCALARS = frozenset({IndexType, IntegerType})
+
 
 class PointerLike(ABC):
     """Base of pointer types, so that questions about pointers need no dialect."""
@@ -76,6 +78,8 @@ def is_tensor(type: Attribute) -> TypeIs[AnyTensor]:
 
 def element_type_of(type: Attribute) -> Attribute:
     """The element type of a tensor or any other container; a scalar itself."""
+    if type.__class__ in _SCALARS:  # most types that are asked for, and no question to a base class
+        return type
     if isinstance(type, ContainerType):
         return cast("ContainerType[Attribute]", type).get_element_type()
     return type

@@ -5,9 +5,12 @@ differ from ``xdsl.traits.get_effects`` in that they need no recursion for ``Rec
 and stop at the first effect that decides the query.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from functools import cache
 
+from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import (
     EffectInstance,
@@ -20,6 +23,18 @@ from xdsl.traits import (
 )
 
 from tilewright.ir.traversal import children_backwards
+
+
+class EffectsInOrder(MemoryEffect):
+    """Effects that are worked out one by one, so that a query may stop at the one that decides."""
+
+    @abstractmethod
+    def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
+        """The effects of ``op``; those that keep it from being removed come first."""
+
+    @override
+    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
+        return set(self.iter_effects(op))
 
 
 def iter_effects(op: Operation) -> Iterator[EffectInstance | None]:
@@ -36,6 +51,9 @@ def iter_effects(op: Operation) -> Iterator[EffectInstance | None]:
         for trait in traits:
             if isinstance(trait, RecursiveMemoryEffect):
                 pending.append(children_backwards(current))
+                continue
+            if isinstance(trait, EffectsInOrder):
+                yield from trait.iter_effects(current)
                 continue
             effects = trait.get_effects(current)
             if effects is None:

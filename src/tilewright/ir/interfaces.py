@@ -22,6 +22,7 @@ Memory effects and speculation need nothing new: use ``Pure``, ``MemoryReadEffec
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import SymbolRefAttr
@@ -183,13 +184,20 @@ def returns(op: Operation) -> list[Operation]:
 def constant_value(value: SSAValue) -> Attribute | None:
     """The attribute of ``value`` if a ``ConstantLike`` op defines it."""
     op = value.owner
-    if not isinstance(op, Operation) or op.get_trait(ConstantLike) is None:
+    if not isinstance(op, Operation):
         return None
-    if (trait := op.get_trait(Foldable)) is not None:
-        folded = trait.fold(op, ())
-    elif (stock := op.get_trait(HasFolder)) is not None:
-        folded = stock.fold(op)
-    else:
-        return None
+    fold = _fold_of_constants(type(op))
+    folded = None if fold is None else fold(op)
     constant = None if folded is None else folded[0]
     return constant if isinstance(constant, Attribute) else None
+
+
+@cache
+def _fold_of_constants(cls: type[Operation]) -> Callable[[Operation], Folded] | None:
+    """How a constant of this class is computed; ``None`` if ops of the class are no constants."""
+    if cls.get_trait(ConstantLike) is None:
+        return None
+    if (trait := cls.get_trait(Foldable)) is not None:
+        return lambda op: trait.fold(op, ())
+    stock = cls.get_trait(HasFolder)
+    return None if stock is None else stock.fold

@@ -243,7 +243,8 @@ def _best(
             for each in found
             if not each.padding_bytes and each.chunk_bytes == CHUNK_BYTES and each.line_rows == 1
         ]
-    return min(dict.fromkeys(found), key=conflicts)
+    different = list(dict.fromkeys(found))
+    return different[0] if len(different) == 1 else min(different, key=conflicts)
 
 
 def contiguous_registers(lines: IntArray, core: MatrixCore, k_width: int, bits: int) -> int:

@@ -21,7 +21,7 @@ from tilewright.analysis.thread_sync.faults import (
 )
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.registers import InFlightMma, check_fenced
-from tilewright.analysis.thread_sync.state import BlockState, Frame, Groups
+from tilewright.analysis.thread_sync.state import BlockState, Frame, Groups, distinct
 from tilewright.analysis.thread_sync.sync import barrier_at
 from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.analysis.thread_sync.threads import address_of, span_of
@@ -245,7 +245,7 @@ def _operand_cells(
     descriptor = MatrixDescriptor(start, leading, stride, swizzle)
     address: Any = read_address  # its formulas hold for arrays as for integers
     where = address(descriptor, along, depth, bits, k_major)
-    return np.unique(where // cell_bytes)
+    return distinct(where // cell_bytes)
 
 
 def _wgmma(compiler: Compiler, op: Operation) -> Act:

@@ -185,6 +185,14 @@ class BlockState:
         return [each for row in self.barriers.values() for each in row if each is not None]
 
 
+def distinct(values: Any) -> Any:
+    """The elements of an array, each once, in order: `numpy.unique`, which loads masked arrays."""
+    ordered = np.sort(values, axis=None)
+    is_first = np.ones(len(ordered), bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
+
+
 class Frame:
     """Convergent threads."""
 
@@ -194,7 +202,7 @@ class Frame:
         self.count = len(tids)
         self.warp_size = block.warp_size
         self.codes: Any = tids // self.warp_size * CODE + tids % self.warp_size
-        self.warps: Any = np.unique(tids // self.warp_size)
+        self.warps: Any = distinct(tids // self.warp_size)
         self.mask: Any = None
         """The active threads; None is all of them."""
         self.is_unsure = False

@@ -13,7 +13,7 @@ from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.origins import origins_of
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.shadow import Landing
-from tilewright.analysis.thread_sync.state import Frame, Groups
+from tilewright.analysis.thread_sync.state import Frame, Groups, distinct
 from tilewright.analysis.thread_sync.values import Partly, Value
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
@@ -154,7 +154,7 @@ def _load_lds(compiler: Compiler, op: Operation) -> Act:
         started, frame.copies.open = frame.copies.open, before
         for each in started:
             assert isinstance(each, Landing)
-            for wave in np.unique(each.rows.warps):
+            for wave in distinct(each.rows.warps):
                 groups = frame.lds_copies.setdefault(int(wave), Groups())
                 groups.open.append(Landing(each.region, each.rows.of_warp(wave), each.time))
                 groups.commit()

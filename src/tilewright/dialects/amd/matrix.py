@@ -12,6 +12,7 @@ names as its target: compilers accept some that the chip lacks, and fail much la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import ClassVar
 
 from typing_extensions import override
@@ -20,7 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.amd.chips import Chip, MatrixInstruction
+from tilewright.dialects.amd.chips import Chip, MatrixInstruction, chip_named
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
@@ -95,7 +96,7 @@ class MatrixCoreOp(AsmOp, RegionAccess):
     @property
     def multiplied_types(self) -> tuple[str, str]:
         """Element types of A and B, as the table of chips names them."""
-        return str(element_type_of(self.a.type)), str(element_type_of(self.b.type))
+        return _name(element_type_of(self.a.type)), _name(element_type_of(self.b.type))
 
     @property
     def unsigned(self) -> tuple[bool, bool]:
@@ -105,10 +106,10 @@ class MatrixCoreOp(AsmOp, RegionAccess):
     def instruction(self) -> MatrixInstruction:
         """The chip's instruction; there is one in a verified op."""
         chip, (a, b) = self.chip, self.multiplied_types
+        found = _instruction(chip.name, self.KIND, a, b, self.mnk)
+        if found is not None:
+            return found
         available = [each for each in chip.instructions_for(a, b) if each.kind == self.KIND]
-        for each in available:
-            if each.shape == self.mnk:
-                return each
         shape = "x".join(map(str, self.mnk))
         has = shapes_text(available)
         raise VerifyException(
@@ -148,6 +149,22 @@ class MatrixCoreOp(AsmOp, RegionAccess):
         found, result = self.instruction(), str(element_type_of(self.c.type))
         if result != found.c:
             raise VerifyException(f"accumulators must be {found.c}, got '{result}'")
+
+
+@cache
+def _name(type: Attribute) -> str:
+    return str(type)
+
+
+@cache
+def _instruction(
+    chip: str, kind: str, a: str, b: str, mnk: tuple[int, int, int]
+) -> MatrixInstruction | None:
+    """The instruction of a chip, by its name, for a shape and element types."""
+    for each in chip_named(chip).instructions_for(a, b):
+        if each.kind == kind and each.shape == mnk:
+            return each
+    return None
 
 
 def _run(buffer: SSAValue, index: SSAValue, elements: int) -> AccessedRegion:

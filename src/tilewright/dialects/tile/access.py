@@ -36,6 +36,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.names import ALIASED
 from tilewright.dialects.tile.types import PtrType, space_of
 from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.effects import EffectsInOrder
 from tilewright.ir.text.assembly import AsmOp
 
 Unit: TypeAlias = Literal["threads", "thread", "tma", "tensor_core"]
@@ -319,14 +320,16 @@ class SpaceMemory(Resource):
         return f"<{self.space.value if self.space is not None else 'memory'}>"
 
 
-class RegionEffects(MemoryEffect):
+class RegionEffects(EffectsInOrder):
     """Effects on the allocations of the regions that the op reads and writes."""
 
     @override
-    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
+    def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
         assert isinstance(op, RegionAccess)
-        read = {_effect(MemoryEffectKind.READ, region) for region in op.reads()}
-        return read | {_effect(MemoryEffectKind.WRITE, region) for region in op.writes()}
+        for region in op.writes():
+            yield _effect(MemoryEffectKind.WRITE, region)
+        for region in op.reads():
+            yield _effect(MemoryEffectKind.READ, region)
 
 
 def _effect(kind: MemoryEffectKind, region: AccessedRegion) -> EffectInstance:

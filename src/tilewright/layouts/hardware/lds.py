@@ -32,7 +32,9 @@ from functools import cache
 from math import gcd
 from typing import Any
 
-from tilewright.layouts.banks import BANK_BYTES, BankModel, fewest_wavefronts, wavefronts
+import numpy as np
+
+from tilewright.layouts.banks import BANK_BYTES, IDLE, BankModel, IntArray, summed_wavefronts
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.index_map import Layout
 
@@ -199,63 +201,44 @@ def count(
     row_bytes = min(depth * size, model.banks * BANK_BYTES)
     loads = _operand_loads(swizzle, core, row_bytes, width * size, access)
     store = swizzle.chunk_bytes
-    turned = [0, 0]
+    found = fewest = 0
     for each in (16, 8, 4):
         if each <= store:
             block = _transposed_stores(swizzle, each, CHUNK_BYTES // size, model.lanes)
-            for side, found in enumerate(_summed(block, each, model, writes=True)):
-                turned[side] += found
+            taken = summed_wavefronts(block, each, model, writes=True)
+            found, fewest = found + taken[0], fewest + taken[1]
     return LdsReport(
-        _summed(loads, access, model, writes=False),
-        _summed(_stores(swizzle, core, model.lanes), store, model, writes=True),
-        (turned[0], turned[1]),
+        summed_wavefronts(loads, access, model),
+        summed_wavefronts(_stores(swizzle, core, model.lanes), store, model, writes=True),
+        (found, fewest),
     )
 
 
 def _operand_loads(
     swizzle: LdsSwizzle, core: MatrixCore, row_bytes: int, run: int, access: int
-) -> Iterator[list[int]]:
+) -> IntArray:
     """One address per lane, for each load of two tiles of `side` rows."""
-    for first in (0, core.side):
-        for start in range(0, row_bytes, run * core.groups):
-            for step in range(0, run, access):
-                yield [
-                    swizzle.address(
-                        first + lane % core.side,
-                        start + run * (lane // core.side % core.groups) + step,
-                    )
-                    for lane in range(core.wave)
-                ]
+    starts = np.arange(0, row_bytes, run * core.groups)[:, None] + np.arange(0, run, access)
+    lanes = np.arange(core.wave)
+    rows = np.array((0, core.side))[:, None, None] + lanes % core.side
+    bytes = starts.reshape(-1, 1) + run * (lanes // core.side % core.groups)
+    return swizzle.address(rows, bytes).reshape(-1, core.wave)
 
 
-def _stores(swizzle: LdsSwizzle, core: MatrixCore, lanes: int) -> Iterator[list[int]]:
-    """Lanes along K, row by row."""
+def _stores(swizzle: LdsSwizzle, core: MatrixCore, lanes: int) -> IntArray:
+    """Lanes along K, row by row; the last ones may be idle."""
     chunks = swizzle.row_bytes // swizzle.chunk_bytes
-    for first in range(0, 2 * core.side * chunks, lanes):
-        yield [
-            swizzle.address(unit // chunks, unit % chunks * swizzle.chunk_bytes)
-            for unit in range(first, min(first + lanes, 2 * core.side * chunks))
-        ]
+    count = 2 * core.side * chunks
+    units = np.arange(-(-count // lanes) * lanes).reshape(-1, lanes)
+    addresses = swizzle.address(units // chunks, units % chunks * swizzle.chunk_bytes)
+    return np.where(units < count, addresses, IDLE)
 
 
-def _transposed_stores(
-    swizzle: LdsSwizzle, width: int, block_rows: int, lanes: int
-) -> Iterator[list[int]]:
+def _transposed_stores(swizzle: LdsSwizzle, width: int, block_rows: int, lanes: int) -> IntArray:
     """Lanes along K, `width` bytes each, and then along M or N, where each has a block."""
     units = swizzle.row_bytes // width
-    for row in range(min(block_rows, 4)):
-        for first in (0, lanes):
-            yield [
-                swizzle.address(unit // units * block_rows + row, unit % units * width)
-                for unit in range(first, first + lanes)
-            ]
-
-
-def _summed(
-    accesses: Iterator[list[int]], width: int, model: BankModel, *, writes: bool
-) -> tuple[int, int]:
-    total = fewest = 0
-    for addresses in accesses:
-        total += wavefronts(addresses, width, model, writes=writes)
-        fewest += fewest_wavefronts(addresses, width, model, writes=writes)
-    return total, fewest
+    unit = np.arange(2 * lanes).reshape(1, 2, lanes)
+    row = np.arange(min(block_rows, 4))[:, None, None]
+    return swizzle.address(unit // units * block_rows + row, unit % units * width).reshape(
+        -1, lanes
+    )

@@ -24,7 +24,6 @@ tensors as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -127,6 +126,15 @@ _TOUCHING = frozenset(
 )
 
 
+_ORDERING = frozenset(
+    each.name
+    for each in (
+        *(WsOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
+        *(MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, BulkLoadOp),
+    )
+)
+
+
 def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
     if op.name not in _TOUCHING:
         return []  # most ops compute
@@ -185,54 +193,94 @@ class _Walk:
         """Accesses of roles since the last block barrier. Among themselves they use mbarriers."""
         self.pending_of: dict[_Ranges, Pending] = {}
         """Accesses of a role's threads since their last barrier; they may have several roles."""
-        self.for_engines = {
-            each.buffer for op in walk(function) for each in accesses_of(op) if each.by_engine
-        }
-        self.loaded = {
-            self.tensors[op.map]
-            for op in walk(function)
-            if isinstance(op, TmaLoadOp) and op.map in self.tensors
-        }
+        self.for_engines: set[SSAValue] = set()
+        self.loaded: set[SSAValue] = set()
         """Tensors that threads write and TMA reads."""
+        self.by_tma: set[SSAValue] = set()
+        self._own: dict[int, list[SharedAccess]] = {}
+        """What an op by itself does to memory that threads share, by its identity."""
+        self._within: dict[int, list[SharedAccess]] = {}
+        """The same of an op with those in it: the answers of `_accesses`."""
+        self._idle: set[int] = set()
+        """Ops that neither access memory nor order accesses, and contain no op that does. None of
+        them is erased here, so that an identity stays taken."""
+        self._look()
         self.for_engines |= self.loaded
-        self.by_tma = {
-            base_of(op.dst) for op in walk(function) if isinstance(op, (TmaLoadOp, BulkLoadOp))
-        }
+
+    def _look(self) -> None:
+        """One walk over the kernel, which finds what the others need of an op."""
+        ops = list(walk(self.function))
+        self._idle.update(map(id, ops))
+        for op in ops:
+            name = op.name
+            if name in _ORDERING or (name in _TOUCHING and self._note_accesses(op)):
+                self._busy(op)
+            if isinstance(op, (TmaLoadOp, BulkLoadOp)):
+                self.by_tma.add(base_of(op.dst))
+            if isinstance(op, TmaLoadOp) and op.map in self.tensors:
+                tensor = self.tensors[op.map]
+                self.loaded.add(tensor)
+                self._own[id(op)] = [SharedAccess(tensor, is_write=False, by_engine=True)]
+
+    def _note_accesses(self, op: Operation) -> bool:
+        found: list[SharedAccess] = []
+        for each in accesses_of(op):
+            slot = self._slot(op, each)
+            found.append(each if slot is None else replace(each, slot=slot))
+            if each.by_engine:
+                self.for_engines.add(each.buffer)
+        for value, is_write, _ in _operands(op):
+            if value in self.tensors:
+                is_update = isinstance(op, AtomicOp)
+                found.append(SharedAccess(self.tensors[value], is_write, is_update=is_update))
+        if found:
+            self._own[id(op)] = found
+        return bool(found)
+
+    def _busy(self, op: Operation) -> None:
+        current: Operation | None = op
+        while current is not None and id(current) in self._idle:
+            self._idle.remove(id(current))
+            current = current.parent_op()
 
     def _accesses(self, op: Operation) -> list[SharedAccess]:
         """What an op and those in it do to memory that threads share."""
-        inside = [inner for inner in walk(op) if isinstance(inner, ForOp)]
-        found: list[SharedAccess] = []
-        for inner in walk(op):
-            for each in accesses_of(inner):
-                slot = self._slot(inner, each, inside)
-                found.append(each if slot is None else replace(each, slot=slot))
-            if isinstance(inner, TmaLoadOp) and inner.map in self.tensors:
-                found.append(SharedAccess(self.tensors[inner.map], is_write=False, by_engine=True))
-            for value, is_write, _ in _operands(inner):
-                if value in self.tensors:
-                    is_update = isinstance(inner, AtomicOp)
-                    found.append(SharedAccess(self.tensors[value], is_write, is_update=is_update))
+        if not op.regions:
+            return self._own.get(id(op), [])
+        found = self._within.get(id(op))
+        if found is None:
+            found = self._within[id(op)] = self._accesses_inside(op)
         return found
 
-    def _slot(
-        self, op: Operation, access: SharedAccess, loops: Iterable[ForOp] = ()
-    ) -> Slot | None:
-        """The version of the buffer that an op accesses in all iterations of `loops`."""
+    def _accesses_inside(self, op: Operation) -> list[SharedAccess]:
+        ops = list(walk(op))
+        loops = [inner for inner in ops if isinstance(inner, ForOp)]
+        slots = self.slots
+        found: list[SharedAccess] = []
+        for inner in ops:
+            for each in self._own.get(id(inner), ()):
+                slot = each.slot
+                if slot is None or slots is None:
+                    found.append(each)
+                elif any(slots.depends_on(slot, loop) for loop in loops):
+                    found.append(replace(each, slot=None))  # one in each iteration
+                else:
+                    found.append(each)
+        return found
+
+    def _slot(self, op: Operation, access: SharedAccess) -> Slot | None:
+        """The version of the buffer that an op accesses."""
         slots = self.slots
         if slots is None:
             return None
-        found: Slot | None = None
         if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
-            found = slots.slot(op, op.memref, op.indices[0], 1)
-        elif isinstance(op, MoveOp):
+            return slots.slot(op, op.memref, op.indices[0], 1)
+        if isinstance(op, MoveOp):
             sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
             buffer, indices = sides[access.is_write]
             if len(indices) == 1:
-                found = slots.slot(op, buffer, indices[0], op.lanes.value.data)
-        if found is None or any(slots.depends_on(found, loop) for loop in loops):
-            return None
-        return found
+                return slots.slot(op, buffer, indices[0], op.lanes.value.data)
+        return None
 
     def run(self) -> None:
         self._block(self.function.body.block, Pending())
@@ -242,8 +290,10 @@ class _Walk:
                     op.properties["tensors"] = UnitAttr()
 
     def _block(self, block: Block, pending: Pending) -> None:
+        idle = self._idle
         for op in list(block.ops):
-            self._op(op, pending)
+            if id(op) not in idle:
+                self._op(op, pending)
 
     def _op(self, op: Operation, pending: Pending) -> None:
         if isinstance(op, WsOp):
@@ -354,11 +404,10 @@ class _Walk:
         if self.slots is None:
             return 1
         found = [
-            slot.versions
+            access.slot.versions
             for op in walk(loop)
-            if not op.regions
-            for access in accesses_of(op)
-            if (slot := self._slot(op, access)) is not None and self.slots.depends_on(slot, loop)
+            for access in self._own.get(id(op), ())
+            if access.slot is not None and self.slots.depends_on(access.slot, loop)
         ]
         return max(found, default=1)
 

@@ -4,8 +4,8 @@
     c = kernel(a, b)
 
 `out_idx` names parameters that the caller does not pass: the call makes them and returns them.
-What runs kernels on this machine is loaded when the first of them does: those on a GPU need none
-of it.
+What runs kernels, on this machine, a GPU or Tenstorrent, is loaded when the first of them is for
+it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
 from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.tile.fresh import FreshArrays, watched
-from tilewright.runtime.tile.gpu import CudaKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.launch_hooks import notify_observers
@@ -45,11 +44,12 @@ from tilewright.runtime.tile.targets import (
     is_tenstorrent,
 )
 from tilewright.runtime.tile.tensors import example_of, new_tensor
-from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
 from tilewright.runtime.tile.thread_level import thread_runs
 
 if TYPE_CHECKING:
+    from tilewright.runtime.tile.gpu import CudaKernel
     from tilewright.runtime.tile.hip import HipGpuKernel
+    from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
     from tilewright.targets.cuda.export import Parameter as CParameter
     from tilewright.targets.cuda.settings import Settings
     from tilewright.targets.hip.settings import HipSettings
@@ -76,8 +76,12 @@ class CompiledTileKernel:
         self._pass_configs, self._compile_flags = pass_configs or {}, compile_flags
         self.gpu: GpuSide | None = None
         """How the kernel runs on a GPU, if its target is one."""
+        self._cuda: CudaKernel | None = None
         if is_gpu(target):
-            self.gpu = CudaKernel(self, lambda: self.settings_for(arch_of(target)))
+            from tilewright.runtime.tile.gpu import CudaKernel
+
+            self._cuda = CudaKernel(self, lambda: self.settings_for(arch_of(target)))
+            self.gpu = self._cuda
         elif is_hip(target):
             from tilewright.runtime.tile.hip import HipGpuKernel
 
@@ -85,6 +89,8 @@ class CompiledTileKernel:
         self.tenstorrent: TenstorrentKernel | None = None
         """How the kernel runs on Tenstorrent, if that is its target."""
         if is_tenstorrent(target):
+            from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
+
             self.tenstorrent = TenstorrentKernel(self, target, self._pass_configs)
         self.out_idx = _positions(prim_func, out_idx)
         self.report: TileReport | None = None
@@ -330,10 +336,10 @@ class CompiledTileKernel:
 
     def get_host_source(self) -> str:
         """What calls the program: C for a GPU; for this machine, the wrapper is Python."""
-        if isinstance(self.gpu, CudaKernel):
+        if self._cuda is not None:
             from tilewright.targets.cuda.export import header_text
 
-            return header_text(self.gpu.program, self.name, self._c_parameters(), code=False)
+            return header_text(self._cuda.program, self.name, self._c_parameters(), code=False)
         names = ", ".join(param.name for param in self.inputs)
         return (
             f"# target {self.target}: {self.name}({names}) is called by Tilewright, without a "
@@ -364,7 +370,7 @@ class CompiledTileKernel:
             directory = folder
         if directory is None:
             raise TypeError("export() needs a directory")
-        if not isinstance(self.gpu, CudaKernel):
+        if self._cuda is None:
             instead = (
                 f"'tilewright compile --target {self.target} -o DIR' writes the code object"
                 if self.target.startswith(HIP)
@@ -373,7 +379,7 @@ class CompiledTileKernel:
             raise NotImplementedError(f"target {self.target} has no library: {instead}")
         from tilewright.targets.cuda.export import export
 
-        return export(self.gpu.program, self.name, self._c_parameters(), Path(directory))
+        return export(self._cuda.program, self.name, self._c_parameters(), Path(directory))
 
     def _c_parameters(self) -> list[CParameter]:
         from tilewright.targets.cuda.export import Parameter

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from tilewright.dialects.amd.chips import CHIPS, DEFAULT_CHIP
-from tilewright.dialects.tensix.chips import chip_named
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
@@ -72,6 +71,8 @@ def _hip_target(text: str) -> str:
 
 def _tenstorrent_target(text: str) -> str:
     """``tenstorrent:wormhole``; the default architecture if none is given."""
+    from tilewright.dialects.tensix.chips import chip_named
+
     arch = text.partition(":")[2].strip() or _DEFAULT_TENSTORRENT
     try:
         chip_named(arch)

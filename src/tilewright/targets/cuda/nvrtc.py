@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
 from tilewright.targets.cuda.errors import CudaCompilerError
@@ -57,6 +57,8 @@ def release() -> str:
 
 
 def _packaged(name: str) -> str | None:
+    from importlib import metadata  # reads mail headers, and loads all that these need
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

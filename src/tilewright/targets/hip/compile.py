@@ -100,6 +100,7 @@ def _with_less_shared_memory(pipeline: AmdPipeline) -> Iterator[AmdPipeline]:
         yield replace(single, operand_parts=parts)
 
 
+@collector_paused()
 def _lowered(module: ModuleOp, pipeline: AmdPipeline, engine: DiagnosticEngine) -> Lowered:
     lowered = module.clone()
     with engine.capture() as log:
