@@ -28,6 +28,7 @@ from tilewright.dialects.tile.access import LooksThrough, RegionAccess
 from tilewright.dialects.tile.extern import ExternOp
 from tilewright.dialects.tile.interfaces import is_async, reads
 from tilewright.dialects.tile.regions import PtrOfOp
+from tilewright.ir.traversal import walk
 
 _LOOPS = (ForOp, PersistentOp, PipelineOp)
 _STAYING = (ForOp, PersistentOp)
@@ -38,7 +39,7 @@ def private_buffers(kernel: KernelOp) -> list[AllocOp]:
     """The shared buffers of a kernel that are private to the iterations of loops around them."""
     return [
         op
-        for op in kernel.walk()
+        for op in walk(kernel)
         if isinstance(op, AllocOp)
         and op.space.is_shared
         and op.alias is None

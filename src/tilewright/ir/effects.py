@@ -32,6 +32,10 @@ class EffectsInOrder(MemoryEffect):
     def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
         """The effects of ``op``; those that keep it from being removed come first."""
 
+    def has_writes(self, op: Operation) -> bool:
+        """Whether an effect keeps ``op`` from being removed; may be known without the effects."""
+        return not all(_is_unobservable(effect, op) for effect in self.iter_effects(op))
+
     @override
     def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
         return set(self.iter_effects(op))
@@ -67,14 +71,34 @@ def _memory_effects(cls: type[Operation]) -> tuple[MemoryEffect, ...]:
     return tuple(cls.get_traits_of_type(MemoryEffect))
 
 
+@cache
+def _only_ordered(cls: type[Operation]) -> EffectsInOrder | None:
+    """The trait that has all effects of an op of the class, if it gives them one by one."""
+    traits = _memory_effects(cls)
+    only = traits[0] if len(traits) == 1 else None
+    return only if isinstance(only, EffectsInOrder) else None
+
+
 def is_removable(op: Operation) -> bool:
     """Whether nothing is lost with ``op`` once its results are unused.
 
     Reading is not observable, nor is allocating what ``op`` itself returns.
     """
-    if never_removable(type(op)):
+    cls = type(op)
+    if never_removable(cls):
         return False
+    ordered = _only_ordered(cls)
+    if ordered is not None:
+        return not ordered.has_writes(op)
     return all(effect and _is_unobservable(effect, op) for effect in iter_effects(op))
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether ``op`` does nothing but compute its results."""
+    ordered = _only_ordered(type(op))
+    if ordered is not None and ordered.has_writes(op):
+        return False
+    return not any(True for _ in iter_effects(op))
 
 
 def is_dead(op: Operation) -> bool:

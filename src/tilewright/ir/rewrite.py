@@ -225,6 +225,15 @@ class RewritePattern(ABC, Generic[OpT]):
     benefit: int = 1
     """Patterns of greater benefit are tried first, others in the order they are given."""
 
+    def starts_from(self, cls: type[Operation]) -> bool:
+        """Whether it looks at ops of the class."""
+        if not self.roots:
+            return True
+        return any(
+            cls.name == root if isinstance(root, str) else issubclass(cls, root)
+            for root in self.roots
+        )
+
     @abstractmethod
     def match_and_rewrite(self, op: OpT, rewriter: Rewriter) -> None: ...
 
@@ -312,6 +321,8 @@ class _Plan:
     fold: Foldable | None
     is_constant: bool
     patterns: tuple[AnyPattern, ...]
+    is_of_interest: bool
+    """Whether there is anything to try."""
 
 
 class _GreedyDriver(RewriteListener):
@@ -336,24 +347,27 @@ class _GreedyDriver(RewriteListener):
     def sweep(self, rewrites_per_op: int) -> bool:
         """Work through all ops and what follows from them; false when the budget ran out."""
         ops = list(walk(self._root))[1:]
-        for op in reversed(ops):
-            self._push(op)
         limit = self.rewrites + rewrites_per_op * (len(ops) + 1)
-        while self._stack and self.rewrites < limit:
-            op = self._stack.pop()
+        stack, position = self._stack, self._position
+        for op in reversed(ops):
+            if self._plan(type(op)).is_of_interest:
+                position[id(op)] = len(stack)
+                stack.append(op)
+        while stack and self.rewrites < limit:
+            op = stack.pop()
             if op is None:
                 continue
-            del self._position[id(op)]
+            del position[id(op)]
             if self._rewrite(op):
                 self.rewrites += 1
-        finished = not self._stack
-        self._stack.clear()
-        self._position.clear()
+        finished = not stack
+        stack.clear()
+        position.clear()
         return finished
 
     def _rewrite(self, op: Operation) -> bool:
         plan = self._plan(type(op))
-        if self._remove_dead and not plan.never_removable and self._is_dead(op, plan):
+        if not plan.never_removable and self._is_dead(op, plan):
             self._rewriter.erase(op)
             return True
         if plan.fold is not None and self._fold(op, plan.fold):
@@ -402,13 +416,17 @@ class _GreedyDriver(RewriteListener):
         plan = self._plans.get(cls)
         if plan is None:
             is_constant = cls.get_trait(ConstantLike) is not None
+            # A constant folds to itself; replacing it by a fresh copy would never end.
+            fold = None if is_constant else cls.get_trait(Foldable)
+            patterns = tuple(p for p in self._patterns if p.starts_from(cls))
+            stays = not self._remove_dead or never_removable(cls)
             plan = self._plans[cls] = _Plan(
-                never_removable=never_removable(cls),
+                never_removable=stays,
                 always_removable=always_removable(cls),
-                # A constant folds to itself; replacing it by a fresh copy would never end.
-                fold=None if is_constant else cls.get_trait(Foldable),
+                fold=fold,
                 is_constant=is_constant,
-                patterns=tuple(p for p in self._patterns if _starts_from(p, cls)),
+                patterns=patterns,
+                is_of_interest=not stays or fold is not None or bool(patterns),
             )
         return plan
 
@@ -443,12 +461,3 @@ class _GreedyDriver(RewriteListener):
 
     def _is_inside(self, op: Operation) -> bool:
         return self._root.parent is None or (op is not self._root and self._root.is_ancestor(op))
-
-
-def _starts_from(candidate: AnyPattern, cls: type[Operation]) -> bool:
-    if not candidate.roots:
-        return True
-    return any(
-        cls.name == root if isinstance(root, str) else issubclass(cls, root)
-        for root in candidate.roots
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -69,6 +70,10 @@ class Rules(RewritePattern[Operation]):
             for root in each.roots:
                 name = root if isinstance(root, str) else root.name
                 self._by_name.setdefault(name, []).append(each)
+
+    @override
+    def starts_from(self, cls: type[Operation]) -> bool:
+        return self._fold.starts_from(cls) or cls.name in self._by_name
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> None:
         self._fold.match_and_rewrite(op, rewriter)

@@ -25,7 +25,7 @@ from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, MemoryEffe
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.dominance import DominatorTree
-from tilewright.ir.effects import always_removable, is_removable, iter_effects, never_removable
+from tilewright.ir.effects import always_removable, is_pure, is_removable, never_removable
 from tilewright.ir.interfaces import GraphRegions
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -172,7 +172,7 @@ class _Eliminator:
         if self._is_dead(op, kind):
             self._rewriter.erase(op)
             return
-        if not kind.may_merge or not (kind.always_pure or _is_pure(op)):
+        if not kind.may_merge or not (kind.always_pure or is_pure(op)):
             return
         key = self._key(op, kind)
         if key is None:
@@ -235,10 +235,6 @@ class _Eliminator:
                 for arg in block.args:
                     local[id(arg)] = ~len(local)
         return tuple(parts)
-
-
-def _is_pure(op: Operation) -> bool:
-    return not any(True for _ in iter_effects(op))
 
 
 def _dominated_blocks(region: Region) -> Mapping[Block, Sequence[Block]]:

@@ -23,7 +23,7 @@ from xdsl.traits import (
 
 from tilewright.dialects.folding.constants import element_values
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.effects import iter_effects
+from tilewright.ir.effects import is_pure
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -74,7 +74,7 @@ def _is_invariant(op: Operation, body: Region) -> bool:
 
 
 def _may_run_early(op: Operation) -> bool:
-    if op.get_trait(IsTerminator) is not None or any(True for _ in iter_effects(op)):
+    if op.get_trait(IsTerminator) is not None or not is_pure(op):
         return False
     return all(_is_harmless(inner) for inner in walk(op))
 

@@ -145,10 +145,13 @@ def _reached(
 ) -> str | None:
     """Whether the thread of an iteration owns its element, and all owners write what is written."""
     size = int(np.prod(held.shape))
+    indices = np.ravel_multi_index(elements, held.shape)
+    owners = held.owners.reshape(size, -1)
+    if owners.shape[1] == runners.shape[1] == 1 and (owners[indices] == runners).all():
+        return None  # the only owner runs the iteration
     threads = max(int(held.owners.max()), int(runners.max())) + 1
     has = np.zeros((size, threads), dtype=bool)
-    has[np.arange(size)[:, None], held.owners.reshape(size, -1)] = True
-    indices = np.ravel_multi_index(elements, held.shape)
+    has[np.arange(size)[:, None], owners] = True
     absent = ~has[indices[:, None], runners]
     if absent.any():
         position, which = (int(each[0]) for each in np.nonzero(absent))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,10 @@ from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.maps import FragmentMap
 from tilewright.layouts.fragment import Fragment
+
+_FEW_PAIRS = 8
+"""Pairs of an owner and a thread that are compared, rather than looked up in a table of all."""
+_KEPT = 32
 
 
 class NotALayout(ValueError):
@@ -72,16 +76,17 @@ class Table:
         index = [_full(each, fragment.shape) for each in fragment.index_of(*points)]
         return cls.of(np.stack(threads, axis=-1), _joined(index))
 
-    @classmethod
-    def from_map(cls, map: FragmentMap) -> Table:
-        """A layout from a user's function or from an attribute."""
+    @staticmethod
+    @lru_cache(maxsize=_KEPT)
+    def from_map(map: FragmentMap) -> Table:
+        """A layout from a user's function or from an attribute; the same one for equal maps."""
         points = _points(map.extents)
         threads = [
             _full(map.evaluate(*points, replica=replica)[0], map.extents)
             for replica in range(map.replicate)
         ]
         index = [_full(each, map.extents) for each in map.evaluate(*points)[1]]
-        return cls.of(np.stack(threads, axis=-1), _joined(index))
+        return Table.of(np.stack(threads, axis=-1), _joined(index))
 
     @classmethod
     def free(cls, shape: Sequence[int], threads: int, width: int) -> Table:
@@ -171,14 +176,21 @@ class Table:
 
         `elements` are the coordinates accessed at each point, `threads` its threads (a last axis).
         """
-        size = self.registers.size
-        has = np.zeros((size, max(self.num_threads, int(threads.max()) + 1)), dtype=np.bool_)
-        has[np.arange(size)[:, None], self.owners.reshape(size, -1)] = True
         flat = np.asarray(np.ravel_multi_index(tuple(elements), self.shape))
-        good = has[flat[..., None], threads].all(axis=-1)
+        good = self.owned_by(flat, threads).all(axis=-1)
         if good.all():
             return None
         return tuple(int(each) for each in np.unravel_index(np.argmin(good), good.shape))
+
+    def owned_by(self, elements: IntArray, threads: IntArray) -> IntArray:
+        """Whether threads (a last axis) own the elements, by their linear indices."""
+        size = self.registers.size
+        owners = self.owners.reshape(size, -1)
+        if owners.shape[1] * threads.shape[-1] <= _FEW_PAIRS:
+            return (owners[elements][..., None] == threads[..., None, :]).any(axis=-2)
+        has = np.zeros((size, max(self.num_threads, int(threads.max()) + 1)), dtype=np.bool_)
+        has[np.arange(size)[:, None], owners] = True
+        return has[elements[..., None], threads]
 
     # -- formulas ----------------------------------------------------------------------------
 
@@ -202,10 +214,18 @@ class Table:
 
     def attribute(self) -> FragmentAttr:
         """The layout as an IR attribute."""
-        return FragmentAttr(self.as_map())
+        return self._attribute
+
+    @cached_property
+    def _attribute(self) -> FragmentAttr:
+        return FragmentAttr(self._map)
 
     def as_map(self) -> FragmentMap:
         """The layout as expressions; raises `NotALayout` if there are none."""
+        return self._map
+
+    @cached_property
+    def _map(self) -> FragmentMap:
         index = forward_expression(self.registers)
         thread = self.thread_expression()
         if index is not None and thread is not None:

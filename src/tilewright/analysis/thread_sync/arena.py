@@ -19,6 +19,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.types import Space, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
+from tilewright.ir.traversal import walk
 
 WIDEST = 16
 """Bytes of the widest access, and of each access by an asynchronous unit."""
@@ -86,7 +87,7 @@ def bits_of_elements(value: SSAValue) -> int:
 
 def plan_arena(function: Operation, accesses: Iterable[tuple[SSAValue, int]]) -> Arena:
     """The arena of a kernel; `accesses` are buffers and the bytes of one access to them."""
-    allocs = [op for op in function.walk() if isinstance(op, AllocOp)]
+    allocs = [op for op in walk(function) if isinstance(op, AllocOp)]
     spans = _spans(function, [op for op in allocs if is_shared(op.result)])
     narrowest: dict[SSAValue, int] = {}
     for buffer, size in accesses:

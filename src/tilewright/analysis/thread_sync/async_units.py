@@ -37,6 +37,7 @@ from tilewright.dialects.nv.tma import (
 )
 from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES
 
@@ -64,7 +65,7 @@ def _map_of(map: SSAValue) -> TensorMapOp | None:
     if not isinstance(map, BlockArgument) or not isinstance(function, FuncOp):
         return None
     module = function.parent_op()
-    for op in () if module is None else module.walk():
+    for op in () if module is None else walk(module):
         if isinstance(op, LaunchOp) and op.kernel.root_reference.data == function.sym_name.data:
             return _map_of(op.arguments[map.index])
     return None

@@ -14,6 +14,7 @@ from tilewright.analysis.thread_sync.run import compile_kernel, run
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.across import LaunchOp
+from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def check(module: ModuleOp) -> Iterator[KernelResult]:
     launches = {
         op.kernel.root_reference.data: op
         for host in hosts
-        for op in host.walk()
+        for op in walk(host)
         if isinstance(op, LaunchOp)
     }
     for kernel in kernels:

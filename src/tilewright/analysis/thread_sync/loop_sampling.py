@@ -24,6 +24,7 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.traversal import walk
 
 _LONGEST = 64
 """A period beyond which loops are not shortened."""
@@ -62,14 +63,14 @@ class Shortening:
 
 def orders(op: Operation) -> bool:
     """Whether an op contains synchronisation."""
-    return any(each.name in _ORDERING for each in op.walk())
+    return any(each.name in _ORDERING for each in walk(op))
 
 
 def shortening_of(arena: Arena, loop: Operation) -> Shortening | None:
     """How to shorten a loop that contains synchronisation; None if it is run in full."""
     if not orders(loop):
         return None
-    inner = [op for op in loop.walk() if op.name == "scf.for" and op is not loop and orders(op)]
+    inner = [op for op in walk(loop) if op.name == "scf.for" and op is not loop and orders(op)]
     period = _period(loop, inner)
     if period > _LONGEST:
         return None
@@ -106,7 +107,7 @@ def _trip_count(loop: Operation) -> int | None:
 def _rings(loop: Operation) -> list[int]:
     """Slot counts of the ring buffers that a loop uses."""
     found: dict[Operation, int] = {}
-    for op in loop.walk():
+    for op in walk(loop):
         for operand in op.operands:
             owner = operand.owner
             if not isinstance(owner, AllocOp) or owner in found:

@@ -27,6 +27,7 @@ from tilewright.dialects.nv.matrix import (
 )
 from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile.types import Space, space_of
+from tilewright.ir.traversal import walk
 
 Act: TypeAlias = Callable[[Frame], None]
 Process: TypeAlias = Callable[[Frame], Steps]
@@ -99,7 +100,7 @@ class Compiler:
     def choose(self, function: Operation) -> None:
         """Find the ops and values that are needed."""
         work: list[SSAValue] = []
-        for op in function.walk():
+        for op in walk(function):
             if isinstance(op, WgmmaOp):
                 self.mma_registers.add(op.acc)
                 if op.a_index is not None:
@@ -219,7 +220,7 @@ class Compiler:
             return
         read: dict[SSAValue, Operation] = {}
         written: dict[SSAValue, Operation] = {}
-        for each in op.walk():
+        for each in walk(op):
             if each in self.touching and not isinstance(each, WgmmaOp | WgmmaFenceOperandOp):
                 for operand in each.operands:
                     if operand in self.mma_registers:

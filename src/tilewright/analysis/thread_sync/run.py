@@ -37,6 +37,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.extern import ExternOp
+from tilewright.ir.traversal import walk
 
 RULES: Mapping[str, Rule] = {
     **control.RULES,
@@ -71,14 +72,14 @@ class Program:
 
 def compile_kernel(function: FuncOp) -> Program:
     """The device function as Python functions."""
-    accesses = [each for op in function.walk() for each in threads.access_bytes(op)]
+    accesses = [each for op in walk(function) for each in threads.access_bytes(op)]
     arena = plan_arena(function, accesses)
     compiler = Compiler(RULES, arena)
     compiler.choose(function)
     code = compiler.code(function.body.block)
     found = function.attributes.get(simt_names.THREADS)
     count = found.value.data if isinstance(found, IntegerAttr) else _THREADS
-    calls = [op for op in function.walk() if isinstance(op, ExternOp) and op.pure is None]
+    calls = [op for op in walk(function) if isinstance(op, ExternOp) and op.pure is None]
     opaque = calls[0] if calls else None
     return Program(function, code, compiler, count, _cluster(function), opaque)
 

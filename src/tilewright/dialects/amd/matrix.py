@@ -136,6 +136,10 @@ class MatrixCoreOp(AsmOp, RegionAccess):
         return [_run(self.c, self.c_index, self.registers()[2])]
 
     @override
+    def has_writes(self) -> bool:
+        return True
+
+    @override
     def is_async(self) -> bool:
         return False
 

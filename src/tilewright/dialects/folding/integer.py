@@ -60,6 +60,8 @@ class Binary:
     def fold(self, op: Operation, constants: Constants) -> Folded:
         lhs, rhs = op.operands
         left, right = constants
+        if left is None and right is None and lhs is not rhs:
+            return None
         result_type = op.results[0].type
         width = integer_width(result_type)
         if width is None:

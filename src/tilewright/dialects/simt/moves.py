@@ -106,6 +106,10 @@ class LaneOp(AsmOp, RegionAccess):
         return [run_of(self.dst, self.dst_indices, self.width)]
 
     @override
+    def has_writes(self) -> bool:
+        return True
+
+    @override
     def is_async(self) -> bool:
         return False
 

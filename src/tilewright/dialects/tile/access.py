@@ -275,6 +275,10 @@ class RegionAccess(ABC):
     def writes(self) -> Sequence[AccessedRegion]:
         """The regions it writes."""
 
+    def has_writes(self) -> bool:
+        """Whether it writes any region; an op that always does need not work out which."""
+        return bool(self.writes())
+
     @abstractmethod
     def is_async(self) -> bool:
         """Whether it may still be at work when the next op starts."""
@@ -322,6 +326,11 @@ class SpaceMemory(Resource):
 
 class RegionEffects(EffectsInOrder):
     """Effects on the allocations of the regions that the op reads and writes."""
+
+    @override
+    def has_writes(self, op: Operation) -> bool:
+        assert isinstance(op, RegionAccess)
+        return op.has_writes()
 
     @override
     def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:

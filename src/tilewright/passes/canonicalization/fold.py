@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from typing_extensions import override
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import Commutative
 
@@ -34,12 +35,19 @@ class FoldOps(RewritePattern[Operation]):
         self._pool = pool
         self._plans: dict[type[Operation], _Plan | None] = {}
 
-    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> None:
-        cls = type(op)
+    @override
+    def starts_from(self, cls: type[Operation]) -> bool:
+        return self._plan(cls) is not None
+
+    def _plan(self, cls: type[Operation]) -> _Plan | None:
         try:
-            plan = self._plans[cls]
+            return self._plans[cls]
         except KeyError:
             plan = self._plans[cls] = _plan_for(cls)
+            return plan
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> None:
+        plan = self._plan(type(op))
         if plan is None:
             return
         constants = [self._pool.value(operand) for operand in op.operands]

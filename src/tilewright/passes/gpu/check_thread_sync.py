@@ -38,6 +38,7 @@ from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 NOT_CHECKED = "TW4089"
 _COMPILER_CODES, _USER_CODES = 9020, 4080
@@ -122,7 +123,7 @@ def _code(result: KernelResult, kind: FaultKind) -> str:
 
 def _is_specialized_by_user(function: FuncOp) -> bool:
     """Whether the user specialised warps; the compiler uses barriers for its own roles only."""
-    roles = [op for op in function.walk() if isinstance(op, WsOp)]
+    roles = [op for op in walk(function) if isinstance(op, WsOp)]
     if roles:
         return any(op.is_custom for op in roles)
-    return any(isinstance(op, AllocOp) and op.space.is_barrier for op in function.walk())
+    return any(isinstance(op, AllocOp) and op.space.is_barrier for op in walk(function))

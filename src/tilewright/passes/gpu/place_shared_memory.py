@@ -27,6 +27,7 @@ from tilewright.dialects.tile import AllocOp, StorageAliasSpecOp
 from tilewright.ir.codes.shared import OVERLAPPING_BUFFERS
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.memory.planner import Block, Problem, Space, plan_problem
 from tilewright.memory.planner_check import check_offsets
 from tilewright.passes.gpu.arch import arch_name
@@ -67,7 +68,7 @@ class PlaceSharedMemory(Pass):
     def _assign_offsets(self, function: FuncOp, engine: DiagnosticEngine) -> None:
         allocs = [
             op
-            for op in function.walk()
+            for op in walk(function)
             if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier)
         ]
         if not allocs:

@@ -326,7 +326,7 @@ def _is_integer(value: SSAValue) -> bool:
 def _needed_by(op: Operation | Block) -> list[SSAValue]:
     """Values from outside of an op that it uses, inside of its regions too."""
     assert isinstance(op, Operation)
-    used = dict.fromkeys(value for inner in op.walk() for value in inner.operands)
+    used = dict.fromkeys(value for inner in walk(op) for value in inner.operands)
     return [value for value in used if not op.is_ancestor(value.owner)]
 
 

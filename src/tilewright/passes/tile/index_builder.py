@@ -27,10 +27,10 @@ class IndexBuilder:
     rewriter: Rewriter = field(default_factory=Rewriter)
 
     def add(self, op: Operation) -> Operation:
-        inherit_location(op, self.origin.location)
         if self.block is None:
             self.rewriter.insert_before(self.origin, op, self.origin)
         else:
+            inherit_location(op, self.origin.location)
             end = self.block.last_op
             assert end is not None  # a new body is ended already
             self.block.insert_op_before(op, end)

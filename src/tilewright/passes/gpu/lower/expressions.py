@@ -35,22 +35,22 @@ def written(code: IndexBuilder, expression: LayoutExpr, coordinates: Sequence[Mi
 
 def combined(code: IndexBuilder, operator: str, left: Mixed, right: Mixed) -> Mixed:
     """Two numbers or values with an operator of layouts between them."""
-    if isinstance(left, int) and isinstance(right, int):
-        found = Binary(operator, Constant(left), Constant(right)).evaluate(())
-        assert isinstance(found, int)
-        return found
-    if operator in ("+", "xor") and left == 0:
-        return right
-    if operator in ("+", "-", "xor") and right == 0:
-        return left
-    if operator == "*" and (left == 0 or right == 0):
-        return 0
-    if operator in ("*", "floordiv") and right == 1:
-        return left
-    if operator == "*" and left == 1:
-        return right
-    if operator == "mod" and right == 1:
-        return 0
+    if isinstance(left, int):
+        if isinstance(right, int):
+            found = Binary(operator, Constant(left), Constant(right)).evaluate(())
+            assert isinstance(found, int)
+            return found
+        if (operator in ("+", "xor") and left == 0) or (operator == "*" and left == 1):
+            return right
+        if operator == "*" and left == 0:
+            return 0
+    elif isinstance(right, int):
+        if right == 0 and operator in ("+", "-", "xor"):
+            return left
+        if right == 1 and operator in ("*", "floordiv"):
+            return left
+        if (right == 0 and operator == "*") or (right == 1 and operator == "mod"):
+            return 0
     op = _OPS[operator](code.index(left), code.index(right))  # pyright: ignore[reportCallIssue]
     return code.add(op).results[0]
 
