@@ -37,7 +37,8 @@ class EffectsInOrder(MemoryEffect):
         return not all(_is_unobservable(effect, op) for effect in self.iter_effects(op))
 
     @override
-    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
+    # xDSL declares it as a class method.
+    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return set(self.iter_effects(op))
 
 

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.analysis.layout_inference.fit import Formula, IntArray, formula, forward_expression
 from tilewright.dialects.tile.attributes import FragmentAttr
@@ -182,7 +183,7 @@ class Table:
             return None
         return tuple(int(each) for each in np.unravel_index(np.argmin(good), good.shape))
 
-    def owned_by(self, elements: IntArray, threads: IntArray) -> IntArray:
+    def owned_by(self, elements: IntArray, threads: IntArray) -> NDArray[np.bool_]:
         """Whether threads (a last axis) own the elements, by their linear indices."""
         size = self.registers.size
         owners = self.owners.reshape(size, -1)
