@@ -78,7 +78,7 @@ def is_tensor(type: Attribute) -> TypeIs[AnyTensor]:
 
 def element_type_of(type: Attribute) -> Attribute:
     """The element type of a tensor or any other container; a scalar itself."""
-    if type.__class__ in _SCALARS:  # most types that are asked for, and no question to a base class
+    if type.__class__ in _SCALARS:  # most types, decided without a query to a base class
         return type
     if isinstance(type, ContainerType):
         return cast("ContainerType[Attribute]", type).get_element_type()

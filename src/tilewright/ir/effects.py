@@ -26,7 +26,7 @@ from tilewright.ir.traversal import children_backwards
 
 
 class EffectsInOrder(MemoryEffect):
-    """Effects that are worked out one by one, so that a query may stop at the one that decides."""
+    """Effects that are computed on demand, so that a query may stop at the one that decides."""
 
     @abstractmethod
     def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
@@ -74,7 +74,7 @@ def _memory_effects(cls: type[Operation]) -> tuple[MemoryEffect, ...]:
 
 @cache
 def _only_ordered(cls: type[Operation]) -> EffectsInOrder | None:
-    """The trait that has all effects of an op of the class, if it gives them one by one."""
+    """The trait that has all effects of an op of the class, if it computes them on demand."""
     traits = _memory_effects(cls)
     only = traits[0] if len(traits) == 1 else None
     return only if isinstance(only, EffectsInOrder) else None

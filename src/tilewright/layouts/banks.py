@@ -180,8 +180,8 @@ def summed_wavefronts(
     is_new[:, 1:] &= cells[:, 1:] != cells[:, :-1]
     group, _ = np.nonzero(is_new)
     load = np.bincount(group * banks + cells[is_new] % banks, minlength=len(cells) * banks)
-    most = load.reshape(len(cells), banks).max(axis=1)
-    return int(most.sum()), int(np.count_nonzero(most))
+    needed = load.reshape(len(cells), banks).max(axis=1)
+    return int(needed.sum()), int(np.count_nonzero(needed))
 
 
 def report(

@@ -22,7 +22,7 @@ from tilewright.layouts.fragment import Fragment
 
 _FEW_PAIRS = 8
 """Pairs of an owner and a thread that are compared, rather than looked up in a table of all."""
-_KEPT = 32
+_CACHED_TABLES = 32
 
 
 class NotALayout(ValueError):
@@ -78,7 +78,7 @@ class Table:
         return cls.of(np.stack(threads, axis=-1), _joined(index))
 
     @staticmethod
-    @lru_cache(maxsize=_KEPT)
+    @lru_cache(maxsize=_CACHED_TABLES)
     def from_map(map: FragmentMap) -> Table:
         """A layout from a user's function or from an attribute; the same one for equal maps."""
         points = _points(map.extents)

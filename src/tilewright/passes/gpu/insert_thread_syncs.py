@@ -200,7 +200,7 @@ class _Walk:
         self._own: dict[int, list[SharedAccess]] = {}
         """What an op by itself does to memory that threads share, by its identity."""
         self._within: dict[int, list[SharedAccess]] = {}
-        """The same of an op with those in it: the answers of `_accesses`."""
+        """The same of an op with those in it: the results of `_accesses`."""
         self._idle: set[int] = set()
         """Ops that neither access memory nor order accesses, and contain no op that does. None of
         them is erased here, so that an identity stays taken."""

@@ -44,7 +44,6 @@ from tilewright.runtime.tile.targets import (
     is_tenstorrent,
 )
 from tilewright.runtime.tile.tensors import example_of, new_tensor
-from tilewright.runtime.tile.thread_level import thread_runs
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.gpu import CudaKernel
@@ -278,6 +277,8 @@ class CompiledTileKernel:
 
     def _run(self, arguments: Sequence[Any], options: TileOptions) -> TileReport:
         """Run the kernel as written, or the code of its threads where a tool requests that."""
+        from tilewright.runtime.tile.thread_level import thread_runs
+
         threads = thread_runs()
         if threads is None:
             return self.program.launch(arguments, options)
