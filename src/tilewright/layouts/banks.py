@@ -12,13 +12,9 @@ consecutive: `BankModel` is that as data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.matrix_moves import SIDE, MatrixMove
@@ -31,16 +27,12 @@ from tilewright.layouts.vectors import (
     linear_access,
 )
 
-IntArray: TypeAlias = NDArray[np.int64]
-
 BANK_BYTES = 4
 HALF_LANES = 32
 """Lanes after which the pattern of lanes that are served together repeats."""
 QUAD = 4
 WIDTHS = (1, 2, 4, 8, 16)
 """Bytes that a lane can move at once."""
-IDLE = -1
-"""In place of an address, for a lane that moves nothing."""
 
 
 @dataclass(frozen=True)
@@ -159,29 +151,35 @@ def _group(addresses: Sequence[int | None], width: int, banks: int) -> int:
 
 
 def summed_wavefronts(
-    accesses: IntArray, width: int, model: BankModel = NVIDIA, *, writes: bool = False
+    accesses: Iterable[Sequence[int]],
+    width: int,
+    model: BankModel = NVIDIA,
+    *,
+    writes: bool = False,
 ) -> tuple[int, int]:
-    """The wavefronts of several accesses together, and the fewest possible.
+    """The wavefronts of several accesses, and the fewest possible; the last lanes may be idle.
 
-    `accesses` has a row for each, with a byte address for each lane of a warp, IDLE for none. The
-    sums are those of `wavefronts` and `fewest_wavefronts`.
+    The sums are those of `wavefronts` and `fewest_wavefronts`. A lane's bytes are in consecutive
+    banks, from a multiple of their number on: it is enough to count the first of them.
     """
     if width not in WIDTHS:
         raise ValueError(f"a lane moves 1, 2, 4, 8 or 16 bytes at once, not {width}")
-    if ((accesses % width != 0) & (accesses != IDLE)).any():
-        raise ValueError(f"addresses must be multiples of {width}")
-    banks = model.banks_for(writes=writes)
-    groups = np.array(model.groups(width, writes=writes))
-    grouped = accesses[:, groups].reshape(-1, groups.shape[1], 1)
-    offsets = np.arange(max(1, width // BANK_BYTES))
-    cells = np.where(grouped == IDLE, IDLE, grouped // BANK_BYTES + offsets)
-    cells = np.sort(cells.reshape(len(cells), -1), axis=1)
-    is_new = cells != IDLE
-    is_new[:, 1:] &= cells[:, 1:] != cells[:, :-1]
-    group, _ = np.nonzero(is_new)
-    load = np.bincount(group * banks + cells[is_new] % banks, minlength=len(cells) * banks)
-    needed = load.reshape(len(cells), banks).max(axis=1)
-    return int(needed.sum()), int(np.count_nonzero(needed))
+    unit = max(width, BANK_BYTES)
+    slots = model.banks_for(writes=writes) * BANK_BYTES // unit
+    groups = model.groups(width, writes=writes)
+    total = fewest = 0
+    for addresses in accesses:
+        if any(address % width for address in addresses):
+            raise ValueError(f"addresses must be multiples of {width}")
+        count = len(addresses)
+        for lanes in groups:
+            units = {addresses[lane] // unit for lane in lanes if lane < count}
+            if not units:
+                continue
+            fewest += 1
+            used = [each % slots for each in units]
+            total += 1 if len({*used}) == len(used) else max(map(used.count, used))
+    return total, fewest
 
 
 def report(

@@ -32,9 +32,7 @@ from functools import cache
 from math import gcd
 from typing import Any
 
-import numpy as np
-
-from tilewright.layouts.banks import BANK_BYTES, IDLE, BankModel, IntArray, summed_wavefronts
+from tilewright.layouts.banks import BANK_BYTES, BankModel, summed_wavefronts
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.index_map import Layout
 
@@ -164,8 +162,7 @@ def best_swizzle(
         block = CHUNK_BYTES * 8 // element_bits
         candidates = [other for each in candidates for other in (each, *_lines(each, model, block))]
     for each in candidates:
-        found = count(each, core, depth, element_bits, model, k_width).conflicts
-        cost = found if transposed else found[:2]
+        cost = _cost(each, core, depth, element_bits, model, k_width, transposed=transposed)
         if fewest is None or cost < fewest:
             best, fewest = each, cost
         if not any(cost):
@@ -185,6 +182,26 @@ def _access_bytes(core: MatrixCore, depth: int, element_bits: int, k_width: int 
     return min(CHUNK_BYTES, width * element_bits // 8)
 
 
+def _cost(
+    swizzle: LdsSwizzle,
+    core: MatrixCore,
+    depth: int,
+    element_bits: int,
+    model: BankModel,
+    k_width: int | None,
+    *,
+    transposed: bool,
+) -> tuple[int, ...]:
+    """Conflicts of the accesses that take place, as `LdsReport` has them."""
+    kinds = [
+        _loads(swizzle, core, depth, element_bits, model, k_width),
+        _stores(swizzle, core, model),
+    ]
+    if transposed:
+        kinds.append(_transposed_stores(swizzle, element_bits, model))
+    return tuple(found - fewest for found, fewest in kinds)
+
+
 def count(
     swizzle: LdsSwizzle,
     core: MatrixCore,
@@ -194,51 +211,79 @@ def count(
     k_width: int | None = None,
 ) -> LdsReport:
     """The wavefronts of accesses to two tiles of rows of an operand."""
+    return LdsReport(
+        _loads(swizzle, core, depth, element_bits, model, k_width),
+        _stores(swizzle, core, model),
+        _transposed_stores(swizzle, element_bits, model),
+    )
+
+
+def _loads(
+    swizzle: LdsSwizzle,
+    core: MatrixCore,
+    depth: int,
+    element_bits: int,
+    model: BankModel,
+    k_width: int | None,
+) -> tuple[int, int]:
     size = element_bits // 8
     width = k_width or core.widest_k_width(element_bits, depth)
     access = _access_bytes(core, depth, element_bits, k_width)
     # Exchanges repeat along a row: further columns add nothing.
     row_bytes = min(depth * size, model.banks * BANK_BYTES)
     loads = _operand_loads(swizzle, core, row_bytes, width * size, access)
-    store = swizzle.chunk_bytes
+    return summed_wavefronts(loads, access, model)
+
+
+def _stores(swizzle: LdsSwizzle, core: MatrixCore, model: BankModel) -> tuple[int, int]:
+    rows = _rows_stored(swizzle, core, model.lanes)
+    return summed_wavefronts(rows, swizzle.chunk_bytes, model, writes=True)
+
+
+def _transposed_stores(swizzle: LdsSwizzle, element_bits: int, model: BankModel) -> tuple[int, int]:
     found = fewest = 0
-    for each in (16, 8, 4):
-        if each <= store:
-            block = _transposed_stores(swizzle, each, CHUNK_BYTES // size, model.lanes)
-            taken = summed_wavefronts(block, each, model, writes=True)
+    for width in (16, 8, 4):
+        if width <= swizzle.chunk_bytes:
+            rows = _blocks_stored(swizzle, width, CHUNK_BYTES * 8 // element_bits, model.lanes)
+            taken = summed_wavefronts(rows, width, model, writes=True)
             found, fewest = found + taken[0], fewest + taken[1]
-    return LdsReport(
-        summed_wavefronts(loads, access, model),
-        summed_wavefronts(_stores(swizzle, core, model.lanes), store, model, writes=True),
-        (found, fewest),
-    )
+    return found, fewest
 
 
 def _operand_loads(
     swizzle: LdsSwizzle, core: MatrixCore, row_bytes: int, run: int, access: int
-) -> IntArray:
+) -> Iterator[list[int]]:
     """One address per lane, for each load of two tiles of `side` rows."""
-    starts = np.arange(0, row_bytes, run * core.groups)[:, None] + np.arange(0, run, access)
-    lanes = np.arange(core.wave)
-    rows = np.array((0, core.side))[:, None, None] + lanes % core.side
-    bytes = starts.reshape(-1, 1) + run * (lanes // core.side % core.groups)
-    return swizzle.address(rows, bytes).reshape(-1, core.wave)
+    for first in (0, core.side):
+        for start in range(0, row_bytes, run * core.groups):
+            for step in range(0, run, access):
+                yield [
+                    swizzle.address(
+                        first + lane % core.side,
+                        start + run * (lane // core.side % core.groups) + step,
+                    )
+                    for lane in range(core.wave)
+                ]
 
 
-def _stores(swizzle: LdsSwizzle, core: MatrixCore, lanes: int) -> IntArray:
-    """Lanes along K, row by row; the last ones may be idle."""
+def _rows_stored(swizzle: LdsSwizzle, core: MatrixCore, lanes: int) -> Iterator[list[int]]:
+    """Lanes along K, row by row."""
     chunks = swizzle.row_bytes // swizzle.chunk_bytes
-    count = 2 * core.side * chunks
-    units = np.arange(-(-count // lanes) * lanes).reshape(-1, lanes)
-    addresses = swizzle.address(units // chunks, units % chunks * swizzle.chunk_bytes)
-    return np.where(units < count, addresses, IDLE)
+    for first in range(0, 2 * core.side * chunks, lanes):
+        yield [
+            swizzle.address(unit // chunks, unit % chunks * swizzle.chunk_bytes)
+            for unit in range(first, min(first + lanes, 2 * core.side * chunks))
+        ]
 
 
-def _transposed_stores(swizzle: LdsSwizzle, width: int, block_rows: int, lanes: int) -> IntArray:
+def _blocks_stored(
+    swizzle: LdsSwizzle, width: int, block_rows: int, lanes: int
+) -> Iterator[list[int]]:
     """Lanes along K, `width` bytes each, and then along M or N, where each has a block."""
     units = swizzle.row_bytes // width
-    unit = np.arange(2 * lanes).reshape(1, 2, lanes)
-    row = np.arange(min(block_rows, 4))[:, None, None]
-    return swizzle.address(unit // units * block_rows + row, unit % units * width).reshape(
-        -1, lanes
-    )
+    for row in range(min(block_rows, 4)):
+        for first in (0, lanes):
+            yield [
+                swizzle.address(unit // units * block_rows + row, unit % units * width)
+                for unit in range(first, first + lanes)
+            ]
