@@ -159,8 +159,8 @@ def summed_wavefronts(
 ) -> tuple[int, int]:
     """The wavefronts of several accesses, and the fewest possible; the last lanes may be idle.
 
-    The sums are those of `wavefronts` and `fewest_wavefronts`. A lane's bytes are in consecutive
-    banks, from a multiple of their number on: it is enough to count the first of them.
+    Results are those of `wavefronts` and `fewest_wavefronts`, added. A lane's bytes are in
+    consecutive banks, from a multiple of their number on: it is enough to count the first of them.
     """
     if width not in WIDTHS:
         raise ValueError(f"a lane moves 1, 2, 4, 8 or 16 bytes at once, not {width}")
