@@ -104,6 +104,7 @@ PASSES: PassRegistry = {
     "order-stores": _lazy("amd.order_stores", "OrderStores"),
     "remap-blocks": _lazy("amd.remap_blocks", "RemapBlocks"),
     "duplicate-operands": _lazy("amd.duplicate_operands", "DuplicateOperands"),
+    "fill-waves": _lazy("amd.fill_waves", "FillWaves"),
     "split-operands": _lazy("amd.split_operands", "SplitOperands"),
     "stage-copies": _lazy("amd.stage_copies", "StageCopies"),
     "plan-staging": _lazy("amd.plan_staging", "PlanStaging"),

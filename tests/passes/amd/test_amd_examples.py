@@ -9,9 +9,12 @@ from tests.examples.tile_examples import NAMES, as_tuple, fresh, load
 from tests.passes.amd.amd_support import TARGETS, amd_pipeline
 from tests.targets.numpy.simt.simt_support import example_results
 from tilewright import T
+from tilewright.dialects.amd.ops import MfmaOp
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.passes.amd.check_amd_features import UNEVEN_WAVES
+from tilewright.passes.amd.fill_waves import FILLED
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 SAMPLE = {
@@ -70,3 +73,31 @@ def test_threads_that_do_not_fill_their_last_wave(threads: int) -> None:
     found = np.zeros(24, np.float32)
     compile_simt(module).launch([Buffer("A", a), Buffer("B", found)])
     np.testing.assert_allclose(found, np.cumsum(a, 1).sum(1), rtol=1e-3, atol=1e-3)
+
+
+def test_a_gemm_of_half_a_wave_gets_a_whole_one() -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((16, 32), "float16"),
+        B: T.Tensor((32, 16), "float16"),
+        C: T.Tensor((16, 16), "float32"),
+    ) -> None:
+        with T.Kernel(1, threads=32):
+            A_shared = T.alloc_shared((16, 32), "float16")
+            B_shared = T.alloc_shared((32, 16), "float16")
+            C_local = T.alloc_fragment((16, 16), "float32")
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.gemm(A_shared, B_shared, C_local, clear_accum=True)
+            T.copy(C_local, C)
+
+    module, engine = kernel.module.clone(), DiagnosticEngine()
+    amd_pipeline("gfx942").run(module, engine)
+    engine.raise_if_errors()
+    assert [each.code for each in engine.diagnostics] == [FILLED]
+    assert any(isinstance(op, MfmaOp) for op in walk(module))
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((16, 32), (32, 16)))
+    c = np.zeros((16, 16), np.float32)
+    compile_simt(module).launch([Buffer("A", a), Buffer("B", b), Buffer("C", c)])
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))

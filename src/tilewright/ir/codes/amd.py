@@ -235,4 +235,17 @@ ENTRIES: tuple[CodeEntry, ...] = (
         " whole does not fit into shared memory; these copies do not overlap with computation",
         fix="Use a smaller tile along K.",
     ),
+    CodeEntry(
+        code="TW7552",
+        severity="remark",
+        title="Threads rounded up to whole waves",
+        meaning=(
+            "Matrix instructions take all lanes of a wave. The kernel has GEMMs, names no thread,"
+            " and its threads do not fill their last wave: a block gets as many as fill it. The"
+            " result is the same."
+        ),
+        example="remark[TW7552]: 64 threads per block instead of 32: matrix instructions take all"
+        " 64 lanes of a wave on gfx942",
+        fix="No change is required; use a multiple of the lanes of a wave.",
+    ),
 )

@@ -18,6 +18,7 @@ from tilewright.passes.amd.choose_direct_copies import ChooseDirectCopies
 from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
 from tilewright.passes.amd.duplicate_operands import DuplicateOperands
+from tilewright.passes.amd.fill_waves import FillWaves
 from tilewright.passes.amd.hint_schedule import HintSchedule
 from tilewright.passes.amd.insert_lds_waits import InsertLdsWaits
 from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
@@ -124,6 +125,7 @@ class AmdPipeline(Pass):
             DropLayoutHints(),
             MarkPrivateBuffers(),
             *TilePipeline(target=self.target, check_shared_races=True).common_passes(),
+            FillWaves(),
             CheckAmdFeatures(),
             DropNvidiaHints(),
             SplitOperands(self.operand_parts),

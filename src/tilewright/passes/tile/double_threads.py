@@ -65,7 +65,12 @@ class DoubleThreads(Pass):
 
 def _may_double(kernel: KernelOp) -> bool:
     threads = kernel.num_threads
-    if threads is None or 2 * threads > _MAX_THREADS or kernel.min_blocks_per_sm is not None:
+    return threads is not None and 2 * threads <= _MAX_THREADS and never_names_a_thread(kernel)
+
+
+def never_names_a_thread(kernel: KernelOp) -> bool:
+    """Whether a kernel means the same for every number of threads."""
+    if kernel.min_blocks_per_sm is not None:
         return False
     return all(_is_for_all(op) for op in walk(kernel) if op is not kernel)
 
