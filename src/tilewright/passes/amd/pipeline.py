@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from typing_extensions import override
 
-from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
 from tilewright.passes.amd.choose_direct_copies import ChooseDirectCopies
@@ -38,6 +37,7 @@ from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
+from tilewright.passes.gpu.device_pipeline import DevicePipeline
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
@@ -77,7 +77,7 @@ from tilewright.passes.tile.split_guards import SplitGuards
 
 
 @dataclass(frozen=True)
-class AmdPipeline(Pass):
+class AmdPipeline(DevicePipeline):
     """All passes from a traced kernel to device functions for an AMD GPU."""
 
     name = "amd-pipeline"
@@ -113,14 +113,8 @@ class AmdPipeline(Pass):
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
-    def passes(self) -> list[Pass]:
-        """The passes, in order."""
-        left_out = {*self.leave_out}
-        if InsertThreadSyncs.name in left_out:
-            left_out.add(CheckThreadSync.name)  # the user is responsible for what is missing
-        return [each for each in self._all() if each.name not in left_out]
-
-    def _all(self) -> list[Pass]:
+    @override
+    def all_passes(self) -> list[Pass]:
         return [
             DropLayoutHints(),
             MarkPrivateBuffers(),
@@ -190,10 +184,3 @@ class AmdPipeline(Pass):
             *([OrderStores()] if self.schedule in ("none", "priority") else []),
             HintSchedule(self.schedule),
         ]
-
-    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for each in self.passes():
-            before = engine.error_count
-            each.run(module, engine)
-            if engine.error_count > before:
-                return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.tile import AssumeOp
@@ -19,6 +20,7 @@ from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
+from tilewright.passes.gpu.device_pipeline import DevicePipeline
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
@@ -74,7 +76,7 @@ class DropAssumes(Pass):
 
 
 @dataclass(frozen=True)
-class GpuPipeline(Pass):
+class GpuPipeline(DevicePipeline):
     """All passes from a traced kernel to device functions that can be printed."""
 
     name = "gpu-pipeline"
@@ -103,14 +105,8 @@ class GpuPipeline(Pass):
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
-    def passes(self) -> list[Pass]:
-        """The passes, in order."""
-        left_out = {*self.leave_out}
-        if InsertThreadSyncs.name in left_out:
-            left_out.add(CheckThreadSync.name)  # the user is responsible for what is missing
-        return [each for each in self._all() if each.name not in left_out]
-
-    def _all(self) -> list[Pass]:
+    @override
+    def all_passes(self) -> list[Pass]:
         return [
             DropLayoutHints(),
             MarkPrivateBuffers(),
@@ -172,10 +168,3 @@ class GpuPipeline(Pass):
             CheckThreadSync(),
             LowerL2Policy(),
         ]
-
-    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for each in self.passes():
-            before = engine.error_count
-            each.run(module, engine)
-            if engine.error_count > before:
-                return

@@ -15,7 +15,7 @@ compile` may choose another one.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tilewright.targets.numpy.simt import SimtProgram
     from tilewright.targets.numpy.tile import TileOptions, TileReport
 
+_FINFO: Callable[[Any], Any] = ml_dtypes.finfo
 _ONES = 0xFF
 _ROUNDING = 2e-2
 """Of the largest value of a result."""
@@ -151,8 +152,7 @@ def _limit(dtype: np.dtype[Any]) -> float:
     """
     if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
         return float("inf")
-    info: Any = ml_dtypes.finfo(dtype)  # partly untyped
-    return max(_ROUNDING, 2 * float(info.eps))
+    return max(_ROUNDING, 2 * float(_FINFO(dtype).eps))
 
 
 def _described(buffer: Buffer, expected: Any, difference: float) -> str:
