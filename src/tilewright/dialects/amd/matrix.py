@@ -11,33 +11,23 @@ names as its target: compilers accept some that the chip lacks, and fail much la
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, traits_def
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.amd.chips import Chip, MatrixInstruction, chip_named
+from tilewright.dialects.simt.register_mma import RegisterMmaOp
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import Operand, given, mark, mark_prop
-from tilewright.dialects.tile.mixed import (
-    INDEX,
-    Integers,
-    integers,
-    integers_attr,
-    integers_prop,
-    known,
-)
-from tilewright.dialects.tile.types import BUFFER, space_of
+from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import element_type_of
-from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import INT64_ARRAY, AttributeSyntax
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.hardware.mfma import mfma
 from tilewright.layouts.hardware.wmma import wmma
@@ -59,31 +49,11 @@ def shapes_text(instructions: Sequence[MatrixInstruction]) -> str:
     return ", ".join(dict.fromkeys("x".join(map(str, each.shape)) for each in instructions))
 
 
-class MatrixCoreOp(AsmOp, RegionAccess):
+class MatrixCoreOp(RegisterMmaOp):
     """Base of the two kinds of matrix instructions."""
 
     KIND: ClassVar[str]
     """``mfma`` or ``wmma``, as in the table of chips."""
-
-    a = operand_def(BUFFER)
-    a_index = operand_def(INDEX)
-    b = operand_def(BUFFER)
-    b_index = operand_def(INDEX)
-    c = operand_def(BUFFER)
-    c_index = operand_def(INDEX)
-    shape: Integers = integers_prop()
-
-    traits = traits_def(RegionEffects())
-    ASM: ClassVar[str] = (
-        "$a `[` $a_index `]` `,` $b `[` $b_index `]` `->` $c `[` $c_index `]` "
-        "`shape` $shape attr-dict `:` type($a) `,` type($b) `->` type($c)"
-    )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"shape": INT64_ARRAY}
-
-    @property
-    def mnk(self) -> tuple[int, int, int]:
-        m, n, k = integers(self.shape)
-        return m, n, k
 
     @property
     def chip(self) -> Chip:
@@ -117,36 +87,14 @@ class MatrixCoreOp(AsmOp, RegionAccess):
             + (f"its shapes are {has}" if has else f"it has no {self.KIND} of these types")
         )
 
+    @override
     def registers(self) -> tuple[int, int, int]:
-        """Elements of a, b and c that one lane holds."""
         found = self.instruction()
         return found.width, found.width, found.accumulators(self.chip.wave)
 
     @override
-    def reads(self) -> Sequence[AccessedRegion]:
-        a, b, c = self.registers()
-        return [
-            _run(self.a, self.a_index, a),
-            _run(self.b, self.b_index, b),
-            _run(self.c, self.c_index, c),
-        ]
-
-    @override
-    def writes(self) -> Sequence[AccessedRegion]:
-        return [_run(self.c, self.c_index, self.registers()[2])]
-
-    @override
-    def has_writes(self) -> bool:
-        return True
-
-    @override
-    def is_async(self) -> bool:
-        return False
-
-    @override
     def verify_(self) -> None:
-        if len(integers(self.shape)) != 3:
-            raise VerifyException("MMA shape must have three extents: m, n, k")
+        super().verify_()
         for buffer in (self.a, self.b, self.c):
             if space_of(buffer.type) not in _REGISTERS:
                 raise VerifyException(f"multiplies registers, not '{buffer.type}'")
@@ -171,10 +119,6 @@ def _instruction(
     return None
 
 
-def _run(buffer: SSAValue, index: SSAValue, elements: int) -> AccessedRegion:
-    return box_of(buffer, [known(index)], (elements,))
-
-
 @irdl_op_definition
 class MfmaOp(MatrixCoreOp):
     """``c += a @ b`` by a wave of 64 lanes (gfx9)."""
@@ -193,10 +137,8 @@ class MfmaOp(MatrixCoreOp):
         *,
         xf32: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[*a, *b, *c],
-            properties={"shape": integers_attr(shape), **given(xf32=mark(xf32))},
-        )
+        super().__init__(a, b, c, shape)
+        self.properties.update(given(xf32=mark(xf32)))
 
     @property
     @override
@@ -224,18 +166,6 @@ class WmmaOp(MatrixCoreOp):
     unsigned_a = mark_prop()
     """8-bit integers of `a` have no sign."""
     unsigned_b = mark_prop()
-
-    def __init__(
-        self,
-        a: tuple[Operand, Operand],
-        b: tuple[Operand, Operand],
-        c: tuple[Operand, Operand],
-        shape: Sequence[int],
-        *,
-        unsigned: tuple[bool, bool] = (False, False),
-    ) -> None:
-        marks = given(unsigned_a=mark(unsigned[0]), unsigned_b=mark(unsigned[1]))
-        super().__init__(operands=[*a, *b, *c], properties={"shape": integers_attr(shape), **marks})
 
     @property
     @override

@@ -43,6 +43,7 @@ from tilewright.dialects.tile.base import (
     integer_prop,
     mark,
     mark_prop,
+    verify_range,
 )
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.types import BUFFER, space_of
@@ -56,8 +57,9 @@ MAX_PENDING = 63
 
 
 class GuardedMoveOp(LaneOp):
-    """Base of moves with a bound and a predicate; operands are stated in the order of the text."""
+    """Base of moves with a bound and a predicate."""
 
+    MORE_OPERANDS: ClassVar[int] = 2
     ASM: ClassVar[str] = (
         "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
         "`elements` $elements (`if` $predicate^)? attr-dict `:` type($src) `,` type($dst)"
@@ -75,11 +77,8 @@ class GuardedMoveOp(LaneOp):
         *,
         nontemporal: bool = False,
     ) -> None:
-        AsmOp.__init__(
-            self,
-            operands=[src, src_indices, dst, dst_indices, elements, predicate],
-            properties=given(lanes=integer_attr(lanes), nontemporal=mark(nontemporal)),
-        )
+        super().__init__(src, src_indices, dst, dst_indices, lanes, elements, predicate)
+        self.properties.update(given(nontemporal=mark(nontemporal)))
 
     def verify_spaces(self, source: tuple[Space, ...], target: tuple[Space, ...]) -> None:
         found = space_of(self.src.type), space_of(self.dst.type)
@@ -202,7 +201,4 @@ class WaitOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        if not 0 <= self.loads.value.data <= MAX_PENDING:
-            raise VerifyException(
-                f"loads in flight must be 0 to {MAX_PENDING}, got {self.loads.value.data}"
-            )
+        verify_range("loads in flight", self.loads, MAX_PENDING)

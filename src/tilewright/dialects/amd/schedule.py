@@ -30,6 +30,7 @@ from tilewright.dialects.tile.base import (
     integer_prop,
     keyword_prop,
     string,
+    verify_range,
 )
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
@@ -50,8 +51,8 @@ GROUP_MASKS: Mapping[str, int] = MappingProxyType(
 """Bits of ``sched_group_barrier`` (LLVM's "User Guide for AMDGPU Backend"); `mfma` is WMMA too."""
 GROUPS = KeywordSyntax(tuple(GROUP_MASKS))
 _MASK_LIMIT = 0x7FF
-_PRIORITIES = 4
-_PATTERNS = 4
+_PRIORITIES = 3
+_PATTERNS = 3
 
 
 @irdl_op_definition
@@ -98,8 +99,7 @@ class SchedBarrierOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        if not 0 <= self.mask.value.data <= _MASK_LIMIT:
-            raise VerifyException(f"mask must be 0 to {_MASK_LIMIT}, got {self.mask.value.data}")
+        verify_range("mask", self.mask, _MASK_LIMIT)
 
 
 @irdl_op_definition
@@ -117,8 +117,7 @@ class SetPrioOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        if not 0 <= self.priority.value.data < _PRIORITIES:
-            raise VerifyException(f"priority must be 0 to 3, got {self.priority.value.data}")
+        verify_range("priority", self.priority, _PRIORITIES)
 
 
 @irdl_op_definition
@@ -136,5 +135,4 @@ class IglpOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        if not 0 <= self.pattern.value.data < _PATTERNS:
-            raise VerifyException(f"pattern must be 0 to 3, got {self.pattern.value.data}")
+        verify_range("pattern", self.pattern, _PATTERNS)

@@ -5,7 +5,6 @@ nv.async_move %A[%i] -> %As[%o] lanes(8) valid %n : memref<?xf16, #global>, memr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -20,10 +19,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.simt.moves import Hintable, LaneOp
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.base import Operand, given, integer_attr
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.types import BUFFER, space_of
-from tilewright.ir.text.assembly import AsmOp
 
 _ASYNC_BYTES = (4, 8, 16)
 
@@ -40,26 +37,12 @@ class AsyncMoveOp(LaneOp, Hintable):
     dst_indices = var_operand_def(INDEX)
     valid = opt_operand_def(INDEX)
     policy = opt_operand_def(i64)
+    MORE_OPERANDS: ClassVar[int] = 2
 
     ASM: ClassVar[str] = (
         "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
         "(`valid` $valid^)? (`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
     )
-
-    def __init__(
-        self,
-        src: Operand,
-        src_indices: Sequence[Operand],
-        dst: Operand,
-        dst_indices: Sequence[Operand],
-        lanes: int,
-        valid: Operand | None = None,
-    ) -> None:
-        AsmOp.__init__(
-            self,
-            operands=[src, src_indices, dst, dst_indices, valid, None],
-            properties=given(lanes=integer_attr(lanes)),
-        )
 
     @override
     def is_async(self) -> bool:

@@ -32,13 +32,13 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.barriers import PlainOp
+from tilewright.dialects.simt.register_mma import RegisterMmaOp, register_run, verify_shape
 from tilewright.dialects.tile.access import (
     AccessedRegion,
     Orders,
     RegionAccess,
     RegionEffects,
     base_of,
-    box_of,
     somewhere,
 )
 from tilewright.dialects.tile.base import (
@@ -56,7 +56,6 @@ from tilewright.dialects.tile.mixed import (
     integers,
     integers_attr,
     integers_prop,
-    known,
 )
 from tilewright.dialects.tile.types import BUFFER
 from tilewright.dialects.type_utils import bit_width, element_type_of
@@ -67,10 +66,6 @@ _COUNTS = (1, 2, 4)
 _SWIZZLES = (0, 32, 64, 128)
 _SHAPE: Mapping[str, AttributeSyntax] = {"shape": INT64_ARRAY}
 _REGISTER_BITS = 32
-
-
-def _run(buffer: SSAValue, index: SSAValue, elements: int) -> AccessedRegion:
-    return box_of(buffer, [known(index)], (elements,))
 
 
 def _somewhere(buffer: SSAValue) -> AccessedRegion:
@@ -141,7 +136,7 @@ class LdMatrixOp(MatrixMoveOp):
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
-        return [_run(self.dst, self.dst_index, self.registers)]
+        return [register_run(self.dst, self.dst_index, self.registers)]
 
 
 @irdl_op_definition
@@ -152,7 +147,7 @@ class StMatrixOp(MatrixMoveOp):
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:
-        return [_run(self.src, self.src_index, self.registers)]
+        return [register_run(self.src, self.src_index, self.registers)]
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
@@ -160,72 +155,19 @@ class StMatrixOp(MatrixMoveOp):
 
 
 @irdl_op_definition
-class MmaOp(AsmOp, RegionAccess):
+class MmaOp(RegisterMmaOp):
     """``c += a @ b`` by a warp, all three in registers."""
 
     name = "nv.mma"
 
-    a = operand_def(BUFFER)
-    a_index = operand_def(INDEX)
-    b = operand_def(BUFFER)
-    b_index = operand_def(INDEX)
-    c = operand_def(BUFFER)
-    c_index = operand_def(INDEX)
-    shape: Integers = integers_prop()
     unsigned_a = mark_prop()
     """8-bit integers of `a` have no sign."""
     unsigned_b = mark_prop()
 
-    traits = traits_def(RegionEffects())
-    ASM: ClassVar[str] = (
-        "$a `[` $a_index `]` `,` $b `[` $b_index `]` `->` $c `[` $c_index `]` "
-        "`shape` $shape attr-dict `:` type($a) `,` type($b) `->` type($c)"
-    )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = _SHAPE
-
-    def __init__(
-        self,
-        a: tuple[Operand, Operand],
-        b: tuple[Operand, Operand],
-        c: tuple[Operand, Operand],
-        shape: Sequence[int],
-        *,
-        unsigned: tuple[bool, bool] = (False, False),
-    ) -> None:
-        marks = given(unsigned_a=mark(unsigned[0]), unsigned_b=mark(unsigned[1]))
-        super().__init__(operands=[*a, *b, *c], properties={"shape": integers_attr(shape), **marks})
-
-    @property
-    def mnk(self) -> tuple[int, int, int]:
-        m, n, k = integers(self.shape)
-        return m, n, k
-
+    @override
     def registers(self) -> tuple[int, int, int]:
-        """Elements of a, b and c that one thread holds."""
         m, n, k = self.mnk
         return m * k // 32, k * n // 32, m * n // 32
-
-    @override
-    def reads(self) -> Sequence[AccessedRegion]:
-        a, b, c = self.registers()
-        return [
-            _run(self.a, self.a_index, a),
-            _run(self.b, self.b_index, b),
-            _run(self.c, self.c_index, c),
-        ]
-
-    @override
-    def writes(self) -> Sequence[AccessedRegion]:
-        return [_run(self.c, self.c_index, self.registers()[2])]
-
-    @override
-    def is_async(self) -> bool:
-        return False
-
-    @override
-    def verify_(self) -> None:
-        if len(integers(self.shape)) != 3:
-            raise VerifyException("MMA shape must have three extents: m, n, k")
 
 
 @irdl_op_definition
@@ -402,18 +344,18 @@ class WgmmaOp(AsmOp, RegionAccess):
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:
-        found = [_run(self.acc, self.acc_index, self.accumulators)]
+        found = [register_run(self.acc, self.acc_index, self.accumulators)]
         for operand in (self.a, self.b):
             if isinstance(operand.owner, MatrixOp):
                 found.append(_somewhere(operand.owner.buffer))
         if self.a_index is not None:
             m, _, k = self.mnk
-            found.append(_run(self.a, self.a_index, m * k // 128))
+            found.append(register_run(self.a, self.a_index, m * k // 128))
         return found
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
-        return [_run(self.acc, self.acc_index, self.accumulators)]
+        return [register_run(self.acc, self.acc_index, self.accumulators)]
 
     @override
     def is_async(self) -> bool:
@@ -421,8 +363,7 @@ class WgmmaOp(AsmOp, RegionAccess):
 
     @override
     def verify_(self) -> None:
-        if len(integers(self.shape)) != 3:
-            raise VerifyException("MMA shape must have three extents: m, n, k")
+        verify_shape(self.shape)
         m, n, _ = self.mnk
         if m != 64 or n % 8 or not 8 <= n <= 256:
             raise VerifyException(

@@ -58,8 +58,12 @@ def run_of(buffer: Operand, indices: Sequence[Operand], lanes: int) -> AccessedR
 
 
 class LaneOp(AsmOp, RegionAccess):
-    """Base of ops that take neighbouring elements of one buffer to another."""
+    """Base of ops that take neighbouring elements of one buffer to another.
 
+    One with more operands states all of them again, in the order of the text.
+    """
+
+    MORE_OPERANDS: ClassVar[int] = 0
     src = operand_def(BUFFER)
     src_indices = var_operand_def(INDEX)
     dst = operand_def(BUFFER)
@@ -81,9 +85,12 @@ class LaneOp(AsmOp, RegionAccess):
         dst: Operand,
         dst_indices: Sequence[Operand],
         lanes: int,
+        *others: Operand | None,
     ) -> None:
+        """`others` are the first operands after these; further ones are not given."""
+        left = [None] * (self.MORE_OPERANDS - len(others))
         super().__init__(
-            operands=[src, src_indices, dst, dst_indices],
+            operands=[src, src_indices, dst, dst_indices, *others, *left],
             properties=given(lanes=integer_attr(lanes)),
         )
 
@@ -148,25 +155,12 @@ class MoveOp(LaneOp, Hintable):
     dst = operand_def(BUFFER)
     dst_indices = var_operand_def(INDEX)
     policy = opt_operand_def(i64)
+    MORE_OPERANDS: ClassVar[int] = 1
 
     ASM: ClassVar[str] = (
         "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
         "(`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
     )
-
-    def __init__(
-        self,
-        src: Operand,
-        src_indices: Sequence[Operand],
-        dst: Operand,
-        dst_indices: Sequence[Operand],
-        lanes: int,
-    ) -> None:
-        AsmOp.__init__(
-            self,
-            operands=[src, src_indices, dst, dst_indices, None],
-            properties=given(lanes=integer_attr(lanes)),
-        )
 
     @override
     def verify_(self) -> None:

@@ -13,6 +13,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import opt_prop_def, prop_def
+from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.elementwise import is_signless_integer
 from tilewright.ir.constraints import Satisfies, instance_of
@@ -135,6 +136,12 @@ def string(value: str | None) -> StringAttr | None:
 def integer_of(attribute: IntegerAttr | None) -> int | None:
     """The value of a property that may be missing."""
     return None if attribute is None else attribute.value.data
+
+
+def verify_range(name: str, attribute: IntegerAttr, last: int) -> None:
+    """An integer property is 0 to `last`."""
+    if not 0 <= attribute.value.data <= last:
+        raise VerifyException(f"{name} must be 0 to {last}, got {attribute.value.data}")
 
 
 def given(**properties: Attribute | None) -> dict[str, Attribute]:
