@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +18,7 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from tests.passes.amd.amd_support import amd_pipeline
+from tests.targets.hip.host_run import run_on_host
 from tests.targets.hip.isa import (
     GLOBAL_READ,
     LDS_WRITE,
@@ -24,10 +26,12 @@ from tests.targets.hip.isa import (
     matrix_loops,
     unordered_barriers,
 )
+from tests.targets.hip.support import needs_clang
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
 from tests.targets.numpy.simt.simt_support import lowered
 from tilewright import T
 from tilewright.dialects.amd import names
+from tilewright.dialects.amd.chips import chip_named
 from tilewright.dialects.amd.moves import LoadLdsOp, WaitOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.scf import ForOp
@@ -403,3 +407,52 @@ def test_the_loop_of_a_gemm(stages: int, barriers: int) -> None:
     assert all(re.match(r"buffer_load_dwordx4 .* lds$", each) for each in loads)
     assert loop.opcodes["s_barrier"] == barriers
     assert loop.opcodes["v_mfma_f32_32x32x16_f16"] == stages * 16
+
+
+# -- the text ------------------------------------------------------------------------------------
+
+
+def host_product(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stages: int,
+    change: Callable[[str], str] | None = None,
+) -> bool:
+    """Whether the text, run on the host, computes the product of odd sizes."""
+    module = lowered(product(70, 66, 344, stages=stages).module, amd_pipeline(CHIP))
+    rng = np.random.default_rng(stages)
+    a, b = (rng.integers(-3, 4, (rows, 344)).astype(np.float16) for rows in (70, 66))
+    c = np.full((70, 66), 99, np.float32)
+    arguments = [Buffer(name, array) for name, array in zip("ABC", (a, b, c), strict=True)]
+    run_on_host(module, arguments, chip_named(CHIP), directory, monkeypatch, 3, change)
+    return bool((c == a.astype(np.int64) @ b.astype(np.int64).T).all())
+
+
+@needs_clang
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", [2, 3])
+def test_the_text_on_the_host(stages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of their own, addresses of waves and lanes, predicates."""
+    assert host_product(tmp_path, monkeypatch, stages)
+
+
+@needs_clang
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        (r"int\(0x80000000u\)", "0"),
+        (r"int wave\(\) \{", "int wave() { return 0;"),
+    ],
+)
+def test_faults_in_the_text_are_noticed(
+    pattern: str, replacement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes outside of a tensor that read it, and waves that write the same bytes."""
+
+    def change(text: str) -> str:
+        changed, count = re.subn(pattern, replacement, text)
+        assert count
+        return changed
+
+    assert not host_product(tmp_path, monkeypatch, 2, change)
