@@ -178,7 +178,7 @@ ENTRIES: tuple[CodeEntry, ...] = (
         meaning=(
             "A copy of a pipelined loop is in registers while the previous iteration computes, and "
             "its tile has two versions in shared memory. Copies do not run further ahead, so "
-            "`num_stages` above 2 changes nothing."
+            "`num_stages` above 2 changes nothing. Tiles of direct copies (gfx950) have up to 3."
         ),
         example="remark[TW7518]: num_stages=3 has the effect of num_stages=2",
         fix="No change is required; larger tiles have longer iterations to overlap with.",
