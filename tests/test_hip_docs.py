@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.passes.amd.test_direct_copies import product
 from tests.targets.hip.support import needs_clang
 from tests.test_docs import blocks
 from tilewright.cli.main import run
 from tilewright.dialects.amd.chips import CHIPS
 from tilewright.ir.codes.registry import CODES
+from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.hip import clang
+from tilewright.targets.hip.compile import lower_module
 
 PAGE = "docs/hip.md"
 TEXT = (Path(__file__).parents[1] / PAGE).read_text()
@@ -50,10 +53,22 @@ def test_the_example_compiles_as_the_page_shows(
     assert found[5:12] == expected[5:12]
     names = set(re.findall(r"`(gemm_relu\S*\.(?:mlir|hip|s|hsaco|json))`", TEXT))
     assert names == {each.name for each in out.iterdir()}
-    (shown,) = blocks(PAGE, "cpp")
+    shown, _ = blocks(PAGE, "cpp")
     call = re.search(r"tw::mfma\w+\(C_local", shown)
     assert call is not None
     assert call[0] in (out / "gemm_relu_kernel.hip").read_text()
+
+
+def test_direct_copies_are_as_the_page_shows() -> None:
+    _, shown = blocks(PAGE, "cpp")
+    module = product(128, 128, 512, block=128, threads=256).module
+    (source,) = lower_module(module, AmdPipeline(target="hip:gfx950")).sources
+    calls = re.findall(r"tw::\w+(?:<\d+>)?\(", shown)
+    assert calls == [
+        *("tw::load_lds<16>(", "tw::rsrc("),
+        *("tw::wait_loads<8>(", "tw::sync_local_keeping_copies("),
+    ]
+    assert all(call in source.text for call in calls)
 
 
 def test_the_code_of_threads_runs_as_the_page_shows(
