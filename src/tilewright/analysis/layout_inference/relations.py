@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import (
     Depends,
@@ -12,11 +12,7 @@ from tilewright.analysis.layout_inference.accesses import (
 )
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import (
-    ParallelOp,
-    Space,
-    space_of,
-)
+from tilewright.dialects.tile import AtomicOp, ParallelOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.ir.traversal import walk
@@ -48,26 +44,65 @@ def accesses_memory(loop: ParallelOp) -> bool:
 
 
 def is_done_once(loop: ParallelOp) -> bool:
-    """Whether only one of several threads with the same iteration may run it."""
-    return _writes_memory(loop) or _updates_reducer(loop)
+    """Whether only one of several threads with the same iteration may run some of its ops."""
+    return bool(ops_done_once(loop))
 
 
-def _updates_reducer(loop: ParallelOp) -> bool:
-    """Whether iterations update a reducer: each of them once, in any thread."""
+def ops_done_once(loop: ParallelOp) -> list[Operation]:
+    """What only one of several threads with the same iteration may run.
+
+    Writes to memory, atomic ops, and updates of reducers: each iteration once, in any thread.
+    """
     read = {id(op.memref) for op in walk(loop) if isinstance(op, LoadOp)}
+    return [
+        op
+        for op in walk(loop)
+        if isinstance(op, AtomicOp)
+        or (isinstance(op, StoreOp) and (not _is_private(op.memref) or _is_updated(op, read)))
+    ]
+
+
+def _is_updated(op: StoreOp, read: set[int]) -> bool:
+    return isinstance(base_of(op.memref).owner, ReducerAllocOp) and id(op.memref) in read
+
+
+def writes_registers(loop: ParallelOp) -> bool:
+    """Whether iterations leave something in registers of each thread that runs them."""
+    once = {id(op) for op in ops_done_once(loop)}
     return any(
         isinstance(op, StoreOp)
-        and isinstance(base_of(op.memref).owner, ReducerAllocOp)
-        and id(op.memref) in read
+        and id(op) not in once
+        and not _is_inside(base_of(op.memref).owner, loop)
         for op in walk(loop)
     )
 
 
-def _writes_memory(loop: ParallelOp) -> bool:
-    return any(
-        (isinstance(op, StoreOp) and not _is_private(op.memref)) or op.name == "tile.atomic"
+def needed_by_all(loop: ParallelOp) -> str | None:
+    """What all threads that share an iteration need, and only one of them may compute."""
+    if not writes_registers(loop):
+        return None
+    once = ops_done_once(loop)
+    if any(result.uses.get_length() for op in once for result in op.results):
+        return (
+            "several threads share an iteration, and all of them need the previous value that its "
+            "atomic op returns to one"
+        )
+    written = {base_of(op.memref) for op in once if isinstance(op, StoreOp)}
+    read = {
+        base_of(op.memref)
         for op in walk(loop)
-    )
+        if isinstance(op, LoadOp) and not _is_private(op.memref)
+    }
+    if written & read:
+        return (
+            "several threads share an iteration: one of them writes memory that all of them read; "
+            "use a loop of its own for the write"
+        )
+    return None
+
+
+def _is_inside(owner: Operation | Block, loop: ParallelOp) -> bool:
+    return isinstance(owner, Operation) and loop.is_ancestor(owner)
 
 
 def dependent_access(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | StoreOp:

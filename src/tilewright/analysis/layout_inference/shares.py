@@ -16,7 +16,11 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.accesses import FragmentAccess
 from tilewright.analysis.layout_inference.fit import IntArray, digits, expression, formula
-from tilewright.analysis.layout_inference.relations import accesses_memory, is_done_once
+from tilewright.analysis.layout_inference.relations import (
+    accesses_memory,
+    is_done_once,
+    needed_by_all,
+)
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.tile import ParallelOp
 from tilewright.dialects.tile.access import base_of
@@ -182,6 +186,8 @@ def infeasible(
             share.coordinate(axis)
         if table.replicas > 1 and is_done_once(loop):
             share.replica()
+            if (reason := needed_by_all(loop)) is not None:
+                raise NotALayout(reason)
         for access in accesses:
             registers = fragments[base_of(access.buffer)].registers[access.elements]
             share.register(registers[(slice(None),) * rank + (0,) * access.extra])

@@ -16,7 +16,11 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Iterations, loop_shape
-from tilewright.analysis.layout_inference.relations import accesses_memory, is_done_once
+from tilewright.analysis.layout_inference.relations import (
+    accesses_memory,
+    ops_done_once,
+    writes_registers,
+)
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import Share, unknown_steps
 from tilewright.analysis.layout_inference.table import Table
@@ -104,6 +108,11 @@ class _Writer:
         self.values: dict[SSAValue, SSAValue] = {}
         self.round: Mixed = 0
         self.lane: Mixed = 0
+        once = ops_done_once(loop) if share.table.replicas > 1 else []
+        self.is_first_only = bool(once) and not writes_registers(loop)
+        """Whether the first replica alone runs the iterations."""
+        self.once = set[Operation]() if self.is_first_only else set(once)
+        """What the first replica alone runs of an iteration."""
 
     def write(self, code: IndexBuilder) -> None:
         share = self.share
@@ -119,7 +128,8 @@ class _Writer:
         if share.lanes > 1:
             marks = (names.UNROLL, names.VECTORIZE, simt_names.SHARE)
             code, self.lane = counted(code, share.lanes, *marks)
-        code = self._first_replica(code)
+        if self.is_first_only:
+            code = self._first_replica(code)
         if together:
             # No run of lanes goes beyond its row.
             first = self._split(code, first)
@@ -145,9 +155,7 @@ class _Writer:
         return code
 
     def _first_replica(self, code: IndexBuilder) -> IndexBuilder:
-        """Only one of several threads with the same iteration writes to memory."""
-        if self.share.table.replicas == 1 or not is_done_once(self.loop):
-            return code
+        """Code that only one of several threads with the same iteration runs."""
         replica = written(code, self.share.replica(), (self.tid,))
         zero = code.index(0)
         return opened(code, code.add(CmpiOp("eq", code.index(replica), zero)).results[0])
@@ -161,6 +169,8 @@ class _Writer:
             self._op(code, op)
 
     def _op(self, code: IndexBuilder, op: Operation) -> None:
+        if op in self.once:
+            code = self._first_replica(code)
         if isinstance(op, LoadOp):
             buffer, indices = self._access(code, op)
             new: Operation = code.add(LoadOp(buffer, indices))
