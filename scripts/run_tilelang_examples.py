@@ -16,7 +16,7 @@ is a process of its own, and ends in one of these ways:
 
 Where torch sees a GPU, kernels run there. With --compile, each kernel is compiled to machine code
 for the given GPUs as well, which needs none, and its registers and spills are printed, or that its
-tiles are too large for one.
+tiles are too large for one, or why it is refused.
 
 Exit status 1 if an entry failed.
 """
@@ -42,6 +42,8 @@ TOO_LARGE = "TW5001"
 AMD = "gfx"
 NOT_ON_AMD = r"TW751\d"
 """What a kernel uses that AMD GPUs do not have."""
+UNINITIALISED = "TW3040"
+"""A read of what nothing wrote: entry 23 without an initial state, a fault of the file."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def _compile(kernel: Any, archs: Sequence[str]) -> None:
                 program = compile_as(kernel.prim_func.module, kernel.settings_for(arch))
         except CompileError as error:
             too_large = re.search(rf"error\[{TOO_LARGE}\]: (.*)", str(error))
-            missing = re.search(rf"error\[{NOT_ON_AMD}\]: (.*)", str(error))
+            missing = re.search(rf"error\[(?:{NOT_ON_AMD}|{UNINITIALISED})\]: (.*)", str(error))
             if too_large is None and missing is None:
                 raise
             reason = f"does not fit: {too_large[1]}" if too_large else f"refused: {missing[1]}"

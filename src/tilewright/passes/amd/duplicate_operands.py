@@ -9,8 +9,8 @@ only one dimension contiguous. Along the other one lanes would read element by e
 as many reads of halves. The second buffer has the other order; `stage-copies` loads the elements
 once and stores them twice.
 
-That takes shared memory: where both do not fit, or other ops than whole copies write the buffer,
-it stays one, and a remark gives the reason (TW7550).
+That takes shared memory: where both do not fit, with what is live at the same time, or other ops
+than whole copies write the buffer, it stays one, and a remark gives the reason (TW7550).
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import AllocOp, CopyOp, GemmOp, KernelOp, Space, SpaceAttr
+from tilewright.dialects.tile import (
+    AllocOp,
+    CopyOp,
+    GemmOp,
+    KernelOp,
+    RegionOp,
+    Space,
+    SpaceAttr,
+)
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -98,18 +107,46 @@ def _why_not(op: AllocOp, kernel: KernelOp, chip: Chip) -> str | None:
         )
         if not is_whole_copy and not is_read:
             return f"'{user.name}' accesses a part of it, or writes it without T.copy"
-    used = sum(
-        bytes_of(each)
-        for each in walk(kernel)
-        if isinstance(each, AllocOp) and (each.space.is_shared or each.space.is_barrier)
-    )
-    needed = used + bytes_of(op)
+    needed = _live_with(op, kernel) + bytes_of(op)
     if needed > chip.lds_bytes:
         return (
             f"a transposed copy does not fit: {needed} B needed, {chip.lds_bytes} B available per "
             f"block on {chip}"
         )
     return None
+
+
+def _live_with(op: AllocOp, kernel: KernelOp) -> int:
+    """Bytes of shared buffers that hold something while a buffer does, itself included, at most.
+
+    The statements of the kernel are its moments; a loop is one, in which all its buffers are live.
+    """
+    spans = {
+        each: span
+        for each in walk(kernel)
+        if isinstance(each, AllocOp) and (each.space.is_shared or each.space.is_barrier)
+        if (span := _live(each, kernel)) is not None
+    }
+    first, last = spans[op]
+    return max(
+        sum(bytes_of(each) for each, (begin, end) in spans.items() if begin <= moment <= end)
+        for moment in range(first, last + 1)
+    )
+
+
+def _live(op: AllocOp, kernel: KernelOp) -> tuple[int, int] | None:
+    """The first and the last statement of the kernel that uses a buffer; None if it is unused."""
+    moments: list[int] = []
+    pending = [op.result]
+    for value in pending:
+        for use in value.uses:
+            user = use.operation
+            pending += [each for each in user.results if isinstance(user, RegionOp | ViewOp)]
+            while (parent := user.parent_op()) is not kernel:
+                assert parent is not None, "the buffers of a kernel are used inside it"
+                user = parent
+            moments.append(kernel.body_block.get_operation_index(user))
+    return (min(moments), max(moments)) if moments else None
 
 
 def _duplicate(op: AllocOp, across: list[tuple[GemmOp, int]]) -> None:

@@ -29,6 +29,7 @@ from tilewright.ir.diagnostics import (
     Severity,
     one_line,
 )
+from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.cxx.kernel import Source, kernels_of
@@ -93,9 +94,10 @@ def _exceeds_shared_memory(error: CompileError) -> bool:
 
 
 def _with_less_shared_memory(pipeline: AmdPipeline) -> Iterator[AmdPipeline]:
-    """One version of each tile, then operands that are filled in parts."""
-    single = replace(pipeline, max_versions=1)
-    yield single
+    """Operands stored once, then one version of each tile, then operands filled in parts."""
+    once = replace(pipeline, leave_out=(*pipeline.leave_out, DuplicateOperands.name))
+    single = replace(once, max_versions=1)
+    yield from (once, single)
     for parts in _OPERAND_PARTS:
         yield replace(single, operand_parts=parts)
 

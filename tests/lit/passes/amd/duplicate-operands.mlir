@@ -69,3 +69,25 @@ func.func @written_by_a_loop() {
   }
   func.return
 }
+
+// A buffer of 32 KiB that is used only after the GEMMs takes no room from the copy.
+// CHECK-LABEL: func.func @later
+func.func @later(%Q: memref<128x64xf16, #global>, %K: memref<64x64xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    // CHECK: tile.alloc "Qs_t" : memref<128x64xf16, #shared>
+    %qs = tile.alloc "Qs" : memref<128x64xf16, #shared>
+    %ks = tile.alloc "Ks" : memref<64x64xf16, #shared>
+    %os = tile.alloc "Os" : memref<128x128xf16, #shared>
+    %p = tile.alloc "P" : memref<64x128xf32, #fragment>
+    %w = tile.alloc "W" : memref<64x128xf16, #fragment>
+    %d = tile.alloc "D" : memref<64x64xf32, #fragment>
+    tile.copy %Q -> %qs : memref<128x64xf16, #global> -> memref<128x64xf16, #shared>
+    tile.copy %K -> %ks : memref<64x64xf16, #global> -> memref<64x64xf16, #shared>
+    tile.gemm %ks, %qs -> %p {transpose_b} : memref<64x64xf16, #shared>, memref<128x64xf16, #shared> -> memref<64x128xf32, #fragment>
+    // CHECK: tile.gemm %W, %Qs_t -> %D
+    tile.gemm %w, %qs -> %d : memref<64x128xf16, #fragment>, memref<128x64xf16, #shared> -> memref<64x64xf32, #fragment>
+    %z = arith.constant 0.0 : f16
+    tile.fill %os, %z : memref<128x128xf16, #shared>, f16
+  }
+  func.return
+}
