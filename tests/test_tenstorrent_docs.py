@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +12,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from tests.test_docs import blocks
+from tilewright.cli import main
 from tilewright.targets.tenstorrent.source import SourceExecutorUnavailable
 
 PAGE = "docs/tenstorrent-sources.md"
@@ -35,35 +33,33 @@ def test_the_example_prints_what_the_page_shows(
 
 
 def test_the_emitted_files_run_after_they_were_edited(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     kernel = blocks("docs/tenstorrent.md", "python")[0]
     (tmp_path / "gemm_relu.py").write_text(kernel)
     (tmp_path / "edited.py").write_text(blocks(PAGE, "python")[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     arguments = ("compile", "gemm_relu.py", "--target", "tenstorrent:wormhole", "-o", "build")
-    subprocess.run(
-        [sys.executable, "-m", "tilewright", *arguments], cwd=tmp_path, env=environment, check=True
-    )
-    assert _edited(tmp_path, environment) == "relative error 0.0017\nstatus 0\n"
+    assert main.run(arguments) == 0
+    capsys.readouterr()
+    assert _edited(capsys) == "relative error 0.0017\nstatus 0\n"
     result = np.fromfile(tmp_path / "build" / "C.bin", bfloat16)
     assert result.size == 250 * 240 and np.isfinite(result.astype(np.float32)).all()
     reader = tmp_path / "build" / "reader.cpp"
     reader.write_text(reader.read_text().replace("noc_async_read_barrier();", "", 1))
-    found = re.sub(r"core \(\d,\d\)", "core (3,6)", _edited(tmp_path, environment))
+    found = re.sub(r"core \(\d,\d\)", "core (3,6)", _edited(capsys))
     assert found == blocks(PAGE, "")[1]
 
 
-def _edited(directory: Path, environment: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "edited.py"],
-        cwd=directory,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "SourceExecutorUnavailable" in done.stderr:
-        pytest.skip(f"the example was NOT run: {done.stderr.splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def _edited(capsys: pytest.CaptureFixture[str]) -> str:
+    sys.modules.pop("gemm_relu", None)
+    try:
+        runpy.run_path("edited.py")
+    except SourceExecutorUnavailable as reason:
+        pytest.skip(f"the example was NOT run: {reason}")
+    finally:
+        sys.modules.pop("gemm_relu", None)
+    return capsys.readouterr().out

@@ -18,6 +18,7 @@ from tests.analysis.pid_address.support import parse
 from tests.analysis.pid_address.tile_oracle import Compared, NotRunnable, compare
 from tests.fuzz.tile.generator import generate
 from tests.fuzz.tile.running import traced
+from tests.sampling import every
 from tilewright import T
 from tilewright.analysis.pid_address import (
     AccessKind,
@@ -66,7 +67,7 @@ WITHOUT_ADDRESS = {"mlp": 1}
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 def test_examples_are_analysed_without_a_false_report(name: str) -> None:
     for kernel, facts in launches_of(EXAMPLES / f"{name}.py"):
         report = analyze_tile(kernel, facts)

@@ -75,7 +75,13 @@ ROWS = [*ROW.findall(PAGE.read_text()), ("2", "5", "9", "4x2", "180", "90", "9",
 """The table of the documentation, and a row more."""
 
 
-@pytest.mark.parametrize("row", ROWS[1:], ids=" ".join)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=" ".join(row), marks=[] if number % 2 else pytest.mark.slow)
+        for number, row in enumerate(ROWS[1:])
+    ],
+)
 def test_ragged_grids(row: tuple[str, ...]) -> None:
     """What is counted is what the documentation has."""
     kt, rows, columns = (int(each) for each in row[:3])

@@ -15,6 +15,7 @@ from tests.passes.tlx.alias_sync_support import (
     told,
     traced,
 )
+from tests.sampling import every
 from tilewright.analysis.alias_sync.machine import Barrier, Machine, NamedBarrier
 from tilewright.analysis.alias_sync.symbolic_ints import Assumptions
 from tilewright.analysis.ordering import Checker
@@ -242,7 +243,7 @@ def _who_should_be_first_is_who_came_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(report, "_by_intent", lambda finding: (finding.second, finding.first))
 
 
-@pytest.mark.parametrize("name", BREAKS)
+@pytest.mark.parametrize("name", every(2, BREAKS))
 def test_a_broken_checker_is_noticed(
     name: str, said: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,8 +186,14 @@ def test_kernels_may_be_compiled_together(clock):
     found = made.par_compile([(32,), wrong, {"block": 64}, (128,)], 2, ignore_error=True)
     assert [each and "program" in vars(each.gpu) for each in found] == [True, None, True, True]
     assert found[3] is made(128)
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_first_error_ends_a_compilation_of_several(clock, workers):
+    made = tw.jit(out_idx=-1, target="cuda")(plus)
+    wrong = {"block": 8, "shared": TOO_LARGE}
     with pytest.raises(CompileError, match="shared memory"):
-        made.par_compile([wrong, (16,), (256,), (512,)], 2)
+        made.par_compile([wrong, (16,), (256,), (512,)], workers)
 
 
 def test_work_that_is_stopped_leaves_nothing_half_written(clock, tmp_path):
