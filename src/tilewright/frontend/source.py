@@ -22,6 +22,9 @@ from dataclasses import dataclass
 
 from tilewright.frontend.errors import SOURCE, FrontendError
 
+_OVER_LINES = ('"""', "'''", "\\\n")
+"""What a string contains, or is enclosed in, whose own text goes over several lines."""
+
 
 @dataclass(frozen=True)
 class FunctionSource:
@@ -94,6 +97,8 @@ def _parse(text: str, first: int, *, indented: bool) -> ast.stmt | None:
 
 def _move_strings_to_margin(tree: ast.stmt, text: str) -> None:
     """Give the strings in `tree` that go over several lines the value they have at the margin."""
+    if not any(each in text for each in _OVER_LINES):
+        return
     if not any(_is_long_string(node) for node in ast.walk(tree)):
         return
     at_margin = _parse(textwrap.dedent(text), 1, indented=False)

@@ -26,7 +26,7 @@ from functools import cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import CallableOpInterface, ConstantLike, HasFolder, OpTrait, ReturnLike
 
 Point: TypeAlias = Operation | Region
@@ -183,9 +183,9 @@ def returns(op: Operation) -> list[Operation]:
 
 def constant_value(value: SSAValue) -> Attribute | None:
     """The attribute of ``value`` if a ``ConstantLike`` op defines it."""
-    op = value.owner
-    if not isinstance(op, Operation):
+    if not isinstance(value, OpResult):
         return None
+    op = value.op
     fold = _fold_of_constants(type(op))
     folded = None if fold is None else fold(op)
     constant = None if folded is None else folded[0]

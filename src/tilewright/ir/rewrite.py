@@ -194,10 +194,10 @@ class Rewriter:
 
 def inherit_location(op: Operation, location: LocationAttr) -> None:
     """Give ``location`` to ``op`` and to all ops and block arguments in it that have none."""
-    if isinstance(location, UnknownLoc):
+    if location.__class__ is UnknownLoc:
         return
     if not op.regions:
-        if isinstance(op.location, UnknownLoc):
+        if op.location.__class__ is UnknownLoc:
             op.location = location
         return
     for inner in walk(op):

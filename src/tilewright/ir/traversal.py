@@ -6,8 +6,12 @@ keep their own stack.
 """
 
 from collections.abc import Iterator
+from typing import cast
 
+from typing_extensions import TypeVar
 from xdsl.ir import Operation
+
+OpT = TypeVar("OpT", bound=Operation, default=Operation)
 
 
 def walk(root: Operation) -> Iterator[Operation]:
@@ -22,6 +26,22 @@ def walk(root: Operation) -> Iterator[Operation]:
         yield op
         if op.regions:
             stack.extend(reversed(children(op)))
+
+
+def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
+    """The ops that ``walk`` finds and that are of one of the classes.
+
+    That is decided once for each class of ops: ``isinstance`` calls Python for abstract classes,
+    which all ops have.
+    """
+    wanted: dict[type[Operation], bool] = {}
+    for op in walk(root):
+        cls = type(op)
+        is_wanted = wanted.get(cls)
+        if is_wanted is None:
+            is_wanted = wanted[cls] = issubclass(cls, classes)
+        if is_wanted:
+            yield cast("OpT", op)  # it is of one of the classes
 
 
 def children(op: Operation) -> list[Operation]:

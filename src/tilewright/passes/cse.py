@@ -20,9 +20,10 @@ from functools import cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc, UnregisteredOp
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Block, Operation, Region
 from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, MemoryEffect, NoMemoryEffect
 
+from tilewright.ir.attribute_ids import AttributeIds
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.dominance import DominatorTree
 from tilewright.ir.effects import always_removable, is_pure, is_removable, never_removable
@@ -89,32 +90,6 @@ class _Table:
     added: list[Key] = field(default_factory=list[Key])
 
 
-class _AttributeIds:
-    """Small numbers for attributes, equal for equal attributes.
-
-    Comparing attributes walks them; most are shared objects, so their identity usually decides.
-    """
-
-    def __init__(self) -> None:
-        self._by_id: dict[int, int] = {}
-        self._by_value: dict[Attribute, int] = {}
-        self._held: list[Attribute] = []
-
-    def of(self, attribute: Attribute) -> int:
-        attribute_id = self._by_id.get(id(attribute))
-        if attribute_id is None:
-            attribute_id = self._by_value.setdefault(attribute, len(self._by_value))
-            self._by_id[id(attribute)] = attribute_id
-            self._held.append(attribute)  # so that the identity stays taken
-        return attribute_id
-
-    def of_dictionary(self, attributes: Mapping[str, Attribute]) -> Hashable:
-        if not attributes:
-            return ()
-        items = [(name, self.of(attribute)) for name, attribute in attributes.items()]
-        return tuple(sorted(items)) if len(items) > 1 else items[0]
-
-
 Steps: TypeAlias = Iterator["Steps"]
 """Work that yields the work to do first; IR may be nested deeper than Python's stack."""
 
@@ -122,7 +97,7 @@ Steps: TypeAlias = Iterator["Steps"]
 class _Eliminator:
     def __init__(self, rewriter: Rewriter):
         self._rewriter = rewriter
-        self._attribute_ids = _AttributeIds()
+        self._attribute_ids = AttributeIds()
         self._table = _Table()
 
     def run(self, root: Operation) -> None:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tile.warps import WsOp
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import walk_for
 
 GROUP = 128
 """Threads of a warp group, which issue a ``wgmma`` together."""
@@ -52,4 +52,4 @@ def _holds(region: object, op: Operation) -> bool:
 
 def kernels(op: Operation) -> Iterator[KernelOp]:
     """All kernels below an op."""
-    return (each for each in walk(op) if isinstance(each, KernelOp))
+    return walk_for(op, KernelOp)

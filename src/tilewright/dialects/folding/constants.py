@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
 from tilewright.ir.text.literals import SplatElementsAttr, scalar_attribute
@@ -50,8 +50,9 @@ INDEX_BITS = 64
 
 def defined_by(value: SSAValue, *names: str) -> Operation | None:
     """The op that makes ``value``, if it has one of the names."""
-    owner = value.owner
-    return owner if isinstance(owner, Operation) and owner.name in names else None
+    if not isinstance(value, OpResult):
+        return None
+    return value.op if value.op.name in names else None
 
 
 # Types.
@@ -142,7 +143,7 @@ def is_dense(attribute: Attribute | None) -> TypeIs[DenseIntOrFPElementsAttr]:
 
 def scalar_value(constant: Attribute | None) -> Scalar | None:
     """The number that a scalar is, or that all elements of a splat are."""
-    if isinstance(constant, SplatElementsAttr):
+    if not is_integer_attr(constant) and isinstance(constant, SplatElementsAttr):
         constant = constant.value
     if is_integer_attr(constant):
         width = integer_width(constant.type)

@@ -24,11 +24,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar, Literal, TypeAlias
 
 from typing_extensions import override
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Resource
 
 from tilewright.dialects.tile.attributes import Space
@@ -209,12 +210,18 @@ def base_of(value: SSAValue) -> SSAValue:
 
 
 def _viewed(value: SSAValue) -> SSAValue | None:
-    owner = value.owner
-    if isinstance(owner, LooksThrough):
+    if not isinstance(value, OpResult):
+        return None
+    owner = value.op
+    if _looks_through(type(owner)):
+        assert isinstance(owner, LooksThrough)
         return owner.viewed()
-    if isinstance(owner, Operation) and owner.name in _STOCK_VIEWS:
-        return owner.operands[0]
-    return None
+    return owner.operands[0] if owner.name in _STOCK_VIEWS else None
+
+
+@cache
+def _looks_through(cls: type[Operation]) -> bool:
+    return issubclass(cls, LooksThrough)
 
 
 def whole(value: SSAValue, unit: Unit = "threads") -> AccessedRegion:

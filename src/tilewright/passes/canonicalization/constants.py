@@ -25,11 +25,12 @@ from tilewright.dialects.folding.constants import (
     splat,
     wrap,
 )
+from tilewright.ir.attribute_ids import AttributeIds
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 
-_Key: TypeAlias = tuple[str, Attribute, Attribute]
+_Key: TypeAlias = tuple[str, int, int]
 
 
 class ConstantPool:
@@ -38,6 +39,10 @@ class ConstantPool:
     def __init__(self) -> None:
         self._known: dict[Block, dict[_Key, Operation]] = {}
         self._gathered: dict[int, Operation] = {}
+        self._attribute_ids = AttributeIds()
+
+    def _key(self, name: str, value: Attribute, type: Attribute) -> _Key:
+        return name, self._attribute_ids.of(value), self._attribute_ids.of(type)
 
     def value(self, operand: SSAValue) -> Attribute | None:
         """The constant that defines an operand."""
@@ -67,7 +72,7 @@ class ConstantPool:
             return
         home = self._home(block)
         known = self._known.setdefault(home, {})
-        first = known.setdefault((op.name, value, op.results[0].type), op)
+        first = known.setdefault(self._key(op.name, value, op.results[0].type), op)
         if first is not op:
             rewriter.replace_op(op, (), first.results)
             return
@@ -86,7 +91,7 @@ class ConstantPool:
             return None
         home = self._home(block)
         known = self._known.setdefault(home, {})
-        key = (ConstantOp.name, value, type)
+        key = self._key(ConstantOp.name, value, type)
         op = known.get(key)
         if op is None or op.parent is not home:
             op = ConstantOp.create(result_types=(type,), properties={"value": value})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -35,7 +35,7 @@ from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import walk_for
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.strides import declared_strides, row_strides
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -51,7 +51,7 @@ class FlattenMemrefs(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         flat: dict[SSAValue, SSAValue] = {}
-        for op in list(walk(module)):
+        for op in list(walk_for(module, LoadOp, StoreOp, AtomicOp, *get_args(_Move), PtrOfOp)):
             if isinstance(op, LoadOp) and _is_deep(op.memref):
                 linear = _linear_index(IndexBuilder(op), op.memref, op.indices)
                 new: Operation = LoadOp(_flat(op.memref, flat, op), [linear])

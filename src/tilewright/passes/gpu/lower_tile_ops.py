@@ -42,7 +42,7 @@ from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import walk, walk_for
 from tilewright.passes.amd.lower.direct_copies import lower_direct_copy
 from tilewright.passes.amd.lower.exchange import lower_exchange
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
@@ -69,7 +69,7 @@ class LowerTileOps(Pass):
         for kernel in kernels(module):
             storage = BufferStorage(kernel)
             storage.prepare()
-            waits = [op for op in walk(kernel) if isinstance(op, WgmmaWaitOp)]
+            waits = list(walk_for(kernel, WgmmaWaitOp))
             for op in list(walk(kernel)):
                 try:
                     _lower(op, storage, engine)
@@ -86,12 +86,10 @@ class LowerTileOps(Pass):
                         "multiples of each other",
                     )
                     return
-            for op in list(walk(kernel)):
-                if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
-                    lower_loose(op, storage)
-            for op in list(walk(kernel)):
-                if isinstance(op, CpAsyncOp):
-                    lower_raw_copy(op)
+            for op in list(walk_for(kernel, LoadOp, StoreOp, AtomicOp, PtrOfOp)):
+                lower_loose(op, storage)
+            for op in list(walk_for(kernel, CpAsyncOp)):
+                lower_raw_copy(op)
             for wait in waits:
                 fence_operands_after(wait)
             _refuse_left_over(kernel, engine)
@@ -100,8 +98,8 @@ class LowerTileOps(Pass):
 
 def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
     """Single elements of fragments, which only the threads that hold them could use."""
-    for op in walk(kernel):
-        if isinstance(op, LoadOp | StoreOp) and is_registers(op.memref):
+    for op in walk_for(kernel, LoadOp, StoreOp):
+        if is_registers(op.memref):
             verb = "read" if isinstance(op, LoadOp) else "written"
             diagnostic = engine.error(
                 op,
@@ -172,11 +170,10 @@ def gemm_plan_of(op: GemmOp) -> GemmPlan:
 
 def _clean_up(kernel: KernelOp) -> None:
     """Views and tile-level buffers that nothing uses any more."""
-    for op in reversed(list(walk(kernel))):
-        is_old = isinstance(op, (RegionOp, SlotOp, ViewOp, ReducerAllocOp)) or (
-            isinstance(op, AllocOp) and (op.space is Space.FRAGMENT or op.layout is not None)
+    for op in reversed(list(walk_for(kernel, RegionOp, SlotOp, ViewOp, ReducerAllocOp, AllocOp))):
+        is_dead = not isinstance(op, AllocOp) or (
+            op.space is Space.FRAGMENT or op.layout is not None or op.space.is_shared
         )
-        is_dead = is_old or (isinstance(op, AllocOp) and op.space.is_shared)
         if is_dead and not _is_used(op):
             op.detach()
             op.erase(safe_erase=False)
