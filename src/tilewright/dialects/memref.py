@@ -13,8 +13,7 @@ the buffer they access, and have no text for ``memref.cast``. The other ops are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,12 +36,13 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.traits import EffectInstance, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.elementwise import Operand, value_of
 from tilewright.dialects.type_utils import element_type_of, rank_of, shape_of
 from tilewright.ir.constraints import instance_of
+from tilewright.ir.effects import EffectsInOrder
 from tilewright.ir.interfaces import FoldBy, Folded
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 
@@ -52,15 +52,19 @@ MEMREF_OR_UNRANKED = instance_of("ranked or unranked memref", MemRefType, Unrank
 
 
 @dataclass(frozen=True)
-class _BufferEffect(MemoryEffect):
+class _BufferEffect(EffectsInOrder):
     """An access to the buffer that an operand names."""
 
     kind: MemoryEffectKind
 
     @override
-    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
+    def has_writes(self, op: Operation) -> bool:
+        return self.kind is not MemoryEffectKind.READ
+
+    @override
+    def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
         assert isinstance(op, (LoadOp, StoreOp))
-        return {EffectInstance(self.kind, op.memref)}
+        yield EffectInstance(self.kind, op.memref)
 
 
 def _verify_indices(buffer: SSAValue, indices: Sequence[SSAValue]) -> None:

@@ -88,10 +88,47 @@ def is_removable(op: Operation) -> bool:
     cls = type(op)
     if never_removable(cls):
         return False
-    ordered = _only_ordered(cls)
-    if ordered is not None:
-        return not ordered.has_writes(op)
-    return all(effect and _is_unobservable(effect, op) for effect in iter_effects(op))
+    if not op.regions:
+        return _is_droppable(op, op)
+    pending = [iter((op,))]
+    while pending:
+        current = next(pending[-1], None)
+        if current is None:
+            pending.pop()
+        elif not _is_droppable(current, op):
+            return False
+        elif current.regions and _is_recursive(type(current)):
+            pending.append(children_backwards(current))
+    return True
+
+
+def _is_droppable(current: Operation, op: Operation) -> bool:
+    """Whether effects of an op inside ``op``, those of its body apart, are lost without notice."""
+    traits = _own_effects(type(current))
+    if traits is None:
+        return False
+    for trait in traits:
+        if isinstance(trait, EffectsInOrder):
+            if trait.has_writes(current):
+                return False
+            continue
+        effects = trait.get_effects(current)
+        if effects is None or not all(_is_unobservable(each, op) for each in effects):
+            return False
+    return True
+
+
+@cache
+def _own_effects(cls: type[Operation]) -> tuple[MemoryEffect, ...] | None:
+    """The traits with effects of ops themselves; ``None``: the effects are unknown."""
+    traits = _memory_effects(cls)
+    none = (NoMemoryEffect, RecursiveMemoryEffect)
+    return tuple(each for each in traits if not isinstance(each, none)) if traits else None
+
+
+@cache
+def _is_recursive(cls: type[Operation]) -> bool:
+    return any(isinstance(each, RecursiveMemoryEffect) for each in _memory_effects(cls))
 
 
 def is_pure(op: Operation) -> bool:

@@ -184,7 +184,8 @@ class Poly:
     @property
     def depth(self) -> int:
         """Nesting of derived atoms."""
-        return max((atom.depth for atom in self.atoms()), default=0)
+        atoms = self.space.atoms
+        return max((atoms[id].depth for monomial in self.terms for id in monomial), default=0)
 
     @property
     def atom(self) -> Atom | None:

@@ -50,7 +50,7 @@ class FoldOps(RewritePattern[Operation]):
         plan = self._plan(type(op))
         if plan is None:
             return
-        constants = [self._pool.value(operand) for operand in op.operands]
+        constants = list(map(self._pool.value, op.operands))
         folded = None if plan.rule is None else plan.rule(op, constants)
         if folded is not None:
             self._replace(op, folded, rewriter)
