@@ -34,13 +34,13 @@ def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
     That is decided once for each class of ops: ``isinstance`` calls Python for abstract classes,
     which all ops have.
     """
-    wanted: dict[type[Operation], bool] = {}
+    included: dict[type[Operation], bool] = {}
     for op in walk(root):
         cls = type(op)
-        is_wanted = wanted.get(cls)
-        if is_wanted is None:
-            is_wanted = wanted[cls] = issubclass(cls, classes)
-        if is_wanted:
+        is_included = included.get(cls)
+        if is_included is None:
+            is_included = included[cls] = issubclass(cls, classes)
+        if is_included:
             yield cast("OpT", op)  # it is of one of the classes
 
 
