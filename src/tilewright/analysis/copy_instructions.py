@@ -145,10 +145,15 @@ def _divides_into_boxes(copy: BulkCopy) -> str | None:
     """A tile wider than a box is copied in several boxes, each contiguous in shared memory."""
     if plain_box_columns(copy.box, copy.element_bits) is not None:
         return None
-    *_, rows, columns = (1, *copy.box)
-    if rows % ATOM_ROWS == 0 and choose_swizzle(columns, copy.element_bits):
+    columns = copy.box[-1]
+    if rows_of(copy.box) % ATOM_ROWS == 0 and choose_swizzle(columns, copy.element_bits):
         return None
     return f"a row of {columns} elements is not divisible into boxes of at most {MAX_BOX}"
+
+
+def rows_of(box: Sequence[int]) -> int:
+    """The rows of a tile: tensors may have dimensions of one element before the columns."""
+    return next((extent for extent in reversed(box[:-1]) if extent != 1), 1)
 
 
 def plain_box_columns(box: Sequence[int], bits: int) -> int | None:

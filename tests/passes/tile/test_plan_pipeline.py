@@ -126,6 +126,27 @@ def test_half_of_the_copies_may_run_ahead() -> None:
     )
 
 
+CALL = """
+scf.for %j = %c0 to %c8 step %c3 {
+  %at = tile.ptr_of r %as[%c0, %c0] : memref<8x8xf32, #shared>
+  tile.extern "look_at"(%at) : (!tile.ptr<f32, #shared>) -> ()
+}
+"""
+
+
+def test_a_call_in_a_serial_loop_accesses_what_its_pointers_reach() -> None:
+    """Not everything: the copies of the next iteration run ahead of it."""
+    body = LOAD_A + LOAD_B + CALL + GEMM
+    assert planned(module(body, loop="0 to %n num_stages(2)")) == (
+        "stage = [0, 0, 1, 1], order = [0, 1, 2, 3], async = [0, 0, -1, -1], versions = [2, 2, 1]"
+    )
+
+
+def test_a_barrier_in_a_serial_loop_orders_everything() -> None:
+    body = LOAD_A + "scf.for %j = %c0 to %c8 step %c3 {\n tile.sync\n}\n" + READ_FIRST
+    assert "orders all memory accesses" in refused(module(body, loop="0 to %n num_stages(2)"))[2]
+
+
 def test_statements_are_what_others_can_see() -> None:
     dependences = Dependences(loop_of(module(LOAD_A + GEMM, loop="0 to %n num_stages(2)")))
     assert [op.name for op in dependences.ops] == ["tile.copy", "tile.gemm"]

@@ -24,7 +24,7 @@ tensors as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.buffer_slots import BufferSlots, Slot
+from tilewright.analysis.thread_footprints import Footprint, ThreadFootprints
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
 from tilewright.dialects.amd.moves import (
     BufferLoadOp,
@@ -172,6 +173,7 @@ class _Walk:
         self.function = function
         self.engine = engine
         self.slots = slots
+        self.footprints = ThreadFootprints(function)
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
@@ -205,7 +207,8 @@ class _Walk:
         for inner in walk(op):
             for each in accesses_of(inner):
                 slot = self._slot(inner, each, inside)
-                found.append(each if slot is None else replace(each, slot=slot))
+                footprint = self._footprint(inner, each, inside)
+                found.append(replace(each, slot=slot, footprint=footprint))
             if isinstance(inner, TmaLoadOp) and inner.map in self.tensors:
                 found.append(SharedAccess(self.tensors[inner.map], is_write=False, by_engine=True))
             for value, is_write, _ in _operands(inner):
@@ -218,18 +221,21 @@ class _Walk:
         self, op: Operation, access: SharedAccess, loops: Iterable[ForOp] = ()
     ) -> Slot | None:
         """The version of the buffer that an op accesses in all iterations of `loops`."""
-        slots = self.slots
-        if slots is None:
+        slots, element = self.slots, _elements(op, access)
+        if slots is None or element is None:
             return None
-        found: Slot | None = None
-        if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
-            found = slots.slot(op, op.memref, op.indices[0], 1)
-        elif isinstance(op, MoveOp):
-            sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
-            buffer, indices = sides[access.is_write]
-            if len(indices) == 1:
-                found = slots.slot(op, buffer, indices[0], op.lanes.value.data)
+        found = slots.slot(op, *element)
         if found is None or any(slots.depends_on(found, loop) for loop in loops):
+            return None
+        return found
+
+    def _footprint(
+        self, op: Operation, access: SharedAccess, loops: Iterable[ForOp] = ()
+    ) -> Footprint | None:
+        """The elements that each thread accesses in all iterations of `loops`."""
+        element = _elements(op, access)
+        found = None if element is None else self.footprints.of(op, *element)
+        if found is None or any(map(found.depends_on, loops)):
             return None
         return found
 
@@ -361,30 +367,34 @@ class _Walk:
         return max(found, default=1)
 
     def _shift(self, loop: ForOp, pending: Pending) -> None:
-        """Versions that earlier iterations use, as seen from the next."""
+        """Versions and elements that earlier iterations use, as seen from the next."""
         slots = self.slots
-        if slots is None:
-            return
 
         def earlier(location: Location) -> Location:
-            if location.slot is None:
-                return location
-            return Location(location.buffer, slots.earlier(location.slot, loop))
+            slot = location.slot
+            if slot is not None and slots is not None:
+                slot = slots.earlier(slot, loop)
+            return Location(location.buffer, slot, _outside(location.footprint, loop))
 
-        pending.become(pending.changed(earlier))
+        self._change(earlier, pending)
 
     def _leave(self, loop: ForOp, pending: Pending) -> None:
-        """After a loop it is not known which versions its last iteration used."""
+        """After a loop it is not known what its last iteration accessed."""
         slots = self.slots
-        if slots is None:
-            return
 
         def anywhere(location: Location) -> Location:
-            if location.slot is None or not slots.depends_on(location.slot, loop):
-                return location
-            return Location(location.buffer)
+            slot = location.slot
+            if slot is not None and slots is not None and slots.depends_on(slot, loop):
+                slot = None
+            return Location(location.buffer, slot, _outside(location.footprint, loop))
 
-        pending.become(pending.changed(anywhere))
+        self._change(anywhere, pending)
+
+    def _change(self, change: Callable[[Location], Location], pending: Pending) -> None:
+        """Change what is known of the threads that are walked, and of roles inside the loop."""
+        others = (self.by_roles, *self.pending_of.values())
+        for each in (pending, *(each for each in others if each is not pending)):
+            each.become(each.changed(change))
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
         self._prepare(op, self._accesses(op), pending)
@@ -449,6 +459,23 @@ class _Walk:
             _before(op, BarrierOp())
             return
         _before(op, BarOp("sync", *self.role))
+
+
+def _elements(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, int] | None:
+    """The buffer, the index and the number of elements that a thread accesses by itself."""
+    if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
+        return op.memref, op.indices[0], 1
+    if isinstance(op, MoveOp):
+        sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
+        buffer, indices = sides[access.is_write]
+        if len(indices) == 1:
+            return buffer, indices[0], op.lanes.value.data
+    return None
+
+
+def _outside(footprint: Footprint | None, loop: ForOp) -> Footprint | None:
+    """A footprint, if it is the same in other iterations of `loop` and after it."""
+    return None if footprint is None or footprint.depends_on(loop) else footprint
 
 
 def _has_iterations(op: ForOp) -> bool:
