@@ -246,6 +246,41 @@ _GEMM = """
       func.return
     }
 """
+EXAMPLES["version-roles"] = """
+    func.func @slots(%A: memref<?x8xf32, #global>, %n: index) attributes {tile.entry} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c8 = arith.constant 8 : index
+      tile.kernel (%bx) in (1) threads(64) {
+        %a = tile.alloc "a" : memref<8x8xf32, #shared>
+        %acc = tile.alloc "acc" : memref<8x8xf32, #fragment>
+        %full = tile.alloc "full" init [32] : memref<1x!nv.mbarrier, #barrier>
+        %empty = tile.alloc "empty" init [32] : memref<1x!nv.mbarrier, #barrier>
+        tile.pipeline %k = 0 to %n num_stages(2) {
+          tile.ws custom
+          role "group1" threads(32 to 64) {
+            %next = arith.addi %k, %c1 : index
+            %q = arith.remsi %next, %c2 : index
+            nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
+            %i = arith.muli %k, %c8 : index
+            %r = tile.region %A[%i, 0] [8, 8] : memref<?x8xf32, #global> to !tile.region<8x8xf32, #global>
+            tile.async_copy %r -> %a barrier %full[%c0] {instruction = "tma"}
+                : !tile.region<8x8xf32, #global> -> memref<8x8xf32, #shared>, memref<1x!nv.mbarrier, #barrier>
+            nv.mbarrier.arrive %full[%c0] : memref<1x!nv.mbarrier, #barrier>
+          }
+          tile.ws custom
+          role "group0" threads(0 to 32) {
+            %p = arith.remsi %k, %c2 : index
+            nv.mbarrier.wait %full[%c0], %p : memref<1x!nv.mbarrier, #barrier>, index
+            tile.copy %a -> %acc : memref<8x8xf32, #shared> -> memref<8x8xf32, #fragment>
+            nv.mbarrier.arrive %empty[%c0] : memref<1x!nv.mbarrier, #barrier>
+          }
+        }
+      }
+      func.return
+    }
+"""
 EXAMPLES["specialize-warps"] = _GEMM
 EXAMPLES["plan-pipeline"] = _GEMM
 EXAMPLES["expand-pipeline"] = _GEMM
@@ -333,7 +368,11 @@ _BEFORE = {
     "check-pipeline": "plan-pipeline",
     "sync-clusters": "lower-barriers",
 }
-_AFTER = {"specialize-warps": "canonicalize,cse", "expand-pipeline": "canonicalize,cse"}
+_AFTER = {
+    "version-roles": "canonicalize,cse",
+    "specialize-warps": "canonicalize,cse",
+    "expand-pipeline": "canonicalize,cse",
+}
 
 
 def page() -> str:

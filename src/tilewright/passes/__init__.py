@@ -42,6 +42,7 @@ PASSES: PassRegistry = {
     "plan-storage-alias": _lazy("tile.plan_storage_alias", "PlanStorageAlias"),
     "split-guards": _lazy("tile.split_guards", "SplitGuards"),
     "expand-explicit-unroll": _lazy("tile.expand_explicit_unroll", "ExpandExplicitUnroll"),
+    "version-roles": _lazy("tile.version_roles", "VersionRoles"),
     "specialize-warps": _lazy("tile.specialize_warps", "SpecializeWarps"),
     "check-barriers": _lazy("tile.check_barriers", "CheckBarriers"),
     "plan-pipeline": _lazy("tile.plan_pipeline", "PlanPipeline"),

@@ -81,7 +81,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("IfStmtBinding", ("split-guards",)),
     Entry(
         "MultiVersionBuffer",
-        ("specialize-warps", "expand-pipeline"),
+        ("specialize-warps", "version-roles", "expand-pipeline"),
         ("passes/tile/version_buffers.py",),
         "no pass of its own: the scheduling passes determine the version count",
     ),

@@ -39,6 +39,7 @@ from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
 from tilewright.passes.tile.specialize_warps import SpecializeWarps
 from tilewright.passes.tile.split_guards import SplitGuards
+from tilewright.passes.tile.version_roles import VersionRoles
 from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmentAccess
 
 
@@ -97,6 +98,7 @@ class TilePipeline(Pass):
     def _schedule(self) -> Iterator[Pass]:
         yield SplitGuards()
         yield ExpandExplicitUnroll()
+        yield VersionRoles()
         if self.warp_specialize:
             yield SpecializeWarps()
             if self.check_each:
