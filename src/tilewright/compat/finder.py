@@ -159,8 +159,10 @@ class AfterImport(MetaPathFinder):
 
 def _adapt_torch(torch: Any) -> None:
     """Map ``cuda`` to the CPU, unless there is a GPU that ``TILEWRIGHT_COMPAT_DEVICE`` allows."""
+    from tilewright.compat.torch_compile import run_compiled_functions_eagerly
     from tilewright.compat.torch_devices import map_cuda_to_cpu
 
+    run_compiled_functions_eagerly(torch)
     if os.environ.get("TILEWRIGHT_COMPAT_DEVICE") != "cpu" and torch.cuda.is_available():
         return
     map_cuda_to_cpu(torch)

@@ -71,8 +71,11 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.carver.roller": Offer(),
     "tilelang.carver.roller.rasterization": Offer(names_from(_OURS, "NoRasterization")),
     "tilelang.carver.template": Offer(names_from(_OURS, "MatmulTemplate")),
+    "tilelang.contrib": Offer(),
+    "tilelang.contrib.nvcc": Offer(mirrors=(f"{_OURS}_nvcc",)),
     "tilelang.engine": Offer(joined(_LOWER, _CALLBACKS)),
     "tilelang.engine.callback": Offer(_CALLBACKS),
+    "tilelang.env": Offer(mirrors=(f"{_OURS}_env",)),
     "tilelang.language": Offer(mirrors=(_T,)),
     "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes",)),
     "tilelang.language.fp8": Offer(

@@ -113,7 +113,6 @@ from tilewright.language.T.loops import (
     Persistent,
     Pipelined,
     serial,
-    thread_binding,
     unroll,
     vectorized,
 )
@@ -241,6 +240,7 @@ from tilewright.language.T.sync import (
     tma_store_arrive,
     tma_store_wait,
 )
+from tilewright.language.T.thread_bindings import thread_binding
 from tilewright.language.T.tile_ops import (
     GemmWarpPolicy,
     async_copy,

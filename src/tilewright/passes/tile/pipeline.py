@@ -37,9 +37,11 @@ from tilewright.passes.tile.inject_assumes import InjectAssumes
 from tilewright.passes.tile.normalize_indices import NormalizeIndices
 from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
+from tilewright.passes.tile.raise_thread_ranges import RaiseThreadRanges
 from tilewright.passes.tile.specialize_warps import SpecializeWarps
 from tilewright.passes.tile.split_guards import SplitGuards
 from tilewright.passes.tile.version_roles import VersionRoles
+from tilewright.passes.tile.widen_fragments import WidenFragments
 from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmentAccess
 
 
@@ -82,6 +84,8 @@ class TilePipeline(Pass):
         yield Canonicalize()
         yield Cse()
         yield NormalizeIndices()
+        yield RaiseThreadRanges()
+        yield WidenFragments()
         yield WrapScalarFragmentAccess()
         yield InjectAssumes()
 

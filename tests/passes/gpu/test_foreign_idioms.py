@@ -1,0 +1,191 @@
+"""Idioms of TileLang's kernels: values at both levels, and cubins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tests.passes.gpu.seeds import check, lowered, whole
+from tilewright import T
+from tilewright.ir.diagnostics import CompileError, Severity
+from tilewright.targets.numpy.api import Buffer
+from tilewright.targets.numpy.simt import compile_simt
+
+F32 = "float32"
+
+
+@tw.jit
+def by_range(A, B):
+    A: T.Tensor((128, 64), F32)
+    B: T.Tensor((128, 64), F32)
+    C = T.empty((128, 64), F32)
+    with T.Kernel(2, threads=256) as b:
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((64, 64), F32)
+        r = T.alloc_shared((64, 64), F32)
+        f = T.alloc_fragment((64, 64), F32)
+        g = T.alloc_fragment((64, 64), F32)
+        if tx < 96:
+            T.copy(A[b * 64, 0], f)
+            for i, j in T.Parallel(64, 64):
+                f[i, j] = f[i, j] * 2
+            T.copy(f, s)
+        elif tx < 128:
+            T.fill(r, 1)
+        elif tx >= 128 and tx < 256:
+            T.copy(B[b * 64, 0], g)
+        for i, j in T.Parallel(64, 64):
+            C[b * 64 + i, j] = s[i, j] + r[i, j] + B[b * 64 + i, j]
+    return C
+
+
+def test_a_branch_of_whole_warps_shares_tile_operations() -> None:
+    a, b = whole(1, 128, 64, dtype=F32), whole(2, 128, 64, dtype=F32)
+    check(by_range, a, b, expected=2 * a + 1 + b)
+
+
+@tw.jit
+def by_half_a_warp(A):
+    A: T.Tensor((64,), F32)
+    C = T.empty((64,), F32)
+    with T.Kernel(1, threads=128):
+        s = T.alloc_shared((64,), F32)
+        if T.get_thread_binding() < 16:
+            T.copy(A, s)
+        T.copy(s, C)
+    return C
+
+
+def test_a_branch_of_half_a_warp_does_not() -> None:
+    with pytest.raises(CompileError, match=r"TW4073.*T\.copy in a divergent branch"):
+        lowered(by_half_a_warp, whole(1, 64, dtype=F32))
+
+
+@tw.jit
+def by_mask(A, M, W):
+    A: T.Tensor((37, 96), F32)
+    M: T.Tensor((37,), "bool")
+    W: T.Tensor((37, 2), F32)
+    C = T.empty((96,), F32)
+    with T.Kernel(1, threads=128):
+        m = T.alloc_fragment((37,), "bool")
+        w = T.alloc_fragment((37, 2), F32)
+        f = T.alloc_fragment((96,), F32)
+        s = T.alloc_shared((96,), F32)
+        T.copy(M, m)
+        T.copy(W, w)
+        T.clear(f)
+        for r in T.Pipelined(37, num_stages=2):
+            if m[r]:
+                T.copy(A[r, 0], s)
+                for j in T.Parallel(96):
+                    f[j] += s[j] * w[r, 1]
+        T.copy(f, C)
+    return C
+
+
+def test_a_fragment_that_all_threads_index_is_a_table_in_shared_memory() -> None:
+    rng = np.random.default_rng(3)
+    a, w = whole(1, 37, 96, dtype=F32), whole(2, 37, 2, dtype=F32)
+    mask = rng.random(37) > 0.5
+    engine = check(by_mask, a, mask, w, expected=(a * mask[:, None] * w[:, 1:]).sum(0))
+    found = [each.message for each in engine.diagnostics if each.code == "TW2023"]
+    assert found[0].startswith("'m' is allocated in shared memory (37 B), not in registers")
+
+
+@tw.jit
+def past_the_end(A):
+    A: T.Tensor((64,), F32)
+    C = T.empty((64,), F32)
+    with T.Kernel(1, threads=128):
+        f = T.alloc_fragment((8,), F32)
+        for i in T.Parallel(64):
+            f[i] = A[i] * 2
+        for i in T.Parallel(64):
+            C[i] = f[i] + 1
+    return C
+
+
+def test_a_fragment_accessed_past_its_end_is_widened_on_gpus() -> None:
+    a = whole(1, 64, dtype=F32)
+    module, engine = lowered(past_the_end, a)
+    assert [each.severity for each in engine.diagnostics if each.code == "TW2024"] == [
+        Severity.WARNING
+    ]
+    out = np.full(64, -1, np.float32)
+    compile_simt(module).launch([Buffer("A", a), Buffer("C", out)])
+    np.testing.assert_array_equal(out, 2 * a + 1)
+    with pytest.raises(Exception, match="out of bounds"):
+        past_the_end(a)
+
+
+@tw.jit
+def bound_threads(A):
+    A: T.Tensor((4, 64), F32)
+    C = T.empty((64,), F32)
+    with T.Kernel(1, threads=(16, 4)):
+        x = T.thread_binding(0, 16, thread="threadIdx.x")
+        y = T.thread_binding(0, 4, thread="threadIdx.y")
+        C[y * 16 + x] = A[y, x]
+    return C
+
+
+def test_thread_binding_assigned_to_a_name_is_the_index() -> None:
+    a = whole(1, 4, 64, dtype=F32)
+    check(bound_threads, a, expected=a[:, :16].reshape(-1))
+
+
+def test_a_thread_binding_is_checked_against_the_block() -> None:
+    @tw.jit
+    def too_many(A):
+        A: T.Tensor((64,), F32)
+        with T.Kernel(1, threads=32):
+            x = T.thread_binding(0, 64, thread="threadIdx.x")
+            A[x] = 0
+
+    with pytest.raises(CompileError, match="the block has 32 threads along this axis"):
+        too_many(np.zeros(64, np.float32))
+
+
+@tw.jit(out_idx=-1)
+def workspace(M):
+    @T.prim_func
+    def main(A: T.Tensor((M,), F32), C: T.Tensor((M,), F32)):
+        W = T.alloc_buffer([M], F32)
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(M):
+                W[i] = A[i] + 1
+            T.sync_threads()
+            for i in T.Parallel(M):
+                C[i] = W[i] * 2
+
+    return main
+
+
+def test_a_buffer_outside_of_the_kernel_is_global_memory() -> None:
+    a = whole(1, 128, dtype=F32)
+    np.testing.assert_array_equal(workspace(128)(a), (a + 1) * 2)
+
+
+@tw.jit
+def flattened(A, B):
+    m, n = T.dynamic("m"), T.const("n")
+    A: T.Tensor((m * n,), F32)
+    B: T.Tensor((m, n), F32)
+    C = T.empty((m, n), F32)
+    with T.Kernel(m, threads=32) as b:
+        for j in T.Parallel(n):
+            C[b, j] = A[b * n + j] + B[b, j]
+    return C
+
+
+def test_sizes_that_a_later_argument_determines() -> None:
+    a, b = whole(1, 35, dtype=F32), whole(2, 5, 7, dtype=F32)
+    np.testing.assert_array_equal(flattened(a, b), a.reshape(5, 7) + b)
+    kernel = flattened.compile(a, b)
+    np.testing.assert_array_equal(kernel(a, b), a.reshape(5, 7) + b)
+    with pytest.raises(
+        ValueError, match=r"A has shape\[0\] = 36, but no such size = m \* n is expected"
+    ):
+        kernel(whole(1, 36, dtype=F32), b)
