@@ -11,6 +11,7 @@ from tilewright.passes.tile.pipeline import TilePipeline, tile_passes
 
 ORDER = (
     *("bind-target", "canonicalize", "cse", "normalize-indices"),
+    *("raise-thread-ranges", "widen-fragments"),
     *("wrap-scalar-fragment-access", "inject-assumes"),
     *("check-buffer-init", "check-reducers", "plan-storage-alias"),
     *("split-guards", "expand-explicit-unroll"),
