@@ -131,6 +131,32 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "raise-thread-ranges": """
+        func.func @kernel(%A: memref<64xf32, #global>, %B: memref<64xf32, #global>) {
+          %c128 = arith.constant 128 : index
+          tile.kernel (%bx) in (1) threads(256) {
+            %s = tile.alloc "s" : memref<64xf32, #shared>
+            %tx = gpu.thread_id x
+            %first = arith.cmpi slt, %tx, %c128 : index
+            scf.if %first {
+              tile.copy %A -> %s : memref<64xf32, #global> -> memref<64xf32, #shared>
+            }
+          }
+          func.return
+        }
+    """,
+    "widen-fragments": """
+        func.func @kernel(%A: memref<64xf32, #global>) {
+          tile.kernel (%bx) in (1) threads(128) {
+            %f = tile.alloc "f" : memref<8xf32, #fragment>
+            tile.parallel (%i) in (64) {
+              %v = memref.load %A[%i] : memref<64xf32, #global>
+              memref.store %v, %f[%i] : memref<8xf32, #fragment>
+            }
+          }
+          func.return
+        }
+    """,
     "wrap-scalar-fragment-access": """
         func.func @kernel(%x: f32) {
           %c0 = arith.constant 0 : index
