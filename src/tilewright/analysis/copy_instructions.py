@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import ViewOp
@@ -66,6 +66,12 @@ class Starts:
             return start >= 0
         return self._known.context(at).is_nonneg(self._known.poly(start))
 
+    def is_below(self, value: Mixed, limit: int, at: Operation) -> bool:
+        """Whether `value` is proved to be less than `limit` where `at` runs."""
+        if isinstance(value, int):
+            return value < limit
+        return self._known.context(at).is_positive(limit - self._known.poly(value))
+
     def is_negative(self, start: Mixed, at: Operation) -> bool:
         """Whether `start` is proved to be negative where `at` runs."""
         if isinstance(start, int):
@@ -83,7 +89,7 @@ class Starts:
 class BulkCopy:
     """A copy from global to shared memory, as the conditions see it."""
 
-    op: CopyOp
+    op: CopyOp | Im2colOp
     tensor: SSAValue
     """The global tensor."""
     box: tuple[int, ...]
@@ -108,7 +114,10 @@ class BulkCopy:
 Condition = Callable[[BulkCopy], str | None]
 
 
-def _is_enabled(copy: BulkCopy) -> str | None:
+def is_enabled(copy: BulkCopy) -> str | None:
+    """Whether the user allows TMA."""
+    if not isinstance(copy.op, CopyOp):
+        return None
     return "TMA is disabled by the user (disable_tma=True)" if copy.op.disable_tma else None
 
 
@@ -272,7 +281,7 @@ def _has_no_own_layout(copy: BulkCopy) -> str | None:
 
 
 BULK_CONDITIONS: tuple[Condition, ...] = (
-    _is_enabled,
+    is_enabled,
     _keeps_elements,
     _is_a_tensor,
     _rank,

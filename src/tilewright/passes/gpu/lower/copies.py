@@ -56,10 +56,15 @@ def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
     code = opened(IndexBuilder(op), leader(IndexBuilder(op), storage, op))
     part = storage.shared_part(code, target.buffer)
     box = [_known(extent) for extent in source.extents]
-    boxes = TmaBoxes.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
-    map = tensor_map(op, source.buffer, boxes.box, part.map.swizzle)
+    # The rows of a flattened copy are the outer dimensions of its box.
+    outer = [] if op.flatten is None else box[:-1]
+    tile = [prod(outer), box[-1]] if outer else box
+    boxes = TmaBoxes.of(tile, bit_width(element_type_of(op.src.type)), part.map.swizzle)
+    shape = (*outer, boxes.box[-1]) if outer else boxes.box
+    map = tensor_map(op, source.buffer, shape, part.map.swizzle)
     for start in boxes.starts:
-        coordinates = moved(code, source.offsets, start)
+        inside = (*(0 for _ in outer), start[-1]) if outer else start
+        coordinates = moved(code, source.offsets, inside)
         offset = part.offset(code, boxes.indices(code, target, start))
         code.add(
             TmaLoadOp(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.image_patches import bulk_patches
 from tilewright.analysis.pipelining import Dependences
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
@@ -21,6 +22,7 @@ from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import (
     AllocOp,
     CopyOp,
+    Im2colOp,
     KernelOp,
     PersistentOp,
     PipelineOp,
@@ -154,6 +156,8 @@ def _issue(statement: Operation, starts: Starts) -> Issue | str:
         found = bulk_copy(copies[0], starts)
     elif isinstance(statement, CopyOp):
         found = bulk_copy(statement, starts)
+    elif isinstance(statement, Im2colOp):
+        found = bulk_patches(statement, starts)
     else:
         return ""
     if isinstance(found, str):
@@ -163,7 +167,8 @@ def _issue(statement: Operation, starts: Starts) -> Issue | str:
 
 
 def _is_copy_in(statement: Operation) -> bool:
-    return isinstance(statement, CopyOp) and space_of(statement.src.type) is Space.GLOBAL
+    is_copy = isinstance(statement, CopyOp | Im2colOp)
+    return is_copy and space_of(statement.src.type) is Space.GLOBAL
 
 
 def _obstacle(

@@ -39,6 +39,7 @@ from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
     CopyOp,
+    Im2colOp,
     PipelineOp,
     SlotOp,
     Space,
@@ -52,6 +53,7 @@ from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
+from tilewright.passes.tile.warps.patches import patch_region
 
 
 @dataclass(frozen=True)
@@ -312,9 +314,13 @@ class Producer:
             bytes_ = issue.copy.bytes
             code.add(MBarrierExpectTxOp(barriers.full, iteration.slot, bytes_))
         op = issue.copy.op
-        self._compute([op.src], code, inner)
+        self._compute([value for value in op.operands if value is not op.dst], code, inner)
         slot = code.add(SlotOp(channel.rings[op.dst], iteration.slot)).results[0]
-        code.add(_bulk(op, inner.get(op.src, op.src), slot, barriers.full, iteration.slot))
+        source = inner.get(op.src, op.src)
+        if isinstance(op, Im2colOp):
+            steps = [inner.get(value, value) for value in (op.nhw_step, op.c_step)]
+            source = patch_region(op, source, steps, code)
+        code.add(_bulk(op, source, slot, barriers.full, iteration.slot))
 
     def _compute(
         self, required: Sequence[SSAValue], code: IndexBuilder, values: dict[SSAValue, SSAValue]
@@ -343,9 +349,10 @@ def _is_visible(value: SSAValue, block: Block) -> bool:
 
 
 def _bulk(
-    op: CopyOp, source: SSAValue, slot: SSAValue, barrier: SSAValue, index: SSAValue
+    op: CopyOp | Im2colOp, source: SSAValue, slot: SSAValue, barrier: SSAValue, index: SSAValue
 ) -> AsyncCopyOp:
-    made = AsyncCopyOp(source, slot, barrier, index, instruction="tma")
+    is_patches = isinstance(op, Im2colOp)
+    made = AsyncCopyOp(source, slot, barrier, index, instruction="tma", flatten=is_patches)
     made.location = op.location
     if "eviction_policy" in op.properties:
         made.properties["eviction_policy"] = op.properties["eviction_policy"]
