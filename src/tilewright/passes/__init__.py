@@ -88,6 +88,7 @@ PASSES: PassRegistry = {
     "merge-guards": _lazy("gpu.merge_guards", "MergeGuards"),
     "remark-register-indices": _lazy("gpu.remark_register_indices", "RemarkRegisterIndices"),
     "narrow-producers": _lazy("gpu.narrow_producers", "NarrowProducers"),
+    "choose-occupancy": _lazy("gpu.choose_occupancy", "ChooseOccupancy"),
     "set-warp-registers": _lazy("gpu.set_warp_registers", "SetWarpRegisters"),
     "check-thread-sync": _lazy("gpu.check_thread_sync", "CheckThreadSync"),
     "verify-device-ir": _lazy("gpu.verify_device_ir", "VerifyDeviceIr"),

@@ -19,6 +19,7 @@ from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
+from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
@@ -100,6 +101,9 @@ class GpuPipeline(Pass):
     reuse_within_iteration: bool = False
     """Whether buffers may overlap within a loop iteration although they fit without."""
 
+    max_blocks: int | None = None
+    """The most blocks that may share a multiprocessor; None for as many as fit."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
@@ -158,6 +162,7 @@ class GpuPipeline(Pass):
             InsertThreadSyncs(),
             SinkStoreWaits(),
             NarrowProducers(),
+            ChooseOccupancy(max_blocks=self.max_blocks),
             SetWarpRegisters(),
             RemarkRegisterIndices(),
             DropAssumes(),
