@@ -58,6 +58,7 @@ from tilewright.dialects.nv.tma import (
     TmaStoreOp,
 )
 from tilewright.dialects.nv.types import MBARRIER, MBarrierType
+from tilewright.dialects.nv.updates import RedAddOp
 
 Nv = Dialect(
     "nv",
@@ -71,6 +72,7 @@ Nv = Dialect(
         LdMatrixOp,
         MatrixOp,
         MmaOp,
+        RedAddOp,
         StMatrixOp,
         TensorMapOp,
         TmaLoadOp,
@@ -136,6 +138,7 @@ __all__ = [
     "MatrixOp",
     "MmaOp",
     "Nv",
+    "RedAddOp",
     "SetMaxNRegOp",
     "StMatrixOp",
     "TensorMapOp",

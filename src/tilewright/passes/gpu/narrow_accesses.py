@@ -49,6 +49,22 @@ def remark_narrow(
         f"({_bytes(tensor, lanes)} bytes) at a time instead of {widest} "
         f"({_bytes(tensor, widest)} bytes): {reason}"
     )
+    _remark_once(op, message, engine)
+
+
+def remark_tested(
+    op: Operation, done: str, tensor: SSAValue, lanes: int, reason: str, engine: DiagnosticEngine
+) -> None:
+    """Report accesses that are wide if the run shows that they may be; once per source line."""
+    message = (
+        f"access to {_name(tensor)} vectorised under a run-time test: {done} {lanes} elements "
+        f"({_bytes(tensor, lanes)} bytes) at a time where all of them are inside and aligned, "
+        f"1 elsewhere: {reason}"
+    )
+    _remark_once(op, message, engine)
+
+
+def _remark_once(op: Operation, message: str, engine: DiagnosticEngine) -> None:
     location = locate(op)
     known = (each for each in engine.diagnostics if each.code == NARROW)
     if not any(each.message == message and each.location == location for each in known):

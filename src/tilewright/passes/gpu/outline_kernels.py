@@ -54,7 +54,10 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 _AXES = ("x", "y", "z")
 _WRITING = frozenset(
-    ("tile.atomic", "tile.extern", "tile.ptr_of", "nv.bulk_store", "nv.tma_store", "nv.tma_reduce")
+    (
+        *("tile.atomic", "tile.extern", "tile.ptr_of"),
+        *("nv.bulk_store", "nv.red_add", "nv.tma_store", "nv.tma_reduce"),
+    )
 )
 """Ops that write the tensor they name, or may."""
 

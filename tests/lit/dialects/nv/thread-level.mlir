@@ -14,6 +14,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   nv.async_move %A[%i, %i] -> %S[%i] lanes(8) : memref<?x?xf16, #g>, memref<8192xf16, #s>
   // CHECK: simt.convert {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
   simt.convert %p[%i] -> %a[%i] lanes(2) : memref<64xf32, #l>, memref<64xf16, #l>
+  // CHECK: nv.red_add {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] lanes(8) : memref<64xf16, #local>, memref<?x?xf16, #global>
+  nv.red_add %a[%i] -> %A[%i, %i] lanes(8) : memref<64xf16, #l>, memref<?x?xf16, #g>
   // CHECK: nv.ldmatrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] count(4) {transposed} : memref<8192xf16, #shared>, memref<64xf16, #local>
   nv.ldmatrix %S[%i] -> %a[%i] count(4) {transposed} : memref<8192xf16, #s>, memref<64xf16, #l>
   // CHECK: nv.stmatrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] count(4) : memref<64xf16, #local>, memref<8192xf16, #shared>
