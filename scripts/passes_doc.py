@@ -237,6 +237,26 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "unroll-fragment-loops": """
+        func.func @kernel(%A: memref<32x64xf32, #global>) {
+          %c0 = arith.constant 0 : index
+          %c1 = arith.constant 1 : index
+          %c2 = arith.constant 2 : index
+          %c16 = arith.constant 16 : index
+          tile.kernel (%bx) in (1) threads(128) {
+            %f = tile.alloc "f" : memref<32x64xf32, #fragment>
+            scf.for %s = %c0 to %c2 step %c1 {
+              %first = arith.muli %s, %c16 : index
+              tile.parallel (%i, %j) in (16, 64) {
+                %row = arith.addi %first, %i : index
+                %v = memref.load %f[%row, %j] : memref<32x64xf32, #fragment>
+                memref.store %v, %A[%row, %j] : memref<32x64xf32, #global>
+              }
+            }
+          }
+          func.return
+        }
+    """,
     "expand-explicit-unroll": """
         func.func @kernel(%A: memref<64xf32, #global>, %x: f32) {
           %c0 = arith.constant 0 : index

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tests.passes.gpu.seeds import check, lowered, whole
+from tests.passes.gpu.seeds import check, lowered, source_of, whole
 from tilewright import T
-from tilewright.ir.diagnostics import CompileError, Severity
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.runtime.tile.pass_configs import PassConfigKey, checked_configs, gpu_settings
 from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.simt import compile_simt
 
@@ -189,3 +191,86 @@ def test_sizes_that_a_later_argument_determines() -> None:
         ValueError, match=r"A has shape\[0\] = 36, but no such size = m \* n is expected"
     ):
         kernel(whole(1, 36, dtype=F32), b)
+
+
+@tw.jit
+def halves(A, B):
+    A: T.Tensor((32, 64), "float16")
+    B: T.Tensor((64, 64), "float16")
+    C = T.empty((32, 64), F32)
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((32, 64), "float16")
+        b = T.alloc_shared((64, 64), "float16")
+        c = T.alloc_fragment((32, 64), F32)
+        s = T.alloc_shared((16, 64), F32)
+        T.copy(A, a)
+        T.copy(B, b)
+        T.gemm(a, b, c, policy=T.GemmWarpPolicy.FullCol, clear_accum=True)
+        for half in range(2):
+            for i, j in T.Parallel(32, 64):
+                if i < 16:
+                    s[i, j] = c[i + half * 16, j]
+            for i, j in T.Parallel(16, 64):
+                C[half * 16 + i, j] = s[i, j] * 2
+    return C
+
+
+def test_parts_of_a_fragment_by_the_index_of_a_loop_stay_in_registers() -> None:
+    a, b = whole(1, 32, 64), whole(2, 64, 64)
+    engine = check(halves, a, b, expected=2 * (a.astype(F32) @ b.astype(F32)))
+    assert not [each.message for each in engine.diagnostics if each.code == "TW2023"]
+
+
+@tw.jit
+def racing(A):
+    A: T.Tensor((128,), F32)
+    C = T.empty((128,), F32)
+    with T.Kernel(1, threads=256):
+        s = T.alloc_shared((128,), F32)
+        tx = T.get_thread_binding()
+        if tx < 128:
+            for i in T.Parallel(128):
+                s[i] = A[i]
+        else:
+            for i in T.Parallel(128):
+                C[i] = s[i]
+    return C
+
+
+def test_a_race_of_roles_is_an_error_unless_it_is_tolerated() -> None:
+    a = whole(1, 128, dtype=F32)
+    with pytest.raises(CompileError, match="TW4052"):
+        lowered(racing, a)
+    engine = DiagnosticEngine()
+    module = racing.get_tir(a).module.clone()
+    GpuPipeline(tolerate_races=True).run(module, engine)
+    assert not engine.has_errors
+    found = {each.code: each.severity for each in engine.diagnostics}
+    assert found["TW4052"] == found["TW4081"] == Severity.WARNING
+    configs = {PassConfigKey.TL_DISABLE_DATA_RACE_CHECK: True}
+    assert gpu_settings(checked_configs(configs), "sm_90a").tolerate_races
+    assert not gpu_settings({}, "sm_90a").tolerate_races
+
+
+@tw.jit
+def arriving_copies(A):
+    A: T.Tensor((128, 8), "float16")
+    C = T.empty((128, 8), "float16")
+    with T.Kernel(1, threads=256):
+        s = T.alloc_shared((128, 8), "float16")
+        ready = T.alloc_barrier(128)
+        tx = T.get_thread_binding()
+        if tx < 128:
+            T.ptx_cp_async(T.access_ptr(s[tx, 0], "w", 8), T.access_ptr(A[tx, 0], "r", 8), 8)
+            T.cp_async_barrier_noinc(ready)
+        else:
+            T.barrier_wait(ready, 0)
+            for i, j in T.Parallel(128, 8):
+                C[i, j] = s[127 - i, j]
+    return C
+
+
+def test_copies_that_arrive_at_a_barrier_compile() -> None:
+    a = whole(1, 128, 8)
+    check(arriving_copies, a, expected=a[::-1])
+    assert "cp.async.mbarrier.arrive.noinc" in source_of(lowered(arriving_copies, a)[0])

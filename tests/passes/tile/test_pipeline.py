@@ -14,7 +14,7 @@ ORDER = (
     *("raise-thread-ranges", "widen-fragments"),
     *("wrap-scalar-fragment-access", "inject-assumes"),
     *("check-buffer-init", "check-reducers", "plan-storage-alias"),
-    *("split-guards", "expand-explicit-unroll", "version-roles"),
+    *("split-guards", "unroll-fragment-loops", "expand-explicit-unroll", "version-roles"),
     *("specialize-warps", "check-barriers"),
     *("plan-pipeline", "check-plans", "expand-pipeline"),
     *("canonicalize", "cse", "check-barriers"),

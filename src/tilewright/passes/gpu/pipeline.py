@@ -38,6 +38,7 @@ from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.narrow_guarded_loops import NarrowGuardedLoops
 from tilewright.passes.gpu.narrow_producers import NarrowProducers
 from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
@@ -104,6 +105,9 @@ class GpuPipeline(Pass):
     max_blocks: int | None = None
     """The most blocks that may share a multiprocessor; None for as many as fit."""
 
+    tolerate_races: bool = False
+    """Whether races of warps that the user specialised are warnings."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
@@ -125,6 +129,7 @@ class GpuPipeline(Pass):
                 warp_specialize=self.warp_specialize,
                 check_each=False,
                 predicate_epilogue=self.predicate_epilogue,
+                tolerate_races=self.tolerate_races,
             ).passes(),
             DropReuseGroups(),
             CheckLaunch(),
@@ -135,6 +140,7 @@ class GpuPipeline(Pass):
             CheckDivergentCode(),
             HoistViews(),
             FoldClears(),
+            NarrowGuardedLoops(),
             SelectTmaStores(),
             OrderTensorWrites(),
             ExpandCopies(),
@@ -174,7 +180,7 @@ class GpuPipeline(Pass):
             Dce(),
             DropUnusedArguments(),
             VerifyDeviceIr(),
-            CheckThreadSync(),
+            CheckThreadSync(tolerate_races=self.tolerate_races),
             LowerL2Policy(),
         ]
 

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from tilewright.analysis.thread_dependence import is_by_thread
 from tilewright.dialects.arith import AndiOp, CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.scf import IfOp
@@ -42,6 +43,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.tile.clone_ops import copy_op
 
 _DISTRIBUTED = (CopyOp, FillOp, GemmOp, ParallelOp, PipelineOp, ReduceOp, ScanOp)
 _CASTS = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
@@ -136,9 +138,46 @@ def _raise(choice: IfOp, all_threads: _Range) -> None:
         for op in list(block.ops):
             op.detach()
             body.block.insert_op_before(op, end)
+        _compute_inside(body.block)
         role = Role(_name(threads), ((threads.start, threads.stop),))
         rewriter.insert_before(choice, WsOp([role], [body], custom=True))
     rewriter.erase(choice)
+
+
+def _compute_inside(block: Block) -> None:
+    """Compute what a role uses of its threads' indices by its threads: others have other ones."""
+    values: dict[SSAValue, SSAValue] = {}
+    first = block.first_op
+    assert first is not None  # a body is ended
+    rewriter = Rewriter()
+    for op in [each for top in block.ops for each in walk(top)]:
+        for position, operand in enumerate(op.operands):
+            if not _is_inside(operand, block) and is_by_thread(operand):
+                _copy_before(first, operand, values, rewriter)
+                op.operands[position] = values[operand]
+
+
+def _is_inside(value: SSAValue, block: Block) -> bool:
+    owner: Block | None = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    while owner is not None and owner is not block:
+        around = owner.parent_op()
+        owner = None if around is None else around.parent
+    return owner is block
+
+
+def _copy_before(
+    first: Operation, value: SSAValue, values: dict[SSAValue, SSAValue], rewriter: Rewriter
+) -> None:
+    """Compute `value` again before `first`, from the thread index on."""
+    op = value.owner
+    if value in values or not isinstance(op, Operation) or not is_by_thread(value):
+        return
+    if op.regions or not is_side_effect_free(op):
+        values[value] = value  # one that was loaded stays as it is
+        return
+    for operand in op.operands:
+        _copy_before(first, operand, values, rewriter)
+    rewriter.insert_before(first, copy_op(op, values))
 
 
 def _name(threads: _Range) -> str:

@@ -163,6 +163,7 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
         "warp_specialize": settings.warp_specialize,
         "index_bits": settings.index_bits,
         "reuse_within_iteration": settings.reuse_within_iteration,
+        "tolerate_races": settings.tolerate_races,
         "leave_out": settings.leave_out,
     }
 

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
     BytesOp,
+    CpAsyncMBarrierArriveOp,
     FenceProxyAsyncOp,
     MBarrierArriveOp,
     MBarrierInitOp,
@@ -92,6 +93,12 @@ def _arrive(emitter: Emitter, op: Operation) -> None:
         return
     arguments = [_barrier(emitter, op), emitter.operand(op.cta)]
     emitter.statement(f"{emitter.call('barrier_arrive_remote', arguments)};")
+
+
+def _copies_arrive(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CpAsyncMBarrierArriveOp)
+    function = "barrier_arrive_copies" if op.noinc is None else "barrier_arrive_copies_noinc"
+    emitter.statement(f"{emitter.call(function, [_barrier(emitter, op)])};")
 
 
 def _bytes(function: str) -> Rule:
@@ -298,6 +305,7 @@ def _cluster_rank(emitter: Emitter, op: Operation) -> None:
 RULES: Mapping[str, Rule] = {
     "nv.mbarrier.init": _init,
     "nv.mbarrier.arrive": _arrive,
+    "nv.cp_async.mbarrier_arrive": _copies_arrive,
     "nv.mbarrier.expect_tx": _bytes("barrier_expect"),
     "nv.mbarrier.arrive_expect_tx": _bytes("barrier_arrive_expect"),
     "nv.mbarrier.wait": _wait,
