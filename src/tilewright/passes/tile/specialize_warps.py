@@ -7,9 +7,10 @@
     role "consumer" threads(128 to 384) { for %k { wait full; gemm; arrive at empty } ; store }
 
 The user's threads become the consumers, 128 more issue the copies. Buffers become rings of
-``num_stages`` slots, with a pair of barriers for each slot and each group of copies that arrives
-together. The kernel's declarations, and what can be computed from arguments, stay before the
-roles; everything else of its body belongs to the consumers.
+``num_stages`` slots, or more where a GEMM is deferred (`warps/slots.py`), with a pair of barriers
+for each slot and each group of copies that arrives together. The kernel's declarations, and what
+can be computed from arguments, stay before the roles; everything else of its body belongs to the
+consumers.
 
 A loop that cannot be split is left to `plan_pipeline`, and a remark gives the reason (TW4020), as
 for a copy that the consumers have to do themselves (TW4021).
@@ -45,6 +46,7 @@ from tilewright.passes.tile.warps.roles import (
     open_channels,
     stays_outside,
 )
+from tilewright.passes.tile.warps.slots import slots_of
 
 NOT_APPLIED, LEFT = "TW4020", "TW4021"
 WARP_GROUP = 128
@@ -126,7 +128,8 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
     last = block.last_op
     assert last is not None  # the body of a kernel is ended
     Rewriter().insert_before(last, roles, chosen[0].loop)
-    channels = open_channels(chosen, WARP_GROUP, consumers, roles)
+    slots = slots_of(chosen, kernel, WARP_GROUP)
+    channels = open_channels(chosen, slots, WARP_GROUP, consumers, roles)
     Producer(channels, roles.regions[0].block).build(inside, chosen[0].loop)
     consumer = roles.regions[1].block
     code = IndexBuilder(chosen[0].loop, consumer)

@@ -81,12 +81,19 @@ class Channel:
 
 
 def open_channels(
-    candidates: Sequence[Candidate], producers: int, consumers: int, at: Operation
+    candidates: Sequence[Candidate],
+    slots: Sequence[int],
+    producers: int,
+    consumers: int,
+    at: Operation,
 ) -> list[Channel]:
-    """Allocate multi-buffered tiles and barriers of all loops before `at`."""
+    """Allocate multi-buffered tiles and barriers of all loops before `at`; `slots` of each."""
     all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
     arriving = producers if all_arrive else 1
-    channels = [Channel(each, each.loop.stages, all_arrive=all_arrive) for each in candidates]
+    channels = [
+        Channel(each, count, all_arrive=all_arrive)
+        for each, count in zip(candidates, slots, strict=True)
+    ]
     for index, channel in enumerate(channels):
         _open(channel, index, arriving, consumers, at)
     return channels
