@@ -19,7 +19,12 @@ from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp, WgmmaWaitOp
+from tilewright.dialects.nv import (
+    LdMatrixOp,
+    MBarrierArriveExpectTxOp,
+    MBarrierExpectTxOp,
+    WgmmaWaitOp,
+)
 from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import (
@@ -44,7 +49,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
-from tilewright.passes.gpu.lower.loose import lower_loose
+from tilewright.passes.gpu.lower.loose import lower_loose, lower_matrix_load
 from tilewright.passes.gpu.lower.mma import lower_mma
 from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
@@ -85,6 +90,8 @@ class LowerTileOps(Pass):
             for op in list(walk(kernel)):
                 if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
                     lower_loose(op, storage)
+                elif isinstance(op, LdMatrixOp):
+                    lower_matrix_load(op, storage)
             for op in list(walk(kernel)):
                 if isinstance(op, CpAsyncOp):
                     lower_raw_copy(op)

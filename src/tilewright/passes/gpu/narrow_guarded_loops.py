@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from tilewright.dialects.arith import AddiOp, CmpiOp
@@ -100,13 +100,16 @@ def _limit(loop: ParallelOp, condition: SSAValue) -> tuple[int, int] | None:
     return _argument_of(loop, index) or 0, stop.value.data
 
 
+_CASTS = frozenset(("arith.index_cast", "arith.index_castui"))
+
+
 def _argument_of(loop: ParallelOp, value: SSAValue) -> int | None:
-    while not isinstance(value, BlockArgument) and value.owner.name in (
-        "arith.index_cast",
-        "arith.index_castui",
-    ):
-        value = value.owner.operands[0]
-    is_own = isinstance(value, BlockArgument) and value.owner is loop.body_block
+    """Which index of the loop a value is."""
+    owner = value.owner
+    while isinstance(owner, Operation) and owner.name in _CASTS:
+        value = owner.operands[0]
+        owner = value.owner
+    is_own = isinstance(value, BlockArgument) and owner is loop.body_block
     return value.index if is_own and isinstance(value, BlockArgument) else None
 
 
