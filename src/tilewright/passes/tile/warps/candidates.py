@@ -117,11 +117,11 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
         if not isinstance(around, (*_LOOPS, IfOp)):
             name = "nothing" if around is None else around.name
             return f"the loop is nested in {name}"
-        computed = _first_computed(around.operands, kernel)
+        computed = first_computed(around.operands, kernel)
         if computed:
             return f"the loop is conditional on {computed}, {COMPUTED}"
         around = around.parent_op()
-    computed = _first_computed(loop.operands, kernel)
+    computed = first_computed(loop.operands, kernel)
     if computed:
         return f"the trip count depends on {computed}, {COMPUTED}"
     dependences = Dependences(loop)
@@ -182,11 +182,11 @@ def _obstacle(
     if any(region.base is issue.copy.tensor for op in children(kernel) for region in writes(op)):
         return "the kernel writes the source tensor"
     operands = [value for op in walk(issue.statement) for value in op.operands]
-    computed = _first_computed([value for value in operands if value is not target], kernel)
+    computed = first_computed([value for value in operands if value is not target], kernel)
     return f"the source address depends on {computed}, {COMPUTED}" if computed else None
 
 
-def _first_computed(values: Sequence[SSAValue], kernel: KernelOp) -> str:
+def first_computed(values: Sequence[SSAValue], kernel: KernelOp) -> str:
     """A description of the first value that cannot be computed from what never changes while the
     kernel runs; empty if all can."""
     seen: set[SSAValue] = set()

@@ -54,6 +54,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
 from tilewright.passes.tile.warps.patches import patch_region
+from tilewright.passes.tile.warps.prologue import EarlyCopy
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,16 @@ def consume(channel: Channel, counter: Counter) -> None:
 class Producer:
     """Copies of the control flow around the loops, with nothing in it but the copies."""
 
-    def __init__(self, channels: Sequence[Channel], block: Block) -> None:
+    def __init__(
+        self,
+        channels: Sequence[Channel],
+        block: Block,
+        early: Mapping[EarlyCopy, SSAValue] | None = None,
+    ) -> None:
         self._channels: Mapping[Operation, Channel] = {each.loop: each for each in channels}
+        self._early: Mapping[Operation, tuple[EarlyCopy, SSAValue]] = {
+            each.op: (each, barrier) for each, barrier in (early or {}).items()
+        }
         self._counters: dict[Operation, Counter] = {}
         self._block = block
         self._consumed: frozenset[Operation] = frozenset()
@@ -234,8 +243,24 @@ class Producer:
         for op in ops:
             if op in self._channels:
                 self._produce(self._channels[op], code, values)
+            elif op in self._early:
+                self._start(*self._early[op], code, values)
             elif any(inner in self._channels for inner in walk(op)):
                 self._shell(op, code, values)
+
+    def _start(
+        self,
+        early: EarlyCopy,
+        barrier: SSAValue,
+        code: IndexBuilder,
+        values: dict[SSAValue, SSAValue],
+    ) -> None:
+        """A copy before the loops."""
+        op = early.op
+        self._compute([op.src], code, values)
+        zero = code.index(0)
+        code.add(MBarrierArriveExpectTxOp(barrier, zero, early.copy.bytes))
+        code.add(_bulk(op, values.get(op.src, op.src), op.dst, barrier, zero))
 
     def _shell(self, op: Operation, code: IndexBuilder, values: dict[SSAValue, SSAValue]) -> None:
         """A loop or branch around pipelined loops, with only those in it."""
