@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
@@ -274,9 +275,11 @@ def _is_whole(copy: BulkCopy) -> str | None:
 
 def _has_no_own_layout(copy: BulkCopy) -> str | None:
     for side in (copy.op.src, copy.op.dst):
-        owner = base_of(side).owner
-        if isinstance(owner, AllocOp) and owner.layout is not None:
+        base = base_of(side)
+        if isinstance(base.owner, AllocOp) and base.owner.layout is not None:
             return "TMA does not support the user-specified layout of the buffer"
+        if isinstance(base, BlockArgument) and "tile.layout" in argument_attributes(base):
+            return "TMA does not support the user-specified layout of the tensor"
     return None
 
 

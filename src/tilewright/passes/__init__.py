@@ -68,6 +68,7 @@ PASSES: PassRegistry = {
     "select-tma-stores": _lazy("gpu.select_tma_stores", "SelectTmaStores"),
     "drop-layout-hints": _lazy("gpu.drop_layout_hints", "DropLayoutHints"),
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
+    "apply-tensor-layouts": _lazy("gpu.apply_tensor_layouts", "ApplyTensorLayouts"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
     "widen-operands": _lazy("gpu.widen_operands", "WidenOperands"),
     "expand-gemms": _lazy("gpu.expand_gemms", "ExpandGemms"),
