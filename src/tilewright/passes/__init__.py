@@ -94,6 +94,7 @@ PASSES: PassRegistry = {
     "choose-occupancy": _lazy("gpu.choose_occupancy", "ChooseOccupancy"),
     "set-warp-registers": _lazy("gpu.set_warp_registers", "SetWarpRegisters"),
     "check-thread-sync": _lazy("gpu.check_thread_sync", "CheckThreadSync"),
+    "prefetch-tensor-maps": _lazy("gpu.prefetch_tensor_maps", "PrefetchTensorMaps"),
     "verify-device-ir": _lazy("gpu.verify_device_ir", "VerifyDeviceIr"),
     "insert-expect-tx": _lazy("gpu.insert_expect_tx", "InsertExpectTx"),
     "sync-clusters": _lazy("gpu.sync_clusters", "SyncClusters"),

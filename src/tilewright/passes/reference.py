@@ -153,7 +153,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("LowerThreadAllreduce", ("lower-thread-reductions",)),
     Entry(
         "LowerHopperIntrin",
-        ("lower-tile-ops", "lower-barriers"),
+        ("lower-tile-ops", "lower-barriers", "prefetch-tensor-maps"),
         ("targets/host/read.py",),
         note="tensor maps are encoded by the host, one for each kind of tile",
     ),

@@ -45,6 +45,7 @@ from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+from tilewright.passes.gpu.prefetch_tensor_maps import PrefetchTensorMaps
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
 from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
@@ -181,6 +182,7 @@ class GpuPipeline(Pass):
             MergeGuards(),
             Dce(),
             DropUnusedArguments(),
+            PrefetchTensorMaps(),
             VerifyDeviceIr(),
             CheckThreadSync(tolerate_races=self.tolerate_races),
             LowerL2Policy(),

@@ -37,6 +37,7 @@ from tilewright.dialects.nv.matrix import (
 from tilewright.dialects.nv.tma import (
     BulkLoadOp,
     BulkOp,
+    PrefetchMapOp,
     TmaLoadOp,
     TmaReduceOp,
     TmaStoreBase,
@@ -160,6 +161,12 @@ def _tma_load(emitter: Emitter, op: Operation) -> None:
     arguments += _coordinates(emitter, op.coordinates)
     emitter.uses.functions.setdefault("tensor_map")
     emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+def _prefetch_map(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, PrefetchMapOp)
+    emitter.uses.functions.setdefault("tensor_map")
+    emitter.statement(f"{emitter.call('prefetch_map', [f'&{emitter.operand(op.map)}'])};")
 
 
 def _tma_store(emitter: Emitter, op: Operation) -> None:
@@ -321,6 +328,7 @@ RULES: Mapping[str, Rule] = {
     "nv.cluster.rank": _cluster_rank,
     "nv.cluster.arrive": _plain("cluster_arrive"),
     "nv.cluster.wait": _plain("cluster_wait"),
+    "nv.prefetch_map": _prefetch_map,
     "nv.tma_load": _tma_load,
     "nv.tma_store": _tma_store,
     "nv.tma_reduce": _tma_store,
