@@ -59,6 +59,33 @@ def by_half_a_warp(A):
     return C
 
 
+@tw.jit
+def counted(A, N):
+    A: T.Tensor((4, 64), F32)
+    N: T.Tensor((1,), "int32")
+    C = T.empty((64,), F32)
+    with T.Kernel(1, threads=256):
+        s = T.alloc_shared((64,), F32)
+        f = T.alloc_fragment((64,), F32)
+        count = T.alloc_var("int32")
+        count = N[0]
+        tx = T.get_thread_binding()
+        if tx >= 128:
+            T.fill(s, 1)
+        else:
+            T.clear(f)
+            for k in T.serial(count):
+                for i in T.Parallel(64):
+                    f[i] += A[k, i]
+            T.copy(f, C)
+    return C
+
+
+def test_roles_read_variables_of_the_block() -> None:
+    a = whole(1, 4, 64, dtype=F32)
+    check(counted, a, np.array([3], np.int32), expected=a[:3].sum(0))
+
+
 def test_a_branch_of_half_a_warp_does_not() -> None:
     with pytest.raises(CompileError, match=r"TW4073.*T\.copy in a divergent branch"):
         lowered(by_half_a_warp, whole(1, 64, dtype=F32))

@@ -141,7 +141,23 @@ def _raise(choice: IfOp, all_threads: _Range) -> None:
         _compute_inside(body.block)
         role = Role(_name(threads), ((threads.start, threads.stop),))
         rewriter.insert_before(choice, WsOp([role], [body], custom=True))
+    condition = choice.condition
     rewriter.erase(choice)
+    for value in (condition, *(op.results[0] for op in reversed(roles.values) if op.results)):
+        _erase_unused(value, rewriter)
+
+
+def _erase_unused(value: SSAValue, rewriter: Rewriter) -> None:
+    """Code outside of roles that does not need the thread index is the same for all threads."""
+    op = value.owner
+    if not isinstance(op, Operation) or op.parent is None or not is_side_effect_free(op):
+        return
+    if any(result.first_use is not None for result in op.results):
+        return
+    operands = list(op.operands)
+    rewriter.erase(op)
+    for operand in operands:
+        _erase_unused(operand, rewriter)
 
 
 def _compute_inside(block: Block) -> None:
