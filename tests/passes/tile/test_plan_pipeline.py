@@ -119,8 +119,15 @@ def test_loops_that_stay_serial(name: str) -> None:
 
 
 def test_half_of_the_copies_may_run_ahead() -> None:
-    body = LOAD_A + LOAD_B + GEMM + WRITE_A
-    assert planned(module(body, loop="0 to %n num_stages(2)")) == (
+    kernel = module(LOAD_A + LOAD_B + GEMM + WRITE_A, loop="0 to %n num_stages(2)")
+    engine = DiagnosticEngine(minimum=Severity.REMARK)
+    PlanPipeline().run(kernel, engine)
+    (remark,) = engine.diagnostics
+    assert (remark.severity, remark.code) == (Severity.REMARK, "TW4046")
+    assert "its buffer has one slot: schedule violates a loop-carried" in remark.message
+    plan = loop_of(kernel).plan
+    assert plan is not None
+    assert str(plan.data) == (
         "stage = [2, 0, 2, 2], order = [0, 2, 1, 3], async = [-1, 0, -1, -1], "
         "versions = [1, 2, 1, 1]"
     )

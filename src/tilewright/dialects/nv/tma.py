@@ -133,7 +133,7 @@ class TensorMapOp(AsmOp):
 
 @irdl_op_definition
 class PrefetchMapOp(AsmOp):
-    """Brings a tensor map into the cache of the TMA unit, before its first copy."""
+    """Loads a tensor map into the cache of the TMA unit, before its first copy."""
 
     name = "nv.prefetch_map"
 

@@ -36,6 +36,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   nv.wgmma.commit
   // CHECK: {{%[a-z0-9]+}} = nv.tensormap {{%[a-z0-9]+}} box [128, 64] swizzle(128) : memref<?x?xf16, #global>
   %map = nv.tensormap %A box [128, 64] swizzle(128) : memref<?x?xf16, #g>
+  // CHECK: nv.prefetch_map {{%[a-z0-9]+}}
+  nv.prefetch_map %map
   // CHECK: nv.tma_load {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] barrier {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] : memref<8192xf16, #shared>, memref<3x!nv.mbarrier, #barrier>
   nv.tma_load %map[%i, %i] -> %S[%i] barrier %bar[%i] : memref<8192xf16, #s>, memref<3x!nv.mbarrier, #b>
   // CHECK: nv.tma_load {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] barrier {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] multicast {{%[a-z0-9]+}} : memref<8192xf16, #shared>, memref<3x!nv.mbarrier, #barrier>

@@ -132,8 +132,8 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
         issue = _issue(statement, starts)
         if isinstance(issue, str):
             problem = issue or problem
-            if issue:
-                left.append((statement, issue))
+            if issue or _fills_by_threads(dependences, position):
+                left.append((statement, issue or "threads fill the buffer element by element"))
             continue
         why = _obstacle(issue, position, dependences, kernel)
         if why is None:
@@ -164,6 +164,15 @@ def _issue(statement: Operation, starts: Starts) -> Issue | str:
         is_copy_in = _is_copy_in(statement)
         return found if is_copy_in else ""
     return Issue(statement, found)
+
+
+def _fills_by_threads(dependences: Dependences, position: int) -> bool:
+    """Whether a statement other than a copy takes a tile from global to shared memory."""
+    written = [region.space for region in dependences.writes[position]]
+    is_to_shared = bool(written) and all(space is not None and space.is_shared for space in written)
+    return is_to_shared and any(
+        region.space is Space.GLOBAL for region in dependences.reads[position]
+    )
 
 
 def _is_copy_in(statement: Operation) -> bool:
