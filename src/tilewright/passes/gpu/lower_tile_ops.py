@@ -49,9 +49,10 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
+from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.loose import lower_loose, lower_matrix_load
 from tilewright.passes.gpu.lower.mma import lower_mma
-from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
+from tilewright.passes.gpu.lower.parallel import lower_parallel
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store

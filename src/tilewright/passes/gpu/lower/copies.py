@@ -22,7 +22,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.gpu.lower.parallel import counted, opened
+from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
 from tilewright.passes.gpu.strides import row_strides
