@@ -33,7 +33,9 @@ def _w4a16(m: int, n: int, k: int, directory: str | None) -> Prepared:
 def _choice(m: int) -> tuple[str, dict[str, int]]:
     if m == 1:
         return "w4a16_one", {}
-    return "w4a16", {"block_M": 64} if m <= 64 else {"block_M": 128}
+    if m <= 64:  # as many blocks as processors
+        return "w4a16", {"block_M": 64, "block_N": 64, "threads": 128}
+    return "w4a16", {"block_M": 128}
 
 
 def _fp8(m: int, n: int, k: int, directory: str | None) -> Prepared:

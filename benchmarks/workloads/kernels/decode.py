@@ -40,7 +40,7 @@ def decode_parts(
     splits,
     dim=128,
     rows=64,
-    block_N=128,
+    block_N=64,
     num_stages=2,
     threads=128,
     dtype="bfloat16",
@@ -108,29 +108,34 @@ def decode_parts(
 
 
 @tw.jit(pass_configs=FAST)
-def combine(parts, logs, splits, dim=128, dtype="bfloat16"):
-    """The mean of the parts, weighted by the sums that they stand for."""
+def combine(parts, logs, splits, dim=128, chunk=32, threads=256, dtype="bfloat16"):
+    """The mean of the parts, weighted by the totals that they stand for."""
     batch, heads = T.const("batch, heads")
     parts: T.Tensor((batch, heads, splits, dim), T.float32)
     logs: T.Tensor((batch, heads, splits), T.float32)
     O = T.empty((batch, heads, dim), dtype)  # noqa: E741 - as in the literature
 
-    with T.Kernel(heads, batch, threads=128) as (head, b):
+    with T.Kernel(heads, batch, threads=threads) as (head, b):
         log = T.alloc_fragment((splits,), T.float32)
         largest = T.alloc_fragment((1,), T.float32)
         total = T.alloc_fragment((1,), T.float32)
-        part = T.alloc_fragment((splits, dim), T.float32)
+        weights = T.alloc_shared((splits,), T.float32)
+        part = T.alloc_fragment((chunk, dim), T.float32)
         out = T.alloc_fragment((dim,), T.float32)
         T.copy(logs[b, head, :], log)
-        T.copy(parts[b, head, :, :], part)
         T.reduce_max(log, largest, dim=0)
         for s in T.Parallel(splits):
             log[s] = T.exp2(log[s] - largest[0])
         T.reduce_sum(log, total, dim=0)
-        for s, j in T.Parallel(splits, dim):
-            part[s, j] *= log[s] / total[0]
+        T.copy(log, weights)
+        T.clear(part)
+        for c in T.serial(T.ceildiv(splits, chunk)):
+            for s, j in T.Parallel(chunk, dim):
+                if c * chunk + s < splits:
+                    part[s, j] += parts[b, head, c * chunk + s, j] * weights[c * chunk + s]
         T.reduce_sum(part, out, dim=0)
-        T.copy(out, O[b, head, :])
+        for j in T.Parallel(dim):
+            O[b, head, j] = T.cast(out[j] / total[0], dtype)
     return O
 
 

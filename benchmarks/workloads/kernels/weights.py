@@ -19,7 +19,6 @@ def w4a16(
     block_K=128,
     num_stages=3,
     threads=256,
-    splits=1,
     dtype="float16",
 ):
     """A @ dequantised(B)^T: two 4-bit integers a byte, low one first, 0..15 for -8..7."""
@@ -46,7 +45,9 @@ def w4a16(
             T.copy(B_shared, packed)
             for j, i in T.Parallel(block_N, block_K):
                 nibble = (packed[j, i // 2] >> ((i % 2) * 4).astype("uint8")) & T.uint8(15)
-                weights[j, i] = (nibble.astype("int32") - 8).astype(dtype) * S_shared[j]
+                # 1024 + n has the bits 0x6400 | n: the conversion is a subtraction.
+                biased = T.reinterpret(nibble.astype("uint16") | T.uint16(0x6400), "float16")
+                weights[j, i] = (biased - T.float16(1032)) * S_shared[j]
             T.copy(weights, ready)
             T.gemm(A_shared, ready, out, transpose_B=True)
         T.copy(out, C[by * block_M, bx * block_N])
