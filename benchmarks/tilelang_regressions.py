@@ -1,7 +1,8 @@
 """TileLang's own performance regressions, unmodified, compiled by TileLang and by Tilewright.
 
     python benchmarks/tilelang_regressions.py CHECKOUT --tilelang FOLDER [--only NAME,...]
-        [--jobs N] [--limit SECONDS] [--check] [--json FILE] [--markdown FILE] [--texts FOLDER] [--list]
+        [--jobs N] [--limit SECONDS] [--check] [--json FILE] [--markdown FILE]
+        [--texts FOLDER] [--list]
 
 CHECKOUT is a checkout of tile-ai/tilelang, whose `examples/**/regression_*.py` hold the cases;
 FOLDER is where TileLang is installed. A case runs in a process of its own, once for each side.
