@@ -9,6 +9,7 @@ import tilewright as tw
 from tests.passes.gpu.seeds import check, lowered, source_of, whole
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
+from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.runtime.tile.pass_configs import PassConfigKey, checked_configs, gpu_settings
 from tilewright.targets.numpy.api import Buffer
@@ -301,3 +302,32 @@ def test_copies_that_arrive_at_a_barrier_compile() -> None:
     a = whole(1, 128, 8)
     check(arriving_copies, a, expected=a[::-1])
     assert "cp.async.mbarrier.arrive.noinc" in source_of(lowered(arriving_copies, a)[0])
+
+
+@tw.jit
+def two_roles(A, B):
+    A: T.Tensor((32768, 64), "float16")
+    B: T.Tensor((64, 64), "float16")
+    C = T.empty((32768, 64), F32)
+    with T.Kernel(512, threads=256) as b:
+        s = T.alloc_shared((64, 64), "float16")
+        w = T.alloc_shared((64, 64), "float16")
+        c = T.alloc_fragment((64, 64), F32)
+        ready = T.alloc_barrier(128)
+        tx = T.get_thread_binding()
+        if tx >= 128:
+            T.copy(A[b * 64, 0], s)
+            T.copy(B, w)
+            T.fence_proxy_async()
+            T.barrier_arrive(ready)
+        else:
+            T.barrier_wait(ready, 0)
+            T.gemm(s, w, c, clear_accum=True)
+            T.copy(c, C[b * 64, 0])
+    return C
+
+
+def test_user_written_roles_do_not_request_more_registers_than_a_block_has() -> None:
+    """With two blocks a multiprocessor, 240 registers for each of both roles never come."""
+    module, _ = lowered(two_roles, whole(1, 32768, 64), whole(2, 64, 64))
+    assert "nv.setmaxnreg" not in print_module(module)

@@ -50,9 +50,16 @@ class SetWarpRegisters(Pass):
 def registers_of_roles(
     roles: list[tuple[Role, bool, bool]], threads: int, blocks: int = 1
 ) -> list[int] | None:
-    """Registers for each role: (role, does it only copy, does it move data itself)."""
+    """Registers for each role: (role, does it only copy, does it move data itself).
+
+    None where nothing is to be moved. Roles that leave out threads of the block run beside others
+    of the same block (user-written ones are ops of their own), whose registers they cannot have: a
+    block whose roles request more than it was launched with waits for them forever.
+    """
     groups = threads // _GROUP
     if threads % _GROUP or any(role.num_threads % _GROUP for role, _, _ in roles):
+        return None
+    if sum(role.num_threads for role, _, _ in roles) < threads:
         return None
     launch = _at_launch(threads, blocks)
     left, wanting = groups * launch, 0
