@@ -67,7 +67,6 @@ def test_a_slot_more_and_at_least_four(stages: int, expected: int) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"reads": True}, "the loop reads the accumulator"),
         ({"trips": 3}, "three iterations"),
         ({"scratch": 170}, "no shared memory left"),
         ({"blocks": 200, "scratch": 56}, "two blocks share an SM with three slots, not with four"),
@@ -79,6 +78,12 @@ def test_as_many_as_requested_where_more_do_not_help(given: dict[str, Any], why:
 
 def test_one_block_per_sm_leaves_memory_for_slots() -> None:
     assert slots(gemm(3, blocks=8, scratch=56)) == 4
+
+
+def test_small_tiles_get_slots_until_enough_is_on_its_way() -> None:
+    assert slots(gemm(2, reads=True)) == 4
+    assert slots(gemm(4, reads=True)) == 4
+    assert slots(gemm(2, reads=True, trips=3)) == 3
 
 
 def test_other_gpus_do_not_defer() -> None:

@@ -66,9 +66,9 @@ def test_a_serialised_kernel_is_worse_than_one_that_spills() -> None:
     assert not any(losses(made("")))
 
 
-def proposed(log: str, pipeline: GpuPipeline) -> list[tuple[int | None, tuple[str, ...]]]:
+def proposed(log: str, pipeline: GpuPipeline) -> list[tuple[bool, int | None, tuple[str, ...]]]:
     found = [each.pipeline for each in revisions(pipeline, blocks_of(4), made(log))]
-    return [(each.max_blocks, each.leave_out) for each in found]
+    return [(each.predicate_epilogue, each.max_blocks, each.leave_out) for each in found]
 
 
 def blocks_of(count: int) -> Any:
@@ -85,9 +85,11 @@ def test_what_is_tried() -> None:
     first, both = ("overlap-wgmma",), ("overlap-wgmma", "sink-wgmma-waits")
     whole = GpuPipeline()
     assert proposed("", whole) == []
-    assert proposed(RESOURCES, whole) == [(3, ()), (2, ()), (1, ())]
-    assert proposed(DIVERGENT, whole) == [(None, first), (None, both)]
-    assert proposed(FEW, whole) == [(3, ()), (2, ()), (1, ()), (1, first), (1, both)]
+    fewer = [(False, 3, ()), (False, 2, ()), (False, 1, ())]
+    smaller = (True, None, ())
+    assert proposed(RESOURCES, whole) == fewer
+    assert proposed(DIVERGENT, whole) == [smaller, (False, None, first), (False, None, both)]
+    assert proposed(FEW, whole) == [smaller, *fewer, (False, 1, first), (False, 1, both)]
 
 
 # -- a kernel whose MMAs ptxas serialises if threads may leave between them ------------------------

@@ -110,7 +110,7 @@ ENTRIES = (
         title="Pipeline epilogue predicated",
         meaning=(
             "The last iterations of a pipelined loop are predicated instead of peeled, because "
-            "the peeled form spills more registers."
+            "the peeled form spills more registers, or ptxas serialises its MMAs."
         ),
         example=(
             "pipeline epilogue predicated instead of peeled: 0 B per thread spill, 64 B with a "

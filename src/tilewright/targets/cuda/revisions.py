@@ -4,6 +4,7 @@ ptxas serialises the MMAs of a warp group (C7510 to C7519) where it cannot deriv
 they hold, or has too few of them. Serialised MMAs cost more than MMAs in flight gain, so
 the kernel is compiled again, in the first of these forms that loses nothing:
 
+    a predicated epilogue                one copy of the MMAs instead of one for each stage
     fewer blocks a multiprocessor        where registers are what is missing, or spill
     without overlap-wgmma                MMAs of an iteration are complete at its end
     without sink-wgmma-waits either      and their results are waited for at once
@@ -23,7 +24,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.targets.cuda.artefact import DeviceKernel
 from tilewright.targets.ptxas_log import is_serialized, lacks_registers
-from tilewright.targets.variants import Revision, spilled
+from tilewright.targets.variants import PREDICATED, Revision, spilled
 
 ASSEMBLER_REMARK = "TW6209"
 NOT_IN_FLIGHT = "TW5018"
@@ -45,6 +46,13 @@ def revisions(
     )
     spill = spilled(kernels)
     blocks = max(map(_blocks, functions), default=1)
+    if is_serialized(remarks) and not pipeline.predicate_epilogue:
+        yield Revision(
+            replace(pipeline, predicate_epilogue=True),
+            "pipeline epilogue predicated instead of peeled: ptxas serialises the MMAs of the "
+            "peeled form",
+            PREDICATED,
+        )
     if spill or lacks_registers(remarks):
         why = f"{spill} B per thread spill" if spill else "ptxas serialises its MMAs"
         for fewer in dict.fromkeys((blocks - 1, blocks // 2, 1)):

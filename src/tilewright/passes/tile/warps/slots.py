@@ -1,20 +1,24 @@
-"""How many slots the ring buffers of a loop get: ``num_stages``, or more where a GEMM is deferred.
+"""How many slots the ring buffers of a loop get: ``num_stages``, or more where that is free.
+
+Copies have to be issued about a microsecond before their data is used. ``num_stages`` small tiles
+may be less than what arrives in that time, so a loop gets up to four slots, until they hold
+`_BYTES_AHEAD`.
 
 On Hopper `sink-wgmma-waits` keeps the GEMM of one iteration in flight while the next begins, and
 releases its slot an iteration later. That takes a slot from the copies in flight: with two slots
 none is left, and the producer waits for the tensor cores as they wait for it. So such a loop gets
-one slot more, and at least `DEFERRED`, where
+one slot more, and at least `DEFERRED`.
 
-* shared memory has space for it beside all other buffers of the kernel,
+More slots are given only where
+
+* shared memory has space for them beside all other buffers of the kernel,
 * as many blocks still share a multiprocessor, as far as their registers and the grid let them, and
 * the loop has that many iterations.
-
-Otherwise it keeps ``num_stages``, and the GEMM is deferred only if that many are enough for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -35,6 +39,8 @@ from tilewright.passes.tile.warps.candidates import Candidate
 DEFERRED = 4
 """Slots with which deferring a GEMM pays in any case: three copies are still in flight."""
 _HOPPER = 90
+_BYTES_AHEAD = 64 << 10
+"""An H200 reads 36 KB for each multiprocessor in a microsecond, and from the L2 cache more."""
 _SPARE_BYTES = 1024
 """For barriers and alignment."""
 _OTHER_REGISTERS = 32
@@ -49,17 +55,24 @@ def slots_of(candidates: Sequence[Candidate], kernel: KernelOp, producers: int) 
     if _arch(kernel) != _HOPPER or any(isinstance(op, StorageAliasSpecOp) for op in walk(kernel)):
         return found
     for index, each in enumerate(candidates):
-        if found[index] < 2 or not _is_deferred(each):
+        if found[index] < 2:
             continue
         capacity = _Capacity.of(kernel, candidates, found, producers)
-        one_more = found[index] + 1
-        for slots in dict.fromkeys((max(one_more, DEFERRED), one_more)):
-            trips = _trip_count(each)
+        trips = _trip_count(each)
+        for slots in _wanted(each):
             more = (slots - found[index]) * _bytes_of_slot(each)
-            if slots >= DEFERRED and (trips is None or slots <= trips) and capacity.has(more):
+            if (trips is None or slots <= trips) and capacity.has(more):
                 found[index] = slots
                 break
     return found
+
+
+def _wanted(candidate: Candidate) -> Iterator[int]:
+    """More slots than requested, the best number first."""
+    stages = candidate.loop.stages
+    if _is_deferred(candidate):
+        yield from dict.fromkeys((max(stages + 1, DEFERRED), max(stages, DEFERRED)))
+    yield from range(min(DEFERRED, _BYTES_AHEAD // _bytes_of_slot(candidate)), stages, -1)
 
 
 def _is_deferred(candidate: Candidate) -> bool:
