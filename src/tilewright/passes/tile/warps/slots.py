@@ -59,7 +59,7 @@ def slots_of(candidates: Sequence[Candidate], kernel: KernelOp, producers: int) 
             continue
         capacity = _Capacity.of(kernel, candidates, found, producers)
         trips = _trip_count(each)
-        for slots in _wanted(each):
+        for slots in _proposed(each):
             more = (slots - found[index]) * _bytes_of_slot(each)
             if (trips is None or slots <= trips) and capacity.has(more):
                 found[index] = slots
@@ -67,7 +67,7 @@ def slots_of(candidates: Sequence[Candidate], kernel: KernelOp, producers: int) 
     return found
 
 
-def _wanted(candidate: Candidate) -> Iterator[int]:
+def _proposed(candidate: Candidate) -> Iterator[int]:
     """More slots than requested, the best number first."""
     stages = candidate.loop.stages
     if _is_deferred(candidate):
