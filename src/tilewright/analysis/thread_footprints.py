@@ -11,13 +11,17 @@ the other one. Then a barrier is needed between them; otherwise every thread acc
 accesses itself, and program order is enough. A symbol has the same value in both accesses as long
 as no loop that it depends on starts another iteration in between (`depends_on`).
 
+Accesses in different iterations of an evaluated loop conflict only if, besides, they share an
+element in different iterations: a statement with which all threads write element `i` in iteration
+`i` needs no barrier between iterations (`EarlierAccess`).
+
 What is not known conflicts: collective accesses of a warp, indices that depend on data, views.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 
@@ -43,6 +47,20 @@ _FREE, _SEVERAL = -1, -2
 """Owners of elements that no thread, or more than one, accesses."""
 
 
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """Accesses of single threads."""
+
+    starts: Values
+    """The first element of each, without the symbols."""
+    threads: Values
+    iterations: Mapping[SSAValue, Values]
+    """The iterations of evaluated loops, by their index and counted from 0."""
+
+    def labels(self, by: SSAValue | None) -> Values:
+        return self.threads if by is None else self.iterations[by]
+
+
 @dataclass(eq=False)
 class Footprint:
     """The elements that one op accesses, with the threads that do."""
@@ -53,20 +71,30 @@ class Footprint:
     """Loop indices that the symbols depend on."""
     width: int
     """Contiguous elements of an access."""
-    evaluate: Callable[[], tuple[Values, Values] | None]
-    """The first element of each access without the symbols, and its thread; None if not known."""
-    _compared: dict[int, bool] = field(default_factory=dict[int, bool])
+    evaluated: frozenset[SSAValue]
+    """Indices of loops for all of whose iterations the accesses are evaluated."""
+    evaluate: Callable[[], Accesses | None]
+    """The accesses of all threads and iterations; None if not known."""
+    _compared: dict[tuple[int, SSAValue | None], bool] = field(
+        default_factory=dict["tuple[int, SSAValue | None]", bool]
+    )
+    _owners: dict[SSAValue | None, tuple[int, Values]] = field(
+        default_factory=dict["SSAValue | None", "tuple[int, Values]"]
+    )
 
     @cached_property
-    def accesses(self) -> tuple[Values, Values] | None:
+    def accesses(self) -> Accesses | None:
         return self.evaluate()
 
-    @cached_property
-    def owners(self) -> tuple[int, Values] | None:
-        """The first element, and the thread that accesses each element from there on."""
-        if self.accesses is None:
-            return None
-        starts, threads = self.accesses
+    def owners(self, accesses: Accesses, by: SSAValue | None) -> tuple[int, Values]:
+        """The first element, and from there on which thread accesses each element, or in which
+        iteration of the loop with index `by`.
+        """
+        if by not in self._owners:
+            self._owners[by] = self._owned(accesses.starts, accesses.labels(by))
+        return self._owners[by]
+
+    def _owned(self, starts: Values, threads: Values) -> tuple[int, Values]:
         low = int(starts.min())
         owners = np.full(int(starts.max()) - low + self.width, _FREE, dtype=np.int64)
         elements = [starts - low + lane for lane in range(self.width)]
@@ -78,27 +106,73 @@ class Footprint:
 
     def conflicts(self, other: Footprint) -> bool:
         """Whether a thread may access an element that another thread accesses in `other`."""
-        found = self._compared.get(id(other))
-        if found is None:
-            found = self.symbols != other.symbols or self._overlaps(other)
-            self._compared[id(other)] = found
-        return found
+        return self.symbols != other.symbols or self.overlaps(other, None)
 
-    def _overlaps(self, other: Footprint) -> bool:
-        if self.owners is None or other.accesses is None:
+    def overlaps(self, other: Footprint, by: SSAValue | None) -> bool:
+        """Whether different threads may access the same element here and in `other`; with `by`,
+        whether that happens in different iterations of the loop with this index.
+        """
+        key = id(other), by
+        if key not in self._compared:
+            self._compared[key] = self._overlaps(other, by)
+        return self._compared[key]
+
+    def _overlaps(self, other: Footprint, by: SSAValue | None) -> bool:
+        if self.accesses is None or other.accesses is None:
             return True
-        (low, owners), (starts, threads) = self.owners, other.accesses
+        if by is not None and not (by in self.accesses.iterations) & (
+            by in other.accesses.iterations
+        ):
+            return True
+        low, owners = self.owners(self.accesses, by)
+        labels = other.accesses.labels(by)
         for lane in range(other.width):
-            elements = starts + lane - low
+            elements = other.accesses.starts + lane - low
             inside = (elements >= 0) & (elements < len(owners))
             found = owners[elements[inside]]
-            if bool(np.any((found != _FREE) & (found != threads[inside]))):
+            if bool(np.any((found != _FREE) & (found != labels[inside]))):
                 return True
         return False
 
     def depends_on(self, loop: ForOp) -> bool:
         """Whether the elements are others in each iteration of `loop`, in a way not evaluated."""
         return loop.body.block.args[0] in self.variables
+
+
+@dataclass(frozen=True)
+class EarlierAccess:
+    """A footprint, and in which iterations it was accessed, as seen from a later access."""
+
+    footprint: Footprint
+    apart: SSAValue | None = None
+    """The index of a loop of which this was another iteration."""
+    is_mixed: bool = False
+    """Whether it may have been any iteration of the evaluated loops, the present one included."""
+
+    def conflicts(self, later: Footprint) -> bool:
+        """Whether different threads may access the same element, here and in `later`."""
+        if not self.footprint.conflicts(later):
+            return False
+        return self.apart is None or self.footprint.overlaps(later, self.apart)
+
+    def in_next_iteration(self, loop: ForOp) -> EarlierAccess | None:
+        """The access as the next iteration of `loop` sees it; None if nothing is known then."""
+        if self.footprint.depends_on(loop):
+            return None
+        if self.is_mixed:
+            return self
+        variable = loop.body.block.args[0]
+        if variable in self.footprint.evaluated:
+            return replace(self, apart=variable)
+        return EarlierAccess(self.footprint, is_mixed=True)
+
+    def after(self, loop: ForOp) -> EarlierAccess | None:
+        """The access as seen after `loop`."""
+        if self.footprint.depends_on(loop):
+            return None
+        if loop.body.block.args[0] in self.footprint.evaluated:
+            return EarlierAccess(self.footprint, is_mixed=True)
+        return self
 
 
 class ThreadFootprints:
@@ -160,6 +234,7 @@ class ThreadFootprints:
             frozenset((each, symbols.count(each)) for each in symbols),
             frozenset(each for each in leaves if isinstance(each.owner, Block)),
             width,
+            frozenset(axes),
             partial(self._evaluate, changing, guards, axes, threads),
         )
 
@@ -169,8 +244,8 @@ class ThreadFootprints:
         guards: Sequence[tuple[SSAValue, bool]],
         axes: Sequence[SSAValue],
         threads: Values,
-    ) -> tuple[Values, Values] | None:
-        """The sum of the addends for all threads and iterations that get there, and the threads."""
+    ) -> Accesses | None:
+        """The sum of the addends for all threads and iterations that get there."""
         given, extents = self._given(axes, threads)
         try:
             starts: Values = np.zeros(extents, dtype=np.int64)
@@ -181,8 +256,12 @@ class ThreadFootprints:
                 reached &= self._values.evaluate(condition, given) == holds
         except Undefined:
             return None
+        if not bool(reached.any()):
+            return None
         own = np.broadcast_to(threads.reshape(-1, *[1] * len(axes)), extents)
-        return (starts[reached], own[reached]) if bool(reached.any()) else None
+        counts = np.indices(extents)
+        iterations = {each: counts[axis][reached] for axis, each in enumerate(axes, 1)}
+        return Accesses(starts[reached], own[reached], iterations)
 
     # -- what an index is computed from ------------------------------------------------------
 

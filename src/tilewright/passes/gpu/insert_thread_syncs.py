@@ -374,7 +374,10 @@ class _Walk:
             slot = location.slot
             if slot is not None and slots is not None:
                 slot = slots.earlier(slot, loop)
-            return Location(location.buffer, slot, _outside(location.footprint, loop))
+            elements = location.elements
+            if elements is not None:
+                elements = elements.in_next_iteration(loop)
+            return Location(location.buffer, slot, elements)
 
         self._change(earlier, pending)
 
@@ -386,7 +389,8 @@ class _Walk:
             slot = location.slot
             if slot is not None and slots is not None and slots.depends_on(slot, loop):
                 slot = None
-            return Location(location.buffer, slot, _outside(location.footprint, loop))
+            elements = None if location.elements is None else location.elements.after(loop)
+            return Location(location.buffer, slot, elements)
 
         self._change(anywhere, pending)
 
@@ -471,11 +475,6 @@ def _elements(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, 
         if len(indices) == 1:
             return buffer, indices[0], op.lanes.value.data
     return None
-
-
-def _outside(footprint: Footprint | None, loop: ForOp) -> Footprint | None:
-    """A footprint, if it is the same in other iterations of `loop` and after it."""
-    return None if footprint is None or footprint.depends_on(loop) else footprint
 
 
 def _has_iterations(op: ForOp) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.buffer_slots import Slot
-from tilewright.analysis.thread_footprints import Footprint
+from tilewright.analysis.thread_footprints import EarlierAccess, Footprint
 from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.passes.gpu.shared_sizes import bytes_of
 
@@ -19,20 +19,21 @@ class Location:
 
     buffer: SSAValue
     slot: Slot | None = None
-    footprint: Footprint | None = None
+    elements: EarlierAccess | None = None
 
     def may_share_bytes(self, other: Location) -> bool:
         if self.buffer is other.buffer and self.slot is not None and other.slot is not None:
             return not self.slot.differs_from(other.slot)
         return share_bytes(self.buffer, other.buffer)
 
-    def may_conflict(self, other: Location) -> bool:
-        """Whether different threads may access the same bytes here and there."""
-        if not self.may_share_bytes(other):
+    def may_conflict(self, earlier: Location) -> bool:
+        """Whether different threads may access the same bytes here and before."""
+        if not self.may_share_bytes(earlier):
             return False
-        if self.footprint is None or other.footprint is None or self.buffer is not other.buffer:
+        here, there = self.elements, earlier.elements
+        if here is None or there is None or self.buffer is not earlier.buffer:
             return True
-        return self.footprint.conflicts(other.footprint)
+        return there.conflicts(here.footprint)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class SharedAccess:
 
     @property
     def location(self) -> Location:
-        return Location(self.buffer, self.slot, self.footprint)
+        elements = None if self.footprint is None else EarlierAccess(self.footprint)
+        return Location(self.buffer, self.slot, elements)
 
 
 def share_bytes(one: SSAValue, other: SSAValue) -> bool:

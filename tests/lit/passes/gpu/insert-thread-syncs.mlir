@@ -264,3 +264,59 @@ func.func @elements_of_an_iteration(%x: f32, %n: index)
   }
   func.return
 }
+
+// -----
+
+// All threads write the element of the iteration: no other iteration accesses it, but the next
+// iteration of the loop around does.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @element_of_the_iteration
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      scf.for
+// CHECK-NEXT:        memref.store
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+func.func @element_of_the_iteration(%x: f32, %n: index)
+    attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<8xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %k = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c8 step %c1 {
+      memref.store %x, %S[%i] : memref<8xf32, #s>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Iteration `i` reads what thread 0 wrote in the iteration before.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @element_of_the_iteration_before
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      memref.load
+func.func @element_of_the_iteration_before(%x: f32)
+    attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<9xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %tid = gpu.thread_id x
+  %first = arith.cmpi eq, %tid, %c0 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %next = arith.addi %i, %c1 : index
+    %y = memref.load %S[%i] : memref<9xf32, #s>
+    scf.if %first {
+      memref.store %x, %S[%next] : memref<9xf32, #s>
+    }
+  }
+  func.return
+}
