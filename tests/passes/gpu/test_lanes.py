@@ -277,3 +277,26 @@ def test_both_forms_are_generated() -> None:
             for op in walk(module)
         )
         assert any("under a run-time test" in each.message for each in engine.diagnostics)
+
+
+@tw.jit
+def rows_of_batches(X, Rows):
+    n = T.dynamic("n")
+    X: T.Tensor((2, n, 3, 64), "float16")
+    Rows: T.Tensor((16,), "int32")
+    Y = T.empty((2, 3, 16, 64), "float16")
+    with T.Kernel(2, 3, threads=128) as (bx, by):
+        for i, j in T.Parallel(16, 64):
+            Y[bx, by, i, j] = X[bx, Rows[i], by, j]
+    return Y
+
+
+@pytest.mark.parametrize("size", [5, 8])
+def test_a_dynamic_extent_before_even_rows_is_no_obstacle(size: int) -> None:
+    """The stride of the batches is unknown, but a multiple of 3 * 64 elements."""
+    x = whole(12, 2, size, 3, 64)
+    rows = np.random.default_rng(13).integers(0, size, 16).astype(np.int32)
+    engine = check(rows_of_batches, x, rows, expected=x[:, rows].transpose(0, 2, 1, 3), cubin=False)
+    assert not any("vectorised" in each.message for each in engine.diagnostics)
+    module, _ = lowered(rows_of_batches, x, rows)
+    assert wide_stores(module, 8) == 1

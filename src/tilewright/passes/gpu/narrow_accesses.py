@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine, locate
-from tilewright.passes.gpu.strides import row_strides
+from tilewright.passes.gpu.strides import row_strides, stride_divisors
 
 NARROW = "TW3010"
 
@@ -20,16 +20,18 @@ NARROW = "TW3010"
 def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
     """Why not every row begins at a multiple of `lanes` elements; None if all do."""
     name = _name(tensor)
-    for dimension, stride in enumerate(row_strides(tensor)[:-1]):
+    strides = zip(row_strides(tensor)[:-1], stride_divisors(tensor), strict=False)
+    for dimension, (stride, divisor) in enumerate(strides):
+        if divisor % lanes == 0:
+            continue
         if stride is None:
             return f"the stride of dimension {dimension} of {name} is a run-time value"
-        if stride % lanes:
-            size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
-            return (
-                f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
-                f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
-                f"({-(-stride // lanes) * lanes} elements)"
-            )
+        size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
+        return (
+            f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
+            f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
+            f"({-(-stride // lanes) * lanes} elements)"
+        )
     return None
 
 
