@@ -1,6 +1,6 @@
 """`choose-occupancy`: how many blocks of a kernel with MMAs share a multiprocessor.
 
-    blocks = min(shared memory, threads, grid)      then as many of them as registers allow
+    blocks = min(shared memory, 1024 threads, grid)      then as many of them as registers allow
 
 While the MMAs of one block wait for data, another block's run. The launch divides the registers of
 a multiprocessor among all threads of so many blocks, and the roles of a block divide what it gets
@@ -40,6 +40,9 @@ from tilewright.passes.gpu.set_warp_registers import described, registers_of_rol
 
 _OVERHEAD = 32
 """Registers of a thread beside its fragments: addresses, counters, values between instructions."""
+_THREADS = 1024
+"""Threads of a multiprocessor from which more do not hide more: 8 warps for each tensor core. More
+blocks run where registers are left, but none are taken from threads for them."""
 _MAX_REGISTERS = 255
 _REGISTER_BITS = 32
 
@@ -78,10 +81,11 @@ def _blocks(function: FuncOp, launches: list[LaunchOp]) -> int:
     threads = _integer(function, simt_names.THREADS)
     processor = MULTIPROCESSORS[arch_of(function)]
     limit = processor.blocks_of(threads, _integer(function, simt_names.SHARED_BYTES))
+    limit = min(limit, _THREADS // threads)
     grids = [_grid(op) for op in launches if op.kernel.string_value() == function.sym_name.data]
     if grids and None not in grids:
         limit = min(limit, -(-max(each for each in grids if each is not None) // processor.count))
-    if limit == 1:
+    if limit <= 1:
         return 1
     needs = [_Needs.of(op) for op in walk(function) if isinstance(op, WsOp)] or [
         _Needs([], [_need(function.body)])

@@ -173,6 +173,29 @@ func.func @no_roles() attributes {simt.kernel, simt.threads = 128 : i64, simt.sh
 
 // -----
 
+// 8 blocks of 128 threads are enough, whatever registers allow.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @small_fragment()
+// CHECK-SAME:    simt.min_blocks = 8 
+func.func @host(%g: index) {
+  %c1 = arith.constant 1 : index
+  simt.launch @small_fragment grid(%g, %c1, %c1)
+  func.return
+}
+func.func @small_fragment() attributes {simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 16384 : i64} {
+  %c0 = arith.constant 0 : index
+  %A = tile.alloc "A" : memref<8192xf16, #s>
+  %acc = tile.alloc "acc" : memref<8xf32, #l>
+  %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 16, 16] types(f16, f16) : i64 -> memref<8xf32, #l>
+  func.return
+}
+
+// -----
+
 // No MMA: registers are for loads in flight.
 
 #s = #tile.space<shared>
