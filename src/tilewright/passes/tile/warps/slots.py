@@ -55,7 +55,7 @@ def slots_of(candidates: Sequence[Candidate], kernel: KernelOp, producers: int) 
     if _arch(kernel) != _HOPPER or any(isinstance(op, StorageAliasSpecOp) for op in walk(kernel)):
         return found
     for index, each in enumerate(candidates):
-        if found[index] < 2:
+        if found[index] < 2 or not each.groups:  # without a group nothing reads the copies
             continue
         capacity = _Capacity.of(kernel, candidates, found, producers)
         trips = _trip_count(each)
