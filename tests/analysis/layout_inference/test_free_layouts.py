@@ -9,6 +9,7 @@ import pytest
 from xdsl.ir import Operation
 
 import tilewright as tw
+from tests.passes.gpu.seeds import check
 from tilewright import T
 from tilewright.analysis.layout_inference import free_layouts
 from tilewright.analysis.layout_inference.agreement import Loop
@@ -130,3 +131,43 @@ def test_many_registers_cost_more() -> None:
     (total,) = (value for value in solved.fragments if value.name_hint == "total")
     few, many = Table.free((64, 128), 128, 8), Table.everywhere((64, 128), 128)
     assert register_cost([(total, few)]) * 100 < register_cost([(total, many)])
+
+
+def mixed(rows: int, columns: int) -> Any:
+    @tw.jit
+    def main(A, B):
+        A: T.Tensor((rows, rows), "float32")
+        B: T.Tensor((rows, columns), "bfloat16")
+        Y = T.empty((rows, columns), "float32")
+        with T.Kernel(1, threads=128):
+            staged = T.alloc_shared((rows, columns), "bfloat16")
+            a = T.alloc_fragment((rows, rows), "float32")
+            b = T.alloc_fragment((rows, columns), "float32")
+            y = T.alloc_fragment((rows, columns), "float32")
+            T.copy(A, a)
+            T.copy(B, staged)
+            T.copy(staged, b)
+            for i, j in T.Parallel(rows, columns):
+                y[i, j] = 0
+                for k in T.serial(rows):
+                    y[i, j] += a[k, i] * b[k, j]
+            T.copy(y, Y)
+        return Y
+
+    return main
+
+
+def test_a_loop_runs_where_the_columns_are_that_it_reads() -> None:
+    """All rows of a column in one thread: nothing is staged through shared memory again."""
+    import ml_dtypes
+
+    random = np.random.default_rng(5)
+    a = random.integers(-2, 3, (4, 4)).astype(np.float32)
+    b = random.integers(-2, 3, (4, 512)).astype(ml_dtypes.bfloat16)
+    engine = check(mixed(4, 512), a, b, expected=a.T @ b.astype(np.float32), cubin=False)
+    assert not any("staged" in each.message for each in engine.diagnostics)
+    solved = solver(mixed(4, 512), a, b)
+    assert solved.solve() is not None
+    owners = layout_of(solved, "b").owners
+    assert (owners == owners[:1]).all(), "a column has one owner"
+    assert layout_of(solved, "b").num_registers == 16

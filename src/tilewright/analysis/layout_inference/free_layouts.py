@@ -26,7 +26,7 @@ from tilewright.analysis.layout_inference.cost import (
 from tilewright.analysis.layout_inference.propagation import Propagation
 from tilewright.analysis.layout_inference.relations import accesses_memory, is_by_register
 from tilewright.analysis.layout_inference.shares import infeasible
-from tilewright.analysis.layout_inference.table import NotALayout, Table
+from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by
 from tilewright.dialects.tile import ReduceOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import shape_of
@@ -35,6 +35,9 @@ _MAX_ROOTS = 4
 """Loops of a component that are tried."""
 _CHEAPER = 0.85
 """The part of the standard choice's cost that another one may have at most."""
+
+_STAGED, _STAGING = 1.5, 400.0
+"""What it costs if a fragment has to go through shared memory: more accesses, barriers."""
 
 State = tuple[dict[SSAValue, Table], dict[SSAValue, Operation], list[Table | None]]
 
@@ -75,7 +78,27 @@ class FreeLayouts(Propagation):
         loop.table, loop.origin = candidates[-1 if len(candidates) == 1 else 0], loop.op
 
     def _candidates(self, loop: Loop) -> list[Table]:
-        return list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
+        """Layouts of a loop; the last one stands for "none of them"."""
+        found = list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
+        return [*found[:-1], *self._from_reads(loop), *found[-1:]]
+
+    def _from_reads(self, loop: Loop) -> Iterator[Table]:
+        """The iterations where a fragment is that they read, though each reads several elements."""
+        for access in loop.accesses:
+            table = self.fragments.get(base_of(access.buffer))
+            if table is None or access.is_write or not access.extra:
+                continue
+            owners = table.owners[access.elements]
+            rank = len(loop.shape)
+            first = owners[(slice(None),) * rank + (0,) * access.extra]
+            lined = first.reshape(*loop.shape, *(1,) * access.extra, table.replicas)
+            if (owners != lined).any():
+                continue
+            points = [np.asarray(each) for each in np.indices(loop.shape)]
+            try:
+                yield held_by(loop.shape, points, first, None)
+            except NotALayout:
+                continue
 
     # -- by cost -----------------------------------------------------------------------------
 
@@ -116,7 +139,10 @@ class FreeLayouts(Propagation):
         for root, table in self._choices(standard, component):
             if not self._is_possible(root, table, is_whole=True):
                 continue
+            is_complete = self._complete(component)
             found = self._cost(component)
+            if found is not None and not is_complete:
+                found = found * _STAGED + _STAGING  # something will go through shared memory
             # The first one is the standard choice.
             if found is not None and (best is None or self._is_better(found, best[0], component)):
                 best = found, self._state()
@@ -124,6 +150,15 @@ class FreeLayouts(Propagation):
         if best is None:
             return False
         self._restore(best[1])
+        return True
+
+    def _complete(self, component: Component) -> bool:
+        """Decide the rest of the component as without costs; whether that is possible."""
+        while left := [loop for loop in component.loops if loop.table is None]:
+            loop = max(left, key=lambda each: int(np.prod(each.shape)))
+            choices = self._candidates(loop)[:-1]
+            if not any(self._is_possible(loop, table, is_whole=True) for table in choices):
+                return False
         return True
 
     def _is_better(self, found: float, lowest: float, component: Component) -> bool:
