@@ -239,6 +239,9 @@ def _has_good_strides(copy: BulkCopy) -> str | None:
         return f"the innermost dimension of {name} is not contiguous"
     for dimension, stride in enumerate(strides[:-1]):
         if stride is None:
+            # The launch has the strides; here it is enough that they are multiples of 16 bytes.
+            if _known_factor(copy.tensor, dimension) * copy.element_bits // 8 % GRANULE_BYTES == 0:
+                continue
             return f"the stride of dimension {dimension} of {name} is not known"
         size = stride * copy.element_bits // 8
         if size % GRANULE_BYTES:
@@ -342,6 +345,15 @@ def bulk_store(op: CopyOp, starts: Starts, *, is_guaranteed: bool = False) -> Bu
         if problem is not None:
             return problem
     return copy
+
+
+def _known_factor(tensor: SSAValue, dimension: int) -> int:
+    """What divides the stride of a dimension of a contiguous tensor: the static extents inside."""
+    type = tensor.type
+    if isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr):
+        return 1
+    inside = shape_of(tensor.type)[dimension + 1 :]
+    return prod(extent for extent in inside if extent != DYNAMIC_INDEX)
 
 
 def _strides(tensor: SSAValue) -> list[int | None]:
