@@ -257,6 +257,23 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "raise-copy-loops": """
+        func.func @kernel(%A: memref<512x64xf16, #global>) {
+          %c64 = arith.constant 64 : index
+          tile.kernel (%bx) in (1) threads(128) {
+            %s = tile.alloc "s" : memref<64x64xf16, #shared>
+            tile.pipeline %k = 0 to 8 num_stages(2) {
+              tile.parallel (%i, %j) in (64, 64) {
+                %first = arith.muli %k, %c64 : index
+                %row = arith.addi %first, %i : index
+                %v = memref.load %A[%row, %j] : memref<512x64xf16, #global>
+                memref.store %v, %s[%i, %j] : memref<64x64xf16, #shared>
+              }
+            }
+          }
+          func.return
+        }
+    """,
     "expand-explicit-unroll": """
         func.func @kernel(%A: memref<64xf32, #global>, %x: f32) {
           %c0 = arith.constant 0 : index

@@ -32,6 +32,7 @@ PASSES: PassRegistry = {
     "bind-target": _lazy("tile.bind_target", "BindTarget"),
     "normalize-indices": _lazy("tile.normalize_indices", "NormalizeIndices"),
     "widen-fragments": _lazy("tile.widen_fragments", "WidenFragments"),
+    "raise-copy-loops": _lazy("tile.raise_copy_loops", "RaiseCopyLoops"),
     "raise-thread-ranges": _lazy("tile.raise_thread_ranges", "RaiseThreadRanges"),
     "wrap-scalar-fragment-access": _lazy(
         "tile.wrap_scalar_fragment_access", "WrapScalarFragmentAccess"

@@ -331,3 +331,30 @@ def test_user_written_roles_do_not_request_more_registers_than_a_block_has() -> 
     """With two blocks a multiprocessor, 240 registers for each of both roles never come."""
     module, _ = lowered(two_roles, whole(1, 32768, 64), whole(2, 64, 64))
     assert "nv.setmaxnreg" not in print_module(module)
+
+
+@tw.jit
+def by_element_loops(A, B):
+    A: T.Tensor((100, 128), "float16")
+    B: T.Tensor((128, 64), "float16")
+    C = T.empty((100, 64), F32)
+    with T.Kernel(2, threads=128) as b:
+        s = T.alloc_shared((64, 64), "float16")
+        w = T.alloc_shared((64, 64), "float16")
+        c = T.alloc_fragment((64, 64), F32)
+        T.clear(c)
+        for k in T.Pipelined(2, num_stages=2):
+            for i, j in T.Parallel(64, 64):
+                s[i, j] = A[b * 64 + i, k * 64 + j]
+            for i, j in T.Parallel(64, 64):
+                w[i, j] = B[k * 64 + i, j]
+            T.gemm(s, w, c)
+        T.copy(c, C[b * 64, 0])
+    return C
+
+
+def test_element_loops_that_copy_a_tile_are_copies_by_tma() -> None:
+    a, b = whole(1, 100, 128), whole(2, 128, 64)
+    check(by_element_loops, a, b, expected=a.astype(F32) @ b.astype(F32))
+    text = print_module(lowered(by_element_loops, a, b)[0])
+    assert text.count("nv.tma_load") >= 2 and "simt.move" not in text.partition("nv.wgmma ")[0]

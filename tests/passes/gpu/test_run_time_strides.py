@@ -12,15 +12,15 @@ F16 = "float16"
 
 
 @tw.jit
-def gathered(A, I):
+def gathered(A, Rows):
     batch, rows = T.dynamic("batch, rows")
     A: T.Tensor((batch, rows, 64), F16)
-    I: T.Tensor((batch, 32), "int32")
+    Rows: T.Tensor((batch, 32), "int32")
     C = T.empty((batch, 32, 64), F16)
     with T.Kernel(batch, threads=128) as b:
         s = T.alloc_shared((32, 64), F16)
         for i, j in T.Parallel(32, 64):
-            s[i, j] = A[b, I[b, i], j]
+            s[i, j] = A[b, Rows[b, i], j]
         T.copy(s, C[b, 0, 0])
     return C
 

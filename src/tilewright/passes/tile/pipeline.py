@@ -37,6 +37,7 @@ from tilewright.passes.tile.inject_assumes import InjectAssumes
 from tilewright.passes.tile.normalize_indices import NormalizeIndices
 from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
+from tilewright.passes.tile.raise_copy_loops import RaiseCopyLoops
 from tilewright.passes.tile.raise_thread_ranges import RaiseThreadRanges
 from tilewright.passes.tile.specialize_warps import SpecializeWarps
 from tilewright.passes.tile.split_guards import SplitGuards
@@ -106,6 +107,7 @@ class TilePipeline(Pass):
         yield SplitGuards()
         yield UnrollFragmentLoops()
         yield ExpandExplicitUnroll()
+        yield RaiseCopyLoops()
         yield VersionRoles()
         if self.warp_specialize:
             yield SpecializeWarps()
