@@ -77,6 +77,7 @@ PASSES: PassRegistry = {
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),
     "hoist-views": _lazy("gpu.hoist_views", "HoistViews"),
     "lower-tile-ops": _lazy("gpu.lower_tile_ops", "LowerTileOps"),
+    "join-wgmma-groups": _lazy("gpu.join_wgmma_groups", "JoinWgmmaGroups"),
     "overlap-wgmma": _lazy("gpu.overlap_wgmma", "OverlapWgmma"),
     "sink-wgmma-waits": _lazy("gpu.sink_wgmma_waits", "SinkWgmmaWaits"),
     "guard-memory-accesses": _lazy("gpu.guard_memory_accesses", "GuardMemoryAccesses"),

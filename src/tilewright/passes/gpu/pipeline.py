@@ -32,6 +32,7 @@ from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
+from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
 from tilewright.passes.gpu.lower_persistent import LowerPersistent
@@ -153,6 +154,7 @@ class GpuPipeline(Pass):
             CheckFragmentSizes(),
             InsertExpectTx(),
             LowerTileOps(),
+            JoinWgmmaGroups(),
             OverlapWgmma(),
             SinkWgmmaWaits(),
             Canonicalize(),
