@@ -87,7 +87,7 @@ def test_what_is_tried() -> None:
     assert proposed("", whole) == []
     fewer = [(False, 3, ()), (False, 2, ()), (False, 1, ())]
     smaller = (True, None, ())
-    assert proposed(RESOURCES, whole) == fewer
+    assert proposed(RESOURCES, whole) == [*fewer, (False, None, ("join-wgmma-groups",))]
     assert proposed(DIVERGENT, whole) == [smaller, (False, None, first), (False, None, both)]
     assert proposed(FEW, whole) == [smaller, *fewer, (False, 1, first), (False, 1, both)]
 

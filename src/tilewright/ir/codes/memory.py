@@ -177,7 +177,8 @@ ENTRIES = (
         title="MMAs not kept in flight",
         meaning=(
             "The kernel is compiled without a pass that lets MMAs overlap with other work, "
-            "because ptxas serialises the MMAs with it (C7510 to C7519), which costs more."
+            "because ptxas serialises the MMAs with it (C7510 to C7519) or registers spill, which "
+            "costs more."
         ),
         example="overlap-wgmma not applied: ptxas serialises the MMAs with it",
         fix="Nothing is required; a smaller tile leaves more registers for MMAs in flight.",

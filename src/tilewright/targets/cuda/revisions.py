@@ -6,6 +6,7 @@ the kernel is compiled again, in the first of these forms that loses nothing:
 
     a predicated epilogue                one copy of the MMAs instead of one for each stage
     fewer blocks a multiprocessor        where registers are what is missing, or spill
+    without join-wgmma-groups            where registers spill: one GEMM in flight, not two
     without overlap-wgmma                MMAs of an iteration are complete at its end
     without sink-wgmma-waits either      and their results are waited for at once
 """
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import IntegerAttr
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
@@ -59,6 +61,12 @@ def revisions(
             if 0 < fewer < blocks:
                 reason = f"occupancy limited to {fewer} blocks per SM: with {blocks}, {why}"
                 yield Revision(replace(pipeline, max_blocks=fewer), reason, FEWER_BLOCKS)
+    if spill:
+        yield Revision(
+            replace(pipeline, leave_out=(*pipeline.leave_out, JoinWgmmaGroups.name)),
+            f"{JoinWgmmaGroups.name} not applied: {spill} B per thread spill with it",
+            NOT_IN_FLIGHT,
+        )
     if not is_serialized(remarks):
         return
     if lacks_registers(remarks):
