@@ -20,7 +20,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)  # not this folder: `benchmarks.h200` is the package beside this file
 
-PASSES = ("overlap-wgmma", "fold-clears")
+PASSES = (
+    "overlap-wgmma",
+    "sink-wgmma-waits",
+    "join-wgmma-groups",
+    "choose-occupancy",
+    "fold-clears",
+)
 WHOLE, PERSISTENT = "whole", "persistent"
 ERROR = 1e-2
 SHAPES = ((4, 32, 4096, 128), (4, 32, 4096, 64))

@@ -1,7 +1,8 @@
 """TileLang's own performance regressions, unmodified, compiled by TileLang and by Tilewright.
 
     python benchmarks/tilelang_regressions.py CHECKOUT --tilelang FOLDER [--only NAME,...]
-        [--jobs N] [--check] [--json FILE] [--markdown FILE] [--texts FOLDER] [--list]
+        [--jobs N] [--limit SECONDS] [--check] [--json FILE] [--markdown FILE]
+        [--texts FOLDER] [--list]
 
 CHECKOUT is a checkout of tile-ai/tilelang, whose `examples/**/regression_*.py` hold the cases;
 FOLDER is where TileLang is installed. A case runs in a process of its own, once for each side.
@@ -35,7 +36,8 @@ from benchmarks.tilelang_cases.cases import Case, cases_below  # noqa: E402
 
 OURS, THEIRS = "tilewright", "tilelang"
 GEOMETRIC_MEAN, LEAST = 1.10, 0.90
-LIMIT_SECONDS = 400
+LIMIT_SECONDS = 150
+"""For one process; `--limit` sets another."""
 _STARTED_AHEAD = 6
 """Processes that wait for the GPU, so that it does not wait for them."""
 _MARK = "@@case "
@@ -73,6 +75,7 @@ class Runner:
     tilelang: Path
     work: Path
     """Where TileLang's arguments and results, and both compilers' caches, are kept."""
+    limit_s: float = LIMIT_SECONDS
 
     def run(self, case: Case, side: str, *, timed: bool) -> Outcome:
         command = [sys.executable, "-m", "benchmarks.tilelang_cases.child", side]
@@ -85,11 +88,11 @@ class Runner:
                 cwd=case.file.parent,
                 capture_output=True,
                 text=True,
-                timeout=LIMIT_SECONDS,
+                timeout=self.limit_s,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Outcome(None, 0, f"not done after {LIMIT_SECONDS} s")
+            return Outcome(None, 0, f"not done after {self.limit_s:g} s")
         for line in reversed(done.stdout.splitlines()):
             if line.startswith(_MARK):
                 return Outcome(**json.loads(line.removeprefix(_MARK)))
@@ -205,6 +208,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tilelang", type=Path, help="where TileLang is installed")
     parser.add_argument("--only", default="", help="parts of names of cases, comma-separated")
     parser.add_argument("--jobs", type=int, default=8, help="processes that compile at once")
+    parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds per process")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
@@ -228,7 +232,7 @@ def main(arguments: Sequence[str]) -> int:
         parser.error("--tilelang FOLDER is needed to run cases")
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as work:
-        runner = Runner(given.checkout.resolve(), given.tilelang.resolve(), Path(work))
+        runner = Runner(given.checkout.resolve(), given.tilelang.resolve(), Path(work), given.limit)
         rows = list(measure(runner, cases, given.jobs))
         if given.texts is not None:
             _keep_texts(Path(work), given.texts)

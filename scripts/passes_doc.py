@@ -131,6 +131,32 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "raise-thread-ranges": """
+        func.func @kernel(%A: memref<64xf32, #global>, %B: memref<64xf32, #global>) {
+          %c128 = arith.constant 128 : index
+          tile.kernel (%bx) in (1) threads(256) {
+            %s = tile.alloc "s" : memref<64xf32, #shared>
+            %tx = gpu.thread_id x
+            %first = arith.cmpi slt, %tx, %c128 : index
+            scf.if %first {
+              tile.copy %A -> %s : memref<64xf32, #global> -> memref<64xf32, #shared>
+            }
+          }
+          func.return
+        }
+    """,
+    "widen-fragments": """
+        func.func @kernel(%A: memref<64xf32, #global>) {
+          tile.kernel (%bx) in (1) threads(128) {
+            %f = tile.alloc "f" : memref<8xf32, #fragment>
+            tile.parallel (%i) in (64) {
+              %v = memref.load %A[%i] : memref<64xf32, #global>
+              memref.store %v, %f[%i] : memref<8xf32, #fragment>
+            }
+          }
+          func.return
+        }
+    """,
     "wrap-scalar-fragment-access": """
         func.func @kernel(%x: f32) {
           %c0 = arith.constant 0 : index
@@ -211,6 +237,43 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "unroll-fragment-loops": """
+        func.func @kernel(%A: memref<32x64xf32, #global>) {
+          %c0 = arith.constant 0 : index
+          %c1 = arith.constant 1 : index
+          %c2 = arith.constant 2 : index
+          %c16 = arith.constant 16 : index
+          tile.kernel (%bx) in (1) threads(128) {
+            %f = tile.alloc "f" : memref<32x64xf32, #fragment>
+            scf.for %s = %c0 to %c2 step %c1 {
+              %first = arith.muli %s, %c16 : index
+              tile.parallel (%i, %j) in (16, 64) {
+                %row = arith.addi %first, %i : index
+                %v = memref.load %f[%row, %j] : memref<32x64xf32, #fragment>
+                memref.store %v, %A[%row, %j] : memref<32x64xf32, #global>
+              }
+            }
+          }
+          func.return
+        }
+    """,
+    "raise-copy-loops": """
+        func.func @kernel(%A: memref<512x64xf16, #global>) {
+          %c64 = arith.constant 64 : index
+          tile.kernel (%bx) in (1) threads(128) {
+            %s = tile.alloc "s" : memref<64x64xf16, #shared>
+            tile.pipeline %k = 0 to 8 num_stages(2) {
+              tile.parallel (%i, %j) in (64, 64) {
+                %first = arith.muli %k, %c64 : index
+                %row = arith.addi %first, %i : index
+                %v = memref.load %A[%row, %j] : memref<512x64xf16, #global>
+                memref.store %v, %s[%i, %j] : memref<64x64xf16, #shared>
+              }
+            }
+          }
+          func.return
+        }
+    """,
     "expand-explicit-unroll": """
         func.func @kernel(%A: memref<64xf32, #global>, %x: f32) {
           %c0 = arith.constant 0 : index
@@ -242,6 +305,41 @@ _GEMM = """
           tile.gemm %as, %bs -> %acc : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
         }
         tile.copy %acc -> %C : memref<64x64xf32, #fragment> -> memref<64x64xf32, #global>
+      }
+      func.return
+    }
+"""
+EXAMPLES["version-roles"] = """
+    func.func @slots(%A: memref<?x8xf32, #global>, %n: index) attributes {tile.entry} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c8 = arith.constant 8 : index
+      tile.kernel (%bx) in (1) threads(64) {
+        %a = tile.alloc "a" : memref<8x8xf32, #shared>
+        %acc = tile.alloc "acc" : memref<8x8xf32, #fragment>
+        %full = tile.alloc "full" init [32] : memref<1x!nv.mbarrier, #barrier>
+        %empty = tile.alloc "empty" init [32] : memref<1x!nv.mbarrier, #barrier>
+        tile.pipeline %k = 0 to %n num_stages(2) {
+          tile.ws custom
+          role "group1" threads(32 to 64) {
+            %next = arith.addi %k, %c1 : index
+            %q = arith.remsi %next, %c2 : index
+            nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
+            %i = arith.muli %k, %c8 : index
+            %r = tile.region %A[%i, 0] [8, 8] : memref<?x8xf32, #global> to !tile.region<8x8xf32, #global>
+            tile.async_copy %r -> %a barrier %full[%c0] {instruction = "tma"}
+                : !tile.region<8x8xf32, #global> -> memref<8x8xf32, #shared>, memref<1x!nv.mbarrier, #barrier>
+            nv.mbarrier.arrive %full[%c0] : memref<1x!nv.mbarrier, #barrier>
+          }
+          tile.ws custom
+          role "group0" threads(0 to 32) {
+            %p = arith.remsi %k, %c2 : index
+            nv.mbarrier.wait %full[%c0], %p : memref<1x!nv.mbarrier, #barrier>, index
+            tile.copy %a -> %acc : memref<8x8xf32, #shared> -> memref<8x8xf32, #fragment>
+            nv.mbarrier.arrive %empty[%c0] : memref<1x!nv.mbarrier, #barrier>
+          }
+        }
       }
       func.return
     }
@@ -333,7 +431,11 @@ _BEFORE = {
     "check-pipeline": "plan-pipeline",
     "sync-clusters": "lower-barriers",
 }
-_AFTER = {"specialize-warps": "canonicalize,cse", "expand-pipeline": "canonicalize,cse"}
+_AFTER = {
+    "version-roles": "canonicalize,cse",
+    "specialize-warps": "canonicalize,cse",
+    "expand-pipeline": "canonicalize,cse",
+}
 
 
 def page() -> str:

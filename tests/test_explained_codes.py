@@ -118,7 +118,13 @@ COMPILED: dict[str, tuple[str, str]] = {
     ),
     "TW2001": (
         'A: T.Tensor((64,), "float32")',
-        'f = T.alloc_fragment((64,), "float32")\nT.clear(f)\nA[0] = f[3]',
+        """
+        a = T.alloc_fragment((64, 64), "float32")
+        f = T.alloc_fragment((64,), "float32")
+        T.clear(a)
+        T.reduce_sum(a, f)
+        A[0] = f[3]
+        """,
     ),
     "TW2010": (
         VECTORS,
@@ -176,6 +182,16 @@ COMPILED: dict[str, tuple[str, str]] = {
         T.clear(f)
         for i in T.Parallel(64):
             A[i] = f[I[i]]
+        """,
+    ),
+    "TW2024": (
+        'A: T.Tensor((64,), "float32")',
+        """
+        f = T.alloc_fragment((8,), "float32")
+        for i in T.Parallel(64):
+            f[i] = A[0]
+        for i in T.Parallel(64):
+            A[i] = f[i]
         """,
     ),
     "TW2023": (
@@ -347,7 +363,7 @@ COMPILED: dict[str, tuple[str, str]] = {
         """
         S = T.alloc_shared((64,), "float32")
         tx = T.get_thread_binding()
-        if tx < 64:
+        if tx < 48:
             T.copy(A[0:64], S)
         T.copy(S, B)
         """,

@@ -4,6 +4,7 @@ import importlib
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from tilewright.compat import finder, install
 from tilewright.compat.finder import StandIn
 from tilewright.compat.modules import TRITON
 from tilewright.compat.tilelang_modules import TILELANG, TVM
+from tilewright.compat.torch_compile import run_compiled_functions_eagerly
 
 HERE = Path(__file__).parent
 CPU_TIMES = "tilewright: times are measured on the CPU and do not predict GPU times\n"
@@ -66,8 +68,8 @@ def test_what_is_not_offered_is_refused_by_name(stand_in):
         "Tilewright's stand-in for TileLang 0.1.13 does not offer tilelang.profiler.do_bnech; "
         "did you mean do_bench?"
     )
-    with pytest.raises(ImportError, match=r"does not offer tilelang\.contrib$"):
-        importlib.import_module("tilelang.contrib")
+    with pytest.raises(ImportError, match=r"does not offer tilelang\.contrib\.rocm$"):
+        importlib.import_module("tilelang.contrib.rocm")
     with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.relax$"):
         importlib.import_module("tvm.relax")
     with pytest.raises(AttributeError, match=r"T has no attribute gem"):
@@ -91,6 +93,32 @@ def test_tests_for_other_hardware_are_skipped(stand_in):
         testing.requires_package("no_such_package")(test),
     ):
         assert [mark.name for mark in marked.pytestmark][-1] == "skip"
+
+
+def test_the_gpu_and_the_environment_are_described(stand_in, monkeypatch, tmp_path):
+    nvcc = importlib.import_module("tilelang.contrib.nvcc")
+    assert nvcc.get_target_compute_version("cuda -arch=sm_80") == "8.0"
+    assert nvcc.get_target_compute_version("cuda:sm_100a") == "10.0"
+    assert (nvcc.get_target_arch("9.0"), nvcc.get_target_arch((8, 0))) == ("90a", "80")
+    assert nvcc.have_tma("sm_90a") and not nvcc.have_tma("sm_80") and nvcc.is_hopper("sm_90")
+    assert nvcc.have_fp8("8.9") and not nvcc.have_fp8("8.0")
+    monkeypatch.delenv("TILELANG_CACHE_DIR", raising=False)
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    env = importlib.import_module("tilelang.env")
+    assert f"{tmp_path}/tilelang" == env.TILELANG_CACHE_DIR
+    with pytest.raises(AttributeError, match=r"does not offer tilelang\.env\.TILELANG_NO"):
+        _ = env.TILELANG_NO
+
+
+def test_torch_compile_leaves_functions_as_they_are():
+    torch = SimpleNamespace()
+    run_compiled_functions_eagerly(torch)
+
+    def function():
+        return 3
+
+    assert torch.compile(function) is function
+    assert torch.compile(dynamic=True)(function) is function
 
 
 def test_bits_of_tvm(stand_in):

@@ -26,7 +26,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, space_of
+from tilewright.dialects.func import argument_attributes
+from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import ViewOp
@@ -66,6 +67,12 @@ class Starts:
             return start >= 0
         return self._known.context(at).is_nonneg(self._known.poly(start))
 
+    def is_below(self, value: Mixed, limit: int, at: Operation) -> bool:
+        """Whether `value` is proved to be less than `limit` where `at` runs."""
+        if isinstance(value, int):
+            return value < limit
+        return self._known.context(at).is_positive(limit - self._known.poly(value))
+
     def is_negative(self, start: Mixed, at: Operation) -> bool:
         """Whether `start` is proved to be negative where `at` runs."""
         if isinstance(start, int):
@@ -83,7 +90,7 @@ class Starts:
 class BulkCopy:
     """A copy from global to shared memory, as the conditions see it."""
 
-    op: CopyOp
+    op: CopyOp | Im2colOp
     tensor: SSAValue
     """The global tensor."""
     box: tuple[int, ...]
@@ -108,7 +115,10 @@ class BulkCopy:
 Condition = Callable[[BulkCopy], str | None]
 
 
-def _is_enabled(copy: BulkCopy) -> str | None:
+def is_enabled(copy: BulkCopy) -> str | None:
+    """Whether the user allows TMA."""
+    if not isinstance(copy.op, CopyOp):
+        return None
     return "TMA is disabled by the user (disable_tma=True)" if copy.op.disable_tma else None
 
 
@@ -145,10 +155,15 @@ def _divides_into_boxes(copy: BulkCopy) -> str | None:
     """A tile wider than a box is copied in several boxes, each contiguous in shared memory."""
     if plain_box_columns(copy.box, copy.element_bits) is not None:
         return None
-    *_, rows, columns = (1, *copy.box)
-    if rows % ATOM_ROWS == 0 and choose_swizzle(columns, copy.element_bits):
+    columns = copy.box[-1]
+    if rows_of(copy.box) % ATOM_ROWS == 0 and choose_swizzle(columns, copy.element_bits):
         return None
     return f"a row of {columns} elements is not divisible into boxes of at most {MAX_BOX}"
+
+
+def rows_of(box: Sequence[int]) -> int:
+    """The rows of a tile: tensors may have dimensions of one element before the columns."""
+    return next((extent for extent in reversed(box[:-1]) if extent != 1), 1)
 
 
 def plain_box_columns(box: Sequence[int], bits: int) -> int | None:
@@ -224,6 +239,9 @@ def _has_good_strides(copy: BulkCopy) -> str | None:
         return f"the innermost dimension of {name} is not contiguous"
     for dimension, stride in enumerate(strides[:-1]):
         if stride is None:
+            # The launch has the strides; here it is enough that they are multiples of 16 bytes.
+            if _known_factor(copy.tensor, dimension) * copy.element_bits // 8 % GRANULE_BYTES == 0:
+                continue
             return f"the stride of dimension {dimension} of {name} is not known"
         size = stride * copy.element_bits // 8
         if size % GRANULE_BYTES:
@@ -260,14 +278,16 @@ def _is_whole(copy: BulkCopy) -> str | None:
 
 def _has_no_own_layout(copy: BulkCopy) -> str | None:
     for side in (copy.op.src, copy.op.dst):
-        owner = base_of(side).owner
-        if isinstance(owner, AllocOp) and owner.layout is not None:
+        base = base_of(side)
+        if isinstance(base.owner, AllocOp) and base.owner.layout is not None:
             return "TMA does not support the user-specified layout of the buffer"
+        if isinstance(base, BlockArgument) and "tile.layout" in argument_attributes(base):
+            return "TMA does not support the user-specified layout of the tensor"
     return None
 
 
 BULK_CONDITIONS: tuple[Condition, ...] = (
-    _is_enabled,
+    is_enabled,
     _keeps_elements,
     _is_a_tensor,
     _rank,
@@ -325,6 +345,15 @@ def bulk_store(op: CopyOp, starts: Starts, *, is_guaranteed: bool = False) -> Bu
         if problem is not None:
             return problem
     return copy
+
+
+def _known_factor(tensor: SSAValue, dimension: int) -> int:
+    """What divides the stride of a dimension of a contiguous tensor: the static extents inside."""
+    type = tensor.type
+    if isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr):
+        return 1
+    inside = shape_of(tensor.type)[dimension + 1 :]
+    return prod(extent for extent in inside if extent != DYNAMIC_INDEX)
 
 
 def _strides(tensor: SSAValue) -> list[int | None]:

@@ -159,8 +159,10 @@ class AfterImport(MetaPathFinder):
 
 def _adapt_torch(torch: Any) -> None:
     """Map ``cuda`` to the CPU, unless there is a GPU that ``TILEWRIGHT_COMPAT_DEVICE`` allows."""
+    from tilewright.compat.torch_compile import run_compiled_functions_eagerly
     from tilewright.compat.torch_devices import map_cuda_to_cpu
 
+    run_compiled_functions_eagerly(torch)
     if os.environ.get("TILEWRIGHT_COMPAT_DEVICE") != "cpu" and torch.cuda.is_available():
         return
     map_cuda_to_cpu(torch)
@@ -178,6 +180,9 @@ def install() -> None:
                 f"first `import {project.name}`, or run the script with `python -m "
                 "tilewright.compat FILE`"
             )
+    from tilewright.runtime.tile.pass_configs import tolerate_races
+
+    tolerate_races[0] = True  # files run as where they were written; a warning has what to mend
     sys.meta_path[:0] = [StandInFinder(project) for project in projects]
     if "torch" in sys.modules:
         _adapt_torch(sys.modules["torch"])

@@ -43,6 +43,11 @@ _CALLBACKS = names_from(
 _ARCH = names_from(_OURS, "CDNA CUDA driver")
 _LOWER = names_from(f"{_TILE}.lower", "lower")
 
+_SWIZZLES = names_from(f"{_OURS}_intrinsics", "get_swizzle_layout make_mma_swizzle_layout")
+_MMA_MAPS = names_from(f"{_OURS}_intrinsics", "get_mma_micro_size mma_store_index_map")
+_EMITTERS = names_from(f"{_OURS}_intrinsics", "TensorCoreIntrinEmitter")
+_INTRINSICS = joined(_SWIZZLES, _MMA_MAPS, _EMITTERS)
+
 _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang": Offer(
         joined(
@@ -71,8 +76,18 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.carver.roller": Offer(),
     "tilelang.carver.roller.rasterization": Offer(names_from(_OURS, "NoRasterization")),
     "tilelang.carver.template": Offer(names_from(_OURS, "MatmulTemplate")),
+    "tilelang.contrib": Offer(),
+    "tilelang.contrib.nvcc": Offer(mirrors=(f"{_OURS}_nvcc",)),
+    "tilelang.cuda": Offer(),
+    "tilelang.cuda.intrinsics": Offer(_INTRINSICS),
+    "tilelang.cuda.intrinsics.layout": Offer(),
+    "tilelang.cuda.intrinsics.layout.mma_layout": Offer(_SWIZZLES),
+    "tilelang.cuda.intrinsics.layout.utils": Offer(_MMA_MAPS),
+    "tilelang.cuda.intrinsics.macro": Offer(),
+    "tilelang.cuda.intrinsics.macro.mma_macro_generator": Offer(_EMITTERS),
     "tilelang.engine": Offer(joined(_LOWER, _CALLBACKS)),
     "tilelang.engine.callback": Offer(_CALLBACKS),
+    "tilelang.env": Offer(mirrors=(f"{_OURS}_env",)),
     "tilelang.language": Offer(mirrors=(_T,)),
     "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes",)),
     "tilelang.language.fp8": Offer(

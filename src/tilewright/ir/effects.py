@@ -50,21 +50,33 @@ def iter_effects(op: Operation) -> Iterator[EffectInstance | None]:
         if current is None:
             pending.pop()
             continue
-        traits = _memory_effects(type(current))
-        if not traits:
+        yield from own_effects(current)
+        if has_effects_of_body(type(current)):
+            pending.append(children_backwards(current))
+
+
+def own_effects(op: Operation) -> Iterator[EffectInstance | None]:
+    """The effects of ``op`` without those of its body; ``None``: unknown."""
+    traits = _memory_effects(type(op))
+    if not traits:
+        yield None
+    for trait in traits:
+        if isinstance(trait, RecursiveMemoryEffect):
+            continue
+        if isinstance(trait, EffectsInOrder):
+            yield from trait.iter_effects(op)
+            continue
+        effects = trait.get_effects(op)
+        if effects is None:
             yield None
-        for trait in traits:
-            if isinstance(trait, RecursiveMemoryEffect):
-                pending.append(children_backwards(current))
-                continue
-            if isinstance(trait, EffectsInOrder):
-                yield from trait.iter_effects(current)
-                continue
-            effects = trait.get_effects(current)
-            if effects is None:
-                yield None
-            else:
-                yield from effects
+        else:
+            yield from effects
+
+
+@cache
+def has_effects_of_body(cls: type[Operation]) -> bool:
+    """Whether the effects of an op of the class are, in part, those of its body."""
+    return any(isinstance(trait, RecursiveMemoryEffect) for trait in _memory_effects(cls))
 
 
 @cache

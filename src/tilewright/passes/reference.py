@@ -81,7 +81,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("IfStmtBinding", ("split-guards",)),
     Entry(
         "MultiVersionBuffer",
-        ("specialize-warps", "expand-pipeline"),
+        ("specialize-warps", "version-roles", "expand-pipeline"),
         ("passes/tile/version_buffers.py",),
         "no pass of its own: the scheduling passes determine the version count",
     ),
@@ -100,7 +100,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
     Entry("MergeIfStmt", ("merge-guards",)),
-    Entry("RewriteWgmmaSync", ("overlap-wgmma", "sink-wgmma-waits")),
+    Entry("RewriteWgmmaSync", ("join-wgmma-groups", "overlap-wgmma", "sink-wgmma-waits")),
     Entry(
         "InjectFenceProxy",
         ("insert-thread-syncs",),
@@ -153,7 +153,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("LowerThreadAllreduce", ("lower-thread-reductions",)),
     Entry(
         "LowerHopperIntrin",
-        ("lower-tile-ops", "lower-barriers"),
+        ("lower-tile-ops", "lower-barriers", "prefetch-tensor-maps"),
         ("targets/host/read.py",),
         note="tensor maps are encoded by the host, one for each kind of tile",
     ),

@@ -1,10 +1,12 @@
 """Other forms of the same kernels, for those whose registers spill.
 
 Machine code shows whether registers spill, so what is tried next is decided after a compilation:
-pipelined loops that predicate their epilogue, which is less code; then twice as many threads, each
-of which holds half of the same tiles. The first form without spills is taken, or the better one.
+what the target's own `revisions` propose; pipelined loops that predicate their epilogue, which is
+less code; then twice as many threads, each of which holds half of the same tiles. The first form
+without spills is taken, or the better one.
 
-The forms are the same for every GPU. What lowers a module and what compiles it are the caller's.
+The last two forms are the same for every GPU. What lowers a module and what compiles it are the
+caller's.
 """
 
 from __future__ import annotations
@@ -61,8 +63,25 @@ class Chosen(Generic[L, K]):
 
     lowered: L
     kernels: Mapping[str, K]
-    reason: tuple[str, str] | None = None
-    """Why it is not the form that was requested, and the code of that remark."""
+    reasons: tuple[tuple[str, str], ...] = ()
+    """Why it is not the form that was requested, and the code of each of these remarks."""
+
+
+@dataclass(frozen=True)
+class Revision(Generic[P]):
+    """Another pipeline that may make better machine code, and the remark if it does."""
+
+    pipeline: P
+    reason: str
+    code: str
+
+
+def _none(_pipeline: P, _lowered: Lowered, _kernels: Mapping[str, Kernel]) -> Iterator[Revision[P]]:
+    return iter(())
+
+
+def _spills(kernels: Mapping[str, Kernel]) -> tuple[int, ...]:
+    return (spilled(kernels),)
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,10 @@ class Variants(Generic[P, L, K]):
     large_code: int
     """Bytes of machine code from which spills are accepted: other forms would take as long to
     compile again, each."""
+    revisions: Callable[[P, L, Mapping[str, K]], Iterator[Revision[P]]] = _none
+    """Other pipelines for what these kernels show; the first that loses nothing is taken."""
+    losses: Callable[[Mapping[str, K]], tuple[int, ...]] = _spills
+    """What is wrong with machine code, the worst first; all 0 if nothing is."""
 
     def chosen(self, engine: DiagnosticEngine) -> Chosen[L, K]:
         """The requested form, or one that spills less; reports to `engine` what is wrong."""
@@ -85,14 +108,32 @@ class Variants(Generic[P, L, K]):
         found = Chosen(lowered, kernels)
         if sum(map(self.code_bytes, kernels.values())) > self.large_code:
             return found
-        if spilled(kernels) and not self.pipeline.predicate_epilogue:
-            found = self._predicated(found)
+        pipeline = self.pipeline
+        if any(self.losses(kernels)):
+            found, pipeline = self._revised(found)
+        if spilled(found.kernels) and not pipeline.predicate_epilogue:
+            found = self._predicated(found, pipeline)
         if spilled(found.kernels):
             found = self._wider(found)
         return found
 
-    def _predicated(self, found: Chosen[L, K]) -> Chosen[L, K]:
-        smaller = self._lowered(self.module, _predicating(self.pipeline))
+    def _revised(self, found: Chosen[L, K]) -> tuple[Chosen[L, K], P]:
+        pipeline, tried = self.pipeline, {tuple(found.lowered.texts)}
+        for revision in self.revisions(pipeline, found.lowered, found.kernels):
+            lowered = self._lowered(self.module, revision.pipeline)
+            if lowered is None or tuple(lowered.texts) in tried:
+                continue
+            tried.add(tuple(lowered.texts))
+            kernels = self.compile(lowered)
+            if self.losses(kernels) < self.losses(found.kernels):
+                found = Chosen(lowered, kernels, ((revision.reason, revision.code),))
+                pipeline = revision.pipeline
+            if not any(self.losses(found.kernels)):
+                break
+        return found, pipeline
+
+    def _predicated(self, found: Chosen[L, K], pipeline: P) -> Chosen[L, K]:
+        smaller = self._lowered(self.module, _predicating(pipeline))
         if smaller is None or smaller.texts == found.lowered.texts:
             return found
         kernels = self.compile(smaller)
@@ -103,7 +144,7 @@ class Variants(Generic[P, L, K]):
             f"pipeline epilogue predicated instead of peeled: {after} B per thread spill, "
             f"{before} B with a peeled epilogue"
         )
-        return Chosen(smaller, kernels, (reason, PREDICATED))
+        return Chosen(smaller, kernels, (*found.reasons, (reason, PREDICATED)))
 
     def _wider(self, found: Chosen[L, K]) -> Chosen[L, K]:
         for lowered in self._with_more_threads():
@@ -121,7 +162,7 @@ class Variants(Generic[P, L, K]):
                 f"thread count doubled to {threads} per block{included}: "
                 f"{spilled(found.kernels)} B per thread spill with the requested count"
             )
-            return Chosen(lowered, kernels, (reason, WIDER))
+            return Chosen(lowered, kernels, ((reason, WIDER),))
         return found
 
     def _with_more_threads(self) -> Iterator[L]:

@@ -110,8 +110,9 @@ def test_a_part_that_begins_at_an_odd_place_says_so() -> None:
 
 def test_a_stride_that_only_the_run_knows_says_so() -> None:
     assert said(copied(T.dynamic("n")), "cuda:sm_90a") == [
-        "access to A not fully vectorised: read 1 element (4 bytes) at a time instead "
-        "of 4 (16 bytes): the stride of dimension 0 of A is a run-time value"
+        "access to A vectorised under a run-time test: read 4 elements (16 bytes) at a time "
+        "where all of them are inside and aligned, 1 elsewhere: the stride of dimension 0 of A is "
+        "a run-time value"
     ]
 
 

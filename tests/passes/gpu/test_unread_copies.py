@@ -39,3 +39,25 @@ def test_bytes_of_an_unread_copy_are_not_given_away_while_it_is_in_flight() -> N
     b = np.full((ROWS, COLUMNS), 99, np.float16)
     compile_simt(module).launch([Buffer("A", a), Buffer("B", b)])
     np.testing.assert_array_equal(b, a[-ROWS:].astype(np.float16))
+
+
+@T.prim_func
+def unread_only(A: T.Tensor((STEPS * ROWS, COLUMNS), "float16"), B: T.Tensor((ROWS,), "float32")):
+    with T.Kernel(1, threads=128):
+        unread = T.alloc_shared((ROWS, COLUMNS), "float16")
+        total = T.alloc_fragment((ROWS,), "float32")
+        T.clear(total)
+        for k in T.Pipelined(STEPS, num_stages=2):
+            T.copy(A[k * ROWS, 0], unread)
+            for i in T.Parallel(ROWS):
+                total[i] += 1
+        T.copy(total, B)
+
+
+def test_copies_that_nothing_reads_need_no_slots() -> None:
+    module, engine = unread_only.module.clone(), DiagnosticEngine()
+    GpuPipeline().run(module, engine)
+    engine.raise_if_errors()
+    a, b = np.ones((STEPS * ROWS, COLUMNS), np.float16), np.full(ROWS, 99, np.float32)
+    compile_simt(module).launch([Buffer("A", a), Buffer("B", b)])
+    np.testing.assert_array_equal(b, np.full(ROWS, STEPS, np.float32))

@@ -11,9 +11,11 @@ from tilewright.passes.tile.pipeline import TilePipeline, tile_passes
 
 ORDER = (
     *("bind-target", "canonicalize", "cse", "normalize-indices"),
+    *("raise-thread-ranges", "widen-fragments"),
     *("wrap-scalar-fragment-access", "inject-assumes"),
     *("check-buffer-init", "check-reducers", "plan-storage-alias"),
-    *("split-guards", "expand-explicit-unroll"),
+    *("split-guards", "unroll-fragment-loops", "expand-explicit-unroll"),
+    *("raise-copy-loops", "version-roles"),
     *("specialize-warps", "check-barriers"),
     *("plan-pipeline", "check-plans", "expand-pipeline"),
     *("canonicalize", "cse", "check-barriers"),

@@ -119,11 +119,39 @@ def test_loops_that_stay_serial(name: str) -> None:
 
 
 def test_half_of_the_copies_may_run_ahead() -> None:
-    body = LOAD_A + LOAD_B + GEMM + WRITE_A
-    assert planned(module(body, loop="0 to %n num_stages(2)")) == (
+    kernel = module(LOAD_A + LOAD_B + GEMM + WRITE_A, loop="0 to %n num_stages(2)")
+    engine = DiagnosticEngine(minimum=Severity.REMARK)
+    PlanPipeline().run(kernel, engine)
+    (remark,) = engine.diagnostics
+    assert (remark.severity, remark.code) == (Severity.REMARK, "TW4046")
+    assert "its buffer has one slot: schedule violates a loop-carried" in remark.message
+    plan = loop_of(kernel).plan
+    assert plan is not None
+    assert str(plan.data) == (
         "stage = [2, 0, 2, 2], order = [0, 2, 1, 3], async = [-1, 0, -1, -1], "
         "versions = [1, 2, 1, 1]"
     )
+
+
+CALL = """
+scf.for %j = %c0 to %c8 step %c3 {
+  %at = tile.ptr_of r %as[%c0, %c0] : memref<8x8xf32, #shared>
+  tile.extern "look_at"(%at) : (!tile.ptr<f32, #shared>) -> ()
+}
+"""
+
+
+def test_a_call_in_a_serial_loop_accesses_what_its_pointers_reach() -> None:
+    """Not everything: the copies of the next iteration run ahead of it."""
+    body = LOAD_A + LOAD_B + CALL + GEMM
+    assert planned(module(body, loop="0 to %n num_stages(2)")) == (
+        "stage = [0, 0, 1, 1], order = [0, 1, 2, 3], async = [0, 0, -1, -1], versions = [2, 2, 1]"
+    )
+
+
+def test_a_barrier_in_a_serial_loop_orders_everything() -> None:
+    body = LOAD_A + "scf.for %j = %c0 to %c8 step %c3 {\n tile.sync\n}\n" + READ_FIRST
+    assert "orders all memory accesses" in refused(module(body, loop="0 to %n num_stages(2)"))[2]
 
 
 def test_statements_are_what_others_can_see() -> None:

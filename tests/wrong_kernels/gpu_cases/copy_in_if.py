@@ -1,4 +1,4 @@
-"""Copies a tile in an if that half of the threads do not enter."""
+"""Copies a tile in an if that a warp and a half enter."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def wrong(A):
     with T.Kernel(1, threads=128):
         tx = T.get_thread_binding()
         A_shared = T.alloc_shared((64, 64), "float16")
-        if tx < 64:
+        if tx < 48:
             T.copy(A, A_shared)
         T.copy(A_shared, B)
     return B

@@ -103,7 +103,7 @@ def _why_not_apart(op: GemmOp, plan: GemmPlan) -> str | None:
         step = apart(op, plan, is_a=is_a)
         if step is None or space is None or not space.is_shared:
             continue
-        rows, columns = shape_of(operand.type)[-2:]
+        rows, columns = _stored_matrix(operand)
         if (
             swizzles.for_matrix(rows, columns, bit_width(element_type_of(operand.type)), step)
             is None
@@ -190,24 +190,41 @@ def _why_no_descriptor(operand: SSAValue) -> str | None:
     owner = base_of(operand).owner
     if isinstance(owner, AllocOp) and owner.layout is not None:
         return "wgmma does not support the user-specified layout of an operand"
-    if isinstance(operand.owner, RegionOp) and not _is_one_of_several(operand.owner):
-        return "an operand is a sub-tile of a buffer"
     if isinstance(operand.owner, ViewOp):
         return "an operand is another view of a buffer"
     if is_seen_otherwise(base_of(operand)):
         return "an operand is also viewed with another element type and therefore not swizzled"
-    rows, columns = shape_of(operand.type)[-2:]
+    rows, columns = _stored_matrix(operand)
     bits = bit_width(element_type_of(operand.type))
-    if swizzles.for_matrix(rows, columns, bits) is None:
+    swizzle = swizzles.for_matrix(rows, columns, bits)
+    if swizzle is None:
         return f"no swizzle fits {rows} x {columns} elements of {bits} bits in shared memory"
+    if isinstance(operand.owner, RegionOp) and not _begins_with_pattern(operand.owner, swizzle):
+        return (
+            f"an operand is a sub-tile of a buffer that does not consist of whole patterns of "
+            f"{swizzles.ATOM_ROWS} x {swizzle.pattern_columns} elements"
+        )
     return None
 
 
-def _is_one_of_several(op: RegionOp) -> bool:
-    """Whether a region is one whole matrix of a buffer that holds several."""
-    shape = shape_of(op.base.type)
-    whole = tuple(op.extents[-2:]) == shape[-2:] and tuple(op.offsets[-2:]) == (0, 0)
-    return whole and all(extent == 1 for extent in op.extents[:-2])
+def _stored_matrix(operand: SSAValue) -> tuple[int, int]:
+    """Rows and columns of the matrix in memory that an operand is, or is a sub-tile of."""
+    owner = operand.owner
+    stored = owner.base if isinstance(owner, RegionOp) else operand
+    rows, columns = shape_of(stored.type)[-2:]
+    return rows, columns
+
+
+def _begins_with_pattern(op: RegionOp, swizzle: swizzles.Swizzle) -> bool:
+    """Whether a region of one matrix begins and ends where patterns of its swizzle do."""
+    if not all(extent == 1 for extent in op.extents[:-2]):
+        return False
+    units = (swizzles.ATOM_ROWS, swizzle.pattern_columns)
+    return all(
+        isinstance(bound, int) and bound % unit == 0
+        for bounds in (op.offsets[-2:], op.extents[-2:])
+        for bound, unit in zip(bounds, units, strict=True)
+    )
 
 
 def _why_not_types(op: GemmOp, a: Attribute, k: int) -> str | None:

@@ -39,7 +39,9 @@ def _is_private(buffer: SSAValue) -> bool:
 def accesses_memory(loop: ParallelOp) -> bool:
     """Whether a loop accesses what is no thread's own."""
     return any(
-        isinstance(op, (LoadOp, StoreOp)) and not _is_private(op.memref) for op in walk(loop)
+        (isinstance(op, (LoadOp, StoreOp)) and not _is_private(op.memref))
+        or op.name == "tile.atomic"
+        for op in walk(loop)
     )
 
 

@@ -4,8 +4,8 @@
 2. *Common*: what follows. A loop that accesses every element of a fragment once is run by the
    owners of the elements; a fragment is owned by the threads that run the iterations that access
    it; a reduction leaves its results in all threads that owned an element.
-3. *Free*: the largest loop without a layout distributes its iterations over threads such that
-   memory is accessed in wide vectors; then 2 again.
+3. *Free*: of the loops without a layout, one distributes its iterations over threads such that
+   what follows from it is cheapest (`free_layouts`); then 2 again.
 
 In the end every access is checked: a thread that reads an element must own it, and all owners of an
 element that is written must write it.
@@ -13,10 +13,8 @@ element that is written must write it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.copy_instructions import plain_box_columns
@@ -38,28 +36,25 @@ from tilewright.analysis.layout_inference.agreement import (
     CONFLICT,
     UNREPRESENTABLE,
     UNRESOLVED,
-    Agreement,
     Failed,
     LayoutConflict,
     Loop,
 )
 from tilewright.analysis.layout_inference.amd_storage import OperandStorage
-from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.describe import name_of
 from tilewright.analysis.layout_inference.exchange import is_exchange, is_interleaved
 from tilewright.analysis.layout_inference.feasible import Infeasible
+from tilewright.analysis.layout_inference.free_layouts import FreeLayouts
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan, is_seen_otherwise
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.relations import (
     dependent_access,
-    is_by_register,
-    threads_at,
     transpose,
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.swizzles import Swizzle
-from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
+from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.ops import matrix_core
 from tilewright.dialects.tile import (
@@ -84,7 +79,7 @@ EVEN = "use thread counts and extents that are powers of two, or multiples of ea
 
 
 @dataclass
-class Solver(Agreement):
+class Solver(FreeLayouts):
     """Layouts of one kernel."""
 
     shared: dict[SSAValue, Swizzle | OperandStorage] = field(
@@ -95,8 +90,6 @@ class Solver(Agreement):
     )
     """How GEMMs of an AMD GPU read buffers."""
     gemms: dict[GemmOp, GemmPlan] = field(default_factory=dict[GemmOp, GemmPlan])
-    loops: list[Loop] = field(default_factory=list[Loop])
-    reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
 
     def solve(self) -> LayoutPlan | None:
         """The plan; None if something was reported."""
@@ -241,176 +234,6 @@ class Solver(Agreement):
         held = self.shared.get(buffer)
         if swizzle is not None and (not isinstance(held, Swizzle) or swizzle.width < held.width):
             self.shared[buffer] = swizzle
-
-    # -- common ------------------------------------------------------------------------------
-
-    def _propagate(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for loop in self.loops:
-                if loop.table is None:
-                    changed |= self._loop_from_fragments(loop)
-                if loop.table is not None:
-                    changed |= self._fragments_from_loop(loop)
-            for op in self.reductions:
-                changed |= self._from_reduction(op)
-
-    def _loop_from_fragments(self, loop: Loop) -> bool:
-        """The loop is run by the owners of the elements it accesses."""
-        given = loop.op.layout
-        if isinstance(given, FragmentAttr):
-            loop.table, loop.origin = Table.from_map(given.data), loop.op
-            return True
-        known = [each for each in loop.accesses if base_of(each.buffer) in self.fragments]
-        # Written fragments come first: all owners of an element must run the iteration.
-        for access in sorted(known, key=lambda each: not each.is_write):
-            if access.is_one_to_one:
-                table = self.fragments[base_of(access.buffer)]
-                owners = table.owners[access.elements]
-                registers = table.registers[access.elements]
-                loop.table = Table(owners, registers)
-                loop.origin = self.origins[base_of(access.buffer)]
-                return True
-        return self._loop_from_part(loop, known)
-
-    def _loop_from_part(self, loop: Loop, known: Sequence[FragmentAccess]) -> bool:
-        """A loop over a part of which all threads hold as much is run by them, too."""
-        for access in known:
-            if not access.is_distinct:
-                continue
-            part = self.fragments[base_of(access.buffer)].part(access.elements)
-            if part is not None:
-                loop.table, loop.origin = part, self.origins[base_of(access.buffer)]
-                return True
-        return False
-
-    def _fragments_from_loop(self, loop: Loop) -> bool:
-        """A fragment is owned by the threads that run the iterations that access it."""
-        changed = False
-        assert loop.table is not None
-        for access in loop.accesses:
-            buffer = base_of(access.buffer)
-            if buffer in self.fragments:
-                continue
-            try:
-                table = held_by(
-                    shape_of(buffer.type),
-                    access.elements,
-                    threads_at(loop.table, access),
-                    loop.table.registers if access.is_one_to_one else None,
-                )
-            except NotALayout:
-                continue  # another loop may access all of it
-            self._give(buffer, table, loop.op)
-            changed = True
-        return changed
-
-    def _from_reduction(self, op: ReduceOp | ScanOp) -> bool:
-        source, target = base_of(op.src), base_of(op.dst)
-        if source not in self.fragments or target in self.fragments:
-            return False
-        if space_of(target.type) is not Space.FRAGMENT:
-            return False
-        table = self.fragments[source]
-        if isinstance(op, ScanOp):
-            self._give(target, table, op)
-            return True
-        try:
-            found = reduced(table, op.axis)
-        except NotALayout as error:
-            raise self._no_reduction(op, error) from error
-        shape = shape_of(target.type)
-        if shape != found.shape:  # the reduced dimension may be retained, with one element
-            found = Table(found.owners.reshape(*shape, -1), found.registers.reshape(shape))
-        self._give(target, found, op)
-        return True
-
-    # -- free --------------------------------------------------------------------------------
-
-    def _undecided(self) -> Loop | None:
-        """The largest loop without a layout; those that access fragments first."""
-        left = [loop for loop in self.loops if loop.table is None]
-        return max(
-            left,
-            key=lambda loop: (bool(loop.accesses), int(np.prod(loop.shape))),
-            default=None,
-        )
-
-    def _decide_freely(self, loop: Loop) -> None:
-        """Deal iterations out; if something that follows from it cannot be, in another way."""
-        candidates = list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
-        # Best is a layout that also determines those of all fragments that the loop accesses.
-        for is_whole in (True, False):
-            for table in candidates[:-1]:
-                if self._is_possible(loop, table, is_whole=is_whole):
-                    return
-        loop.table, loop.origin = candidates[-1 if len(candidates) == 1 else 0], loop.op
-
-    def _is_possible(self, loop: Loop, table: Table, *, is_whole: bool) -> bool:
-        """Take `table` for the loop, unless what follows from it cannot be."""
-        before = self._state()
-        self.is_trial = True
-        try:
-            loop.table, loop.origin = table, loop.op
-            self._propagate()
-            self._check_known()
-            self._check_formulas(before[0])
-            if is_whole and any(
-                base_of(each.buffer) not in self.fragments for each in loop.accesses
-            ):
-                raise Failed
-        except Failed:
-            self._restore(before)
-            return False
-        finally:
-            self.is_trial = False
-        return True
-
-    def _reduces_rows(self, loop: Loop) -> bool:
-        """Whether a fragment that the loop accesses is reduced along the loop's last dimension."""
-        accessed = {base_of(each.buffer) for each in loop.accesses}
-        rank = len(loop.shape)
-        return any(
-            isinstance(op, ReduceOp)
-            and op.axis == rank - 1 == len(shape_of(op.src.type)) - 1
-            and base_of(op.src) in accessed
-            for op in self.reductions
-        )
-
-    def _state(self) -> tuple[dict[SSAValue, Table], dict[SSAValue, Operation], list[Table | None]]:
-        return dict(self.fragments), dict(self.origins), [loop.table for loop in self.loops]
-
-    def _restore(
-        self,
-        state: tuple[dict[SSAValue, Table], dict[SSAValue, Operation], list[Table | None]],
-    ) -> None:
-        self.fragments, self.origins, tables = state
-        for loop, table in zip(self.loops, tables, strict=True):
-            loop.table = table
-
-    def _check_formulas(self, known: Mapping[SSAValue, Table]) -> None:
-        """Layouts that are new must be something that code can compute."""
-        try:
-            for buffer, table in self.fragments.items():
-                if buffer not in known:
-                    table.as_map()
-        except NotALayout:
-            raise Failed from None
-
-    def _check_known(self) -> None:
-        """Every access whose loop and fragment have layouts."""
-        for loop in self.loops:
-            for access in loop.accesses:
-                if loop.table is not None and base_of(access.buffer) in self.fragments:
-                    self._check_access(loop, access)
-                    if not is_by_register(
-                        loop.table, self.fragments[base_of(access.buffer)], access
-                    ):
-                        raise Failed
-        for op in self.reductions:
-            if isinstance(op, ReduceOp):
-                self._check_reduction(op)
 
     # -- the end -----------------------------------------------------------------------------
 

@@ -48,8 +48,8 @@ def _widest(loop: ParallelOp, shape: Sequence[int]) -> int:
         ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type)))
         for op in walk(loop)
         if isinstance(op, (LoadOp, StoreOp))
-        and _is_memory(op.memref)
-        and _is_contiguous(loop, iterations, op)
+        and is_memory(op.memref)
+        and is_contiguous(loop, iterations, op.indices)
     ]
     # A loop that converts moves the wide side in several accesses.
     return max(widths, default=1)
@@ -65,14 +65,16 @@ def depends_on(value: SSAValue, variable: SSAValue) -> bool:
     )
 
 
-def _is_memory(buffer: SSAValue) -> bool:
+def is_memory(buffer: SSAValue) -> bool:
+    """Whether a buffer is in global or shared memory."""
     space = space_of(buffer.type)
     return space is Space.GLOBAL or (space is not None and space.is_shared)
 
 
-def _is_contiguous(loop: ParallelOp, iterations: Iterations, op: LoadOp | StoreOp) -> bool:
+def is_contiguous(loop: ParallelOp, iterations: Iterations, indices: Sequence[SSAValue]) -> bool:
+    """Whether iterations along the innermost variable access contiguous elements."""
     inner = loop.body.block.args[-1]
-    *outer, last = op.indices
+    *outer, last = indices
     if any(depends_on(index, inner) for index in outer):
         return False
     return grows_by_one(iterations, last, inner)

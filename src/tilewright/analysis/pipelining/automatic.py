@@ -7,7 +7,7 @@
 * If that puts all copies last and ``n > 1``, they go first instead and the others to stage
   ``n - 1``: as many versions, and the copies are issued earlier.
 
-A copy that cannot run ahead stays where it is; if none can, the loop stays serial, with the reason.
+A copy that cannot run ahead stays where it is, with the reason; if none can, the loop stays serial.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def plan_automatically(
                 for n in range(len(dependences.ops))
             )
             versions = versions_of(dependences, stage, order)
-            return PipelinePlan(dependences.ops, stage, order, goes_on, versions)
+            left = tuple(reasons)
+            return PipelinePlan(dependences.ops, stage, order, goes_on, versions, left)
         reasons.append(problem)
         ahead = _without_culprit(dependences, ahead, problem)
     if reasons:

@@ -19,8 +19,8 @@ from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
 from tilewright.dialects.tile.access import AccessedRegion, Assumptions, RegionAccess
 from tilewright.dialects.tile.interfaces import is_async, reads, scheduled_ops, writes
-from tilewright.ir.effects import iter_effects
-from tilewright.ir.traversal import walk
+from tilewright.ir.effects import has_effects_of_body, own_effects
+from tilewright.ir.traversal import children
 
 _VERSIONED_SPACES = (Space.SHARED, Space.SHARED_STATIC, Space.VAR, Space.LOCAL)
 
@@ -165,15 +165,29 @@ def _fills_somewhere(dependences: Dependences, buffer: SSAValue) -> bool:
 
 def _has_unknown_effects(op: Operation) -> bool:
     """Whether `op` has effects that its accessed regions do not describe."""
-    if any(is_async(each) for each in walk(op)):
-        return True
-    for effect in iter_effects(op):
-        if effect is None:
-            return True
-        is_described = isinstance(effect.resource, Assumptions)
-        if effect.value is None and not is_described and not isinstance(op, RegionAccess):
-            return True
-    return False
+    return is_async(op) or any(map(_orders_others, _with_effects(op)))
+
+
+def _with_effects(op: Operation) -> Iterator[Operation]:
+    """`op` and the ops of its body, as far as its effects include those of its body."""
+    yield op
+    if has_effects_of_body(type(op)):
+        for child in children(op):
+            yield from _with_effects(child)
+
+
+def _orders_others(op: Operation) -> bool:
+    """Whether `op` by itself does what no region describes. Calls describe what they reach."""
+    is_described = isinstance(op, RegionAccess)
+    return any(
+        effect is None
+        or (
+            effect.value is None
+            and not is_described
+            and not isinstance(effect.resource, Assumptions)
+        )
+        for effect in own_effects(op)
+    )
 
 
 def _guard_of(filler: Operation, others: Sequence[Operation]) -> SSAValue | None:

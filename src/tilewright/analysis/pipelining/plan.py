@@ -50,6 +50,8 @@ class PipelinePlan:
     """Statements that may still be in flight while later ones run."""
     versions: Mapping[SSAValue, int]
     """Buffers that have more than one version."""
+    left: tuple[Refusal, ...] = ()
+    """Why copies do not run ahead: their buffers have one version."""
 
     @property
     def depth(self) -> int:

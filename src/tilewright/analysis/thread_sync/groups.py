@@ -128,7 +128,7 @@ def _fence_operand(compiler: Compiler, op: Operation) -> Act:
     return lambda frame: fence_operand(frame, buffer)
 
 
-def _plain(make: Callable[[Compiler, Operation], Act]) -> Rule:
+def _plain(make: Callable[[Compiler, Operation], Act | None]) -> Rule:
     return Rule(lambda op: (), make)
 
 
@@ -142,6 +142,7 @@ RULES: Mapping[str, Rule] = {
     "nv.tma_store.wait": _plain(_stores_wait),
     "nv.fence_proxy_async": _plain(_fence_async),
     "nv.fence_barrier_init": _plain(_fence_init),
+    "nv.prefetch_map": _plain(lambda compiler, op: None),
     "nv.wgmma.fence": _plain(_wgmma_fence),
     "nv.wgmma.fence_operand": _plain(_fence_operand),
 }

@@ -299,6 +299,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "simt.move": _MOVES,
     "nv.async_move": _MOVES,
+    "nv.red_add": _MOVES,
     "amd.load_lds": Rule(_indices_of, _load_lds, _is_access),
     "nv.ldmatrix": _ROWS,
     "nv.stmatrix": _ROWS,

@@ -51,6 +51,7 @@ from tilewright.dialects.nv.tma import (
     TENSORMAP,
     BulkLoadOp,
     BulkStoreOp,
+    PrefetchMapOp,
     TensorMapOp,
     TensorMapType,
     TmaLoadOp,
@@ -58,6 +59,7 @@ from tilewright.dialects.nv.tma import (
     TmaStoreOp,
 )
 from tilewright.dialects.nv.types import MBARRIER, MBarrierType
+from tilewright.dialects.nv.updates import RedAddOp
 
 Nv = Dialect(
     "nv",
@@ -71,7 +73,9 @@ Nv = Dialect(
         LdMatrixOp,
         MatrixOp,
         MmaOp,
+        RedAddOp,
         StMatrixOp,
+        PrefetchMapOp,
         TensorMapOp,
         TmaLoadOp,
         TmaReduceOp,
@@ -136,6 +140,8 @@ __all__ = [
     "MatrixOp",
     "MmaOp",
     "Nv",
+    "PrefetchMapOp",
+    "RedAddOp",
     "SetMaxNRegOp",
     "StMatrixOp",
     "TensorMapOp",

@@ -131,6 +131,21 @@ class TensorMapOp(AsmOp):
                 )
 
 
+@irdl_op_definition
+class PrefetchMapOp(AsmOp):
+    """Loads a tensor map into the cache of the TMA unit, before its first copy."""
+
+    name = "nv.prefetch_map"
+
+    map = operand_def(TENSORMAP)
+
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = "$map attr-dict"
+
+    def __init__(self, map: Operand) -> None:
+        super().__init__(operands=[map])
+
+
 def _in_shared(buffer: SSAValue) -> AccessedRegion:
     return with_unit(somewhere(base_of(buffer)), "tma")
 

@@ -15,7 +15,8 @@ when the barrier has counted its bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import ClassVar
 
 from typing_extensions import override
@@ -163,6 +164,8 @@ class AsyncCopyOp(TileOp):
     eviction_policy = opt_keyword_prop(EVICTION_POLICIES)
     cluster_mask = opt_integer_prop()
     """The blocks of the cluster that all receive the data, one bit each."""
+    flatten = mark_prop()
+    """The dimensions of the source before the last are the rows of the destination, row-major."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegionEffects())
@@ -184,6 +187,7 @@ class AsyncCopyOp(TileOp):
         instruction: str | None = None,
         eviction_policy: str | None = None,
         cluster_mask: int | None = None,
+        flatten: bool = False,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
         super().__init__(
@@ -193,6 +197,7 @@ class AsyncCopyOp(TileOp):
                 instruction=string(instruction),
                 eviction_policy=string(eviction_policy),
                 cluster_mask=integer_attr(cluster_mask),
+                flatten=mark(flatten),
             ),
             attributes=dict(attributes or {}),
         )
@@ -218,7 +223,10 @@ class AsyncCopyOp(TileOp):
         source, destination = self.src.type, self.dst.type
         verify_numeric("the source", source)
         verify_numeric("the destination", destination)
-        verify_extents(source, destination)
+        if self.flatten is None:
+            verify_extents(source, destination)
+        else:
+            self._verify_flattened(shape_of(source), shape_of(destination))
         verify_width(integer_of(self.coalesced_width))
         from_type, to_type = element_type_of(source), element_type_of(destination)
         if from_type != to_type:
@@ -228,6 +236,14 @@ class AsyncCopyOp(TileOp):
             )
         self._verify_spaces(space_of(source), space_of(destination))
         verify_barrier(self.barrier, self.barrier_index)
+
+    def _verify_flattened(self, source: Sequence[int], destination: Sequence[int]) -> None:
+        rows, columns = (1, 1, *destination)[-2:]
+        if not self.is_bulk or prod(source[:-1]) != rows or source[-1] != columns:
+            raise VerifyException(
+                f"flatten requires a bulk copy of a box with {rows} rows of {columns} elements, "
+                f"got {shape_text(source)}"
+            )
 
     def _verify_spaces(self, source: Space | None, destination: Space | None) -> None:
         shared = [s for s in (source, destination) if s is not None and s.is_shared]

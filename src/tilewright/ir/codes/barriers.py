@@ -188,6 +188,26 @@ ENTRIES = (
         ),
     ),
     CodeEntry(
+        code="TW4046",
+        severity="remark",
+        title="Copy of a pipelined loop not pipelined",
+        meaning=(
+            "Other copies of the loop run ahead, this one does not, for the reason given: its "
+            "buffer has one slot, and each iteration waits for it."
+        ),
+        example=(
+            "for k in T.Pipelined(n, num_stages=2):\n"
+            "    T.copy(A[k * 64, 0], S)  # remark[TW4046]: A is written below\n"
+            "    T.copy(B[k * 64, 0], R)\n"
+            "    T.gemm(S, R, C)\n"
+            "    T.copy(C, A[k * 64, 0])"
+        ),
+        fix=(
+            "Let each iteration fill a buffer of its own before it reads it, from a tensor that "
+            "the loop does not write."
+        ),
+    ),
+    CodeEntry(
         code="TW4050",
         severity="error",
         title="Transaction count mismatch on an mbarrier",

@@ -12,10 +12,13 @@ ENTRIES = (
         meaning=(
             "Elements of a fragment are distributed over the threads of a block. Outside of "
             "`T.Parallel` only element 0 of a fragment can be accessed; another index would "
-            "select one thread."
+            "select one thread. A fragment that only copies and loops use is allocated in shared "
+            "memory then (TW2023); one that a GEMM or a reduction uses has to stay in registers."
         ),
         example=(
-            'acc = T.alloc_fragment((64,), "float32")\nx = acc[3]                   # error[TW2001]'
+            'rows = T.alloc_fragment((64,), "float32")\n'
+            "T.reduce_sum(acc, rows)\n"
+            "x = rows[3]                  # error[TW2001]"
         ),
         fix=(
             "Access the element inside `T.Parallel`, or keep the values in `T.alloc_local` or "
@@ -131,7 +134,9 @@ ENTRIES = (
         meaning=(
             "A loop, reduction or GEMM needs elements of a fragment in other threads than those "
             "that own them, so the compiler copies the fragment through shared memory at this "
-            "point. Results do not change; each copy costs shared memory, a barrier and time."
+            "point. Results do not change; each copy costs shared memory, a barrier and time. A "
+            "fragment of which an element is read outside of `T.Parallel` is allocated in shared "
+            "memory altogether."
         ),
         example=(
             'f = T.alloc_fragment((64,), "float32")\n'
@@ -142,6 +147,22 @@ ENTRIES = (
             "Use one access pattern for the fragment, or allocate it with `T.alloc_shared` where "
             "both patterns are needed."
         ),
+    ),
+    CodeEntry(
+        code="TW2024",
+        severity="warning",
+        title="Fragment accessed past its end, and widened",
+        meaning=(
+            "A `T.Parallel` loop indexes a fragment with more values than the fragment has "
+            "elements. As only such loops use it, it is allocated with the elements that they "
+            "access. A run with `target='numpy'` reports the access as out of bounds."
+        ),
+        example=(
+            'sinks = T.alloc_fragment((8,), "float32")\n'
+            "for i in T.Parallel(64):\n"
+            "    sinks[i] = S[0]          # warning[TW2024]: elements 8 to 63 do not exist"
+        ),
+        fix="Declare the fragment with the extents of the loop.",
     ),
     CodeEntry(
         code="TW2041",

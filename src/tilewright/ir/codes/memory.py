@@ -110,7 +110,7 @@ ENTRIES = (
         title="Pipeline epilogue predicated",
         meaning=(
             "The last iterations of a pipelined loop are predicated instead of peeled, because "
-            "the peeled form spills more registers."
+            "the peeled form spills more registers, or ptxas serialises its MMAs."
         ),
         example=(
             "pipeline epilogue predicated instead of peeled: 0 B per thread spill, 64 B with a "
@@ -136,6 +136,17 @@ ENTRIES = (
         ),
     ),
     CodeEntry(
+        code="TW5015",
+        severity="remark",
+        title="Occupancy reduced",
+        meaning=(
+            "Shared memory, threads and the grid allow more blocks per SM than the kernel is "
+            "compiled for: with more, registers spill or ptxas serialises the MMAs."
+        ),
+        example="occupancy limited to 1 blocks per SM: with 2, 128 B per thread spill",
+        fix="Nothing to fix; a smaller tile allows more blocks.",
+    ),
+    CodeEntry(
         code="TW5016",
         severity="remark",
         title="Shared memory reused within an iteration",
@@ -159,5 +170,17 @@ ENTRIES = (
         ),
         example="compiled with 256 threads instead of 128: no registers spill",
         fix="Set `threads` to the larger value, or reduce the tile.",
+    ),
+    CodeEntry(
+        code="TW5018",
+        severity="remark",
+        title="MMAs not kept in flight",
+        meaning=(
+            "The kernel is compiled without a pass that lets MMAs overlap with other work, "
+            "because ptxas serialises the MMAs with it (C7510 to C7519) or registers spill, which "
+            "costs more."
+        ),
+        example="overlap-wgmma not applied: ptxas serialises the MMAs with it",
+        fix="Nothing is required; a smaller tile leaves more registers for MMAs in flight.",
     ),
 )

@@ -186,8 +186,11 @@ ENTRIES = (
             "threads reach it, so part of it would not be executed. A `T.tma_copy` store elects "
             "one of all threads, which may not be among them."
         ),
-        example=("if tx < 64:\n    T.copy(A[0, 0], S)       # error[TW4073]"),
-        fix="Move the operation out of the `if`, or warp-specialise with `T.ws`.",
+        example=("if tx < 48:\n    T.copy(A[0, 0], S)       # error[TW4073]: a warp and a half"),
+        fix=(
+            "Move the operation out of the `if`, or let whole warps take the branch: `if tx < 64:` "
+            "is a role of two warps, `with T.ws(0):` one of a warp group."
+        ),
     ),
     CodeEntry(
         code="TW4074",

@@ -113,7 +113,6 @@ from tilewright.language.T.loops import (
     Persistent,
     Pipelined,
     serial,
-    thread_binding,
     unroll,
     vectorized,
 )
@@ -241,6 +240,8 @@ from tilewright.language.T.sync import (
     tma_store_arrive,
     tma_store_wait,
 )
+from tilewright.language.T.tensor_core import ptx_ldmatrix, ptx_mma
+from tilewright.language.T.thread_bindings import thread_binding
 from tilewright.language.T.tile_ops import (
     GemmWarpPolicy,
     async_copy,
@@ -488,6 +489,8 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "ptr",
     "ptx_commit_group",
     "ptx_cp_async",
+    "ptx_ldmatrix",
+    "ptx_mma",
     "ptx_wait_group",
     "reduce",
     "reduce_absmax",

@@ -142,8 +142,12 @@ def alloc_local(shape: Any, dtype: object, scope: str = "local") -> Buffer:
     return allocated("alloc_local", shape, dtype, scope)
 
 
-def alloc_buffer(shape: Any, dtype: object = "float32", scope: str = "shared.dyn") -> Buffer:
-    """Memory in any scope."""
+def alloc_buffer(shape: Any, dtype: object = "float32", scope: str | None = None) -> Buffer:
+    """Memory in any scope: without one, of the block inside a kernel, else of the call."""
+    if scope is None:
+        scope = "global" if trace().kernel is None else "shared.dyn"
+    if scope == "global":
+        return alloc_global(shape, dtype)
     return allocated("alloc_buffer", shape, dtype, scope)
 
 

@@ -61,6 +61,9 @@ _FLOATS: Final[Mapping[str, tuple[int, Attribute]]] = {
 }
 """Bits and type in the IR. What the IR has no type for travels as its bits."""
 
+_STORED_AS: Final[Mapping[str, str]] = {"tfloat32": "float32"}
+"""Types that arrays hold as another: TF32 is how tensor cores read a float32."""
+
 _INTEGER: Final = re.compile(r"(u?)int(\d+)")
 
 
@@ -104,6 +107,11 @@ class dtype(str):
         return IntegerType(self.bits)
 
     @property
+    def storage(self) -> str:
+        """The name of the type that arrays have in memory."""
+        return _STORED_AS.get(self, self)
+
+    @property
     def is_float(self) -> bool:
         return self in _FLOATS
 
@@ -126,17 +134,17 @@ class dtype(str):
         return _converter(value, self)
 
     def as_torch(self) -> Any:
-        """The dtype of torch with this name."""
+        """The dtype of torch that holds such elements."""
         import torch  # pyright: ignore[reportMissingImports] # optional, loaded where it is used
 
-        return getattr(cast("Any", torch), self)
+        return getattr(cast("Any", torch), self.storage)
 
     def as_numpy(self) -> Any:
         """The dtype of NumPy; small floats are those of ml_dtypes."""
         import ml_dtypes
         import numpy
 
-        return numpy.dtype(getattr(ml_dtypes, self, self))
+        return numpy.dtype(getattr(ml_dtypes, self.storage, self.storage))
 
     def __repr__(self) -> str:
         return f"T.{self!s}"

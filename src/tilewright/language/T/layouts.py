@@ -10,12 +10,14 @@ for a parameter, of the argument. A layout needs extents that are known numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, Final, cast
 
 import numpy as np
 from xdsl.ir import BlockArgument
 
 from tilewright.dialects.tile import AllocOp, FragmentAttr, FragmentMap, LayoutAttr, LayoutMap
+from tilewright.dialects.tile.layout_bounds import physical_box
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.buffers import Buffer, ScalarCell, shape_text
 from tilewright.language.T.expressions import describe
@@ -172,7 +174,10 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
 
 def _check_offsets(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
     """No two elements of a shared or local buffer may map to one offset."""
-    if not isinstance(layout, LayoutAttr) or not buffer.space.is_on_chip:
+    if not isinstance(layout, LayoutAttr):
+        return
+    if not buffer.space.is_on_chip:
+        _check_box(buffer, layout.data)
         return
     points = np.indices(layout.data.extents).reshape(len(layout.data.extents), -1)
     offsets: Any = np.array(np.broadcast_arrays(*cast("Any", layout.data.evaluate)(*points)))
@@ -188,6 +193,19 @@ def _check_offsets(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
     raise FrontendError(
         f"T.annotate_layout: elements {one} and {other} of {buffer.name} both map to {offset}: "
         "the layout must be injective",
+        code=BAD_ARGUMENT,
+    )
+
+
+def _check_box(buffer: Buffer, map: LayoutMap) -> None:
+    """A layout of a tensor has to stay within its memory."""
+    box, size = physical_box(map), prod(map.extents)
+    if box is not None and prod(box) <= size:
+        return
+    needed = "negative indices" if box is None else f"{prod(box)} elements {shape_text(box)}"
+    raise FrontendError(
+        f"T.annotate_layout: the layout of {buffer.name} addresses {needed}, but the tensor has "
+        f"{size}: use a layout that only reorders elements, and extents that it divides evenly",
         code=BAD_ARGUMENT,
     )
 

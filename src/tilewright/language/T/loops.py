@@ -18,7 +18,6 @@ from tilewright.language.T.loop_forms import (
     as_sequence,
     integer_attribute,
     mark,
-    text_attribute,
 )
 from tilewright.language.T.loop_forms import (
     Parallel as _Parallel,
@@ -64,18 +63,6 @@ def vectorized(
     """An innermost loop that must become vector accesses."""
     attributes = {**attributes_of(annotations), **mark("tile.vectorize")}
     return Serial(start, stop, op_name="vectorized", attributes=attributes)
-
-
-def thread_binding(
-    start: Any,
-    stop: Any = None,
-    thread: str = "threadIdx.x",
-    *,
-    annotations: Mapping[str, Any] | None = None,
-) -> Serial:
-    """A loop whose iterations are the threads along an axis."""
-    attributes = {**attributes_of(annotations), **text_attribute("tile.thread_binding", thread)}
-    return Serial(start, stop, op_name="thread_binding", attributes=attributes)
 
 
 def Parallel(

@@ -31,6 +31,7 @@ from tilewright.passes.amd.use_buffer_accesses import UseBufferAccesses
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
@@ -147,6 +148,7 @@ class AmdPipeline(DevicePipeline):
             FoldClears(),
             OrderTensorWrites(),
             ExpandCopies(),
+            ApplyTensorLayouts(),
             WidenOperands(),
             ExpandGemms(wgmma=False),
             InferLayouts(wgmma=False),

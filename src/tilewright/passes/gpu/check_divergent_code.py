@@ -128,8 +128,9 @@ def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:
     diagnostic.note(choice, "only some threads take this branch")
     diagnostic.note(
         None,
-        "help: move it out of the if, so that all threads reach it; if only one warp group must "
-        "do it, replace the if by `with T.ws(0):` (threads 0 to 127)",
+        "help: move it out of the if, so that all threads reach it; if only some warps must do it, "
+        "compare the thread index with multiples of the warp size, as in `if tx < 64:`, or use "
+        "`with T.ws(0):` (threads 0 to 127)",
     )
     return True
 

@@ -20,6 +20,9 @@ warps: by `T.ws`, or by explicit branches and barriers. What cannot be followed 
 remark: a kernel whose barriers depend on data-dependent control flow, and a write to a
 data-dependent address. (Reads of such addresses are common, and ignored without a remark.)
 
+With `tolerate-races` TW4081 is a warning, and the kernel is compiled as it is: files written for
+TileLang run that way, as they do there. What would be found after it is not analysed.
+
 A race between iterations of one `T.Parallel` is always a bug of the kernel, and has the message
 of `check-parallel-races` (TW3030, TW3031), which saw the loop.
 """
@@ -61,19 +64,24 @@ class CheckThreadSync(Pass):
 
     name = "check-thread-sync"
 
+    tolerate_races: bool = False
+    """Report races of warps that the user specialised as warnings."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for result in check(module):
-            _report(result, engine)
+            _report(result, engine, tolerate_races=self.tolerate_races)
 
 
-def _report(result: KernelResult, engine: DiagnosticEngine) -> None:
+def _report(result: KernelResult, engine: DiagnosticEngine, *, tolerate_races: bool) -> None:
     fault, reason = result.fault, result.not_analysed
     if fault is not None:
         code, message, *helps = _race_of_user(result.function, fault) or (
             _code(result, fault.kind),
             fault.message,
         )
-        diagnostic = engine.error(fault.op, message, code)
+        is_tolerated = tolerate_races and code == f"TW{_USER_CODES + _CODE_OFFSETS[FaultKind.RACE]}"
+        emit = engine.warning if is_tolerated else engine.error
+        diagnostic = emit(fault.op, message, code)
         if helps:  # no barrier is missing between iterations, they are in one statement
             diagnostic.note(fault.op, fault.message)
         for op, text in fault.notes:

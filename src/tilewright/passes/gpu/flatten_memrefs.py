@@ -27,7 +27,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp, LoadLdsOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
-from tilewright.dialects.nv import AsyncMoveOp
+from tilewright.dialects.nv import AsyncMoveOp, RedAddOp
 from tilewright.dialects.simt import MoveOp, StrideOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.mixed import Mixed
@@ -40,7 +40,7 @@ from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.strides import declared_strides, row_strides
 from tilewright.passes.tile.index_builder import IndexBuilder
 
-_Move: TypeAlias = MoveOp | AsyncMoveOp | BufferLoadOp | BufferStoreOp | LoadLdsOp
+_Move: TypeAlias = MoveOp | AsyncMoveOp | RedAddOp | BufferLoadOp | BufferStoreOp | LoadLdsOp
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ def _move(op: _Move, flat: dict[SSAValue, SSAValue]) -> Operation:
     (src, at), (dst, to) = sides
     if isinstance(op, AsyncMoveOp):
         return AsyncMoveOp(src, at, dst, to, op.width, op.valid)
+    if isinstance(op, RedAddOp):
+        return RedAddOp(src, at, dst, to, op.width)
     if not isinstance(op, MoveOp):
         is_once = op.nontemporal is not None
         new = type(op)(src, at, dst, to, op.width, op.elements, op.predicate, nontemporal=is_once)

@@ -55,17 +55,22 @@ class GuardMemoryAccesses(Pass):
             return
         ranges = IndexRanges(function)
         for op in accesses:
-            if isinstance(op, LoadOp):
-                _guard_load(op, ranges)
-            elif isinstance(op, StoreOp):
-                _guard_store(op, op.memref, ranges)
-            elif isinstance(op, AtomicOp):
-                _guard_store(op, op.dst, ranges)
-            elif isinstance(op, LoadLdsOp):
-                _guard_direct(op, ranges)
-            else:
-                assert isinstance(op, AsyncMoveOp)
-                _guard_async(op, ranges)
+            guard_access(op, ranges)
+
+
+def guard_access(op: Operation, ranges: IndexRanges) -> None:
+    """Test one access."""
+    if isinstance(op, LoadOp):
+        _guard_load(op, ranges)
+    elif isinstance(op, StoreOp):
+        _guard_store(op, op.memref, ranges)
+    elif isinstance(op, AtomicOp):
+        _guard_store(op, op.dst, ranges)
+    elif isinstance(op, LoadLdsOp):
+        _guard_direct(op, ranges)
+    else:
+        assert isinstance(op, AsyncMoveOp)
+        _guard_async(op, ranges)
 
 
 def _is_access(op: Operation) -> bool:

@@ -24,6 +24,7 @@ tensors as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -31,6 +32,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.buffer_slots import BufferSlots, Slot
+from tilewright.analysis.thread_footprints import Footprint, ThreadFootprints
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
 from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.amd.moves import (
@@ -53,6 +55,7 @@ from tilewright.dialects.nv import (
     MatrixOp,
     MBarrierArriveOp,
     MBarrierWaitOp,
+    RedAddOp,
     StMatrixOp,
     TmaLoadOp,
     TmaStoreOp,
@@ -120,7 +123,7 @@ _TOUCHING = frozenset(
     each.name
     for each in (
         *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
-        *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp),
+        *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp, RedAddOp),
         *(BufferLoadOp, BufferStoreOp, LoadLdsOp),
     )
 )
@@ -144,7 +147,7 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
         return [(op.memref, True, False)]
     if isinstance(op, AtomicOp):
         return [(op.dst, True, False)]
-    if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp, GuardedMoveOp)):
+    if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp, GuardedMoveOp, RedAddOp)):
         return [(op.src, False, False), (op.dst, True, False)]
     if isinstance(op, WgmmaOp):
         return [
@@ -181,6 +184,7 @@ class _Walk:
         self.function = function
         self.engine = engine
         self.slots = slots
+        self.footprints = ThreadFootprints(function)
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
@@ -225,13 +229,13 @@ class _Walk:
     def _note_accesses(self, op: Operation) -> bool:
         found: list[SharedAccess] = []
         for each in accesses_of(op):
-            slot = self._slot(op, each)
-            found.append(each if slot is None else replace(each, slot=slot))
+            slot, footprint = self._slot(op, each), self._footprint(op, each)
+            found.append(replace(each, slot=slot, footprint=footprint))
             if each.by_engine:
                 self.for_engines.add(each.buffer)
         for value, is_write, _ in _operands(op):
             if value in self.tensors:
-                is_update = isinstance(op, AtomicOp)
+                is_update = isinstance(op, (AtomicOp, RedAddOp))
                 found.append(SharedAccess(self.tensors[value], is_write, is_update=is_update))
         if found:
             self._own[id(op)] = found
@@ -255,32 +259,28 @@ class _Walk:
     def _accesses_inside(self, op: Operation) -> list[SharedAccess]:
         ops = list(walk(op))
         loops = [inner for inner in ops if isinstance(inner, ForOp)]
-        slots = self.slots
-        found: list[SharedAccess] = []
-        for inner in ops:
-            for each in self._own.get(id(inner), ()):
-                slot = each.slot
-                if slot is None or slots is None:
-                    found.append(each)
-                elif any(slots.depends_on(slot, loop) for loop in loops):
-                    found.append(replace(each, slot=None))  # one in each iteration
-                else:
-                    found.append(each)
-        return found
+        return [self._of_all(each, loops) for inner in ops for each in self._own.get(id(inner), ())]
+
+    def _of_all(self, access: SharedAccess, loops: list[ForOp]) -> SharedAccess:
+        """The access in all iterations of `loops`: elements may differ between iterations."""
+        slots, slot, footprint = self.slots, access.slot, access.footprint
+        if slots is not None and slot is not None:
+            slot = None if any(slots.depends_on(slot, loop) for loop in loops) else slot
+        if footprint is not None and any(map(footprint.depends_on, loops)):
+            footprint = None
+        if slot is access.slot and footprint is access.footprint:
+            return access
+        return replace(access, slot=slot, footprint=footprint)
 
     def _slot(self, op: Operation, access: SharedAccess) -> Slot | None:
         """The version of the buffer that an op accesses."""
-        slots = self.slots
-        if slots is None:
-            return None
-        if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
-            return slots.slot(op, op.memref, op.indices[0], 1)
-        if isinstance(op, MoveOp):
-            sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
-            buffer, indices = sides[access.is_write]
-            if len(indices) == 1:
-                return slots.slot(op, buffer, indices[0], op.lanes.value.data)
-        return None
+        slots, element = self.slots, _elements(op, access)
+        return None if slots is None or element is None else slots.slot(op, *element)
+
+    def _footprint(self, op: Operation, access: SharedAccess) -> Footprint | None:
+        """The elements that each thread accesses."""
+        element = _elements(op, access)
+        return None if element is None else self.footprints.of(op, *element)
 
     def run(self) -> None:
         self._block(self.function.body.block, Pending())
@@ -412,30 +412,38 @@ class _Walk:
         return max(found, default=1)
 
     def _shift(self, loop: ForOp, pending: Pending) -> None:
-        """Versions that earlier iterations use, as seen from the next."""
+        """Versions and elements that earlier iterations use, as seen from the next."""
         slots = self.slots
-        if slots is None:
-            return
 
         def earlier(location: Location) -> Location:
-            if location.slot is None:
-                return location
-            return Location(location.buffer, slots.earlier(location.slot, loop))
+            slot = location.slot
+            if slot is not None and slots is not None:
+                slot = slots.earlier(slot, loop)
+            elements = location.elements
+            if elements is not None:
+                elements = elements.in_next_iteration(loop)
+            return Location(location.buffer, slot, elements)
 
-        pending.become(pending.changed(earlier))
+        self._change(earlier, pending)
 
     def _leave(self, loop: ForOp, pending: Pending) -> None:
-        """After a loop it is not known which versions its last iteration used."""
+        """After a loop it is not known what its last iteration accessed."""
         slots = self.slots
-        if slots is None:
-            return
 
         def anywhere(location: Location) -> Location:
-            if location.slot is None or not slots.depends_on(location.slot, loop):
-                return location
-            return Location(location.buffer)
+            slot = location.slot
+            if slot is not None and slots is not None and slots.depends_on(slot, loop):
+                slot = None
+            elements = None if location.elements is None else location.elements.after(loop)
+            return Location(location.buffer, slot, elements)
 
-        pending.become(pending.changed(anywhere))
+        self._change(anywhere, pending)
+
+    def _change(self, change: Callable[[Location], Location], pending: Pending) -> None:
+        """Change what is known of the threads that are walked, and of roles inside the loop."""
+        others = (self.by_roles, *self.pending_of.values())
+        for each in (pending, *(each for each in others if each is not pending)):
+            each.become(each.changed(change))
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
         self._prepare(op, self._accesses(op), pending)
@@ -500,6 +508,18 @@ class _Walk:
             _before(op, BarrierOp())
             return
         _before(op, BarOp("sync", *self.role))
+
+
+def _elements(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, int] | None:
+    """The buffer, the index and the number of elements that a thread accesses by itself."""
+    if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
+        return op.memref, op.indices[0], 1
+    if isinstance(op, MoveOp):
+        sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
+        buffer, indices = sides[access.is_write]
+        if len(indices) == 1:
+            return buffer, indices[0], op.lanes.value.data
+    return None
 
 
 def _has_iterations(op: ForOp) -> bool:

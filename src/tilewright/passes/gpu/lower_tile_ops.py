@@ -21,7 +21,12 @@ from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp, WgmmaWaitOp
+from tilewright.dialects.nv import (
+    LdMatrixOp,
+    MBarrierArriveExpectTxOp,
+    MBarrierExpectTxOp,
+    WgmmaWaitOp,
+)
 from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import (
@@ -48,9 +53,10 @@ from tilewright.passes.amd.lower.exchange import lower_exchange
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
-from tilewright.passes.gpu.lower.loose import lower_loose
+from tilewright.passes.gpu.lower.loops import opened
+from tilewright.passes.gpu.lower.loose import lower_loose, lower_matrix_load
 from tilewright.passes.gpu.lower.mma import lower_mma
-from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
+from tilewright.passes.gpu.lower.parallel import lower_parallel
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
@@ -86,8 +92,11 @@ class LowerTileOps(Pass):
                         "multiples of each other",
                     )
                     return
-            for op in list(walk_for(kernel, LoadOp, StoreOp, AtomicOp, PtrOfOp)):
-                lower_loose(op, storage)
+            for op in list(walk_for(kernel, LoadOp, StoreOp, AtomicOp, PtrOfOp, LdMatrixOp)):
+                if isinstance(op, LdMatrixOp):
+                    lower_matrix_load(op, storage)
+                else:
+                    lower_loose(op, storage)
             for op in list(walk_for(kernel, CpAsyncOp)):
                 lower_raw_copy(op)
             for wait in waits:

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine, locate
-from tilewright.passes.gpu.strides import row_strides
+from tilewright.passes.gpu.strides import row_strides, stride_divisors
 
 NARROW = "TW3010"
 
@@ -20,16 +20,18 @@ NARROW = "TW3010"
 def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
     """Why not every row begins at a multiple of `lanes` elements; None if all do."""
     name = _name(tensor)
-    for dimension, stride in enumerate(row_strides(tensor)[:-1]):
+    strides = zip(row_strides(tensor)[:-1], stride_divisors(tensor), strict=False)
+    for dimension, (stride, divisor) in enumerate(strides):
+        if divisor % lanes == 0:
+            continue
         if stride is None:
             return f"the stride of dimension {dimension} of {name} is a run-time value"
-        if stride % lanes:
-            size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
-            return (
-                f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
-                f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
-                f"({-(-stride // lanes) * lanes} elements)"
-            )
+        size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
+        return (
+            f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
+            f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
+            f"({-(-stride // lanes) * lanes} elements)"
+        )
     return None
 
 
@@ -49,6 +51,22 @@ def remark_narrow(
         f"({_bytes(tensor, lanes)} bytes) at a time instead of {widest} "
         f"({_bytes(tensor, widest)} bytes): {reason}"
     )
+    _remark_once(op, message, engine)
+
+
+def remark_tested(
+    op: Operation, done: str, tensor: SSAValue, lanes: int, reason: str, engine: DiagnosticEngine
+) -> None:
+    """Report accesses that are wide if the run shows that they may be; once per source line."""
+    message = (
+        f"access to {_name(tensor)} vectorised under a run-time test: {done} {lanes} elements "
+        f"({_bytes(tensor, lanes)} bytes) at a time where all of them are inside and aligned, "
+        f"1 elsewhere: {reason}"
+    )
+    _remark_once(op, message, engine)
+
+
+def _remark_once(op: Operation, message: str, engine: DiagnosticEngine) -> None:
     location = locate(op)
     known = (each for each in engine.diagnostics if each.code == NARROW)
     if not any(each.message == message and each.location == location for each in known):

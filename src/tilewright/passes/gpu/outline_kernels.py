@@ -54,7 +54,10 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 _AXES = ("x", "y", "z")
 _WRITING = frozenset(
-    ("tile.atomic", "tile.extern", "tile.ptr_of", "nv.bulk_store", "nv.tma_store", "nv.tma_reduce")
+    (
+        *("tile.atomic", "tile.extern", "tile.ptr_of"),
+        *("nv.bulk_store", "nv.red_add", "nv.tma_store", "nv.tma_reduce"),
+    )
 )
 """Ops that write the tensor they name, or may."""
 
@@ -183,8 +186,10 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {
         simt_names.KERNEL: UnitAttr(),
         simt_names.THREADS: IntegerAttr(kernel.num_threads or 128, i64),
-        simt_names.MIN_BLOCKS: IntegerAttr(integer_of(kernel.min_blocks_per_sm) or 1, i64),
     }
+    requested = integer_of(kernel.min_blocks_per_sm)
+    if requested:
+        found[simt_names.MIN_BLOCKS] = IntegerAttr(requested, i64)
     function = kernel.parent_op()
     while function is not None and names.TARGET not in function.attributes:
         function = function.parent_op()

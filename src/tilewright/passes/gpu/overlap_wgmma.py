@@ -50,7 +50,7 @@ from tilewright.passes.gpu.in_flight import (
     overwrites_operands,
     registers_of,
 )
-from tilewright.passes.gpu.set_warp_registers import budgets
+from tilewright.passes.gpu.set_warp_registers import registers_of_roles
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -148,7 +148,7 @@ def _registers_of_a_thread(op: Operation) -> int:
     if threads is None or share is None:
         return _MAX_REGISTERS
     roles = [(role, role.name.startswith("producer"), False) for role in share.roles]
-    found = budgets(roles, threads)
+    found = registers_of_roles(roles, threads)
     if found is None:
         return min(_MAX_REGISTERS, _REGISTERS // threads)
     return max(found)

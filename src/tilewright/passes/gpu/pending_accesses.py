@@ -8,21 +8,32 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.buffer_slots import Slot
+from tilewright.analysis.thread_footprints import EarlierAccess, Footprint
 from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.passes.gpu.shared_sizes import bytes_of
 
 
 @dataclass(frozen=True)
 class Location:
-    """A shared buffer, or one version of it."""
+    """A shared buffer, one version of it, or the elements that each thread accesses."""
 
     buffer: SSAValue
     slot: Slot | None = None
+    elements: EarlierAccess | None = None
 
     def may_share_bytes(self, other: Location) -> bool:
         if self.buffer is other.buffer and self.slot is not None and other.slot is not None:
             return not self.slot.differs_from(other.slot)
         return share_bytes(self.buffer, other.buffer)
+
+    def may_conflict(self, earlier: Location) -> bool:
+        """Whether different threads may access the same bytes here and before."""
+        if not self.may_share_bytes(earlier):
+            return False
+        here, there = self.elements, earlier.elements
+        if here is None or there is None or self.buffer is not earlier.buffer:
+            return True
+        return there.conflicts(here.footprint)
 
 
 @dataclass(frozen=True)
@@ -38,10 +49,13 @@ class SharedAccess:
     """Whether the write is an atomic update of a tensor: in any order with others of its kind."""
     slot: Slot | None = None
     """The version of the buffer, if it is known."""
+    footprint: Footprint | None = None
+    """The elements that each thread accesses, if they are known."""
 
     @property
     def location(self) -> Location:
-        return Location(self.buffer, self.slot)
+        elements = None if self.footprint is None else EarlierAccess(self.footprint)
+        return Location(self.buffer, self.slot, elements)
 
 
 def share_bytes(one: SSAValue, other: SSAValue) -> bool:
@@ -78,7 +92,7 @@ class Pending:
 
     def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
-            any(each.location.may_share_bytes(other) for other in self._against(each))
+            any(each.location.may_conflict(other) for other in self._against(each))
             for each in accesses
         )
 

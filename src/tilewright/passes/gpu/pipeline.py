@@ -14,12 +14,14 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
+from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.device_pipeline import DevicePipeline
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
@@ -32,6 +34,7 @@ from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
+from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
 from tilewright.passes.gpu.lower_persistent import LowerPersistent
@@ -39,11 +42,13 @@ from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.narrow_guarded_loops import NarrowGuardedLoops
 from tilewright.passes.gpu.narrow_producers import NarrowProducers
 from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+from tilewright.passes.gpu.prefetch_tensor_maps import PrefetchTensorMaps
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
 from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
@@ -102,6 +107,12 @@ class GpuPipeline(DevicePipeline):
     reuse_within_iteration: bool = False
     """Whether buffers may overlap within a loop iteration although they fit without."""
 
+    max_blocks: int | None = None
+    """The most blocks that may share a multiprocessor; None for as many as fit."""
+
+    tolerate_races: bool = False
+    """Whether races of warps that the user specialised are warnings."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
@@ -117,6 +128,7 @@ class GpuPipeline(DevicePipeline):
                 warp_specialize=self.warp_specialize,
                 check_each=False,
                 predicate_epilogue=self.predicate_epilogue,
+                tolerate_races=self.tolerate_races,
             ).passes(),
             DropReuseGroups(),
             CheckLaunch(),
@@ -127,15 +139,18 @@ class GpuPipeline(DevicePipeline):
             CheckDivergentCode(),
             HoistViews(),
             FoldClears(),
+            NarrowGuardedLoops(),
             SelectTmaStores(),
             OrderTensorWrites(),
             ExpandCopies(),
+            ApplyTensorLayouts(),
             WidenOperands(),
             ExpandGemms(wgmma=self.wgmma),
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
             InsertExpectTx(),
             LowerTileOps(),
+            JoinWgmmaGroups(),
             OverlapWgmma(),
             SinkWgmmaWaits(),
             Canonicalize(),
@@ -154,6 +169,7 @@ class GpuPipeline(DevicePipeline):
             InsertThreadSyncs(),
             SinkStoreWaits(),
             NarrowProducers(),
+            ChooseOccupancy(max_blocks=self.max_blocks),
             SetWarpRegisters(),
             RemarkRegisterIndices(),
             DropAssumes(),
@@ -164,7 +180,8 @@ class GpuPipeline(DevicePipeline):
             MergeGuards(),
             Dce(),
             DropUnusedArguments(),
+            PrefetchTensorMaps(),
             VerifyDeviceIr(),
-            CheckThreadSync(),
+            CheckThreadSync(tolerate_races=self.tolerate_races),
             LowerL2Policy(),
         ]

@@ -8,9 +8,10 @@
 
 The operands of an MMA may be overwritten once it is complete, so their release is delayed with the
 wait, by one iteration (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends
-with the wait and nothing until the next wait reads the accumulator. In a loop with several MMAs, as
-in attention, the first wait of the next iteration covers the last MMA of this one, too: the
-tensor core goes from one to the other without a pause.
+with the wait and nothing until the next wait reads the accumulator, and where slots are left to
+fetch into meanwhile: four, or fewer that hold 64 KB. In a loop with several MMAs, as in attention,
+the first wait of the next iteration covers the last MMA of this one, too: the tensor core goes from
+one to the other without a pause.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.nv import (
+    MatrixOp,
     MBarrierArriveOp,
     WgmmaCommitOp,
     WgmmaFenceOperandOp,
@@ -29,7 +31,8 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
-from tilewright.dialects.type_utils import num_elements
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -41,6 +44,12 @@ from tilewright.passes.gpu.in_flight import (
     registers_of,
 )
 from tilewright.passes.tile.index_builder import IndexBuilder
+
+_SLOTS = 4
+"""Slots with which enough is fetched ahead in any case."""
+_BYTES_AHEAD = 64 << 10
+"""What has to be on its way so that memory, about a microsecond away, keeps up with the tensor
+cores of a multiprocessor: an H200 reads 36 KB for each in that time, and from the L2 cache more."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +88,26 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
     if any(looks_at(op, held) for op in until_first) or overwrites_operands(loop, mmas):
         return None
     arrivals = [op for op in following if isinstance(op, MBarrierArriveOp)]
-    if any(num_elements(op.barrier.type) == 1 for op in arrivals):
-        return None  # one slot: the producer needs it back for the very next iteration
+    slots = min((num_elements(op.barrier.type) for op in arrivals), default=_SLOTS)
+    if slots == 1:
+        return None  # the producer needs it back for the very next iteration
+    if first is last and slots < _SLOTS and _bytes_ahead(mmas, slots) < _BYTES_AHEAD:
+        return None  # too little would be fetched meanwhile
     if any(op.cta is not None and _is_inside(op.cta, loop) for op in arrivals):
         return None  # an iteration later it would be another block that is signalled
     return first, last, arrivals
+
+
+def _bytes_ahead(mmas: list[WgmmaOp], slots: int) -> int:
+    """Bytes of operands that can be fetched while one slot is held for an iteration longer."""
+    operands = {
+        base_of(each.owner.buffer)
+        for op in mmas
+        for each in (op.a, op.b)
+        if isinstance(each.owner, MatrixOp)
+    }
+    whole = sum(num_elements(each.type) * bit_width(each.type) // 8 for each in operands)
+    return whole // slots * (slots - 1)
 
 
 def _is_inside(value: SSAValue, loop: ForOp) -> bool:

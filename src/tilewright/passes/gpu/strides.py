@@ -27,3 +27,16 @@ def row_strides(buffer: SSAValue) -> list[int | None]:
         found.append(total)
         total = None if extent == DYNAMIC_INDEX or total is None else total * extent
     return found[::-1]
+
+
+def stride_divisors(buffer: SSAValue) -> list[int]:
+    """For each dimension an integer that divides its stride, whatever the run-time values are."""
+    declared = declared_strides(buffer)
+    if declared is not None:
+        return [1 if stride is None else stride for stride in declared]
+    found: list[int] = []
+    total = 1
+    for extent in reversed(shape_of(buffer.type)):
+        found.append(total)
+        total *= 1 if extent == DYNAMIC_INDEX else extent
+    return found[::-1]

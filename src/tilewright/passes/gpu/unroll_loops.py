@@ -1,14 +1,16 @@
 """`unroll-loops`: loops over registers are unrolled, and unrolling of long loops is limited.
 
     for i in T.serial(8): L[i] = 0      ->    #pragma unroll, so that L stays in registers
+    for i in T.serial(8): f(A[i])       ->    #pragma unroll, so that loads overlap
     for i in T.unroll(100_000): ...     ->    #pragma unroll 4096, and a remark
 
 Registers have no addresses: an array of them needs indices that are constant once loops are
 unrolled, so a loop with known bounds that counts such an index is marked for it, unless the user
-chose otherwise. A mark requests full unrolling by the CUDA compiler; for a loop of very many ops
-that would take minutes, so there the mark becomes a factor, unless registers are at stake
-(docs/design/passes.md#unrolling). Loops that the user wants unrolled explicitly were expanded
-before tiles were scheduled.
+chose otherwise. So is a short loop that loads from memory and in which threads do not synchronise:
+rolled, every iteration waits for its own loads. A mark requests full unrolling by the CUDA
+compiler; for a loop of very many ops that would take minutes, so there the mark becomes a factor,
+unless registers are at stake (docs/design/passes.md#unrolling). Loops that the user wants unrolled
+explicitly were expanded before tiles were scheduled.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp
+from tilewright.dialects.simt import MoveOp
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import Space, names, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
@@ -30,6 +34,13 @@ from tilewright.ir.traversal import walk
 LIMITED = "TW3020"
 _MAX_OPS = 1 << 13
 """Ops that one loop, and what is in it, may become."""
+
+
+_SHORT, _MAX_SHORT = 8, 1 << 11
+"""Iterations of a loop that is unrolled for its loads, and ops that it may become."""
+_SYNCHRONISING = ("gpu.barrier", "nv.", "amd.", "tile.sync", "scf.while")
+_ALONE = frozenset({"nv.red_add", "nv.load", "nv.store"})
+"""Ops of a single thread among them."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +58,17 @@ class UnrollLoops(Pass):
                 continue
             if names.UNROLL in op.attributes:
                 _bound(op, trip_count, engine)
-            elif trip_count * _size(op) <= _MAX_OPS and _counts_registers(op):
+            elif _is_worth_it(op, trip_count):
                 op.attributes[names.UNROLL] = UnitAttr()
+
+
+def _is_worth_it(loop: ForOp, trip_count: int) -> bool:
+    """Whether a loop that is not marked had better be unrolled."""
+    size = trip_count * _size(loop)
+    if size <= _MAX_OPS and _counts_registers(loop):
+        return True
+    is_short = trip_count <= _SHORT and size <= _MAX_SHORT
+    return is_short and amd_chip_of(loop) is None and _may_overlap(loop)  # LLVM unrolls by itself
 
 
 def trip_count_of(loop: ForOp) -> int | None:
@@ -91,6 +111,23 @@ def _bound(loop: ForOp, trip_count: int, engine: DiagnosticEngine) -> None:
         f"{trip_count}; full unrolling would give {trip_count * size} operations",
         LIMITED,
     )
+
+
+def _may_overlap(loop: ForOp) -> bool:
+    """Whether the loop loads from memory, and loads of all iterations may be in flight at once."""
+    is_loading = False
+    for op in loop.body.walk():
+        if op.name.startswith(_SYNCHRONISING) and op.name not in _ALONE:
+            return False
+        if isinstance(op, ForOp) and names.UNROLL not in op.attributes:
+            return False
+        is_loading |= isinstance(op, LoadOp | MoveOp) and _is_memory(op.operands[0])
+    return is_loading
+
+
+def _is_memory(buffer: SSAValue) -> bool:
+    space = space_of(buffer.type)
+    return space is Space.GLOBAL or (space is not None and space.is_shared)
 
 
 def _counts_registers(loop: ForOp) -> bool:

@@ -42,7 +42,7 @@ _SYNCHRONISING = (
     "tile.warp_reduce",
 )
 """Prefixes of names of ops that synchronise threads, or that a whole warp executes together."""
-_ALONE = frozenset({"simt.move", "simt.convert", "nv.async_move"})
+_ALONE = frozenset({"simt.move", "simt.convert", "nv.async_move", "nv.red_add"})
 """Ops of a single thread among them."""
 _DIVIDES = re.compile(r"^arith\.(ceil|floor)?(div|rem)[su]i$")
 

@@ -11,7 +11,8 @@ barriers guarantee (`analysis.barriers`). Reported are
     a wait that the next phase may overrun                          TW9014   TW4054
 
 with the first code if the compiler made the roles (an internal compiler error), and the second if
-the user did. What cannot be evaluated at compile time is a remark.
+the user did. With `tolerate-races` TW4052 is a warning (see `check-thread-sync`). What cannot be
+evaluated at compile time is a remark.
 """
 
 from __future__ import annotations
@@ -58,19 +59,26 @@ class CheckBarriers(Pass):
 
     name = "check-barriers"
 
+    tolerate_races: bool = False
+    """Report accesses of user-written roles that nothing orders as warnings."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in [op for op in walk(module) if isinstance(op, KernelOp)]:
             for roles in all_concurrent_roles(kernel):
-                _check(roles, engine)
+                _check(roles, engine, tolerate_races=self.tolerate_races)
 
 
-def _check(roles: ConcurrentRoles, engine: DiagnosticEngine) -> None:
+def _check(roles: ConcurrentRoles, engine: DiagnosticEngine, *, tolerate_races: bool) -> None:
     try:
         for trip_counts, members in traces(roles, roles.trip_counts()):
             fault = check(members)
             if fault is not None:
                 is_assumed = not roles.is_custom or any(each.is_assumed for each in members)
-                _report(fault, roles, trip_counts if is_assumed else None, engine)
+                is_tolerated = (
+                    tolerate_races and roles.is_custom and fault.kind is FaultKind.UNORDERED
+                )
+                assumed = trip_counts if is_assumed else None
+                _report(fault, roles, assumed, engine, is_tolerated=is_tolerated)
                 return
     except NotAnalysed as reason:
         engine.remark(reason.op, f"barriers not analysed: {reason.reason}", NOT_ANALYSED)
@@ -81,11 +89,14 @@ def _report(
     roles: ConcurrentRoles,
     trip_counts: TripCounts | None,
     engine: DiagnosticEngine,
+    *,
+    is_tolerated: bool,
 ) -> None:
     first = 4050 if roles.is_custom else 9010
     code = f"TW{first + _CODE_OFFSETS[fault.kind]}"
     assumed = "" if trip_counts is None else f" ({trip_counts})"
-    diagnostic = engine.error(fault.op, f"{fault.message}{assumed}", code)
+    emit = engine.warning if is_tolerated else engine.error
+    diagnostic = emit(fault.op, f"{fault.message}{assumed}", code)
     for op, text in fault.notes:
         diagnostic.note(op, text)
     text = fault.help or _HELP.get(fault.kind, "")

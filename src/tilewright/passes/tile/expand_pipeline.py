@@ -67,7 +67,7 @@ class ExpandPipeline(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         while (loop := _outermost(module)) is not None:
             if loop.plan is None:
-                _make_serial(loop)
+                make_serial(loop)
             else:
                 _Expansion(loop, loop.plan.data, predicate_epilogue=self.predicate_epilogue).run()
 
@@ -79,7 +79,8 @@ def _outermost(module: ModuleOp) -> PipelineOp | None:
     return next((op for op in walk(module) if isinstance(op, PipelineOp)), None)
 
 
-def _make_serial(loop: PipelineOp) -> None:
+def make_serial(loop: PipelineOp) -> None:
+    """Replace a pipelined loop by one whose iterations run sequentially."""
     code = IndexBuilder(loop)
     step, lower, upper = code.index(1), code.index(loop.lower), code.index(loop.upper)
     serial = ForOp(lower, upper, step)

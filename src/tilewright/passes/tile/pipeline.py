@@ -37,8 +37,13 @@ from tilewright.passes.tile.inject_assumes import InjectAssumes
 from tilewright.passes.tile.normalize_indices import NormalizeIndices
 from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
+from tilewright.passes.tile.raise_copy_loops import RaiseCopyLoops
+from tilewright.passes.tile.raise_thread_ranges import RaiseThreadRanges
 from tilewright.passes.tile.specialize_warps import SpecializeWarps
 from tilewright.passes.tile.split_guards import SplitGuards
+from tilewright.passes.tile.unroll_fragment_loops import UnrollFragmentLoops
+from tilewright.passes.tile.version_roles import VersionRoles
+from tilewright.passes.tile.widen_fragments import WidenFragments
 from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmentAccess
 
 
@@ -67,6 +72,8 @@ class TilePipeline(Pass):
     """Copy while the threads go on, in loops without roles."""
     predicate_epilogue: bool = False
     """Predicate the epilogue of pipelined loops that are not warp-specialised."""
+    tolerate_races: bool = False
+    """Report races of user-written roles as warnings."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
@@ -81,6 +88,8 @@ class TilePipeline(Pass):
         yield Canonicalize()
         yield Cse()
         yield NormalizeIndices()
+        yield RaiseThreadRanges()
+        yield WidenFragments()
         yield WrapScalarFragmentAccess()
         yield InjectAssumes()
 
@@ -96,11 +105,14 @@ class TilePipeline(Pass):
 
     def _schedule(self) -> Iterator[Pass]:
         yield SplitGuards()
+        yield UnrollFragmentLoops()
         yield ExpandExplicitUnroll()
+        yield RaiseCopyLoops()
+        yield VersionRoles()
         if self.warp_specialize:
             yield SpecializeWarps()
             if self.check_each:
-                yield CheckBarriers()
+                yield CheckBarriers(tolerate_races=self.tolerate_races)
         has_async_copies = self.async_copies and not self.target.startswith("hip")
         yield PlanPipeline(async_copies=has_async_copies)
         yield CheckPlans()
@@ -109,7 +121,7 @@ class TilePipeline(Pass):
         yield ExpandPipeline(predicate_epilogue=self.predicate_epilogue)
         yield Canonicalize()
         yield Cse()
-        yield CheckBarriers()
+        yield CheckBarriers(tolerate_races=self.tolerate_races)
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for each in self.passes():

@@ -5,7 +5,8 @@
 
 The schedule comes from the user's lists where there are any, from ``analysis.pipelining``
 otherwise, and is checked against the dependences in both cases. A loop whose copies cannot run
-ahead stays serial, and a remark gives the reason; lists that break a dependence are an error.
+ahead stays serial, and a remark gives the reason, as for a copy that alone cannot; lists that break
+a dependence are an error.
 `expand_pipeline` applies the plan.
 """
 
@@ -28,6 +29,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
+LEFT = "TW4046"
 BY_HAND = -1
 """An entry of user-specified lists for statements that warp specialisation takes care of."""
 
@@ -68,6 +70,8 @@ class PlanPipeline(Pass):
             found = plan_automatically(dependences, loop.stages, has_async_copies=self.async_copies)
         if isinstance(found, PipelinePlan):
             loop.properties["plan"] = found.attribute(dependences)
+            for refusal in found.left:
+                _report_left(refusal, loop, engine)
             if self.report:
                 engine.remark(loop, f"pipelined:\n{found}")
         elif is_manual:
@@ -83,6 +87,16 @@ def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) 
         diagnostic.note(op, note)
     if refusal.help is not None:
         diagnostic.note(None, f"help: {refusal.help}")
+
+
+def _report_left(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
+    """Report why a copy of a pipelined loop does not run ahead."""
+    where = refusal.ops[0] if refusal.ops else loop
+    diagnostic = engine.remark(
+        where, f"copy not pipelined, its buffer has one slot: {refusal.message}", LEFT
+    )
+    for op, note in zip(refusal.ops[1:], refusal.notes[-1:], strict=False):
+        diagnostic.note(op, note)
 
 
 def report_remark(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:

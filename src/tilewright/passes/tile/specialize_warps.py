@@ -7,9 +7,11 @@
     role "consumer" threads(128 to 384) { for %k { wait full; gemm; arrive at empty } ; store }
 
 The user's threads become the consumers, 128 more issue the copies. Buffers become rings of
-``num_stages`` slots, with a pair of barriers for each slot and each group of copies that arrives
-together. The kernel's declarations, and what can be computed from arguments, stay before the
-roles; everything else of its body belongs to the consumers.
+``num_stages`` slots, or more where a GEMM is deferred (`warps/slots.py`), with a pair of barriers
+for each slot and each group of copies that arrives together. The kernel's declarations, and what
+can be computed from arguments, stay before the roles; everything else of its body belongs to the
+consumers, but for copies before the loops that the producer can issue as well
+(`warps/prologue.py`).
 
 A loop that cannot be split is left to `plan_pipeline`, and a remark gives the reason (TW4020), as
 for a copy that the consumers have to do themselves (TW4021).
@@ -38,6 +40,7 @@ from tilewright.passes.tile.warps.candidates import (
     candidate,
     kernel_obstacle,
 )
+from tilewright.passes.tile.warps.prologue import early_copies, open_barriers, wait_for
 from tilewright.passes.tile.warps.roles import (
     Counter,
     Producer,
@@ -45,6 +48,7 @@ from tilewright.passes.tile.warps.roles import (
     open_channels,
     stays_outside,
 )
+from tilewright.passes.tile.warps.slots import slots_of
 
 NOT_APPLIED, LEFT = "TW4020", "TW4021"
 WARP_GROUP = 128
@@ -93,7 +97,7 @@ def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
                     "block and loop indices, and tensors that the kernel only reads",
                 )
     if chosen:
-        _split(kernel, chosen)
+        _split(kernel, chosen, starts)
 
 
 def _target_obstacle(kernel: KernelOp) -> str | None:
@@ -108,7 +112,7 @@ def _target_obstacle(kernel: KernelOp) -> str | None:
     return f"{bound.data} has no TMA"
 
 
-def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
+def _split(kernel: KernelOp, chosen: list[Candidate], starts: Starts) -> None:
     consumers = kernel.num_threads or 0
     block = kernel.body_block
     body = list(block.ops)[:-1]
@@ -117,6 +121,7 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
         if stays_outside(op, outside):
             outside.add(op)
     inside = [op for op in body if op not in outside]
+    early = early_copies(kernel, inside, chosen, starts)
     roles = WsOp(
         [
             Role("producer", ((0, WARP_GROUP),)),
@@ -126,8 +131,10 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
     last = block.last_op
     assert last is not None  # the body of a kernel is ended
     Rewriter().insert_before(last, roles, chosen[0].loop)
-    channels = open_channels(chosen, WARP_GROUP, consumers, roles)
-    Producer(channels, roles.regions[0].block).build(inside, chosen[0].loop)
+    slots = slots_of(chosen, kernel, WARP_GROUP)
+    channels = open_channels(chosen, slots, WARP_GROUP, consumers, roles)
+    barriers = open_barriers(early, roles)
+    Producer(channels, roles.regions[0].block, barriers).build(inside, chosen[0].loop)
     consumer = roles.regions[1].block
     code = IndexBuilder(chosen[0].loop, consumer)
     counters = [Counter(channel, code) for channel in channels]
@@ -136,6 +143,7 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
     for op in inside:
         op.detach()
         consumer.insert_op_before(op, end)
+    wait_for(barriers)
     for channel, counter in zip(channels, counters, strict=True):
         consume(channel, counter)
     _renumber_threads(roles)

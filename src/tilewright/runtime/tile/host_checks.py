@@ -51,6 +51,8 @@ class _Call:
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     device: tuple[str, str] | None = None
     """Of the first tensor, with its name."""
+    open_sizes: list[tuple[str, Size, int]] = field(default_factory=list[tuple[str, Size, int]])
+    """Extents that later arguments may explain: what was found, what is declared."""
 
 
 def check_arguments(
@@ -79,7 +81,20 @@ def check_arguments(
     values = [
         _value(call, param, argument) for param, argument in zip(expected, arguments, strict=True)
     ]
+    _check_open_sizes(call)
     return Checked(tuple(values), call.sizes)
+
+
+def _check_open_sizes(call: _Call) -> None:
+    """What one argument alone did not determine (``M * N``) must agree with all of them."""
+    is_learning = True
+    while is_learning and call.open_sizes:
+        left = [each for each in call.open_sizes if not _agrees(*each, call.sizes)]
+        is_learning = len(left) < len(call.open_sizes)
+        call.open_sizes = left
+    for found, size, _ in call.open_sizes:
+        _fail(ValueError(f"{found}, which is declared as {text(size)}: more than one size is "
+                         "undetermined"))  # fmt: skip
 
 
 def _fail(error: Exception) -> NoReturn:
@@ -112,8 +127,8 @@ def _value(call: _Call, param: Param, argument: Any) -> Any:
 def _fitting(call: _Call, where: str, param: Param, array: NumpyArray) -> NumpyArray:
     _check_rank(where, param, array)
     array = _with_dtype(where, param, array)
-    _check_shape(where, param, array, call.sizes)
-    _check_strides(where, param, array, call.sizes)
+    _check_shape(where, param, array, call)
+    _check_strides(where, param, array, call)
     return array
 
 
@@ -232,34 +247,35 @@ def _is_interchangeable(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
     return any(found.name in family and expected.name in family for family in _FP8_FAMILIES)
 
 
-def _check_shape(where: str, param: Param, array: NumpyArray, sizes: dict[str, int]) -> None:
+def _check_shape(where: str, param: Param, array: NumpyArray, call: _Call) -> None:
     for axis, (size, extent) in enumerate(zip(param.shape, array.shape, strict=True)):
-        _agree(f"{where} has shape[{axis}] = {extent}", size, extent, sizes)
+        _agree(f"{where} has shape[{axis}] = {extent}", size, extent, call)
 
 
-def _agree(found: str, size: Size, extent: int, sizes: dict[str, int]) -> None:
-    """Solve `size` for `number`, or report that what was `found` does not fit."""
+def _agree(found: str, size: Size, extent: int, call: _Call) -> None:
+    """Check `extent` against `size`, as soon as that is determined."""
+    if not _agrees(found, size, extent, call.sizes):
+        call.open_sizes.append((found, size, extent))
+
+
+def _agrees(found: str, size: Size, extent: int, sizes: dict[str, int]) -> bool:
+    """Solve `size` for `extent`; False if it is open, an error if what was `found` does not fit."""
     agrees = solve(size, extent, sizes)
-    if agrees is True:
-        return
-    if agrees is None:
-        _fail(
-            ValueError(f"{found}, which is declared as {text(size)}: more than one size is "
-                       "undetermined")
-        )  # fmt: skip
+    if agrees is not False:
+        return agrees is True
     value = evaluate(size, sizes)
     because = "" if isinstance(size, int) else f" = {text(size)}"
     _fail(ValueError(f"{found}, but {'no such size' if value is None else value}{because} is "
                      "expected"))  # fmt: skip
 
 
-def _check_strides(where: str, param: Param, array: NumpyArray, sizes: dict[str, int]) -> None:
+def _check_strides(where: str, param: Param, array: NumpyArray, call: _Call) -> None:
     """Strides that are not declared are those of a contiguous tensor."""
     strides = tuple(step // array.itemsize for step in array.strides)
     if param.strides is not None:
         for axis, (size, stride) in enumerate(zip(param.strides, strides, strict=True)):
             if array.shape[axis] > 1:  # otherwise the stride leads nowhere
-                _agree(f"{where} has strides[{axis}] = {stride}", size, stride, sizes)
+                _agree(f"{where} has strides[{axis}] = {stride}", size, stride, call)
         return
     if array.flags.c_contiguous or array.size <= 1:
         return

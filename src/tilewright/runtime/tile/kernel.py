@@ -156,6 +156,7 @@ class CompiledTileKernel:
         from tilewright.targets.numpy.tile import compile_tile_module
 
         module = self.prim_func.module.clone()
+        _raise_roles(module)
         _check_schedules(module)
         _place_aliases(module)
         return compile_tile_module(module)
@@ -421,6 +422,14 @@ class CompiledTileKernel:
     def __repr__(self) -> str:
         names = ", ".join(param.name for param in self.params)
         return f"CompiledTileKernel({self.name}({names}) for {self.target})"
+
+
+def _raise_roles(module: ModuleOp) -> None:
+    """Branches of some threads that share tile operations are roles, on every target."""
+    from tilewright.passes.tile.raise_thread_ranges import RaiseThreadRanges, needs_roles
+
+    if needs_roles(module):
+        RaiseThreadRanges().run(module, DiagnosticEngine())
 
 
 def _check_schedules(module: ModuleOp) -> None:

@@ -9,9 +9,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -30,17 +29,23 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
+from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
+from tilewright.targets.cuda.revisions import ASSEMBLER_REMARK, losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.host.read import host_steps
+from tilewright.targets.ptxas_log import PtxasLog, without_positions
 from tilewright.targets.variants import Variants
 
 _LARGE_CODE = 512 << 10
 """Bytes of machine code from which spills are accepted: such a kernel takes most of a minute to
 compile, and other forms of it would take that again, each."""
+
+_TOO_FEW_REGISTERS = "(C7602)"
+"""ptxas refuses a kernel: one instruction needs more registers than a thread has at launch."""
 
 
 def compile_module(
@@ -55,7 +60,13 @@ def compile_module(
     engine = engine or DiagnosticEngine()
     pipeline = pipeline or GpuPipeline(target=f"cuda:{arch}")
     with collector_paused():
-        return _compiled(module, arch, engine, pipeline, options)
+        try:
+            return _compiled(module, arch, engine, pipeline, options)
+        except CudaCompilerError as error:
+            if _TOO_FEW_REGISTERS not in error.log or pipeline.max_blocks == 1:
+                raise
+            pipeline = replace(pipeline, max_blocks=1)
+            return _compiled(module, arch, engine, pipeline, options)
 
 
 def _compiled(
@@ -72,16 +83,21 @@ def _compiled(
         lambda lowered: lowered.compiled(arch, options),
         lambda kernel: len(kernel.cubin),
         _LARGE_CODE,
+        lambda given, lowered, kernels: revisions(given, lowered.functions, kernels),
+        losses,
     )
     chosen = variants.chosen(engine)
     lowered, kernels = chosen.lowered, chosen.kernels
     # Once of each: the copies of an unrolled loop body all have one source line.
     for each in {one_line(each): each for each in lowered.diagnostics}.values():
         engine.emit(each)
-    if chosen.reason is not None:
-        engine.remark(lowered.functions[0], *chosen.reason)
+    for reason in chosen.reasons:
+        engine.remark(lowered.functions[0], *reason)
     for function in lowered.functions:
-        warn_of_spills(function, kernels[function.sym_name.data].metadata, engine)
+        metadata = kernels[function.sym_name.data].metadata
+        warn_of_spills(function, metadata, engine)
+        for each in without_positions(metadata.performance_remarks):
+            engine.remark(function, f"{metadata.name}: ptxas: {each}", ASSEMBLER_REMARK)
     remarks = tuple(map(one_line, engine.diagnostics))
     return Program(host_steps(lowered.host), kernels, lowered.module, remarks)
 
@@ -147,6 +163,7 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
         "warp_specialize": settings.warp_specialize,
         "index_bits": settings.index_bits,
         "reuse_within_iteration": settings.reuse_within_iteration,
+        "tolerate_races": settings.tolerate_races,
         "leave_out": settings.leave_out,
     }
 
@@ -160,6 +177,7 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
     bits = _integer(function, simt_names.INDEX_BITS)
     cluster = function.attributes.get(nv_names.CLUSTER)
     blocks = (*integers(cluster), 1, 1)[:3] if cluster is not None else (1, 1, 1)  # pyright: ignore[reportArgumentType]
+    report = PtxasLog.read(log)
     return KernelMetadata(
         name,
         _integer(function, simt_names.THREADS),
@@ -172,10 +190,11 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
         ),
         (blocks[0], blocks[1], blocks[2]),
         simt_names.COOPERATIVE in function.attributes,
-        _found(log, r"Used (\d+) registers"),
-        _found(log, r"(\d+) bytes spill stores"),
-        _found(log, r"(\d+) bytes stack frame"),
+        report.registers,
+        report.spill_stores,
+        report.stack_bytes,
         index_bits=bits or 32,
+        performance_remarks=report.performance_remarks,
     )
 
 
@@ -207,8 +226,3 @@ def _tensor_map_spec(value: SSAValue) -> TensorMapSpec:
         owner.swizzle.value.data,
         owner.fill.data,
     )
-
-
-def _found(log: str, pattern: str) -> int:
-    found = re.search(pattern, log)
-    return int(found[1]) if found else 0

@@ -42,6 +42,8 @@ class KernelMetadata:
     scratch_align: int = 1
     index_bits: int = 32
     """How wide the numbers are that address elements."""
+    performance_remarks: tuple[str, ...] = ()
+    """What the assembler reports that costs speed, for example serialised MMAs."""
 
     @property
     def num_warps(self) -> int:

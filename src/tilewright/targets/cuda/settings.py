@@ -22,6 +22,8 @@ class Settings:
     """How wide numbers that address elements are; None to choose by the extents of tensors."""
     reuse_within_iteration: bool = False
     """Whether buffers may overlap within a loop iteration although they fit without."""
+    tolerate_races: bool = False
+    """Whether races of warps that the user specialised are warnings."""
     leave_out: tuple[str, ...] = ()
     """Passes that the user disables."""
     flags: tuple[str, ...] = ()

@@ -56,3 +56,9 @@ class Flavour:
     special_double: Callable[[int], str]
     library: Mapping[str, str] | None = None
     """Names of library functions where they are not those of C; None if all are ours."""
+    adds_offsets_first: bool = False
+    """Whether terms of an offset in global memory are added before the pointer.
+
+    NVIDIA's compiler splits a wide access into narrow ones if its address is several additions to a
+    pointer, each widened to 64 bits by itself.
+    """

@@ -18,7 +18,7 @@ from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.effects import is_removable
 from tilewright.targets.cxx.conversions import converted
-from tilewright.targets.cxx.emitter import ATOM, SUM, Emitter, Rule, Text, only_use
+from tilewright.targets.cxx.emitter import ATOM, MULTIPLY, SUM, Emitter, Rule, Text, only_use
 from tilewright.targets.cxx.flavour import CType
 
 
@@ -55,7 +55,9 @@ def element(emitter: Emitter, buffer: SSAValue, indices: Sequence[SSAValue]) -> 
 
 def address(emitter: Emitter, buffer: SSAValue, index: SSAValue) -> str:
     """The address of an element."""
-    name, offset = emitter.operand(buffer), emitter.operand(index, SUM)
+    is_added_first = emitter.flavour.adds_offsets_first and space_of(buffer.type) is Space.GLOBAL
+    offset = emitter.operand(index, MULTIPLY if is_added_first else SUM)
+    name = emitter.operand(buffer)
     return name if offset == "0" else f"{name} + {offset}"
 
 

@@ -154,8 +154,8 @@ def _compiled(
     # Once of each: the copies of an unrolled loop body all have one source line.
     for each in {one_line(each): each for each in chosen.lowered.diagnostics}.values():
         engine.emit(each)
-    if chosen.reason is not None:
-        engine.remark(chosen.lowered.functions[0], *chosen.reason)
+    for reason in chosen.reasons:
+        engine.remark(chosen.lowered.functions[0], *reason)
     for function in chosen.lowered.functions:
         warn_of_spills(function, chosen.kernels[function.sym_name.data].metadata, engine)
     remarks = tuple(map(one_line, engine.diagnostics))

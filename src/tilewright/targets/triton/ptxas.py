@@ -1,28 +1,14 @@
-"""PTX to machine code, and what the assembler reports about it: registers, spills, stack.
-
-ptxas info    : Used 168 registers, used 9 barriers
-                16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
-"""
+"""PTX to machine code, and what the assembler reports about it: registers, spills, stack."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_REGISTERS = re.compile(r"Used (\d+) registers")
-_FRAME = re.compile(
-    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", re.MULTILINE
-)
-_PERFORMANCE_REMARK = re.compile(
-    r"^ptxas\S*\s+(?:info|warning)\s*: (?:\(C\d+\) )?(?:Potential )?"
-    r"(Performance .*|.*serialized.*)$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_BARRIERS = re.compile(r"used (\d+) barriers")
+from tilewright.targets.ptxas_log import PtxasLog
 
 
 class PtxasFailed(Exception):
@@ -67,20 +53,15 @@ def assemble(ptx: str, tool: Path, arch: str, flags: Sequence[str], version: str
 
 
 def described(cubin: bytes, log: str, version: str) -> Assembled:
-    """`cubin` with what `log`, the assembler's output, reports.
-
-    There is an entry for each function; the kernel needs the largest of each number.
-    """
-    frames = [tuple(map(int, found)) for found in _FRAME.findall(log)]
-    columns = list(zip(*frames, strict=True)) or [(0,), (0,), (0,)]
-    stack, stores, loads = (max(column) for column in columns)
+    """`cubin` with what `log`, the assembler's output, reports."""
+    found = PtxasLog.read(log)
     return Assembled(
         cubin,
         version=version,
-        registers=max(map(int, _REGISTERS.findall(log)), default=0),
-        stack_bytes=stack,
-        spill_stores=stores,
-        spill_loads=loads,
-        barriers=max(map(int, _BARRIERS.findall(log)), default=0),
-        performance_remarks=tuple(dict.fromkeys(_PERFORMANCE_REMARK.findall(log))),
+        registers=found.registers,
+        stack_bytes=found.stack_bytes,
+        spill_stores=found.spill_stores,
+        spill_loads=found.spill_loads,
+        barriers=found.barriers,
+        performance_remarks=found.performance_remarks,
     )

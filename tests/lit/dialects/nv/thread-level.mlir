@@ -14,6 +14,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   nv.async_move %A[%i, %i] -> %S[%i] lanes(8) : memref<?x?xf16, #g>, memref<8192xf16, #s>
   // CHECK: simt.convert {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
   simt.convert %p[%i] -> %a[%i] lanes(2) : memref<64xf32, #l>, memref<64xf16, #l>
+  // CHECK: nv.red_add {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] lanes(8) : memref<64xf16, #local>, memref<?x?xf16, #global>
+  nv.red_add %a[%i] -> %A[%i, %i] lanes(8) : memref<64xf16, #l>, memref<?x?xf16, #g>
   // CHECK: nv.ldmatrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] count(4) {transposed} : memref<8192xf16, #shared>, memref<64xf16, #local>
   nv.ldmatrix %S[%i] -> %a[%i] count(4) {transposed} : memref<8192xf16, #s>, memref<64xf16, #l>
   // CHECK: nv.stmatrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] count(4) : memref<64xf16, #local>, memref<8192xf16, #shared>
@@ -34,6 +36,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   nv.wgmma.commit
   // CHECK: {{%[a-z0-9]+}} = nv.tensormap {{%[a-z0-9]+}} box [128, 64] swizzle(128) : memref<?x?xf16, #global>
   %map = nv.tensormap %A box [128, 64] swizzle(128) : memref<?x?xf16, #g>
+  // CHECK: nv.prefetch_map {{%[a-z0-9]+}}
+  nv.prefetch_map %map
   // CHECK: nv.tma_load {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] barrier {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] : memref<8192xf16, #shared>, memref<3x!nv.mbarrier, #barrier>
   nv.tma_load %map[%i, %i] -> %S[%i] barrier %bar[%i] : memref<8192xf16, #s>, memref<3x!nv.mbarrier, #b>
   // CHECK: nv.tma_load {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] barrier {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] multicast {{%[a-z0-9]+}} : memref<8192xf16, #shared>, memref<3x!nv.mbarrier, #barrier>

@@ -191,3 +191,132 @@ func.func @told(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {simt.k
   }
   func.return
 }
+
+// -----
+
+// Every thread accesses elements of its own: in all iterations, and after the loop.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @own_elements
+// CHECK-NOT:     gpu.barrier
+// CHECK:         func.return
+func.func @own_elements(%x: f32, %n: index) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<1024xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c128 = arith.constant 128 : index
+  %tid = gpu.thread_id x
+  scf.for %i = %c0 to %c8 step %c1 {
+    %row = arith.muli %i, %c128 : index
+    %at = arith.addi %row, %tid : index
+    memref.store %x, %S[%at] : memref<1024xf32, #s>
+  }
+  %y = memref.load %S[%tid] : memref<1024xf32, #s>
+  func.return
+}
+
+// -----
+
+// Thread `t` writes what thread `t - 1` wrote in the iteration before.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @elements_of_a_neighbour
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      memref.store
+func.func @elements_of_a_neighbour(%x: f32) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<135xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %tid = gpu.thread_id x
+  scf.for %i = %c0 to %c8 step %c1 {
+    %at = arith.addi %i, %tid : index
+    memref.store %x, %S[%at] : memref<135xf32, #s>
+  }
+  func.return
+}
+
+// -----
+
+// The start of the elements is a symbol: the same in one iteration, another one in the next.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @elements_of_an_iteration
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      memref.store
+// CHECK-NEXT:      memref.load
+func.func @elements_of_an_iteration(%x: f32, %n: index)
+    attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<4096xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %tid = gpu.thread_id x
+  scf.for %k = %c0 to %n step %c1 {
+    %at = arith.addi %k, %tid : index
+    memref.store %x, %S[%at] : memref<4096xf32, #s>
+    %y = memref.load %S[%at] : memref<4096xf32, #s>
+  }
+  func.return
+}
+
+// -----
+
+// All threads write the element of the iteration: no other iteration accesses it, but the next
+// iteration of the loop around does.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @element_of_the_iteration
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      scf.for
+// CHECK-NEXT:        memref.store
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+func.func @element_of_the_iteration(%x: f32, %n: index)
+    attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<8xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %k = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c8 step %c1 {
+      memref.store %x, %S[%i] : memref<8xf32, #s>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Iteration `i` reads what thread 0 wrote in the iteration before.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @element_of_the_iteration_before
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      memref.load
+func.func @element_of_the_iteration_before(%x: f32)
+    attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<9xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %tid = gpu.thread_id x
+  %first = arith.cmpi eq, %tid, %c0 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %next = arith.addi %i, %c1 : index
+    %y = memref.load %S[%i] : memref<9xf32, #s>
+    scf.if %first {
+      memref.store %x, %S[%next] : memref<9xf32, #s>
+    }
+  }
+  func.return
+}

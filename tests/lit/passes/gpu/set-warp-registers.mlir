@@ -52,3 +52,21 @@ func.func @one_and_one() attributes {simt.kernel, simt.threads = 256 : i64} {
   }
   func.return
 }
+
+// -----
+
+// Two blocks share the registers: 24 and 232 of 2 x 128.
+
+// CHECK-LABEL: func.func @two_blocks
+// CHECK:           nv.setmaxnreg dec 24
+// CHECK:           nv.setmaxnreg inc 232
+func.func @two_blocks() attributes {simt.kernel, simt.threads = 256 : i64, simt.min_blocks = 2 : i64} {
+  tile.ws
+  role "producer" threads(0 to 128) {
+    nv.fence_proxy_async
+  }
+  role "consumer" threads(128 to 256) {
+    nv.fence_proxy_async
+  }
+  func.return
+}

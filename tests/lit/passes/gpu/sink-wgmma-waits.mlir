@@ -16,7 +16,35 @@
 // CHECK:         nv.wgmma.wait 0
 // CHECK-NEXT:    nv.wgmma.fence_operand
 // CHECK:         nv.mbarrier.arrive
-func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<2x!nv.mbarrier, #b>, %n: index) {
+func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<4x!nv.mbarrier, #b>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %s = arith.remui %k, %c2 : index
+    %d = nv.matrix %A[%s] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+    nv.mbarrier.arrive %empty[%s] : memref<4x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
+// -----
+
+// With two slots none would be left to fetch into.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @two_slots
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NOT:     nv.wgmma.wait 1
+func.func @two_slots(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<2x!nv.mbarrier, #b>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -33,6 +61,34 @@ func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: 
   func.return
 }
 
+
+// -----
+
+// Two of three slots hold 64 KB: enough is on its way.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @three_large_slots
+// CHECK:         nv.wgmma.wait 1
+func.func @three_large_slots(%A: memref<49152xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<3x!nv.mbarrier, #b>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %s = arith.remui %k, %c2 : index
+    %d = nv.matrix %A[%s] swizzle(128) leading(16) stride(1024) : memref<49152xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+    nv.mbarrier.arrive %empty[%s] : memref<3x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
 // -----
 
 // The slot is the index of the loop itself: what is carried on is the index of the new loop.
@@ -45,7 +101,7 @@ func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: 
 // CHECK:         scf.for %[[K:[a-z0-9_]+]] = {{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}})
 // CHECK:           nv.mbarrier.arrive %{{.*}}[%[[BEFORE]]]
 // CHECK:           scf.yield %[[K]] : index
-func.func @slot_is_the_index(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<3x!nv.mbarrier, #b>) {
+func.func @slot_is_the_index(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<4x!nv.mbarrier, #b>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index
@@ -56,7 +112,7 @@ func.func @slot_is_the_index(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>,
     nv.wgmma.commit
     nv.wgmma.wait 0
     nv.wgmma.fence_operand %acc : memref<64xf32, #l>
-    nv.mbarrier.arrive %empty[%k] : memref<3x!nv.mbarrier, #b>
+    nv.mbarrier.arrive %empty[%k] : memref<4x!nv.mbarrier, #b>
   }
   func.return
 }
@@ -72,7 +128,7 @@ func.func @slot_is_the_index(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>,
 // CHECK-LABEL: func.func @another_block
 // CHECK:         nv.wgmma.wait 0
 // CHECK-NOT:     nv.wgmma.wait 1
-func.func @another_block(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<2x!nv.mbarrier, #b>) {
+func.func @another_block(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<4x!nv.mbarrier, #b>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -84,7 +140,7 @@ func.func @another_block(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %em
     nv.wgmma.wait 0
     nv.wgmma.fence_operand %acc : memref<64xf32, #l>
     %cta = arith.index_cast %k : index to i32
-    nv.mbarrier.arrive %empty[%k] cta %cta : memref<2x!nv.mbarrier, #b>
+    nv.mbarrier.arrive %empty[%k] cta %cta : memref<4x!nv.mbarrier, #b>
   }
   func.return
 }

@@ -49,6 +49,34 @@ func.func @left_alone(%A: memref<64xf32, #g>, %n: index, %x: f32) {
   func.return
 }
 
+// Loads of a short loop overlap once it is unrolled; not those of a long one, nor across a barrier.
+// CHECK-LABEL: func.func @loads
+// CHECK:         memref.load
+// CHECK:         } {tile.unroll}
+// CHECK:         memref.load
+// CHECK-NOT:     tile.unroll}
+// CHECK:         func.return
+func.func @loads(%A: memref<64xf32, #g>, %B: memref<64xf32, #g>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %A[%i] : memref<64xf32, #g>
+    memref.store %v, %B[%i] : memref<64xf32, #g>
+  }
+  scf.for %i = %c0 to %c64 step %c1 {
+    %v = memref.load %A[%i] : memref<64xf32, #g>
+    memref.store %v, %B[%i] : memref<64xf32, #g>
+  }
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %A[%i] : memref<64xf32, #g>
+    gpu.barrier
+    memref.store %v, %B[%i] : memref<64xf32, #g>
+  }
+  func.return
+}
+
 // 100,000 turns of two ops, the end of a turn included; then 1,000 times 50 turns.
 // CHECK-LABEL: func.func @without_end
 // CHECK:         {tile.unroll_factor = 4096 : i64}

@@ -83,3 +83,19 @@ func.func @untouched() {
   }
   func.return
 }
+
+// -----
+
+// A table that all threads read at any index is in shared memory.
+// CHECK-LABEL: func.func @table
+func.func @table(%a: memref<64xf32, #tile.space<global>>, %k: index) {
+  tile.kernel (%bx) in (4) threads(128) {
+    // CHECK: tile.alloc : memref<64xf32, #shared>
+    %f = tile.alloc : memref<64xf32, #tile.space<fragment>>
+    tile.copy %a -> %f : memref<64xf32, #tile.space<global>> -> memref<64xf32, #tile.space<fragment>>
+    // CHECK: memref.load %{{.*}}[%{{.*}}] : memref<64xf32, #shared>
+    %v = memref.load %f[%k] : memref<64xf32, #tile.space<fragment>>
+    memref.store %v, %a[%k] : memref<64xf32, #tile.space<global>>
+  }
+  func.return
+}

@@ -40,8 +40,8 @@ from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.mma import pattern_step
-from tilewright.passes.gpu.lower.parallel import counted, opened
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 

@@ -142,7 +142,8 @@ class SharedPart:
 
     def offset(self, code: IndexBuilder, indices: Sequence[Mixed]) -> Mixed:
         if self.offsets:
-            full = [0] * self.lost + list(indices)
+            # Of an operand only the matrix is indexed.
+            full = [0] * (len(self.offsets) - len(indices)) + list(indices)
             pairs = zip(self.offsets, full, strict=True)
             indices = [combined(code, "+", offset, index) for offset, index in pairs]
         return combined(code, "+", self.start, self.map.offset(code, indices))

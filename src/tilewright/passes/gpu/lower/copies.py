@@ -22,7 +22,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.gpu.lower.parallel import counted, opened
+from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
 from tilewright.passes.gpu.strides import row_strides
@@ -56,10 +56,15 @@ def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
     code = opened(IndexBuilder(op), leader(IndexBuilder(op), storage, op))
     part = storage.shared_part(code, target.buffer)
     box = [_known(extent) for extent in source.extents]
-    boxes = TmaBoxes.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
-    map = tensor_map(op, source.buffer, boxes.box, part.map.swizzle)
+    # The rows of a flattened copy are the outer dimensions of its box.
+    outer = [] if op.flatten is None else box[:-1]
+    tile = [prod(outer), box[-1]] if outer else box
+    boxes = TmaBoxes.of(tile, bit_width(element_type_of(op.src.type)), part.map.swizzle)
+    shape = (*outer, boxes.box[-1]) if outer else boxes.box
+    map = tensor_map(op, source.buffer, shape, part.map.swizzle)
     for start in boxes.starts:
-        coordinates = moved(code, source.offsets, start)
+        inside = (*(0 for _ in outer), start[-1]) if outer else start
+        coordinates = moved(code, source.offsets, inside)
         offset = part.offset(code, boxes.indices(code, target, start))
         code.add(
             TmaLoadOp(

@@ -27,7 +27,7 @@ from tilewright.passes.gpu.lower.lines import (
     chosen,
     for_each_line,
 )
-from tilewright.passes.gpu.lower.parallel import opened
+from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.reductions import combine, is_without_sign, prepared
 from tilewright.passes.gpu.tile_regions import copy_elements
 from tilewright.passes.tile.index_builder import IndexBuilder

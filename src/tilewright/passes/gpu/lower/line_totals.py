@@ -13,7 +13,7 @@ from tilewright.dialects.tile.lanes import ShuffleOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.lines import Here, distance, folded
-from tilewright.passes.gpu.lower.parallel import opened
+from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 Both: TypeAlias = Callable[[IndexBuilder, SSAValue, SSAValue], SSAValue]

@@ -27,7 +27,7 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space, SpaceAttr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.expressions import combined, split
-from tilewright.passes.gpu.lower.parallel import counted
+from tilewright.passes.gpu.lower.loops import counted
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _SHORT = 4

@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import AddiOp, MuliOp
 from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import LdMatrixOp
 from tilewright.dialects.tile import AtomicOp, space_of
-from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.mixed import Mixed, known
 from tilewright.dialects.tile.regions import PtrOfOp
+from tilewright.dialects.type_utils import shape_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
+from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
+
+
+def lower_matrix_load(op: LdMatrixOp, storage: BufferStorage) -> None:
+    """Address the row that a lane names where the layout of its buffer has it."""
+    if storage.is_lowered(op.src):
+        return
+    code = IndexBuilder(op)
+    part = storage.shared_part(code, op.src)
+    offset = code.index(part.offset(code, _indices(code, op)))
+    new = LdMatrixOp(
+        part.buffer,
+        offset,
+        op.dst,
+        op.dst_index,
+        op.count.value.data,
+        transposed=op.transposed is not None,
+    )
+    code.add(new)
+    code.rewriter.erase(op)
+
+
+def _indices(code: IndexBuilder, op: LdMatrixOp) -> list[Mixed]:
+    """The index along each dimension of what an op gives in row-major order."""
+    found: list[Mixed] = []
+    rest: Mixed = op.src_index
+    for size in reversed(shape_of(op.src.type)[1:]):
+        split = _split(rest, size)
+        if split is None:
+            split = combined(code, "floordiv", rest, size), combined(code, "mod", rest, size)
+        rest = split[0]
+        found.insert(0, split[1])
+    return [rest, *found]
+
+
+def _split(flat: Mixed, size: int) -> tuple[Mixed, Mixed] | None:
+    """``row`` and ``column`` of ``row * size + column``, as it was computed."""
+    owner = flat.owner if isinstance(flat, SSAValue) else None
+    if not isinstance(owner, AddiOp):
+        return None
+    rows = owner.operands[0].owner
+    if not isinstance(rows, MuliOp) or known(rows.operands[1]) != size:
+        return None
+    return rows.operands[0], owner.operands[1]
 
 
 def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, storage: BufferStorage) -> None:

@@ -23,7 +23,7 @@ from tilewright.layouts.hardware.matrix_moves import load_a, load_b
 from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined, written
-from tilewright.passes.gpu.lower.parallel import counted, opened
+from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _ROWS, _COLUMNS = 16, 8

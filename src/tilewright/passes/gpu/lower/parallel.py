@@ -12,7 +12,6 @@ it writes to memory only by the first.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Iterations, loop_shape
@@ -26,7 +25,7 @@ from tilewright.analysis.layout_inference.shares import Share, unknown_steps
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.scf import YieldOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AtomicOp, ParallelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of
@@ -35,6 +34,8 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, split, written
+from tilewright.passes.gpu.lower.loops import counted, opened
+from tilewright.passes.gpu.lower.matrix_stores import lower_matrix_store
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
@@ -46,7 +47,7 @@ def lower_parallel(loop: ParallelOp, storage: BufferStorage) -> None:
     threads = threads_of(loop)
     share = Share.of(table, is_wide=accesses_memory(loop))
     code = IndexBuilder(loop)
-    if lower_conversion(loop, table, storage):
+    if lower_conversion(loop, table, storage) or lower_matrix_store(loop, table, storage):
         return
     tid = storage.thread(code, threads)
     inside = _guarded(code, table, tid, threads.count)
@@ -61,32 +62,6 @@ def _guarded(code: IndexBuilder, table: Table, tid: Mixed, threads: int) -> Inde
         return code
     inside = code.add(CmpiOp("ult", code.index(tid), code.index(table.num_threads))).results[0]
     return opened(code, inside)
-
-
-def opened(code: IndexBuilder, condition: SSAValue) -> IndexBuilder:
-    """Code inside an `if`."""
-    block = Block([YieldOp()])
-    code.add(IfOp(condition, [], Region(block)))
-    return code.inside(block)
-
-
-def counted(
-    code: IndexBuilder, count: int, *marks: str, at_once: int | None = None
-) -> tuple[IndexBuilder, SSAValue]:
-    """A loop from 0 to `count`: code inside it, and its variable.
-
-    One that is to be unrolled is so by `at_once` iterations, if there are more.
-    """
-    block = Block([YieldOp()], arg_types=[IndexType()])
-    zero, step = code.index(0), code.index(1)
-    loop = ForOp(zero, code.index(count), step, [], Region(block))
-    for mark in marks:
-        loop.attributes[mark] = UnitAttr()
-    if at_once is not None and count > at_once and names.UNROLL in loop.attributes:
-        del loop.attributes[names.UNROLL]
-        loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(at_once, i64)
-    code.add(loop)
-    return code.inside(block), block.args[0]
 
 
 class _Writer:

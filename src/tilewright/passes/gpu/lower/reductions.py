@@ -28,7 +28,7 @@ from tilewright.passes.gpu.conversions import converted, is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.combinations import both, identity
 from tilewright.passes.gpu.lower.expressions import written
-from tilewright.passes.gpu.lower.parallel import counted
+from tilewright.passes.gpu.lower.loops import counted
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 ACROSS: Mapping[str, str] = {

@@ -34,7 +34,7 @@ from tilewright.passes.gpu.lower.lines import (
     folded,
     for_each_line,
 )
-from tilewright.passes.gpu.lower.parallel import opened
+from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 

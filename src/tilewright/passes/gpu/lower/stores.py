@@ -12,7 +12,7 @@ from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.copies import leader, moved, tensor_map
-from tilewright.passes.gpu.lower.parallel import opened
+from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder

@@ -20,7 +20,7 @@ from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tile import GemmOp, KernelOp, Space, WsOp, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import OperandTile
 from tilewright.passes.gpu.conversions import is_unsigned
@@ -201,7 +201,22 @@ def _operand(
     if space_of(value.type) is Space.FRAGMENT:
         return None
     part = storage.shared_part(code, value)
-    rows, columns = shape_of(value.type)[-2:]
+    rows, columns = part.map.shape[-2:]
     bits = bit_width(element_type_of(value.type))
     tile = OperandTile(rows, columns, bits, part.map.swizzle, is_k_major)
-    return _Operand(part, tile, part.start)
+    return _Operand(part, tile, _first_element(code, part, tile))
+
+
+def _first_element(code: IndexBuilder, part: SharedPart, tile: OperandTile) -> Mixed:
+    """Where the patterns of a matrix begin, or of the sub-tile of it that an operand is."""
+    start = part.start
+    if not part.offsets:
+        return start
+    inside = part.map
+    for offset in part.offsets[:-2]:
+        inside = inside.version()
+        start = combined(code, "+", start, combined(code, "*", offset, inside.size))
+    row, column = part.offsets[-2:]
+    assert isinstance(row, int) and isinstance(column, int), "checked where wgmma was chosen"
+    first = tile.offset_of(row, column) if tile.k_major else tile.offset_of(column, row)
+    return combined(code, "+", start, first * 8 // tile.element_bits)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.image_patches import bulk_patches
 from tilewright.analysis.pipelining import Dependences
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
@@ -21,6 +22,7 @@ from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import (
     AllocOp,
     CopyOp,
+    Im2colOp,
     KernelOp,
     PersistentOp,
     PipelineOp,
@@ -115,11 +117,11 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
         if not isinstance(around, (*_LOOPS, IfOp)):
             name = "nothing" if around is None else around.name
             return f"the loop is nested in {name}"
-        computed = _first_computed(around.operands, kernel)
+        computed = first_computed(around.operands, kernel)
         if computed:
             return f"the loop is conditional on {computed}, {COMPUTED}"
         around = around.parent_op()
-    computed = _first_computed(loop.operands, kernel)
+    computed = first_computed(loop.operands, kernel)
     if computed:
         return f"the trip count depends on {computed}, {COMPUTED}"
     dependences = Dependences(loop)
@@ -130,8 +132,8 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
         issue = _issue(statement, starts)
         if isinstance(issue, str):
             problem = issue or problem
-            if issue:
-                left.append((statement, issue))
+            if issue or _fills_by_threads(dependences, position):
+                left.append((statement, issue or "threads fill the buffer element by element"))
             continue
         why = _obstacle(issue, position, dependences, kernel)
         if why is None:
@@ -154,6 +156,8 @@ def _issue(statement: Operation, starts: Starts) -> Issue | str:
         found = bulk_copy(copies[0], starts)
     elif isinstance(statement, CopyOp):
         found = bulk_copy(statement, starts)
+    elif isinstance(statement, Im2colOp):
+        found = bulk_patches(statement, starts)
     else:
         return ""
     if isinstance(found, str):
@@ -162,8 +166,18 @@ def _issue(statement: Operation, starts: Starts) -> Issue | str:
     return Issue(statement, found)
 
 
+def _fills_by_threads(dependences: Dependences, position: int) -> bool:
+    """Whether a statement other than a copy takes a tile from global to shared memory."""
+    written = [region.space for region in dependences.writes[position]]
+    is_to_shared = bool(written) and all(space is not None and space.is_shared for space in written)
+    return is_to_shared and any(
+        region.space is Space.GLOBAL for region in dependences.reads[position]
+    )
+
+
 def _is_copy_in(statement: Operation) -> bool:
-    return isinstance(statement, CopyOp) and space_of(statement.src.type) is Space.GLOBAL
+    is_copy = isinstance(statement, CopyOp | Im2colOp)
+    return is_copy and space_of(statement.src.type) is Space.GLOBAL
 
 
 def _obstacle(
@@ -177,11 +191,11 @@ def _obstacle(
     if any(region.base is issue.copy.tensor for op in children(kernel) for region in writes(op)):
         return "the kernel writes the source tensor"
     operands = [value for op in walk(issue.statement) for value in op.operands]
-    computed = _first_computed([value for value in operands if value is not target], kernel)
+    computed = first_computed([value for value in operands if value is not target], kernel)
     return f"the source address depends on {computed}, {COMPUTED}" if computed else None
 
 
-def _first_computed(values: Sequence[SSAValue], kernel: KernelOp) -> str:
+def first_computed(values: Sequence[SSAValue], kernel: KernelOp) -> str:
     """A description of the first value that cannot be computed from what never changes while the
     kernel runs; empty if all can."""
     seen: set[SSAValue] = set()

@@ -39,6 +39,7 @@ from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
     CopyOp,
+    Im2colOp,
     PipelineOp,
     SlotOp,
     Space,
@@ -52,6 +53,8 @@ from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
+from tilewright.passes.tile.warps.patches import patch_region
+from tilewright.passes.tile.warps.prologue import EarlyCopy
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,19 @@ class Channel:
 
 
 def open_channels(
-    candidates: Sequence[Candidate], producers: int, consumers: int, at: Operation
+    candidates: Sequence[Candidate],
+    slots: Sequence[int],
+    producers: int,
+    consumers: int,
+    at: Operation,
 ) -> list[Channel]:
-    """Allocate multi-buffered tiles and barriers of all loops before `at`."""
+    """Allocate multi-buffered tiles and barriers of all loops before `at`; `slots` of each."""
     all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
     arriving = producers if all_arrive else 1
-    channels = [Channel(each, each.loop.stages, all_arrive=all_arrive) for each in candidates]
+    channels = [
+        Channel(each, count, all_arrive=all_arrive)
+        for each, count in zip(candidates, slots, strict=True)
+    ]
     for index, channel in enumerate(channels):
         _open(channel, index, arriving, consumers, at)
     return channels
@@ -205,8 +215,16 @@ def consume(channel: Channel, counter: Counter) -> None:
 class Producer:
     """Copies of the control flow around the loops, with nothing in it but the copies."""
 
-    def __init__(self, channels: Sequence[Channel], block: Block) -> None:
+    def __init__(
+        self,
+        channels: Sequence[Channel],
+        block: Block,
+        early: Mapping[EarlyCopy, SSAValue] | None = None,
+    ) -> None:
         self._channels: Mapping[Operation, Channel] = {each.loop: each for each in channels}
+        self._early: Mapping[Operation, tuple[EarlyCopy, SSAValue]] = {
+            each.op: (each, barrier) for each, barrier in (early or {}).items()
+        }
         self._counters: dict[Operation, Counter] = {}
         self._block = block
         self._consumed: frozenset[Operation] = frozenset()
@@ -225,8 +243,24 @@ class Producer:
         for op in ops:
             if op in self._channels:
                 self._produce(self._channels[op], code, values)
+            elif op in self._early:
+                self._start(*self._early[op], code, values)
             elif any(inner in self._channels for inner in walk(op)):
                 self._shell(op, code, values)
+
+    def _start(
+        self,
+        early: EarlyCopy,
+        barrier: SSAValue,
+        code: IndexBuilder,
+        values: dict[SSAValue, SSAValue],
+    ) -> None:
+        """A copy before the loops."""
+        op = early.op
+        self._compute([op.src], code, values)
+        zero = code.index(0)
+        code.add(MBarrierArriveExpectTxOp(barrier, zero, early.copy.bytes))
+        code.add(_bulk(op, values.get(op.src, op.src), op.dst, barrier, zero))
 
     def _shell(self, op: Operation, code: IndexBuilder, values: dict[SSAValue, SSAValue]) -> None:
         """A loop or branch around pipelined loops, with only those in it."""
@@ -312,9 +346,13 @@ class Producer:
             bytes_ = issue.copy.bytes
             code.add(MBarrierExpectTxOp(barriers.full, iteration.slot, bytes_))
         op = issue.copy.op
-        self._compute([op.src], code, inner)
+        self._compute([value for value in op.operands if value is not op.dst], code, inner)
         slot = code.add(SlotOp(channel.rings[op.dst], iteration.slot)).results[0]
-        code.add(_bulk(op, inner.get(op.src, op.src), slot, barriers.full, iteration.slot))
+        source = inner.get(op.src, op.src)
+        if isinstance(op, Im2colOp):
+            steps = [inner.get(value, value) for value in (op.nhw_step, op.c_step)]
+            source = patch_region(op, source, steps, code)
+        code.add(_bulk(op, source, slot, barriers.full, iteration.slot))
 
     def _compute(
         self, required: Sequence[SSAValue], code: IndexBuilder, values: dict[SSAValue, SSAValue]
@@ -343,9 +381,10 @@ def _is_visible(value: SSAValue, block: Block) -> bool:
 
 
 def _bulk(
-    op: CopyOp, source: SSAValue, slot: SSAValue, barrier: SSAValue, index: SSAValue
+    op: CopyOp | Im2colOp, source: SSAValue, slot: SSAValue, barrier: SSAValue, index: SSAValue
 ) -> AsyncCopyOp:
-    made = AsyncCopyOp(source, slot, barrier, index, instruction="tma")
+    is_patches = isinstance(op, Im2colOp)
+    made = AsyncCopyOp(source, slot, barrier, index, instruction="tma", flatten=is_patches)
     made.location = op.location
     if "eviction_policy" in op.properties:
         made.properties["eviction_policy"] = op.properties["eviction_policy"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from tilewright.dialects.nv.updates import RedAddOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.ir.codes.shared import NO_SUCH_INSTRUCTION
 from tilewright.targets.cxx.emitter import Emitter, Rule, Text
@@ -49,6 +50,8 @@ _SWAPPED: Mapping[str, str] = {
     "umax": "atomic_max",
     "umin": "atomic_min",
 }
+_REDUCED: Mapping[str, str] = {"float": "f32", "__half": "f16x2", "__nv_bfloat16": "bf16x2"}
+"""How ``red`` names what 32 bits of a vector hold."""
 _MIN_BITS = 16
 """`atomicCAS` supports nothing smaller."""
 _RELEASES = ("release", "acq_rel", "seq_cst")
@@ -135,4 +138,13 @@ def _as_is(kind: str, type: CType) -> bool:
     return update is not None and update.type == type.name
 
 
-RULES: Mapping[str, Rule] = {"tile.atomic": _atomic}
+def _red_add(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, RedAddOp)
+    (source,), (destination,) = op.src_indices, op.dst_indices
+    function = f"red_add_{_REDUCED[emitter.element(op.dst).name]}"
+    emitter.uses.functions.setdefault(function)
+    arguments = f"{address(emitter, op.dst, destination)}, {address(emitter, op.src, source)}"
+    emitter.statement(f"tw::{function}<{op.bytes}>({arguments});")
+
+
+RULES: Mapping[str, Rule] = {"tile.atomic": _atomic, "nv.red_add": _red_add}

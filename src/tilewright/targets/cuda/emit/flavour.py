@@ -66,4 +66,5 @@ CUDA = Flavour(
         "clzll": "__clzll",
         "dp4a": "__dp4a",
     },
+    adds_offsets_first=True,
 )

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
     BytesOp,
+    CpAsyncMBarrierArriveOp,
     FenceProxyAsyncOp,
     MBarrierArriveOp,
     MBarrierInitOp,
@@ -36,6 +37,7 @@ from tilewright.dialects.nv.matrix import (
 from tilewright.dialects.nv.tma import (
     BulkLoadOp,
     BulkOp,
+    PrefetchMapOp,
     TmaLoadOp,
     TmaReduceOp,
     TmaStoreBase,
@@ -92,6 +94,12 @@ def _arrive(emitter: Emitter, op: Operation) -> None:
         return
     arguments = [_barrier(emitter, op), emitter.operand(op.cta)]
     emitter.statement(f"{emitter.call('barrier_arrive_remote', arguments)};")
+
+
+def _copies_arrive(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CpAsyncMBarrierArriveOp)
+    function = "barrier_arrive_copies" if op.noinc is None else "barrier_arrive_copies_noinc"
+    emitter.statement(f"{emitter.call(function, [_barrier(emitter, op)])};")
 
 
 def _bytes(function: str) -> Rule:
@@ -153,6 +161,12 @@ def _tma_load(emitter: Emitter, op: Operation) -> None:
     arguments += _coordinates(emitter, op.coordinates)
     emitter.uses.functions.setdefault("tensor_map")
     emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+def _prefetch_map(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, PrefetchMapOp)
+    emitter.uses.functions.setdefault("tensor_map")
+    emitter.statement(f"{emitter.call('prefetch_map', [f'&{emitter.operand(op.map)}'])};")
 
 
 def _tma_store(emitter: Emitter, op: Operation) -> None:
@@ -298,6 +312,7 @@ def _cluster_rank(emitter: Emitter, op: Operation) -> None:
 RULES: Mapping[str, Rule] = {
     "nv.mbarrier.init": _init,
     "nv.mbarrier.arrive": _arrive,
+    "nv.cp_async.mbarrier_arrive": _copies_arrive,
     "nv.mbarrier.expect_tx": _bytes("barrier_expect"),
     "nv.mbarrier.arrive_expect_tx": _bytes("barrier_arrive_expect"),
     "nv.mbarrier.wait": _wait,
@@ -313,6 +328,7 @@ RULES: Mapping[str, Rule] = {
     "nv.cluster.rank": _cluster_rank,
     "nv.cluster.arrive": _plain("cluster_arrive"),
     "nv.cluster.wait": _plain("cluster_wait"),
+    "nv.prefetch_map": _prefetch_map,
     "nv.tma_load": _tma_load,
     "nv.tma_store": _tma_store,
     "nv.tma_reduce": _tma_store,

@@ -52,6 +52,24 @@ __device__ __forceinline__ void barrier_arrive_expect(Barrier* barrier, unsigned
 }""",
         ("Barrier", "shared_address"),
     ),
+    "barrier_arrive_copies": Function(
+        """
+// Arrives once the copies (cp.async) that this thread has started are complete.
+__device__ __forceinline__ void barrier_arrive_copies(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];"
+               :: "r"(shared_address(barrier)) : "memory");
+}""",
+        ("Barrier", "shared_address"),
+    ),
+    "barrier_arrive_copies_noinc": Function(
+        """
+// The same; the arrival is one of those that the barrier was initialised with.
+__device__ __forceinline__ void barrier_arrive_copies_noinc(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
+               :: "r"(shared_address(barrier)) : "memory");
+}""",
+        ("Barrier", "shared_address"),
+    ),
     "barrier_wait": Function(
         """
 // Returns once the phase of this parity has completed.

@@ -66,11 +66,12 @@ __device__ __forceinline__ void wgmma_wait() {
         """
 // As `settle`, for MMAs that were in flight over a branch. ptxas then moves accumulator reads
 // before the wait; a branch that is never taken, which ptxas cannot prove, keeps them after it.
+// The branch comes back: after one that exits, ptxas serialises the MMAs or spills (C7512, C7518).
 template <typename T, int count>
 __device__ __forceinline__ void settle_late(T (&registers)[count]) {
   unsigned processors;
   asm("mov.u32 %0, %%nsmid;" : "=r"(processors));
-  asm volatile("{\\n.reg .pred never;\\nsetp.eq.u32 never, %0, 0;\\n@never exit;\\n}"
+  asm volatile("{\\n.reg .pred never;\\nsetp.eq.u32 never, %0, 0;\\n@never nanosleep.u32 1;\\n}"
                :: "r"(processors) : "memory");
   settle(registers);
 }""",

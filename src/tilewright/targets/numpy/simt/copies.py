@@ -386,8 +386,14 @@ def _check_run(frame: Frame, held: Any, first: int, count: int) -> None:
         )
 
 
+def _prefetch_map(compiler: Compiler, op: Operation) -> Act:
+    """Timing only: no effect on values."""
+    return lambda frame: None
+
+
 RULES: Mapping[str, Rule] = {
     "nv.tensormap": _tensor_map,
+    "nv.prefetch_map": _prefetch_map,
     "nv.tma_load": _tma_load,
     "nv.tma_store": _tma_store,
     "nv.tma_reduce": _tma_store,

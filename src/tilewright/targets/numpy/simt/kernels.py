@@ -17,6 +17,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.matrix import WgmmaOp
+from tilewright.dialects.nv.updates import RedAddOp
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.moves import MoveOp
@@ -171,7 +172,7 @@ def _is_contended(argument: SSAValue) -> bool:
     reads = writes = updates = 0
     for use in argument.uses:
         op = use.operation
-        updates += isinstance(op, AtomicOp)
+        updates += isinstance(op, AtomicOp | RedAddOp)
         is_move = isinstance(op, MoveOp | BufferLoadOp | BufferStoreOp)
         reads += isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
         if isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument):

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
+from tilewright.dialects.nv.updates import RedAddOp
 from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.simt.moves import ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
@@ -379,6 +380,30 @@ def _mark_atomic(frame: Frame, op: Operation, held: SharedBuffer, index: Any) ->
     shadow.update_by_threads(op, access)
 
 
+def _red_add(compiler: Compiler, op: Operation) -> Act:
+    """Several elements at once, each updated by itself."""
+    assert isinstance(op, RedAddOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    at = index_of(compiler, op.src, op.src_indices)
+    to = index_of(compiler, op.dst, op.dst_indices)
+    lanes, size = op.width, type_of(op.dst).dtype.itemsize
+
+    def act(frame: Frame) -> None:
+        values = frame.env[source].read(frame, at(frame), lanes)
+        held, start = frame.env[target], frame.wide(to(frame))
+        if frame.block.options.guarded:
+            checked(frame, held.name, held.size, start, lanes)
+        aligned(frame, held.name, start, lanes, 0, size)
+        for lane in range(lanes):
+            held.watch_update(op, frame, start[frame.active] + lane, frame.active_tids)
+        for thread in np.flatnonzero(frame.active):
+            for lane in range(lanes):
+                at_lane = start[thread] + lane
+                held.data[at_lane] = np.add(held.data[at_lane], values[thread, lane])
+
+    return act
+
+
 # -- views -------------------------------------------------------------------------------------
 
 
@@ -472,6 +497,7 @@ RULES: Mapping[str, Rule] = {
     "simt.convert": _convert,
     "nv.async_move": _async_move,
     "tile.atomic": _atomic,
+    "nv.red_add": _red_add,
 }
 
 __all__ = ["RULES", "converted", "index_of"]

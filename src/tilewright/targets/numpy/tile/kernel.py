@@ -30,8 +30,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tile.allocs import AllocOp
-from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.attributes import LayoutAttr, Space
 from tilewright.dialects.tile.interfaces import AccessedRegion, reads, writes
+from tilewright.dialects.tile.layout_bounds import offsets_of
+from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.codes.shared import NO_ENTRY, RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
@@ -86,6 +88,8 @@ class TileParameter:
     """Where the kernel writes it."""
     is_read: bool = False
     """Whether the kernel reads it."""
+    layout: LayoutMap | None = None
+    """Where its elements are in memory, if the user specified that."""
 
     @property
     def is_buffer(self) -> bool:
@@ -212,12 +216,20 @@ class TileKernel:
             raise fault_of(error, self, launch, options.sources or self.sources, seed) from error
         else:
             grid, sources = launch.runtime.grid, options.sources or self.sources
+            self._restore_order(values, arguments)
             check_results(self.parameters, values, arguments, grid, sources)
             report.left = left_over(self.parameters, values, arguments, grid)
         finally:
             report.programs += launch.blocks
             if log is not None:
                 report.not_analysed.extend(log.not_analysed)
+
+    def _restore_order(self, values: Sequence[Any], arguments: Sequence[Argument]) -> None:
+        """Store the elements of tensors that have a layout where it places them."""
+        for parameter, value, argument in zip(self.parameters, values, arguments, strict=True):
+            if parameter.layout is not None and isinstance(argument, Buffer):
+                found = value.data.view(argument.array.dtype)
+                argument.array.flat[offsets_of(parameter.layout).reshape(-1)] = found.reshape(-1)
 
     def _value(self, parameter: TileParameter, argument: Argument, tracks: bool) -> Any:
         if parameter.is_buffer:
@@ -245,6 +257,8 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         raise TypeError(
             f"{parameter.name} has {len(type.get_shape())} dimensions, got {array.ndim}"
         )
+    if parameter.layout is not None:
+        array = array.reshape(-1)[offsets_of(parameter.layout)]
     if array.dtype != dtype:
         if array.dtype.itemsize != dtype.itemsize:
             raise TypeError(f"{parameter.name} has element type {dtype}, got {array.dtype}")
@@ -377,6 +391,7 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
                 *(hint, argument.type, scalar, dtype, safe_value, emitter.location),
                 tuple(op.location for op in writers.get(argument, ())),
                 is_read=argument in readers,
+                layout=_layout_of(attributes),
             )
         )
         variable = unit.symbol(hint)
@@ -408,6 +423,11 @@ def _scalar_type(emitter: TileEmitter, argument: SSAValue) -> ScalarType:
     if found is None or found.kind == "p":
         raise emitter.unsupported(f"a kernel argument cannot have type '{argument.type}'")
     return found
+
+
+def _layout_of(attributes: Mapping[str, Attribute]) -> LayoutMap | None:
+    found = attributes.get("tile.layout")
+    return found.data if isinstance(found, LayoutAttr) else None
 
 
 def _argument_attributes(function: Operation, index: int) -> Mapping[str, Attribute]:

@@ -44,7 +44,8 @@ def _async_copy(base: Emitter, op: Operation) -> None:
         emitter.call(f"{text})", source, target)
         return
     index = emitter.uniform(op.barrier_index, "the index of a barrier")
-    emitter.call(f"{text}, {{2}}, {{3}})", source, target, emitter.buffer(op.barrier), index)
+    end = ")" if op.flatten is None else ", flatten=True)"
+    emitter.call(f"{text}, {{2}}, {{3}}{end}", source, target, emitter.buffer(op.barrier), index)
 
 
 def _fill(base: Emitter, op: Operation) -> None:

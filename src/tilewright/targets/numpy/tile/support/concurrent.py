@@ -206,6 +206,8 @@ class ConcurrentRuntime(Runtime):
         site: int,
         barriers: Barriers | None = None,
         index: Any = 0,
+        *,
+        flatten: bool = False,
     ) -> None:
         """Issue a copy. It belongs to the open group, or reports to a barrier."""
         one, other = as_region(source), as_region(target)
@@ -220,7 +222,7 @@ class ConcurrentRuntime(Runtime):
             if barrier is not None:
                 self._release(operation)
             with issue:
-                move(one, other, COPIES if barrier is None else "")
+                move(one, other, COPIES if barrier is None else "", flatten=flatten)
             if barrier is not None:
                 barrier.complete_tx(other.bytes)
 

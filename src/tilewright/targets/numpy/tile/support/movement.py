@@ -24,10 +24,16 @@ def copy(source: TileLike, target: TileLike) -> None:
     move(as_region(source), as_region(target))
 
 
-def move(source: TileSlice, target: TileSlice, engine: str = "") -> None:
-    """Copy a region; `engine` is the asynchronous unit that runs it, empty for tasks."""
+def move(source: TileSlice, target: TileSlice, engine: str = "", *, flatten: bool = False) -> None:
+    """Copy a region; `engine` is the asynchronous unit that runs it, empty for tasks.
+
+    With `flatten` the dimensions of the source before the last are the rows of the target.
+    """
     values, defined = read_for(source, target, engine)
     values = _as_target(values, source, target)
+    if flatten:
+        values = values.reshape(target.extents)
+        defined = None if defined is None else defined.reshape(target.extents)
     if defined is not None:
         defined = fitted(defined, source, target)
     target.write(fitted(values, source, target), defined, engine=engine)

@@ -1,0 +1,91 @@
+"""Attention beyond the forward pass of plain heads: backward, sliding window with sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+
+from benchmarks.h200.measure import Candidate
+from benchmarks.workloads.sources import ours, tilelang
+from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload
+
+
+def _window(heads: int, kv_heads: int, length: int, window: int, directory: str | None) -> Prepared:
+    q = torch.randn(1, heads, length, 128, device="cuda", dtype=torch.bfloat16)
+    k, v = (
+        torch.randn(1, kv_heads, length, 128, device="cuda", dtype=torch.bfloat16) for _ in range(2)
+    )
+    sinks = torch.randn(heads, device="cuda")
+    expected = torch.empty(q.shape, device="cuda")
+    position = torch.arange(length, device="cuda")
+    distance = position[:, None] - position
+    mask = (distance >= 0) & (distance < window)
+    for head in range(heads):
+        key, value = (each[0, head * kv_heads // heads].float() for each in (k, v))
+        scores = (q[0, head].float() @ key.T * 128**-0.5).masked_fill(~mask, float("-inf"))
+        scores = torch.cat([scores, sinks[head].expand(length, 1)], 1)
+        expected[0, head] = torch.softmax(scores, 1)[:, :-1] @ value
+    given = (q, k, v, sinks)
+    call_ours = partial(ours("attention").window_attention, *given, window=window)
+    candidates = [Candidate(OURS, call_ours, is_ours=True)]
+    if directory is not None:
+        kernel = tilelang("attention", directory).window_attention
+        candidates.insert(0, Candidate("TileLang", partial(kernel, *given, window=window)))
+    return Prepared(expected, candidates, 1e-2)
+
+
+def _backward(batch: int, heads: int, length: int, is_causal: bool) -> Prepared:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    shape = batch, length, heads, 128
+    q, k, v, do = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(4))
+    leaves = [each.transpose(1, 2).detach().requires_grad_() for each in (q, k, v)]
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        out = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=is_causal)
+    upstream = do.transpose(1, 2)
+
+    def peer() -> torch.Tensor:
+        found = torch.autograd.grad(out, leaves, upstream, retain_graph=True)
+        return found[1].transpose(1, 2)
+
+    kernels = ours("attention_backward")
+    lse = torch.empty(batch, heads, length, device="cuda")
+    for b in range(batch):
+        for head in range(heads):
+            scores = (q[b, :, head].float() @ k[b, :, head].float().T) * 128**-0.5
+            if is_causal:
+                hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
+                scores = scores.masked_fill(hidden, float("-inf"))
+            lse[b, head] = torch.logsumexp(scores, 1) * 1.44269504
+    products = kernels.row_products(batch, heads, length, 128, block_M=64)
+    gradients = kernels.gradients(batch, heads, length, 128, is_causal, block_M=64, block_N=128)
+    o = out.detach().transpose(1, 2).contiguous()
+    dq = torch.zeros(shape, device="cuda")
+    dk, dv = torch.empty_like(k), torch.empty_like(v)
+
+    def call_ours() -> torch.Tensor:
+        dq.zero_()
+        gradients(q, k, v, do, lse, products(o, do), dq, dk, dv)
+        dq.half()
+        return dk
+
+    candidates = [Candidate("cuDNN", peer), Candidate(OURS, call_ours, is_ours=True)]
+    return Prepared(peer().float(), candidates, 1e-2)
+
+
+def workloads(directory: str | None) -> Iterator[Workload]:
+    """Sizes of training and prefill."""
+    for heads, kv_heads, length, window in ((64, 8, 8192, 128), (64, 8, 16384, 4096)):
+        prepare = partial(_window, heads, kv_heads, length, window, directory)
+        flops = 4.0 * heads * length * min(window, length) * 128
+        shape = f"h{heads}/{kv_heads} {length}, window {window}"
+        limits = (Limit("TileLang", 1.0),)
+        yield Workload("sliding window, sinks", shape, prepare, limits, flops=flops)
+    for batch, heads, length, is_causal in ((4, 16, 4096, False), (4, 16, 4096, True)):
+        prepare = partial(_backward, batch, heads, length, is_causal)
+        flops = 10.0 * batch * heads * length * length * 128 / (2 if is_causal else 1)
+        shape = f"b{batch} h{heads} s{length} d128{' causal' if is_causal else ''}"
+        limits = (Limit("cuDNN", 1.0),)
+        yield Workload("attention backward", shape, prepare, limits, flops=flops)

@@ -1,0 +1,127 @@
+"""Attention of one new query per sequence: grouped heads, pages, MLA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+
+from benchmarks.h200.measure import Candidate
+from benchmarks.workloads.sources import ours, tilelang
+from benchmarks.workloads.workload import COPY, OURS, Limit, Prepared, Workload
+
+OF_A_COPY = 0.85
+_TOLERANCE = 1e-2
+
+
+def _splits(blocks_without: int, key_blocks: int) -> int:
+    """So many parts of the keys that blocks fill the processors twice."""
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    return max(1, min(key_blocks, 2 * processors // blocks_without))
+
+
+def _attend(modules: Any, q: Any, k: Any, v: Any, splits: int) -> torch.Tensor:
+    dim = q.shape[-1]
+    parts, logs = modules.decode_parts(q, k, v, splits=splits, dim=dim)
+    return modules.combine(parts, logs, splits=splits, dim=dim)
+
+
+def _grouped(batch: int, heads: int, kv_heads: int, length: int, directory: str | None) -> Prepared:
+    q = torch.randn(batch, heads, 128, device="cuda", dtype=torch.bfloat16)
+    k, v = (
+        torch.randn(batch, length, kv_heads, 128, device="cuda", dtype=torch.bfloat16)
+        for _ in range(2)
+    )
+
+    def peer() -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(
+            q[:, :, None], k.transpose(1, 2), v.transpose(1, 2), enable_gqa=True
+        )[:, :, 0]
+
+    group = heads // kv_heads
+    wide = k.float().repeat_interleave(group, 2), v.float().repeat_interleave(group, 2)
+    scores = torch.einsum("bhd,blhd->bhl", q.float(), wide[0]) * 128**-0.5
+    expected = torch.einsum("bhl,blhd->bhd", torch.softmax(scores, -1), wide[1])
+    splits = _splits(batch * kv_heads, -(-length // 128))
+    candidates = [Candidate("torch", peer)]
+    if directory is not None:
+        call_tilelang = partial(_attend, tilelang("decode", directory), q, k, v, splits)
+        candidates.append(Candidate("TileLang", call_tilelang))
+    call_ours = partial(_attend, ours("decode"), q, k, v, splits)
+    return Prepared(expected, [*candidates, Candidate(OURS, call_ours, is_ours=True)], _TOLERANCE)
+
+
+def _paged(batch: int, heads: int, kv_heads: int, length: int, page: int) -> Prepared:
+    q = torch.randn(batch, heads, 128, device="cuda", dtype=torch.bfloat16)
+    longest = -(-length // page)
+    pages = batch * longest
+    k, v = (
+        torch.randn(pages, page, kv_heads, 128, device="cuda", dtype=torch.bfloat16)
+        for _ in range(2)
+    )
+    tables = torch.randperm(pages, device="cuda").int().reshape(batch, longest)
+    lengths = torch.randint(length // 2, length + 1, (batch,), device="cuda").int()
+    lengths[0] = length
+    splits = _splits(batch * kv_heads, longest)
+    expected = torch.empty(batch, heads, 128, device="cuda")
+    group = heads // kv_heads
+    for b, count in enumerate(lengths.tolist()):
+        key, value = (
+            each[tables[b]].reshape(-1, kv_heads, 128)[:count].float().repeat_interleave(group, 1)
+            for each in (k, v)
+        )
+        weights = torch.softmax(torch.einsum("hd,lhd->hl", q[b].float(), key) * 128**-0.5, -1)
+        expected[b] = torch.einsum("hl,lhd->hd", weights, value)
+
+    def call_ours() -> torch.Tensor:
+        kernels = ours("decode")
+        parts, logs = kernels.paged_parts(q, k, v, tables, lengths, splits=splits)
+        return kernels.combine(parts, logs, splits=splits)
+
+    return Prepared(expected, [Candidate(OURS, call_ours, is_ours=True)], _TOLERANCE)
+
+
+def _mla(modules: Any, combined: Any, given: Any, splits: int) -> torch.Tensor:
+    parts, logs = modules.mla_parts(*given, splits=splits)
+    return combined.combine(parts, logs, splits=splits, dim=512)
+
+
+def _latent(batch: int, heads: int, length: int, directory: str | None) -> Prepared:
+    shapes = ((batch, heads, 512), (batch, heads, 64), (batch, length, 512), (batch, length, 64))
+    given = [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in shapes]
+    q, q_rope, latent, k_rope = (each.float() for each in given)
+    scores = torch.einsum("bhd,bld->bhl", q, latent) + torch.einsum("bhd,bld->bhl", q_rope, k_rope)
+    expected = torch.einsum("bhl,bld->bhd", torch.softmax(scores * 576**-0.5, -1), latent)
+    splits = max(1, _splits(batch * heads // 64, -(-length // 64)) // 2)
+    call_ours = partial(_mla, ours("attention"), ours("decode"), given, splits)
+    candidates = [Candidate(OURS, call_ours, is_ours=True)]
+    if directory is not None:
+        modules = tilelang("attention", directory), tilelang("decode", directory)
+        candidates.insert(0, Candidate("TileLang", partial(_mla, *modules, given, splits)))
+    return Prepared(expected, candidates, _TOLERANCE)
+
+
+def workloads(directory: str | None) -> Iterator[Workload]:
+    """Batches of 1 to 64; at small ones the second kernel counts."""
+    limits = Limit(COPY, OF_A_COPY), Limit("TileLang", 1.0)
+    for batch, heads, kv_heads, length in (
+        (1, 64, 8, 32768),
+        (8, 64, 8, 8192),
+        (64, 32, 8, 4096),
+        (1, 32, 2, 131072),
+    ):
+        shape = f"b{batch} h{heads}/{kv_heads} {length} keys"
+        prepare = partial(_grouped, batch, heads, kv_heads, length, directory)
+        moved = 4 * batch * kv_heads * length * 128
+        yield Workload("decode", shape, prepare, limits, moved)
+    for batch, length, page in ((32, 8192, 64), (128, 2048, 64)):
+        prepare = partial(_paged, batch, 64, 8, length, page)
+        yield Workload("decode, paged", f"b{batch} h64/8 {length} keys", prepare)
+    for batch, length in ((32, 8192), (128, 4096)):
+        prepare = partial(_latent, batch, 128, length, directory)
+        flops = 2.0 * batch * 128 * length * (512 + 64 + 512)
+        limits_of_mla = (Limit("TileLang", 1.0),)
+        shape = f"b{batch} h128 {length} keys"
+        yield Workload("decode, MLA", shape, prepare, limits_of_mla, flops=flops)

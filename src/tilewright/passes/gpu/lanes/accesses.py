@@ -1,0 +1,121 @@
+"""Accesses of a loop over lanes, the branches around them, and what keeps them in order.
+
+A wide load comes before the loop, a wide store after it. That changes nothing for what only one of
+them accesses; a buffer that the loop reads after it wrote it keeps its accesses where they are, and
+several writes of one buffer are moved together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.tile import AtomicOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.traversal import walk
+
+Access = LoadOp | StoreOp | AtomicOp
+
+
+@dataclass(frozen=True)
+class LaneAccess:
+    """An access of each lane, and the branches that it is in, outermost first."""
+
+    op: Access
+    guards: tuple[IfOp, ...] = ()
+    is_filled: bool = False
+    """Whether the innermost branch yields what is loaded, or else a constant."""
+
+    @property
+    def buffer(self) -> SSAValue:
+        return self.op.dst if isinstance(self.op, AtomicOp) else self.op.memref
+
+    @property
+    def whole(self) -> Operation:
+        """The access, with the branch that consists of nothing else."""
+        if self.guards and (self.is_filled or _is_alone(self.op, self.guards[-1])):
+            return self.guards[-1]
+        return self.op
+
+
+def accesses_in(loop: ForOp) -> list[LaneAccess]:
+    """The accesses to memory that every lane makes once, in order."""
+    return list(_accesses(loop.body.block, ()))
+
+
+def _accesses(block: Block, guards: tuple[IfOp, ...]) -> Iterator[LaneAccess]:
+    for op in block.ops:
+        if isinstance(op, Access):
+            found = LaneAccess(op, guards)
+            if is_memory(found.buffer):
+                yield found
+        elif isinstance(op, IfOp):
+            loaded = _guarded_load(op)
+            if loaded is not None and is_memory(loaded.memref):
+                yield LaneAccess(loaded, (*guards, op), is_filled=True)
+            elif not op.results:
+                yield from _accesses(op.then_region.block, (*guards, op))
+
+
+def is_memory(buffer: SSAValue) -> bool:
+    """Whether a buffer is no thread's own."""
+    space = space_of(buffer.type)
+    return space is not None and not space.is_per_thread and space is not Space.FRAGMENT
+
+
+def disordered(loop: ForOp) -> set[SSAValue]:
+    """Buffers that the loop reads after it wrote them, or writes in different ways."""
+    written: dict[SSAValue, type[Operation]] = {}
+    found: set[SSAValue] = set()
+    for op in walk(loop):
+        if isinstance(op, LoadOp) or (isinstance(op, AtomicOp) and op.previous is not None):
+            buffer = base_of(op.memref if isinstance(op, LoadOp) else op.dst)
+            found.update({buffer} & written.keys())
+        if isinstance(op, (StoreOp, AtomicOp)):
+            buffer = base_of(op.dst if isinstance(op, AtomicOp) else op.memref)
+            if written.setdefault(buffer, type(op)) is not type(op):
+                found.add(buffer)
+    return found
+
+
+def written_in(loop: ForOp) -> set[SSAValue]:
+    """Buffers that the loop writes."""
+    return {
+        base_of(op.dst if isinstance(op, AtomicOp) else op.memref)
+        for op in walk(loop)
+        if isinstance(op, (StoreOp, AtomicOp))
+    }
+
+
+def fill_of(guard: IfOp) -> FloatAttr | IntegerAttr | None:
+    """The constant that a branch yields where nothing is read; user-defined ones may compute it."""
+    if not guard.else_region.blocks:
+        return None
+    end = guard.else_region.block.last_op
+    if end is None or len(end.operands) != 1:
+        return None
+    constant = constant_value(end.operands[0])
+    return constant if isinstance(constant, FloatAttr | IntegerAttr) else None
+
+
+def _body(op: IfOp) -> list[Operation]:
+    return [each for each in op.then_region.block.ops if not isinstance(each, YieldOp)]
+
+
+def _is_alone(op: Operation, guard: IfOp) -> bool:
+    return _body(guard) == [op] and not guard.else_region.blocks and not op.results
+
+
+def _guarded_load(op: IfOp) -> LoadOp | None:
+    """The load of a branch that `guard-memory-accesses` has made."""
+    body, end = _body(op), op.then_region.block.last_op
+    if len(body) != 1 or not isinstance(body[0], LoadOp) or len(op.results) != 1:
+        return None
+    is_yielded = end is not None and list(end.operands) == [body[0].result]
+    return body[0] if is_yielded and fill_of(op) is not None else None

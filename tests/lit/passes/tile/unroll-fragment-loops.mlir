@@ -1,0 +1,38 @@
+// RUN: tilewright-opt %s --unroll-fragment-loops --split-input-file | filecheck %s
+
+// CHECK-LABEL: func.func @two_halves
+func.func @two_halves(%a: memref<32x64xf32, #tile.space<global>>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c9 = arith.constant 9 : index
+  %c16 = arith.constant 16 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %f = tile.alloc : memref<32x64xf32, #tile.space<fragment>>
+    // CHECK: scf.for
+    scf.for %s = %c0 to %c2 step %c1 {
+      %first = arith.muli %s, %c16 : index
+      tile.parallel (%i, %j) in (16, 64) {
+        %row = arith.addi %first, %i : index
+        %v = memref.load %f[%row, %j] : memref<32x64xf32, #tile.space<fragment>>
+        memref.store %v, %a[%row, %j] : memref<32x64xf32, #tile.space<global>>
+      }
+    // CHECK: } {tile.unroll_explicit}
+    }
+    // Too many iterations, or an index of memory only.
+    // CHECK-NOT: tile.unroll_explicit
+    scf.for %s = %c0 to %c9 step %c1 {
+      tile.parallel (%j) in (64) {
+        %v = memref.load %f[%s, %j] : memref<32x64xf32, #tile.space<fragment>>
+        memref.store %v, %a[%s, %j] : memref<32x64xf32, #tile.space<global>>
+      }
+    }
+    scf.for %s = %c0 to %c2 step %c1 {
+      tile.parallel (%j) in (64) {
+        %v = memref.load %f[%c0, %j] : memref<32x64xf32, #tile.space<fragment>>
+        memref.store %v, %a[%s, %j] : memref<32x64xf32, #tile.space<global>>
+      }
+    }
+  }
+  func.return
+}

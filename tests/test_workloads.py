@@ -1,0 +1,135 @@
+"""The kernels of `benchmarks/workloads`, at small odd sizes, beside NumPy in float64."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from benchmarks.workloads.kernels import attention, decode, streams, weights
+
+BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+WIDE = np.float64
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def normal(rng, *shape, dtype=BF16):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def assert_near(result, expected, tolerance):
+    error = np.abs(result.astype(WIDE) - expected).max() / np.abs(expected).max()
+    assert error < tolerance
+
+
+def softmax(scores):
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def attend(q, k, v):
+    """One query per sequence; k and v have fewer heads."""
+    k, v = (np.repeat(each.astype(WIDE), q.shape[1] // each.shape[2], 2) for each in (k, v))
+    scores = np.einsum("bhd,blhd->bhl", q.astype(WIDE), k) / q.shape[2] ** 0.5
+    return np.einsum("bhl,blhd->bhd", softmax(scores), v)
+
+
+def test_rms_norm_fp8(rng):
+    x, w = normal(rng, 3, 512), normal(rng, 512)
+    y, scales = streams.rms_norm_fp8(x, w, columns=512)
+    wide = x.astype(WIDE)
+    expected = wide / np.sqrt((wide**2).mean(1, keepdims=True) + 1e-6) * w.astype(WIDE)
+    assert_near(y.astype(WIDE) * scales[:, None], expected, 0.04)
+
+
+def test_rotary(rng):
+    x, angles = normal(rng, 6, 4, 32), rng.uniform(0, 6, (6, 16)).astype(np.float32)
+    y = streams.rotary(x, np.cos(angles), np.sin(angles), heads=4, head=32)
+    left, right = np.split(x.astype(WIDE), 2, -1)
+    c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    assert_near(y, np.concatenate([left * c - right * s, right * c + left * s], -1), 0.01)
+
+
+def test_cross_entropy(rng):
+    x, targets = (normal(rng, 3, 5000) * 3).astype(BF16), rng.integers(0, 5000, 3)
+    wide = x.astype(WIDE)
+    expected = np.log(np.exp(wide).sum(1)) - wide[np.arange(3), targets]
+    assert_near(streams.cross_entropy(x, targets), expected, 1e-5)
+
+
+def test_top_k(rng):
+    x = normal(rng, 20, 64, dtype=np.float32)
+    values, columns = streams.top_k(x, k=4, columns=64)
+    order = np.argsort(-x, 1)[:, :4]
+    assert np.array_equal(columns, order)
+    assert np.array_equal(values, np.take_along_axis(x, order, 1))
+
+
+def test_decode(rng):
+    q, k, v = normal(rng, 2, 8, 64), normal(rng, 2, 300, 2, 64), normal(rng, 2, 300, 2, 64)
+    parts, logs = decode.decode_parts(q, k, v, 3, dim=64, block_N=64)
+    assert_near(decode.combine(parts, logs, 3, dim=64), attend(q, k, v), 0.01)
+
+
+def test_decode_by_pages(rng):
+    q, k, v = normal(rng, 2, 8, 64), normal(rng, 9, 32, 2, 64), normal(rng, 9, 32, 2, 64)
+    tables = rng.permutation(9)[:8].reshape(2, 4).astype(np.int32)
+    lengths = np.array([100, 40], np.int32)  # the second one is shorter than its three parts
+    parts, logs = decode.paged_parts(q, k, v, tables, lengths, 3, dim=64)
+    rows = [
+        [each[tables[b]].reshape(1, -1, 2, 64)[:, : lengths[b]] for each in (k, v)]
+        for b in range(2)
+    ]
+    expected = np.concatenate([attend(q[b : b + 1], *rows[b]) for b in range(2)])
+    assert_near(decode.combine(parts, logs, 3, dim=64), expected, 0.01)
+
+
+def test_mla(rng):
+    q, q_rope = normal(rng, 2, 64, 128), normal(rng, 2, 64, 64)
+    latent, k_rope = normal(rng, 2, 300, 128), normal(rng, 2, 300, 64)
+    parts, logs = attention.mla_parts(q, q_rope, latent, k_rope, 2, dim=128)
+    wide = [each.astype(WIDE) for each in (q, q_rope, latent, k_rope)]
+    scores = wide[0] @ wide[2].swapaxes(1, 2) + wide[1] @ wide[3].swapaxes(1, 2)
+    expected = softmax(scores / 192**0.5) @ wide[2]
+    assert_near(decode.combine(parts, logs, 2, dim=128), expected, 0.01)
+
+
+def test_window_with_sinks(rng):
+    length, window = 200, 50
+    q, k, v = (normal(rng, 1, heads, length, 64) for heads in (4, 2, 2))
+    sinks = normal(rng, 4, dtype=np.float32)
+    out = attention.window_attention(
+        q, k, v, sinks, window=window, dim=64, block_M=64, block_N=64, threads=128
+    )
+    k, v = (np.repeat(each.astype(WIDE), 2, 1) for each in (k, v))
+    distance = np.arange(length)[:, None] - np.arange(length)
+    scores = q.astype(WIDE) @ k.swapaxes(2, 3) / 8
+    weights = np.exp(np.where((distance >= 0) & (distance < window), scores, -np.inf))
+    total = weights.sum(-1, keepdims=True) + np.exp(sinks.astype(WIDE))[None, :, None, None]
+    assert_near(out, weights / total @ v, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "m", "n", "k"), [("w4a16", 20, 128, 256), ("w4a16_one", 1, 64, 2048)]
+)
+def test_4_bit_weights(rng, kernel, m, n, k):
+    a, nibbles = normal(rng, m, k, dtype=np.float16), rng.integers(0, 16, (n, k), dtype=np.uint8)
+    scales = rng.uniform(0.01, 0.02, (n, k // 128)).astype(np.float16)
+    packed = nibbles[:, 0::2] | (nibbles[:, 1::2] << 4)
+    dense = (nibbles.astype(WIDE) - 8) * np.repeat(scales.astype(WIDE), 128, 1)
+    result = getattr(weights, kernel)(a, packed, scales)
+    assert_near(result, a.astype(WIDE) @ dense.T, 2e-3)
+
+
+def test_fp8_blocks(rng):
+    a, b = normal(rng, 130, 256, dtype=E4M3), normal(rng, 128, 256, dtype=E4M3)
+    a_scales, b_scales = (
+        rng.uniform(0.5, 2, shape).astype(np.float32) for shape in ((130, 2), (1, 2))
+    )
+    wide_a = a.astype(WIDE) * np.repeat(a_scales, 128, 1)
+    wide_b = b.astype(WIDE) * np.repeat(np.repeat(b_scales, 128, 1), 128, 0)
+    assert_near(weights.fp8_blocks(a, b, a_scales, b_scales), wide_a @ wide_b.T, 0.01)
