@@ -28,19 +28,20 @@ NARROW = {
     "attention_backward.gradients": "operands that vary along the other axis",
 }
 """Kernels whose matrix loop has accesses narrower than 128 bits, and why."""
-WAITS = {
-    "block_sparse_gemm": "a branch depends on loaded data, and waits for it",
-    **dict.fromkeys(
-        ("persistent_gemm.matmul_persistent", "persistent_gemm.matmul_persistent.parts"),
-        "gfx11, gfx12: too few registers for the tile of B to be in flight (TW7503)",
-    ),
-}
+WAITS = {"block_sparse_gemm": "a branch depends on loaded data, and waits for it"}
 """Kernels whose loop waits for global loads more than once, and why."""
+WAITS_WITH_FEW_REGISTERS = {
+    "gemm",
+    "persistent_gemm.matmul_persistent",
+    "persistent_gemm.matmul_persistent.parts",
+}
+"""Tiles of 128 x 256, on chips with 256 registers: too few for the tile of B to be in flight, too
+(TW7503)."""
 AGPRS = {"attention", "attention_backward.gradients", "persistent_gemm.matmul_persistent"}
 """Kernels that need more than half of gfx9's registers, and copies between the halves."""
 
 
-def _check(kernel: GpuKernel, isa: str, spills: int, scratch: int) -> None:
+def _check(kernel: GpuKernel, chip: str, isa: str, spills: int, scratch: int) -> None:
     if kernel.kind in (GEMM, ATTENTION):
         assert (spills, scratch) == (0, 0)
     assert unordered_barriers(isa) == []
@@ -55,7 +56,8 @@ def _check(kernel: GpuKernel, isa: str, spills: int, scratch: int) -> None:
         if kernel.label in AGPRS:
             left = [each for each in left if "AGPRs" not in each]
         assert left == []
-        if kernel.label not in WAITS:
+        is_full = chip_named(chip).registers == 256 and kernel.label in WAITS_WITH_FEW_REGISTERS
+        if kernel.label not in WAITS and not is_full:
             assert loop.full_waits <= 1, "global loads are in flight across an iteration"
 
 
@@ -66,7 +68,7 @@ def _compiles(kernel: GpuKernel, chip: str) -> None:
         assert 0 < metadata.vgprs <= chip_named(chip).registers
         assert metadata.shared <= chip_named(chip).lds_bytes
         assert metadata.occupancy >= 1
-        _check(kernel, each.isa, metadata.spill_bytes, metadata.scratch_bytes)
+        _check(kernel, chip, each.isa, metadata.spill_bytes, metadata.scratch_bytes)
 
 
 def _compiles_for_gfx950(kernel: GpuKernel) -> None:
@@ -80,7 +82,7 @@ def _compiles_for_gfx950(kernel: GpuKernel) -> None:
             done = compile_source(alone.text)
             note = kernel_notes(done.code_object)[source.name]
         assert note.lds_bytes == source.shared_bytes
-        _check(kernel, done.isa, note.vgpr_spills, note.scratch_bytes)
+        _check(kernel, GFX950, done.isa, note.vgpr_spills, note.scratch_bytes)
 
 
 @needs_clang
