@@ -60,6 +60,7 @@ from tilewright.dialects.nv import (
     TmaLoadOp,
     TmaStoreOp,
     WgmmaOp,
+    WgmmaWaitOp,
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
@@ -319,6 +320,8 @@ class _Walk:
             pending.fenced()
         elif isinstance(op, (CpAsyncWaitOp, LdsWaitOp)):
             pending.landed()
+        elif isinstance(op, WgmmaWaitOp):
+            pending.in_flight.clear()
         elif isinstance(op, MBarrierArriveOp):
             self._signal(op, pending)
         else:
@@ -359,6 +362,8 @@ class _Walk:
         if amd_names.CONTINUES not in op.attributes:
             self._prepare(op, accesses, pending)
         pending.add(accesses)
+        if isinstance(op, WgmmaOp):
+            pending.in_flight.update(each.location for each in accesses)
 
     def _prepare(
         self,

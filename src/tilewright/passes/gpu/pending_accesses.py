@@ -89,6 +89,8 @@ class Pending:
     """Read by threads since the last async proxy fence."""
     started: set[Location] = field(default_factory=set[Location])
     """Written by asynchronous moves of threads that have not been waited for."""
+    in_flight: set[Location] = field(default_factory=set[Location])
+    """Read by MMAs that have not been waited for: a barrier does not end these reads."""
 
     def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
@@ -135,7 +137,7 @@ class Pending:
         self.unfenced |= self.started
 
     def synchronised(self) -> None:
-        self.reads.clear()
+        self.reads = set(self.in_flight)
         self.writes.clear()
         self.updates.clear()
 
@@ -147,6 +149,7 @@ class Pending:
             set(self.unfenced),
             set(self.unfenced_reads),
             set(self.started),
+            set(self.in_flight),
         )
 
     def join(self, other: Pending) -> None:
@@ -156,12 +159,13 @@ class Pending:
         self.unfenced |= other.unfenced
         self.unfenced_reads |= other.unfenced_reads
         self.started |= other.started
+        self.in_flight |= other.in_flight
 
     def changed(self, change: Callable[[Location], Location]) -> Pending:
         """The same accesses to other locations."""
         sets = (
             *(self.reads, self.writes, self.updates),
-            *(self.unfenced, self.unfenced_reads, self.started),
+            *(self.unfenced, self.unfenced_reads, self.started, self.in_flight),
         )
         return Pending(*({change(location) for location in each} for each in sets))
 
@@ -169,4 +173,4 @@ class Pending:
         """Take the accesses of another."""
         self.reads, self.writes, self.updates = other.reads, other.writes, other.updates
         self.unfenced, self.unfenced_reads = other.unfenced, other.unfenced_reads
-        self.started = other.started
+        self.started, self.in_flight = other.started, other.in_flight
