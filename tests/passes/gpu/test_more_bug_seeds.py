@@ -351,7 +351,7 @@ def test_2393_a_serial_loop_adds_up_rows_of_a_product(rows):
 
     a, b = whole(18, 64, 64), whole(19, 64, 64)
     if rows == "serial":
-        with pytest.raises(CompileError, match=r"Loop over the fragment with T\.Parallel"):
+        with pytest.raises(CompileError, match=r"Loop over it with T\.Parallel"):
             lowered(sums, a, b)
         return
     engine = check(sums, a, b, expected=product(a, b).sum(axis=1))
