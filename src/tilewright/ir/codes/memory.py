@@ -174,7 +174,7 @@ ENTRIES = (
     CodeEntry(
         code="TW5018",
         severity="remark",
-        title="MMAs not kept in flight",
+        title="MMAs not overlapped",
         meaning=(
             "The kernel is compiled without a pass that lets MMAs overlap with other work, "
             "because ptxas serialises the MMAs with it (C7510 to C7519) or registers spill, which "
