@@ -33,13 +33,13 @@ def test_several_codes_in_the_order_given(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "TW2024"]) == 1
+    assert run(["explain", "TW2029"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
-    assert lines[0] == "tilewright explain: no code TW2024; the nearest are"
-    assert [line.split()[0] for line in lines[1:]] == ["TW2021", "TW2022", "TW2023"]
-    assert lines[3].endswith(CODES["TW2023"].title)
+    assert lines[0] == "tilewright explain: no code TW2029; the nearest are"
+    assert [line.split()[0] for line in lines[1:]] == ["TW2022", "TW2023", "TW2024"]
+    assert lines[3].endswith(CODES["TW2024"].title)
 
 
 @pytest.mark.parametrize(

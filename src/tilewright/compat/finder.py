@@ -180,9 +180,6 @@ def install() -> None:
                 f"first `import {project.name}`, or run the script with `python -m "
                 "tilewright.compat FILE`"
             )
-    from tilewright.runtime.tile.pass_configs import tolerate_races
-
-    tolerate_races[0] = True  # files run as where they were written; a warning has what to mend
     sys.meta_path[:0] = [StandInFinder(project) for project in projects]
     if "torch" in sys.modules:
         _adapt_torch(sys.modules["torch"])

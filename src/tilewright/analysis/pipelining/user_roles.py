@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.pipelining.automatic import NOT_PIPELINED
 from tilewright.analysis.pipelining.plan import Refusal
 from tilewright.dialects.arith import AddiOp, AndiOp, IndexCastOp, RemsiOp, RemuiOp, XoriOp
 from tilewright.dialects.nv import MBarrierWaitOp
@@ -50,8 +51,6 @@ from tilewright.dialects.tile.interfaces import reads, writes
 from tilewright.dialects.tile.types import space_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import children, walk
-
-NOT_PIPELINED = "TW4045"
 
 
 @dataclass(frozen=True)

@@ -234,4 +234,20 @@ ENTRIES = (
             "stride 1, or give the buffer a layout whose rows run along that dimension."
         ),
     ),
+    CodeEntry(
+        code="TW3052",
+        severity="error",
+        title="Layout of a tensor not supported by an access",
+        meaning=(
+            "T.annotate_layout gives a tensor in global memory a layout of its own. Accesses to "
+            "single elements are rewritten to it; TMA and other asynchronous copies address the "
+            "tensor by rows, and are not."
+        ),
+        example=(
+            "T.annotate_layout({dQ: swizzled})\n"
+            "for k in T.Pipelined(n, num_stages=2):\n"
+            "    T.copy(dQ[k * 64, 0], tile)        # error[TW3052]"
+        ),
+        fix=("Copy it outside of pipelined loops, or element by element in a T.Parallel loop."),
+    ),
 )

@@ -42,7 +42,7 @@ from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.naming import buffer_name
 
-UNSUPPORTED = "TW3002"
+UNSUPPORTED = "TW3052"
 _LAYOUT = "tile.layout"
 
 

@@ -45,8 +45,9 @@ from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.tile.stage_fragments import STAGED
 
-ELEMENT_OUTSIDE_LOOP, STAGED = "TW2001", "TW2023"
+ELEMENT_OUTSIDE_LOOP = "TW2001"
 
 
 @dataclass(frozen=True)

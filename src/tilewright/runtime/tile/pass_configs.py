@@ -106,10 +106,6 @@ _LEFT_OUT = {
 """Settings that leave a pass out, and its name."""
 
 
-tolerate_races = [False]
-"""Whether a race of warps that the user specialised is a warning, where no setting decides."""
-
-
 def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) -> Settings:
     """What checked settings, and flags for the CUDA compiler, mean for a GPU."""
     key = PassConfigKey
@@ -125,7 +121,7 @@ def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) ->
         register_level=None if level is None else int(level),
         index_bits=configs.get(key.TL_CONFIG_INDEX_BITWIDTH),
         reuse_within_iteration=bool(configs.get(key.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE)),
-        tolerate_races=bool(configs.get(key.TL_DISABLE_DATA_RACE_CHECK, tolerate_races[0])),
+        tolerate_races=bool(configs.get(key.TL_DISABLE_DATA_RACE_CHECK)),
         leave_out=tuple(name for each, name in _LEFT_OUT.items() if configs.get(each)),
         flags=_flags(flags),
     )

@@ -32,12 +32,12 @@ from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_m
 from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
-from tilewright.targets.cuda.revisions import ASSEMBLER_REMARK, losses, revisions
+from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.host.read import host_steps
-from tilewright.targets.ptxas_log import PtxasLog, without_positions
+from tilewright.targets.ptxas_log import ASSEMBLER_REMARK, PtxasLog, without_positions
 from tilewright.targets.variants import Variants
 
 _LARGE_CODE = 512 << 10

@@ -28,7 +28,6 @@ from tilewright.targets.cuda.artefact import DeviceKernel
 from tilewright.targets.ptxas_log import is_serialized, lacks_registers
 from tilewright.targets.variants import PREDICATED, Revision, spilled
 
-ASSEMBLER_REMARK = "TW6209"
 NOT_IN_FLIGHT = "TW5018"
 FEWER_BLOCKS = "TW5015"
 

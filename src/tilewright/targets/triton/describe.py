@@ -12,6 +12,7 @@ from tilewright.dialects.tt import FuncOp
 from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.memory.targets import Memory, target_named
+from tilewright.targets.ptxas_log import ASSEMBLER_REMARK
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import Built
 from tilewright.targets.triton.amdgcn import argument_count
@@ -20,7 +21,6 @@ from tilewright.targets.triton.metadata import HIDDEN, POINTER, TENSOR_MAP, Kern
 
 SPILLS = "TW6205"
 RESOURCES = "TW6206"
-ASSEMBLER_REMARK = "TW6209"
 TOO_LARGE = "TW6210"
 WRONG_PARAMETERS = "TW9070"
 
