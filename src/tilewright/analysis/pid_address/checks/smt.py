@@ -43,7 +43,7 @@ def decide(question: Question, effort: Effort) -> QueryResult:
         goal = encoder.formula(question.formula)
     except _NotExpressible as error:
         return QueryResult(None, Method.SMT, reason=f"no integer arithmetic: {error}")
-    solver = z3.Solver()
+    solver = z3.Solver(ctx=encoder.context)
     solver.add(goal, *encoder.constraints)
     outcome = _check(z3, solver, effort)
     if outcome == z3.unsat:
@@ -97,6 +97,8 @@ class _Encoder:
 
     def __init__(self, z3: Solver, space: Space) -> None:
         self.z3 = z3
+        # What z3 remembers of earlier questions changes how many steps the next one takes.
+        self.context = z3.Context()
         self.space = space
         self.constraints: list[Term] = []
         self.divisors: list[Term] = []
@@ -107,7 +109,7 @@ class _Encoder:
     def symbol(self, atom: Atom) -> Term:
         """The variable of an atom (of a symbol with a divisor: the symbol over it)."""
         if atom.id not in self._atoms:
-            variable = self.z3.Int(f"a{atom.id}")
+            variable = self.z3.Int(f"a{atom.id}", self.context)
             self._atoms[atom.id] = variable
             if atom.range.lo is not None:
                 self.constraints.append(variable >= atom.range.lo)
@@ -116,11 +118,14 @@ class _Encoder:
         return self._atoms[atom.id]
 
     def poly(self, poly: Poly) -> Term:
-        total: Term = self.z3.IntVal(0)
+        total: Term = self._integer(0)
         for monomial, coefficient in poly.terms.items():
             factors = [self.atom(self.space.atoms[id]) for id in monomial]
-            total = total + reduce(lambda x, y: x * y, factors, self.z3.IntVal(coefficient))
+            total = total + reduce(lambda x, y: x * y, factors, self._integer(coefficient))
         return total
+
+    def _integer(self, value: int) -> Term:
+        return self.z3.IntVal(value, self.context)
 
     def atom(self, atom: Atom) -> Term:
         if atom.id in self._atoms or atom.is_symbol or atom.is_opaque:
@@ -144,16 +149,16 @@ class _Encoder:
         if formula.parts:
             join = self.z3.And if formula.kind is FormulaKind.AND else self.z3.Or
             return join(*(self.formula(part) for part in formula.parts))
-        return self.z3.BoolVal(formula.truth is True)
+        return self.z3.BoolVal(formula.truth is True, self.context)
 
     def _predicate(self, formula: Formula) -> Term:
         positive = ~formula if formula.negated else formula
-        known = self._predicates.setdefault(positive.id, self.z3.Bool(f"p{positive.id}"))
+        known = self._predicates.setdefault(positive.id, self.z3.Bool(f"p{positive.id}", self.context))
         return self.z3.Not(known) if formula.negated else known
 
     def floor_div(self, value: Term, divisor: Term) -> Term:
         """A fresh quotient: z3's own rounds differently for negative divisors."""
-        z3, quotient = self.z3, self.z3.FreshInt("q")
+        z3, quotient = self.z3, self.z3.FreshInt("q", self.context)
         if not z3.is_int_value(z3.simplify(divisor)):
             self.divisors.append(divisor)
         rest = value - divisor * quotient
