@@ -153,7 +153,9 @@ class _Encoder:
 
     def _predicate(self, formula: Formula) -> Term:
         positive = ~formula if formula.negated else formula
-        known = self._predicates.setdefault(positive.id, self.z3.Bool(f"p{positive.id}", self.context))
+        known = self._predicates.setdefault(
+            positive.id, self.z3.Bool(f"p{positive.id}", self.context)
+        )
         return self.z3.Not(known) if formula.negated else known
 
     def floor_div(self, value: Term, divisor: Term) -> Term:
