@@ -106,7 +106,7 @@ def _ended(text: str) -> str:
 
 @contextmanager
 def writing(directory: Path) -> Generator[None]:
-    """Write files into a directory, which is made."""
+    """Write files into a directory, which is created."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         yield
@@ -160,20 +160,20 @@ class Described:
 
         None if the kernel is launched several times, with other grids.
         """
-        made = {step.result: step for step in self.program.steps if step.result}
+        expressions = {step.result: step for step in self.program.steps if step.result}
         grids = [
-            [_formula(each, made) for each in step.operands[:_GRID]]
+            [_formula(each, expressions) for each in step.operands[:_GRID]]
             for step in self.program.steps
             if step.kind == "launch" and step.constants[0] == kernel
         ]
         return grids[0] if grids and all(each == grids[0] for each in grids) else None
 
 
-def _formula(operand: Operand, made: Mapping[str, Step]) -> int | str:
+def _formula(operand: Operand, expressions: Mapping[str, Step]) -> int | str:
     """A value of the host as a formula of parameters, which are ``%0``, ``%1``, ..."""
-    if isinstance(operand, str) and operand in made:
-        step = made[operand]
-        operands = [str(_formula(each, made)) for each in step.operands]
+    if isinstance(operand, str) and operand in expressions:
+        step = expressions[operand]
+        operands = [str(_formula(each, expressions)) for each in step.operands]
         if step.kind.isalpha():
             return f"{step.kind}({', '.join(operands)})"
         return f"({f' {step.kind} '.join(operands)})"
