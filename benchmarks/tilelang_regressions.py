@@ -202,6 +202,12 @@ def _keep_texts(work: Path, folder: Path) -> None:
         shutil.copyfile(file, kept)
 
 
+def _in_order(cases: Sequence[Case], wanted: Sequence[str]) -> list[Case]:
+    """The cases that have one of the parts in their names, in the order of the parts."""
+    found = [case for part in wanted for case in cases if part in case.name]
+    return list(dict.fromkeys(found))
+
+
 @contextmanager
 def _work_folder(kept: Path | None) -> Iterator[Path]:
     """`kept`, made if need be; without it a folder in memory that goes away."""
@@ -247,7 +253,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--tilelang", type=Path, help="where TileLang is installed")
-    parser.add_argument("--only", default="", help="parts of names of cases, comma-separated")
+    parser.add_argument(
+        "--only", default="", help="parts of names of cases, with commas; run in this order"
+    )
     parser.add_argument("--jobs", type=int, default=8, help="processes that compile at once")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds per process")
     parser.add_argument("--check", action="store_true")
@@ -261,11 +269,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--list", action="store_true", help="names of the cases, and no more")
     given = parser.parse_args(arguments)
     wanted = [part for part in given.only.split(",") if part]
-    cases = [
-        case
-        for case in cases_below(given.checkout / "examples")
-        if not wanted or any(part in case.name for part in wanted)
-    ]
+    everything = cases_below(given.checkout / "examples")
+    cases = _in_order(everything, wanted) if wanted else everything
     if not cases:
         parser.error(f"no case in {given.checkout / 'examples'} has such a name")
     if given.list:
