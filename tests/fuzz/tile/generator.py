@@ -16,6 +16,7 @@ import numpy as np
 from tests.fuzz.tile.reference import DTYPES
 from tests.fuzz.tile.scope import Filled, Index, Memory, Scope
 from tests.fuzz.tile.statements import Statements
+from tests.fuzz.tile.stores import SeveralStores
 from tests.fuzz.tile.text import Text
 from tests.fuzz.tile.values import is_float
 
@@ -68,8 +69,8 @@ def _filled(tensor: Memory, rng: np.random.Generator) -> np.ndarray:
 class Generator:
     """The kernel of one seed."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, statements: type[Statements] = Statements) -> None:
+        self.seed, self.statements = seed, statements
         self.rng = random.Random(seed)
         self.text = Text()
         self.form = self.rng.choice(FORMS)
@@ -86,7 +87,7 @@ class Generator:
 
     def case(self) -> Case:
         tensors = self._tensors()
-        body = Statements(self.rng, self.text, tensors, self.extents, self.blocks, self.grid)
+        body = self.statements(self.rng, self.text, tensors, self.extents, self.blocks, self.grid)
         body.is_aligned = self.is_aligned
         scope = Scope(
             indices=[
@@ -176,11 +177,14 @@ class Generator:
 
 
 def generate(seed: int, family: str = "plain") -> Case:
-    """The kernel of a seed: small ones of all kinds (plain), or those of `tests.fuzz.tile.wide`."""
+    """The kernel of a seed: small ones of all kinds (plain), those with several stores in a loop
+    (stores), or those of `tests.fuzz.tile.wide`."""
     if family == "plain":
         return Generator(seed).case()
+    if family == "stores":
+        return Generator(seed, SeveralStores).case()
     if family != "wide":
-        raise ValueError(f"no family of kernels is called {family!r}: plain or wide")
+        raise ValueError(f"no family of kernels is called {family!r}: plain, stores or wide")
     from tests.fuzz.tile.wide.generator import generate as wide
 
     return wide(seed)
