@@ -4,6 +4,7 @@ The only package that uses private parts of xDSL. Read IR with ``parse_source``,
 ``print_module``; dialects use ``assembly.AsmOp`` and ``syntax``.
 """
 
+from tilewright.ir.class_checks import check_by_inheritance
 from tilewright.ir.text.flavour import DEFAULT, FLAVOURS, Flavour, flavour_named
 from tilewright.ir.text.printer import print_module
 from tilewright.ir.text.source import ParsedSource, parse_source
@@ -17,3 +18,5 @@ __all__ = [
     "parse_source",
     "print_module",
 ]
+
+check_by_inheritance()
