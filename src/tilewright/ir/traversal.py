@@ -21,11 +21,18 @@ def walk(root: Operation) -> Iterator[Operation]:
     changed freely; an op that is erased before it is reached is still delivered.
     """
     stack = [root]
+    pop, push = stack.pop, stack.append
     while stack:
-        op = stack.pop()
+        op = pop()
         yield op
-        if op.regions:
-            stack.extend(reversed(children(op)))
+        for region in reversed(op.regions):
+            block = region.last_block
+            while block is not None:
+                child = block.last_op
+                while child is not None:
+                    push(child)
+                    child = child.prev_op
+                block = block.prev_block
 
 
 def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
@@ -48,19 +55,23 @@ def children(op: Operation) -> list[Operation]:
     """The ops directly inside ``op``, in textual order."""
     found: list[Operation] = []
     for region in op.regions:
-        for block in region.blocks:
+        block = region.first_block
+        while block is not None:
             child = block.first_op
             while child is not None:
                 found.append(child)
                 child = child.next_op
+            block = block.next_block
     return found
 
 
 def children_backwards(op: Operation) -> Iterator[Operation]:
     """The ops directly inside ``op``, the last one first, lazily."""
     for region in reversed(op.regions):
-        for block in reversed(list(region.blocks)):
+        block = region.last_block
+        while block is not None:
             child = block.last_op
             while child is not None:
                 yield child
                 child = child.prev_op
+            block = block.prev_block

@@ -5,6 +5,7 @@ The only package that uses private parts of xDSL. Read IR with ``parse_source``,
 """
 
 from tilewright.ir.class_checks import check_by_inheritance
+from tilewright.ir.text.accessors import read_accessors_directly
 from tilewright.ir.text.flavour import DEFAULT, FLAVOURS, Flavour, flavour_named
 from tilewright.ir.text.printer import print_module
 from tilewright.ir.text.source import ParsedSource, parse_source
@@ -20,3 +21,4 @@ __all__ = [
 ]
 
 check_by_inheritance()
+read_accessors_directly()
