@@ -153,6 +153,8 @@ class Share:
 def unknown_steps(registers: IntArray, rank: int) -> list[LayoutExpr]:
     """How registers grow along dimensions that a serial loop walks, after `rank` known ones."""
     extra = registers.ndim - rank
+    if extra == 0:
+        return []
     origin = (slice(None),) * rank + (0,) * extra
     rebuilt = registers[origin].reshape(*registers.shape[:rank], *(1,) * extra)
     steps: list[LayoutExpr] = []

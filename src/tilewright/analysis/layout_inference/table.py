@@ -201,12 +201,13 @@ class Table:
         shape = (self.num_threads, self.num_registers)
         flat = np.full(shape, -1, dtype=np.int64)
         size = self.registers.size
-        elements = np.repeat(np.arange(size, dtype=np.int64), self.replicas)
-        flat[
-            self.owners.reshape(size, -1).ravel(), np.repeat(self.registers.ravel(), self.replicas)
-        ] = elements
+        owners, registers = self.owners.reshape(size, -1), self.registers.reshape(size, 1)
+        flat[owners, registers] = np.arange(size, dtype=np.int64)[:, None]
+        is_free = flat < 0
         coordinates = np.unravel_index(np.maximum(flat, 0), self.shape)
-        return tuple(np.where(flat < 0, -1, each).astype(np.int64) for each in coordinates)
+        if not is_free.any():
+            return coordinates
+        return tuple(np.where(is_free, -1, each) for each in coordinates)
 
     @cached_property
     def is_full(self) -> bool:
