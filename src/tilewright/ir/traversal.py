@@ -11,6 +11,8 @@ from typing import cast
 from typing_extensions import TypeVar
 from xdsl.ir import Operation
 
+from tilewright.ir.text.accessors import append_ops_backwards
+
 OpT = TypeVar("OpT", bound=Operation, default=Operation)
 
 
@@ -21,18 +23,12 @@ def walk(root: Operation) -> Iterator[Operation]:
     changed freely; an op that is erased before it is reached is still delivered.
     """
     stack = [root]
-    pop, push = stack.pop, stack.append
+    pop = stack.pop
     while stack:
         op = pop()
         yield op
-        for region in reversed(op.regions):
-            block = region.last_block
-            while block is not None:
-                child = block.last_op
-                while child is not None:
-                    push(child)
-                    child = child.prev_op
-                block = block.prev_block
+        if op.regions:
+            append_ops_backwards(op, stack)
 
 
 def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
@@ -54,14 +50,8 @@ def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
 def children(op: Operation) -> list[Operation]:
     """The ops directly inside ``op``, in textual order."""
     found: list[Operation] = []
-    for region in op.regions:
-        block = region.first_block
-        while block is not None:
-            child = block.first_op
-            while child is not None:
-                found.append(child)
-                child = child.next_op
-            block = block.next_block
+    append_ops_backwards(op, found)
+    found.reverse()
     return found
 
 
