@@ -26,7 +26,13 @@ from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, MemoryEffe
 from tilewright.ir.attribute_ids import AttributeIds
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.dominance import DominatorTree
-from tilewright.ir.effects import always_removable, is_pure, is_removable, never_removable
+from tilewright.ir.effects import (
+    always_removable,
+    is_pure,
+    is_removable,
+    never_pure,
+    never_removable,
+)
 from tilewright.ir.interfaces import GraphRegions
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -67,7 +73,7 @@ def _kind_of(cls: type[Operation]) -> _Kind:
     effects = cls.get_traits_of_type(MemoryEffect)
     unregistered = issubclass(cls, UnregisteredOp)
     return _Kind(
-        may_merge=bool(effects) and cls.get_trait(IsTerminator) is None,
+        may_merge=bool(effects) and cls.get_trait(IsTerminator) is None and not never_pure(cls),
         always_pure=all(isinstance(trait, NoMemoryEffect) for trait in effects),
         never_dead=never_removable(cls),
         always_removable=always_removable(cls),

@@ -223,7 +223,8 @@ BINARY: Mapping[str, Binary] = {
 
 def _fold_addition(op: Operation, constants: Constants) -> Folded:
     """Also ``(a - b) + b`` and ``b + (a - b)``, which are ``a`` even when they wrap."""
-    for total, other in (op.operands, reversed(op.operands)):
+    left, right = op.operands
+    for total, other in ((left, right), (right, left)):
         source = defined_by(total, "arith.subi")
         if source is not None and source.operands[1] is other:
             return [source.operands[0]]
@@ -245,7 +246,8 @@ def _fold_subtraction(op: Operation, constants: Constants) -> Folded:
 
 def _fold_exclusive_or(op: Operation, constants: Constants) -> Folded:
     """Also ``(a ^ b) ^ b``; this takes ``not(not(a))`` along, whose operand is one constant."""
-    for total, other in (op.operands, reversed(op.operands)):
+    left, right = op.operands
+    for total, other in ((left, right), (right, left)):
         source = defined_by(total, "arith.xori")
         if source is None:
             continue

@@ -71,7 +71,7 @@ class CombineOffsets(RewritePattern[AddiOp | SubiOp]):
 
     def _offset(self, op: AddiOp | SubiOp) -> _Offset | None:
         lhs, rhs = op.operands
-        added = isinstance(op, AddiOp)
+        added = op.__class__ is AddiOp
         right = self._pool.integer(rhs)
         if right is not None:
             return _Offset(1, lhs, right if added else -right)
