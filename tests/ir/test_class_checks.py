@@ -39,6 +39,19 @@ def test_checks_agree_with_inheritance() -> None:
     assert not isinstance(ModuleOp([]), Attribute)
 
 
+def test_ops_and_values_are_compared_by_identity() -> None:
+    for load in DIALECTS.values():
+        load()
+    for root in (Block, Operation, Region, SSAValue):
+        own = {each for each in _subclasses(root) if each.__module__.startswith("tilewright.")}
+        for cls in {root, *own}:
+            assert (cls.__eq__, cls.__hash__) == (object.__eq__, object.__hash__)
+    one, other = ModuleOp([]), ModuleOp([])
+    assert one == one and one != other and one != 1
+    assert len({one, other, one, one.body, other.body}) == 4
+    assert i32 == IntegerType(32) and hash(i32) == hash(IntegerType(32))  # attributes are values
+
+
 def test_abstract_methods_have_to_be_defined() -> None:
     class Incomplete(IRDLOperation):
         @abstractmethod

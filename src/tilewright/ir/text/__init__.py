@@ -4,7 +4,7 @@ The only package that uses private parts of xDSL. Read IR with ``parse_source``,
 ``print_module``; dialects use ``assembly.AsmOp`` and ``syntax``.
 """
 
-from tilewright.ir.class_checks import check_by_inheritance
+from tilewright.ir.class_checks import check_by_inheritance, compare_by_identity
 from tilewright.ir.text.accessors import read_accessors_directly
 from tilewright.ir.text.flavour import DEFAULT, FLAVOURS, Flavour, flavour_named
 from tilewright.ir.text.printer import print_module
@@ -21,4 +21,5 @@ __all__ = [
 ]
 
 check_by_inheritance()
+compare_by_identity()
 read_accessors_directly()
