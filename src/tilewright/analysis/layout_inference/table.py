@@ -23,6 +23,8 @@ from tilewright.layouts.fragment import Fragment
 _FEW_PAIRS = 8
 """Pairs of an owner and a thread that are compared, rather than looked up in a table of all."""
 _CACHED_TABLES = 32
+_SAMPLED = 64
+"""Values of a table that its hash depends on."""
 
 
 class NotALayout(ValueError):
@@ -154,7 +156,11 @@ class Table:
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.registers.tobytes(), self.owners.tobytes()))
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.shape, self.replicas, _sample(self.registers), _sample(self.owners)))
 
     def collision(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two elements in one register of a thread, if there are any."""
@@ -334,6 +340,11 @@ def _replaced(expression: LayoutExpr, values: Sequence[LayoutExpr]) -> LayoutExp
     from tilewright.dialects.tile.expressions import as_expr
 
     return as_expr(expression.evaluate(values))
+
+
+def _sample(values: IntArray) -> bytes:
+    """Some of the values: owners of a layout that all threads have are many."""
+    return values.flat[:: values.size // _SAMPLED + 1].tobytes()
 
 
 def _points(shape: Sequence[int]) -> list[IntArray]:
