@@ -6,6 +6,7 @@ The only package that uses private parts of xDSL. Read IR with ``parse_source``,
 
 from tilewright.ir.class_checks import check_by_inheritance, compare_by_identity
 from tilewright.ir.text.accessors import read_accessors_directly
+from tilewright.ir.text.construction import make_ops_directly
 from tilewright.ir.text.flavour import DEFAULT, FLAVOURS, Flavour, flavour_named
 from tilewright.ir.text.printer import print_module
 from tilewright.ir.text.source import ParsedSource, parse_source
@@ -23,3 +24,4 @@ __all__ = [
 check_by_inheritance()
 compare_by_identity()
 read_accessors_directly()
+make_ops_directly()
