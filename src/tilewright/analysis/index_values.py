@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.accessors import operands_of
 
 Values: TypeAlias = NDArray[Any]
 _Function: TypeAlias = Callable[..., Any]
@@ -85,7 +86,7 @@ class IndexValues:
         owner = value.owner
         if not isinstance(owner, Operation) or not _is_known(owner):
             return frozenset((value,))
-        return frozenset(leaf for each in owner.operands for leaf in self.leaves(each))
+        return frozenset(leaf for each in operands_of(owner) for leaf in self.leaves(each))
 
     def evaluate(self, value: SSAValue, given: Mapping[SSAValue, Values]) -> Values:
         """`value` for arrays of its leaves; raises `Undefined`."""

@@ -32,6 +32,7 @@ from xdsl.traits import ConstantLike
 
 from tilewright.ir.effects import always_removable, is_removable, never_removable
 from tilewright.ir.interfaces import Foldable, constant_value
+from tilewright.ir.text.accessors import operands_of
 from tilewright.ir.traversal import walk
 
 OpT = TypeVar("OpT", bound=Operation, default=Operation)
@@ -454,7 +455,7 @@ class _GreedyDriver(RewriteListener):
             if position is not None:
                 self._stack[position] = None
         for inner in gone.values():
-            for operand in inner.operands:
+            for operand in operands_of(inner):
                 # The definition may be dead now, or used once, which some patterns wait for.
                 owner = operand.owner
                 if isinstance(owner, Operation) and id(owner) not in gone:

@@ -36,6 +36,7 @@ from tilewright.ir.effects import (
 from tilewright.ir.interfaces import GraphRegions
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.text.accessors import operands_of
 from tilewright.ir.traversal import walk
 
 
@@ -175,7 +176,7 @@ class _Eliminator:
         return kind.always_removable or is_removable(op)
 
     def _key(self, op: Operation, kind: _Kind) -> Key | None:
-        operands = [id(operand) for operand in op.operands]
+        operands = [id(operand) for operand in operands_of(op)]
         if kind.commutative:
             operands.sort()
         regions = self._regions_key(op) if op.regions else ()

@@ -14,12 +14,14 @@ Blocks are linked lists; here their links are followed without a call for each o
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from struct import unpack
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue, SSAValues
 from xdsl.irdl.operations import (
     BaseAccessor,
     BaseAttrAccessor,
@@ -33,9 +35,19 @@ _item = tuple[Any, ...].__getitem__
 
 def read_accessors_directly() -> None:
     """Replace how the accessors of xDSL read an op."""
+    SSAValues.__getitem__ = _element
     BeforeVariadicSingleAccessor.__get__ = _single
     BaseAccessor.__get__ = _indexed
     BaseAttrAccessor.__get__ = _in_segment
+
+
+def _element(self: SSAValues, idx: int | slice) -> Any:
+    found = _item(self, idx)
+    return SSAValues(found) if idx.__class__ is slice else found
+
+
+operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")
+"""The operands of an op as they are now, without the view of them that `op.operands` makes."""
 
 
 def _all(op: Operation, construct: VarIRConstruct) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from xdsl.traits import Commutative
 
 from tilewright.dialects.folding import FoldRule, rule_for
 from tilewright.ir.rewrite import RewritePattern, Rewriter
+from tilewright.ir.text.accessors import operands_of
 from tilewright.passes.canonicalization.constants import ConstantPool, is_constant_class
 
 
@@ -51,7 +52,7 @@ class FoldOps(RewritePattern[Operation]):
         if plan is None:
             return
         value_of = self._pool.value
-        constants = [value_of(each) for each in op.operands]
+        constants = [value_of(each) for each in operands_of(op)]
         folded = None if plan.rule is None else plan.rule(op, constants)
         if folded is not None:
             self._replace(op, folded, rewriter)
