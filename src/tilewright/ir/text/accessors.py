@@ -21,7 +21,7 @@ from struct import unpack
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Operation, SSAValue, SSAValues
+from xdsl.ir import Operation, OpOperands, SSAValue, SSAValues
 from xdsl.irdl.operations import (
     BaseAccessor,
     BaseAttrAccessor,
@@ -36,6 +36,7 @@ _item = tuple[Any, ...].__getitem__
 def read_accessors_directly() -> None:
     """Replace how the accessors of xDSL read an op."""
     SSAValues.__getitem__ = _element
+    OpOperands.__setitem__ = _set_operand
     BeforeVariadicSingleAccessor.__get__ = _single
     BaseAccessor.__get__ = _indexed
     BaseAttrAccessor.__get__ = _in_segment
@@ -44,6 +45,15 @@ def read_accessors_directly() -> None:
 def _element(self: SSAValues, idx: int | slice) -> Any:
     found = _item(self, idx)
     return SSAValues(found) if idx.__class__ is slice else found
+
+
+def _set_operand(self: OpOperands, idx: int, operand: SSAValue) -> None:
+    op = self._op
+    operands, use = list(op._operands), op._operand_uses[idx]
+    operands[idx].remove_use(use)
+    operand.add_use(use)
+    operands[idx] = operand
+    op._operands = SSAValues(operands)
 
 
 operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")

@@ -82,7 +82,8 @@ class ConstantPool:
         known = self._known.setdefault(home, {})
         first = known.setdefault(self._key(op.name, value, op.results[0].type), op)
         if first is not op:
-            rewriter.replace_op(op, (), first.results)
+            rewriter.replace_all_uses(op.results[0], first.results[0])
+            rewriter.erase(op)
             return
         previous = op.prev_op
         is_gathered = block is home and (previous is None or id(previous) in self._gathered)
