@@ -41,17 +41,17 @@ func.func @f(%n: i32) {
 """
 
 
-def _described(op: Operation, numbers: dict[SSAValue, int]) -> list[object]:
+def _described(op: Operation, ids: dict[SSAValue, int]) -> list[object]:
     """All of an op and of what is in it; values outside of it by themselves."""
     found: list[object] = []
     for each in walk(op):
         values = [*each.results, *(a for r in each.regions for b in r.blocks for a in b.args)]
         for value in values:
-            numbers[value] = len(numbers)
+            ids[value] = len(ids)
         found.append((each.name, each.location, each.properties, each.attributes))
         found.extend((value.type, value.name_hint) for value in values)
     for each in walk(op):
-        found.append([numbers.get(operand, operand) for operand in each.operands])
+        found.append([ids.get(operand, operand) for operand in each.operands])
     return found
 
 
