@@ -24,7 +24,6 @@ from tilewright.analysis.layout_inference.relations import (
 )
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.tile import ParallelOp
-from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 
 _MAX_LANES = 16
@@ -196,7 +195,7 @@ def infeasible(
             if (reason := needed_by_all(loop)) is not None:
                 raise NotALayout(reason)
         for access in accesses:
-            registers = fragments[base_of(access.buffer)].registers[access.elements]
+            registers = fragments[access.buffer].registers[access.elements]
             share.register(registers[(slice(None),) * rank + (0,) * access.extra])
             unknown_steps(registers, rank)
     except NotALayout as error:

@@ -313,7 +313,7 @@ class Solver(FreeLayouts):
 
     def _blamed(self, loop: Loop, access: FragmentAccess, reason: str) -> LayoutConflict | None:
         """The loop to stage a fragment for: not one that walks the fragment in its own order."""
-        buffer = base_of(access.buffer)
+        buffer = access.buffer
         origin = self.origins[buffer]
         if access.is_in_order and isinstance(origin, ParallelOp):
             return LayoutConflict(origin, buffer, reason)

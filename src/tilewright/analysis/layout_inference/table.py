@@ -55,6 +55,10 @@ class Table:
     def num_threads(self) -> int:
         return int(self.owners.max()) + 1
 
+    def at(self, elements: tuple[IntArray, ...]) -> Table:
+        """The layout of elements, in the shape of their coordinates."""
+        return Table(self.owners[elements], self.registers[elements])
+
     def part(self, elements: tuple[IntArray, ...]) -> Table | None:
         """The layout of some elements by themselves, if every thread holds as many of them."""
         owners, registers = self.owners[elements], self.registers[elements]
