@@ -20,7 +20,7 @@ from tilewright.analysis.layout_inference.accesses import FragmentAccess
 from tilewright.analysis.layout_inference.agreement import Failed, Loop
 from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.cost import (
-    loop_cost,
+    LoopWork,
     reduction_cost,
     register_cost,
     trips,
@@ -203,7 +203,8 @@ class FreeLayouts(Propagation):
     def _loop_cost(self, loop: Loop) -> float:
         """Of a loop that is not decided by this: what its own best layout would cost."""
         table = loop.table if loop.table is not None else self._candidates(loop)[0]
-        return self._once("cost", loop, table, partial(loop_cost, loop, table))
+        work = self._once("work", loop, None, partial(LoopWork.of, loop))
+        return self._once("cost", loop, table, partial(work.cost, table))
 
     # -- what is possible --------------------------------------------------------------------
 
