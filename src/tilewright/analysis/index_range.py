@@ -46,6 +46,7 @@ from tilewright.dialects.tile import AssumeOp, KernelOp, ParallelOp, PersistentO
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.accessors import operands_of
 
 BUDGET = 20_000
 MAX_DEPTH = 48
@@ -198,7 +199,7 @@ class IndexRanges:
             elif op.regions:
                 self._look_inside(op, scope, depth)
             elif op.name in _READ:
-                self._unread[op.results[0]] = _Reading(op, tuple(op.operands), scope)
+                self._unread[op.results[0]] = _Reading(op, operands_of(op), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
 

@@ -36,6 +36,7 @@ from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, split, written
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.matrix_stores import lower_matrix_store
+from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
@@ -157,7 +158,7 @@ class _Writer:
         elif op.regions:
             new = self._nested(code, op)
         else:
-            new = op.clone(dict(self.values))
+            new = copy_op(op, self.values)
             code.add(new) if not _is_end(op) else self._end(code, new)
         new.location = op.location
         for old, result in zip(op.results, new.results, strict=True):
