@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from xdsl.dialects.builtin import FloatAttr, f16, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.dialects.tile.support import ARGUMENTS, module_text, parse
 from tilewright.dialects import nv, tile
@@ -19,6 +19,13 @@ Values = Mapping[str, SSAValue]
 BARRIERS = buffer_type(nv.MBARRIER, (2,), "barrier")
 SHARED = buffer_type(f16, (64, 32), "shared")
 ROWS = buffer_type(f32, (64,), "fragment")
+
+
+def first_of_two() -> Region:
+    block = Block(arg_types=[f32, f32])
+    block.add_op(tile.ReturnOp(block.args[0]))
+    return Region(block)
+
 
 BUILT: Mapping[str, Callable[[Values], Operation]] = {
     f'%0 = tile.alloc "A" safe_value 1.0 : f16 offset 16 {{dtype = "half"}} : {T["As"]}': lambda v: (
@@ -86,6 +93,12 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     ),
     f"tile.scan max %Cf -> %Cf dim 1 reverse : {T['Cf']} -> {T['Cf']}": lambda v: tile.ScanOp(
         v["Cf"], v["Cf"], "max", 1, reverse=True
+    ),
+    f"tile.reduce_by %Cf -> %rows dim 1 : {T['Cf']} -> {T['rows']} {{\n^bb0(%a: f32, %b: f32):\ntile.return %a : f32\n}}": lambda v: (
+        tile.ReduceByOp([v["Cf"]], [v["rows"]], 1, first_of_two())
+    ),
+    f"tile.scan_by %Cf -> %Cf dim 0 reverse : {T['Cf']} -> {T['Cf']} {{\n^bb0(%a: f32, %b: f32):\ntile.return %a : f32\n}}": lambda v: (
+        tile.ScanByOp([v["Cf"]], [v["Cf"]], 0, first_of_two(), reverse=True)
     ),
     f"%0 = tile.atomic add %Cg[%i, %j], %x order acq_rel : {T['Cg']}, f32 -> f32": lambda v: (
         tile.AtomicOp(
@@ -218,7 +231,7 @@ def test_overlap():
 def test_every_op_is_built_here():
     named = {text.splitlines()[0].removeprefix("%0 = ").split(" ")[0] for text in BUILT}
     left = {op.name for op in (*tile.Tile.operations, *nv.Nv.operations)} - named
-    elsewhere = {"tile.yield", "tile.reducer.finalize", "tile.set_buffer_overlap"}
+    elsewhere = {"tile.return", "tile.yield", "tile.reducer.finalize", "tile.set_buffer_overlap"}
     assert left - THREAD_LEVEL == elsewhere
 
 

@@ -97,6 +97,19 @@ SAME_TEXT = {
     "warp reduce": "%0 = tile.warp_reduce max %x : f32",
     "shuffle": "%0 = tile.shuffle xor %x, %w width 16 : f32",
     "vote": "%0 = tile.vote ballot %p : i32",
+    "reduce by": (
+        f"tile.reduce_by %Cf -> %rows dim 1 : {T['Cf']} -> {T['rows']} {{\n"
+        "^bb0(%arg0: f32, %arg1: f32):\n"
+        "  %0 = arith.mulf %arg0, %arg1 : f32\n"
+        "  tile.return %0 : f32\n"
+        "}"
+    ),
+    "scan by": (
+        f"tile.scan_by %Cf -> %Cf dim 0 reverse : {T['Cf']} -> {T['Cf']} {{\n"
+        "^bb0(%arg0: f32, %arg1: f32):\n"
+        "  tile.return %arg1 : f32\n"
+        "}"
+    ),
     "parallel": (
         "tile.parallel (%arg0, %arg1) in (64, %n) {\n"
         f"  %0 = memref.load %Cf[%arg0, %arg1] : {T['Cf']}\n"

@@ -8,7 +8,7 @@ whether it may still be at work when the next one starts (``interfaces``).
     kernel, loops, warps         trip counts and threads
     allocs, aliasing, reducers   where buffers come from
     regions                      parts and views of buffers
-    movement, compute, atomics   what is done with them
+    movement, compute, combiners, atomics   what is done with them
     hints, extern, lanes         assumptions, output, external code, warps
 """
 
@@ -33,6 +33,7 @@ from tilewright.dialects.tile.attributes import (
     space_attr,
 )
 from tilewright.dialects.tile.bodies import YieldOp
+from tilewright.dialects.tile.combiners import ReduceByOp, ReturnOp, ScanByOp
 from tilewright.dialects.tile.compute import GemmOp, ReduceOp, ScanOp
 from tilewright.dialects.tile.extern import ExternOp, SourceOp
 from tilewright.dialects.tile.hints import AssertOp, AssumeOp, PrintOp, SyncOp
@@ -79,11 +80,14 @@ Tile = Dialect(
         PipelineOp,
         PrintOp,
         PtrOfOp,
+        ReduceByOp,
         ReduceOp,
         ReducerAllocOp,
         ReducerFinalizeOp,
         RegionOp,
+        ReturnOp,
         ReuseGroupOp,
+        ScanByOp,
         ScanOp,
         SetBufferOverlapOp,
         ShuffleOp,
@@ -138,14 +142,17 @@ __all__ = [
     "PtrType",
     "Raster",
     "RasterAttr",
+    "ReduceByOp",
     "ReduceOp",
     "ReducerAllocOp",
     "ReducerFinalizeOp",
     "RegionOp",
     "RegionType",
+    "ReturnOp",
     "ReuseGroupOp",
     "ReuseGroupType",
     "Role",
+    "ScanByOp",
     "ScanOp",
     "SetBufferOverlapOp",
     "ShuffleOp",

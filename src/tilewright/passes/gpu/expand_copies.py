@@ -39,8 +39,10 @@ from tilewright.dialects.tile import (
     CopyOp,
     FillOp,
     ParallelOp,
+    ReduceByOp,
     ReduceOp,
     RegionOp,
+    ScanByOp,
     ScanOp,
     Space,
     SpaceAttr,
@@ -58,6 +60,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
+from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.tile_regions import part_of
@@ -88,6 +91,10 @@ class ExpandCopies(Pass):
                 lower_scan(op)
             elif isinstance(op, ReduceOp):
                 _expand_reduce(op)
+            elif isinstance(op, ReduceByOp):
+                expand_reduce_by(op)
+            elif isinstance(op, ScanByOp):
+                expand_scan_by(op)
             elif isinstance(op, ReducerFinalizeOp) and op.dst is not None:
                 _expand_finalize(op)
 

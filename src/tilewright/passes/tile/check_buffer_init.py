@@ -36,7 +36,7 @@ from tilewright.dialects.tile import (
     WsOp,
     space_of,
 )
-from tilewright.dialects.tile.interfaces import AccessedRegion, base_of, reads, writes
+from tilewright.dialects.tile.interfaces import AccessedRegion, base_of, has_body, reads, writes
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
@@ -90,7 +90,7 @@ class _Kernel:
         for op in block.ops:
             if _is_role(op):
                 self._roles(op, path)
-            elif op.regions:
+            elif has_body(op):
                 self._inside(op, path)
             else:
                 self._leaf(op, path)
@@ -203,6 +203,6 @@ def _may_come_round(
 
 def _first_write(kernel: KernelOp, region: AccessedRegion) -> Operation | None:
     for op in walk(kernel):
-        if not op.regions and any(region.may_overlap(written) for written in writes(op)):
+        if not has_body(op) and any(region.may_overlap(written) for written in writes(op)):
             return op
     return None

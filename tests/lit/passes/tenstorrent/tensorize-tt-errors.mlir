@@ -2,6 +2,7 @@
 
 // CHECK: error[TW7071]: a part of 'x' is accessed
 // CHECK: error[TW7070]: several iterations of T.Parallel write the same element of 's'
+// CHECK: error[TW7070]: 'tile.reduce_by' has no counterpart on the Tenstorrent target: use T.copy, T.gemm, T.reduce and element-wise T.Parallel
 #fragment = #tile.space<fragment>
 #global = #tile.space<global>
 #shared = #tile.space<shared>
@@ -27,6 +28,25 @@ func.func public @sum(%X: memref<32x32xf32, #global>) {
     tile.parallel (%i, %j) in (32, 32) {
       %v = memref.load %x[%i, %j] : memref<32x32xf32, #shared>
       memref.store %v, %s[%i] : memref<32xf32, #fragment>
+    }
+  }
+  func.return
+}
+
+// -----
+
+#fragment = #tile.space<fragment>
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+func.func public @combiner(%X: memref<32x32xf32, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %x = tile.alloc "x" : memref<32x32xf32, #shared>
+    %s = tile.alloc "s" : memref<32xf32, #fragment>
+    tile.copy %X -> %x : memref<32x32xf32, #global> -> memref<32x32xf32, #shared>
+    tile.reduce_by %x -> %s dim 1 : memref<32x32xf32, #shared> -> memref<32xf32, #fragment> {
+    ^bb0(%a: f32, %b: f32):
+      %r = arith.mulf %a, %b : f32
+      tile.return %r : f32
     }
   }
   func.return
