@@ -100,6 +100,17 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     f"tile.scan_by %Cf -> %Cf dim 0 reverse : {T['Cf']} -> {T['Cf']} {{\n^bb0(%a: f32, %b: f32):\ntile.return %a : f32\n}}": lambda v: (
         tile.ScanByOp([v["Cf"]], [v["Cf"]], 0, first_of_two(), reverse=True)
     ),
+    f"%0 = tile.atomic cas %Cg[%i, %j], %x compare %x order acquire scope cta : {T['Cg']}, f32 -> f32": lambda v: (
+        tile.AtomicOp(
+            "cas",
+            v["Cg"],
+            (v["i"], v["j"]),
+            v["x"],
+            compare=v["x"],
+            memory_order="acquire",
+            scope="cta",
+        )
+    ),
     f"%0 = tile.atomic add %Cg[%i, %j], %x order acq_rel : {T['Cg']}, f32 -> f32": lambda v: (
         tile.AtomicOp(
             "add",

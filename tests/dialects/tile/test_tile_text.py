@@ -77,6 +77,11 @@ SAME_TEXT = {
     "atomic element": f"tile.atomic add %Cg[%i, %j], %x order relaxed : {T['Cg']}, f32",
     "atomic with result": f"%0 = tile.atomic max %Cg[%i, %j], %x : {T['Cg']}, f32 -> f32",
     "atomic load": f"%0 = tile.atomic load %Cg[%i, %j] order acquire : {T['Cg']} -> f32",
+    "compare and swap": (
+        "%0 = tile.atomic cas %Cg[%i, %j], %x compare %x order acq_rel scope sys : "
+        f"{T['Cg']}, f32 -> f32"
+    ),
+    "atomic of a block": f"tile.atomic add %Cg[%i, %j], %x scope cta : {T['Cg']}, f32",
     "atomic region": f"tile.atomic add %Cg, %Cf {{use_tma, width = 4 : i64}} : {T['Cg']}, {T['Cf']}",
     "reducer": f'%acc = tile.reducer.alloc "acc" sum replication(all) : {T["rows"]}',
     "reducer finalize": (

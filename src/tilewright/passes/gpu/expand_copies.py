@@ -225,7 +225,6 @@ def _expand_each(op: AtomicOp) -> None:
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
     code = IndexBuilder(op)
-    order = op.memory_order.data if op.memory_order is not None else None
     extents = [extent for extent in target.extents if extent != 1] or [1]
     assert all(isinstance(extent, int) for extent in extents), (
         "a compile-time number of contiguous elements"
@@ -237,7 +236,7 @@ def _expand_each(op: AtomicOp) -> None:
         loaded = code.add(LoadOp(source.buffer, at)).results[0]
         value = copied(code, loaded, source.buffer, target.buffer)
         indices = target.element(code, position, to_axes)
-        code.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+        code.add(op.of_element(target.buffer, indices, value))
     code.rewriter.erase(op)
 
 
@@ -260,8 +259,7 @@ def _expand_atomic(op: AtomicOp) -> None:
     position, body = _points(code, extents, op, private=private, wide=False)
     value = _update(body, op.value, target.buffer, position)
     indices = target.element(body, position, axes)
-    order = op.memory_order.data if op.memory_order is not None else None
-    body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+    body.add(op.of_element(target.buffer, indices, value))
     code.rewriter.erase(op)
 
 

@@ -139,15 +139,33 @@ def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
 
 def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) -> None:
     condition = missing(op, buffer, op.indices, ranges)
-    if condition is None or op.results:
+    if condition is None:
         return
     code = IndexBuilder(op)
+    if isinstance(op, AtomicOp) and op.previous is not None:
+        _guard_update(code, op, condition)
+        return
     block = Block([YieldOp()])
     code.add(IfOp(condition, [], Region(block)))
     op.detach()
     end = block.last_op
     assert end is not None
     block.insert_op_before(op, end)
+
+
+def _guard_update(code: IndexBuilder, op: AtomicOp, condition: SSAValue) -> None:
+    """An update whose result is used: outside of the tensor that is the safe value."""
+    assert op.previous is not None
+    then, otherwise = Block(), Block()
+    updated = op.of_element(op.dst, list(op.indices))
+    updated.location = op.location
+    then.add_ops([updated, YieldOp(updated.results)])
+    safe = ConstantOp(safe_value(op.dst))
+    otherwise.add_ops([safe, YieldOp(safe.results)])
+    choice = IfOp(condition, [op.previous.type], Region(then), Region(otherwise))
+    code.add(choice)
+    choice.results[0].name_hint = op.previous.name_hint
+    code.rewriter.replace_op(op, [], [choice.results[0]])
 
 
 def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
