@@ -72,6 +72,7 @@ PASSES: PassRegistry = {
     "apply-tensor-layouts": _lazy("gpu.apply_tensor_layouts", "ApplyTensorLayouts"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
     "widen-operands": _lazy("gpu.widen_operands", "WidenOperands"),
+    "split-precision": _lazy("gpu.split_precision", "SplitPrecision"),
     "expand-gemms": _lazy("gpu.expand_gemms", "ExpandGemms"),
     "lower-persistent": _lazy("gpu.lower_persistent", "LowerPersistent"),
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),

@@ -88,6 +88,9 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     f"tile.gemm %As, %Bs -> %Cf {{clear}} : {T['As']}, {T['Bs']} -> {T['Cf']}": lambda v: (
         tile.GemmOp(v["As"], v["Bs"], v["Cf"], clear=True)
     ),
+    f"tile.gemm %Cs, %Cs -> %Cf precision ieee : {T['Cs']}, {T['Cs']} -> {T['Cf']}": lambda v: (
+        tile.GemmOp(v["Cs"], v["Cs"], v["Cf"], precision="ieee")
+    ),
     f"tile.reduce max %Cf -> %rows dim 1 accumulate {{nan_propagate}} : {T['Cf']} -> {T['rows']}": lambda v: (
         tile.ReduceOp(v["Cf"], v["rows"], "max", 1, clear=False, nan_propagate=True)
     ),

@@ -115,6 +115,9 @@ SAME_TEXT = {
         "  tile.return %arg1 : f32\n"
         "}"
     ),
+    "gemm of a precision": (
+        f"tile.gemm %Cs, %Cs -> %Cf precision tf32x3 {{transpose_b}} : {T['Cs']}, {T['Cs']} -> {T['Cf']}"
+    ),
     "parallel": (
         "tile.parallel (%arg0, %arg1) in (64, %n) {\n"
         f"  %0 = memref.load %Cf[%arg0, %arg1] : {T['Cf']}\n"

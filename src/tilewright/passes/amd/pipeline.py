@@ -61,6 +61,7 @@ from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.pipeline import DropAssumes
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
+from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
@@ -150,6 +151,7 @@ class AmdPipeline(DevicePipeline):
             ExpandCopies(),
             ApplyTensorLayouts(),
             WidenOperands(),
+            SplitPrecision(),
             ExpandGemms(wgmma=False),
             InferLayouts(wgmma=False),
             CheckFragmentSizes(),

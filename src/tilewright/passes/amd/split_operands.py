@@ -195,6 +195,7 @@ def _accumulating(op: GemmOp) -> GemmOp:
         transpose_b=op.transpose_b is not None,
         policy=op.policy.data,
         k_pack=op.k_pack.value.data,
+        precision=None if op.precision is None else op.precision.data,
         attributes=op.attributes,
     )
 

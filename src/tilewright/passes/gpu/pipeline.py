@@ -54,6 +54,7 @@ from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
+from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
@@ -145,6 +146,7 @@ class GpuPipeline(DevicePipeline):
             ExpandCopies(),
             ApplyTensorLayouts(),
             WidenOperands(),
+            SplitPrecision(),
             ExpandGemms(wgmma=self.wgmma),
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
