@@ -91,6 +91,19 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     f"tile.gemm %Cs, %Cs -> %Cf precision ieee : {T['Cs']}, {T['Cs']} -> {T['Cf']}": lambda v: (
         tile.GemmOp(v["Cs"], v["Cs"], v["Cf"], precision="ieee")
     ),
+    f"tile.scaled_gemm %q8 as e4m3, %q8 as e4m3 -> %Cf clear_if %p policy full_row {{fast_math, transpose_b}} : {T['q8']}, {T['q8']} -> {T['Cf']}": lambda v: (
+        tile.ScaledGemmOp(
+            v["q8"],
+            v["q8"],
+            v["Cf"],
+            "e4m3",
+            "e4m3",
+            transpose_b=True,
+            fast_math=True,
+            clear_if=v["p"],
+            policy="full_row",
+        )
+    ),
     f"tile.reduce max %Cf -> %rows dim 1 accumulate {{nan_propagate}} : {T['Cf']} -> {T['rows']}": lambda v: (
         tile.ReduceOp(v["Cf"], v["rows"], "max", 1, clear=False, nan_propagate=True)
     ),

@@ -118,6 +118,9 @@ SAME_TEXT = {
     "gemm of a precision": (
         f"tile.gemm %Cs, %Cs -> %Cf precision tf32x3 {{transpose_b}} : {T['Cs']}, {T['Cs']} -> {T['Cf']}"
     ),
+    "scaled gemm": (
+        f"tile.scaled_gemm %q8 as e4m3, %q8 as e4m3 -> %Cf {{clear, transpose_b}} : {T['q8']}, {T['q8']} -> {T['Cf']}"
+    ),
     "parallel": (
         "tile.parallel (%arg0, %arg1) in (64, %n) {\n"
         f"  %0 = memref.load %Cf[%arg0, %arg1] : {T['Cf']}\n"

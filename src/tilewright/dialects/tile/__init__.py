@@ -8,7 +8,8 @@ whether it may still be at work when the next one starts (``interfaces``).
     kernel, loops, warps         trip counts and threads
     allocs, aliasing, reducers   where buffers come from
     regions                      parts and views of buffers
-    movement, compute, combiners, atomics   what is done with them
+    movement, compute, atomics   what is done with them
+    combiners, scaled            reductions by a region, GEMMs of scaled operands
     hints, extern, lanes         assumptions, output, external code, warps
 """
 
@@ -50,6 +51,7 @@ from tilewright.dialects.tile.movement import (
 )
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.tile.regions import PtrOfOp, RegionOp, ViewOp
+from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.tile.types import (
     PtrType,
@@ -87,6 +89,7 @@ Tile = Dialect(
         RegionOp,
         ReturnOp,
         ReuseGroupOp,
+        ScaledGemmOp,
         ScanByOp,
         ScanOp,
         SetBufferOverlapOp,
@@ -152,6 +155,7 @@ __all__ = [
     "ReuseGroupOp",
     "ReuseGroupType",
     "Role",
+    "ScaledGemmOp",
     "ScanByOp",
     "ScanOp",
     "SetBufferOverlapOp",

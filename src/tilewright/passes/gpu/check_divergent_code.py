@@ -44,6 +44,7 @@ from tilewright.dialects.tile import (
     ParallelOp,
     ReduceByOp,
     ReduceOp,
+    ScaledGemmOp,
     ScanByOp,
     ScanOp,
     Space,
@@ -61,11 +62,15 @@ _MAX_ITERATIONS = 256
 """Iterations of loops inside the code that are evaluated."""
 _BARRIERS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync"))
 
-_SHARED_WORK = (CopyOp, FillOp, GemmOp, ParallelOp, ReduceByOp, ReduceOp, ScanByOp, ScanOp)
+_SHARED_WORK = (
+    *(CopyOp, FillOp, GemmOp, ParallelOp, ScaledGemmOp),
+    *(ReduceByOp, ReduceOp, ScanByOp, ScanOp),
+)
 _API_NAMES = {
     "tile.copy": "T.copy",
     "tile.fill": "T.fill",
     "tile.gemm": "T.gemm",
+    "tile.scaled_gemm": "a scaled GEMM",
     "tile.parallel": "T.Parallel",
     "tile.reduce": "a reduction",
     "tile.reduce_by": "a reduction",

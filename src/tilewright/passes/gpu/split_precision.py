@@ -60,6 +60,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.naming import buffer_name
 
 _F32 = Float32Type()
 _TF32_MASK, _TF32_HALF = -(1 << 13), 1 << 12
@@ -158,7 +159,7 @@ def _parts(code: IndexBuilder, operand: SSAValue, scheme: Scheme) -> Sequence[SS
     axes = matrix_axes(part)
     shape = [extent for axis in axes if isinstance(extent := part.extents[axis], int)]
     type = MemRefType(scheme.element, shape, NoneAttr(), SpaceAttr(space))
-    name = part.buffer.name_hint or "operand"
+    name = buffer_name(operand)
     found = [
         code.add(AllocOp(type, name=f"{name}_part{index}")).results[0]
         for index in range(scheme.parts)

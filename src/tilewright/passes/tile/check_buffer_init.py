@@ -33,6 +33,7 @@ from tilewright.dialects.tile import (
     PersistentOp,
     PipelineOp,
     ReducerAllocOp,
+    ScaledGemmOp,
     WsOp,
     space_of,
 )
@@ -156,14 +157,16 @@ class _Kernel:
         if later is not None and later is not op:
             diagnostic.note(later, "first write is here")
         fix = f"help: clear it first with T.clear({name})"
-        if isinstance(op, GemmOp) and base_of(op.c) is region.base:
+        if isinstance(op, GemmOp | ScaledGemmOp) and base_of(op.c) is region.base:
             fix += ", or pass clear_accum=True to T.gemm"
         diagnostic.note(None, fix)
 
 
 def _path_of_read(op: Operation, region: AccessedRegion, path: _Path) -> _Path:
     """A GEMM that clears its accumulator under a condition reads it under the opposite one."""
-    if not isinstance(op, GemmOp) or op.clear_if is None or base_of(op.c) is not region.base:
+    if not isinstance(op, GemmOp | ScaledGemmOp) or op.clear_if is None:
+        return path
+    if base_of(op.c) is not region.base:
         return path
     return replace(path, is_certain=False)
 

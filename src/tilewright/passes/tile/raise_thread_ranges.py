@@ -35,6 +35,7 @@ from tilewright.dialects.tile import (
     ReduceByOp,
     ReduceOp,
     Role,
+    ScaledGemmOp,
     ScanByOp,
     ScanOp,
     WsOp,
@@ -48,7 +49,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tile.clone_ops import copy_op
 
 _DISTRIBUTED = (
-    *(CopyOp, FillOp, GemmOp, ParallelOp, PipelineOp),
+    *(CopyOp, FillOp, GemmOp, ParallelOp, PipelineOp, ScaledGemmOp),
     *(ReduceByOp, ReduceOp, ScanByOp, ScanOp),
 )
 _CASTS = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))

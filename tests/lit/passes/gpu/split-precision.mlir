@@ -5,8 +5,8 @@
 
 // Two parts of ten bits each; the small terms first, without NaN; then the large one.
 // CHECK-LABEL: func.func @tf32x3(
-// CHECK: [[A0:%.*]] = tile.alloc "operand_part0" : memref<64x32xf32, #shared>
-// CHECK: [[A1:%.*]] = tile.alloc "operand_part1" : memref<64x32xf32, #shared>
+// CHECK: [[A0:%.*]] = tile.alloc "a_part0" : memref<64x32xf32, #shared>
+// CHECK: [[A1:%.*]] = tile.alloc "a_part1" : memref<64x32xf32, #shared>
 // CHECK: tile.parallel ([[I:%.*]], [[J:%.*]]) in (64, 32) {
 // CHECK-NEXT: [[X:%.*]] = memref.load %a[[[I]], [[J]]]
 // CHECK: arith.constant -8192 : i32
@@ -15,8 +15,8 @@
 // CHECK: arith.subf [[X]], [[BIG]] : f32
 // CHECK: memref.store [[BIG]], [[A0]][[[I]], [[J]]]
 // CHECK: memref.store %{{.*}}, [[A1]][[[I]], [[J]]]
-// CHECK: [[B0:%.*]] = tile.alloc "operand_part0"
-// CHECK: [[B1:%.*]] = tile.alloc "operand_part1"
+// CHECK: [[B0:%.*]] = tile.alloc "b_part0"
+// CHECK: [[B1:%.*]] = tile.alloc "b_part1"
 // CHECK: [[T:%.*]] = tile.alloc "terms" : memref<64x64xf32, #fragment>
 // CHECK-NEXT: tile.gemm [[A1]], [[B0]] -> [[T]] precision tf32 {clear, transpose_b}
 // CHECK-NEXT: tile.gemm [[A0]], [[B1]] -> [[T]] precision tf32 {transpose_b}
@@ -36,11 +36,11 @@ func.func @tf32x3() attributes {tile.target = #tile.target<cuda, sm_90a>} {
 
 // Three parts of bfloat16, of which six terms are large enough.
 // CHECK-LABEL: func.func @bf16x6(
-// CHECK-COUNT-6: tile.alloc "operand_part{{[0-2]}}" : memref<{{.*}}xbf16, #shared>
+// CHECK-COUNT-6: tile.alloc "{{[ab]}}_part{{[0-2]}}" : memref<{{.*}}xbf16, #shared>
 // CHECK-COUNT-6: tile.gemm
 // CHECK-NOT: tile.gemm
 // CHECK-LABEL: func.func @bf16x3(
-// CHECK-COUNT-4: tile.alloc "operand_part{{[01]}}" : memref<{{.*}}xbf16, #shared>
+// CHECK-COUNT-4: tile.alloc "{{[ab]}}_part{{[01]}}" : memref<{{.*}}xbf16, #shared>
 // CHECK-COUNT-3: tile.gemm
 // CHECK-NOT: tile.gemm
 func.func @bf16x6() attributes {tile.target = #tile.target<cuda, sm_80>} {

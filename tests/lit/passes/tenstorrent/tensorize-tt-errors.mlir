@@ -4,6 +4,7 @@
 // CHECK: error[TW7070]: several iterations of T.Parallel write the same element of 's'
 // CHECK: error[TW7070]: 'tile.reduce_by' has no counterpart on the Tenstorrent target: use T.copy, T.gemm, T.reduce and element-wise T.Parallel
 // CHECK: error[TW7070]: a GEMM of float32 with precision ieee has no counterpart on the Tenstorrent target, which multiplies the 10 mantissa bits of tf32: request tf32
+// CHECK: error[TW7070]: 'tile.scaled_gemm' has no counterpart on the Tenstorrent target
 #fragment = #tile.space<fragment>
 #global = #tile.space<global>
 #shared = #tile.space<shared>
@@ -64,6 +65,21 @@ func.func public @precision(%X: memref<32x32xf32, #global>) {
     %c = tile.alloc "c" : memref<32x32xf32, #fragment>
     tile.copy %X -> %x : memref<32x32xf32, #global> -> memref<32x32xf32, #shared>
     tile.gemm %x, %x -> %c precision ieee {clear} : memref<32x32xf32, #shared>, memref<32x32xf32, #shared> -> memref<32x32xf32, #fragment>
+  }
+  func.return
+}
+
+// -----
+
+#fragment = #tile.space<fragment>
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+func.func public @scaled(%X: memref<32x32xbf16, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %x = tile.alloc "x" : memref<32x32xbf16, #shared>
+    %c = tile.alloc "c" : memref<32x32xf32, #fragment>
+    tile.copy %X -> %x : memref<32x32xbf16, #global> -> memref<32x32xbf16, #shared>
+    tile.scaled_gemm %x as bf16, %x as bf16 -> %c {clear} : memref<32x32xbf16, #shared>, memref<32x32xbf16, #shared> -> memref<32x32xf32, #fragment>
   }
   func.return
 }

@@ -353,6 +353,7 @@ TILE_RULES: Mapping[str, Rule] = {
     "tile.reduce_by": none,
     "tile.scan": _tile_op,
     "tile.scan_by": none,
+    "tile.scaled_gemm": none,
     "tile.gemm": _tile_op,
     "tile.im2col": _im2col,
     "tile.view": _view,

@@ -11,7 +11,7 @@ _BY_MODULE = {
     "atomics": "atomic atomic_region",
     "block": "persistent",
     "combiners": "reduce_by reduce_each scan_by scan_each",
-    "compute": "gemm reduce scan",
+    "compute": "gemm reduce scaled_gemm scan",
     "elements": "get load load_own load_quotients private put settle store store_own",
     "movement": "copy fill im2col transpose",
     "pointers": "pointer",
