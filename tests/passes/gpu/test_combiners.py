@@ -16,11 +16,13 @@ from tests.passes.gpu.combiner_kernels import (
     results_like,
     tile_kernel,
 )
-from tests.passes.gpu.tile_levels import by_threads, by_tiles, cubins
+from tests.passes.gpu.tile_levels import by_threads, by_tiles, cubins, lowered
 from tests.sampling import examples, only
+from tests.targets.cuda.host_run import run_on_host
 from tests.targets.numpy.kernels import on_blocks, same_bits
 from tests.targets.numpy.tile.tile_support import block
 from tilewright.ir.diagnostics.engine import CompileError
+from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.tile import TileFault
 
 POWERS = (((64,), 0), ((8, 16), 0), ((8, 16), 1), ((4, 2, 32), 1), ((2, 128, 2), 1), ((1, 4), 0))
@@ -144,6 +146,19 @@ def test_device_code_compiles(name, scan):
     combiner = COMBINERS[name]
     for source in cubins(tile_kernel(combiner, (4, 1000), 1, scan=scan, reverse=scan)):
         assert "__syncthreads" in source
+
+
+@pytest.mark.parametrize(("name", "scan"), [("any argmax", False), ("linear of integers", True)])
+def test_the_text_of_a_kernel_runs_on_the_host(name, scan, tmp_path, monkeypatch):
+    """Compiled by a C++ compiler, every CUDA thread a thread: barriers are where they have to be."""
+    combiner = COMBINERS[name]
+    sources = combiner.sources((3, 300), 1, seed=11)
+    expected = at_tiles(combiner, sources, 1, scan=scan)
+    empty = results_like(combiner, (3, 300), 1, scan=scan)
+    buffers = [Buffer(f"x{n}", each) for n, each in enumerate([*sources, *empty])]
+    module = lowered(tile_kernel(combiner, (3, 300), 1, scan=scan, threads=64), "cuda:sm_80")
+    run_on_host(module, buffers, tmp_path, monkeypatch)
+    assert_same(empty, expected)
 
 
 # -- values ------------------------------------------------------------------------------------
