@@ -43,7 +43,7 @@ def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
         raise outside(buffer, element, "read")
     if buffer.owned:
         check_agreement(buffer, element)
-    if buffer.pending.parts:
+    if buffer.is_gated:
         _check_pending(buffer, element, writes=False)
     if buffer.shadow is not None and not buffer.shadow.defined(element):
         raise uninitialised(buffer, element, 1, 1)
@@ -67,7 +67,7 @@ def put(
         raise outside(buffer, element, "write")
     if not buffer.writable:
         raise read_only(buffer)
-    if buffer.pending.parts:
+    if buffer.is_gated:
         _check_pending(buffer, element, writes=True)
     if buffer.seen is not None:
         (buffer.seen.update if atomic else buffer.seen.write_one)(buffer.name, element)
@@ -101,7 +101,7 @@ def _is_inside(buffer: TileBuffer, element: tuple[int, ...]) -> bool:
 
 def _check_pending(buffer: TileBuffer, element: tuple[int, ...], *, writes: bool) -> None:
     box = tuple(slice(i, i + 1) for i in element)
-    buffer.pending.check(buffer.name, buffer.data, box, writes=writes)
+    buffer.check(box, writes=writes)
 
 
 def outside(
@@ -195,8 +195,13 @@ def _load_any(
         if buffer.data.size == 0:
             return np.full(lanes.shape, buffer.safe, buffer.data.dtype)
     takes_part = active if inside is None else (inside if active is None else inside & active)
-    if buffer.pending.parts:
+    if buffer.is_gated:
         _check_lanes(lanes, buffer, index, takes_part, writes=False)
+    if buffer.limit is not None:
+        confined = buffer.limit.confined(index, takes_part)
+        if confined is None:
+            return np.full(lanes.shape, buffer.safe, buffer.data.dtype)
+        index = confined
     if buffer.shadow is not None:
         _require_defined(lanes, buffer, index, takes_part)
     if lanes.races is not None and at is not None:
@@ -277,7 +282,7 @@ def _check_lanes(
     if takes_part is not None:
         mask = lanes.spread(takes_part)
         whole = tuple(i[mask] for i in whole)
-    buffer.pending.check(buffer.name, buffer.data, whole, writes=writes)
+    buffer.check(whole, writes=writes)
 
 
 # Slices.
@@ -330,8 +335,8 @@ def _load_mesh(
     at: int | None,
 ) -> Any:
     box = _box(mesh)
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, box, writes=False)
+    if buffer.is_gated:
+        buffer.check(box, writes=False)
     if buffer.shadow is not None and not buffer.shadow.defined(box).all():
         _require_defined(lanes, buffer, index, None)
     if lanes.races is not None and at is not None:
@@ -384,8 +389,8 @@ def _store_mesh(
     if any(have != 1 and have != want for have, want in zip(lanes.shape, shape, strict=True)):
         return False
     box = _box(mesh)
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, box, writes=True)
+    if buffer.is_gated:
+        buffer.check(box, writes=True)
     axes = [axis for _, _, axis in mesh if axis >= 0]
     values = np.broadcast_to(value, shape)
     rest = [axis for axis in range(lanes.rank) if axis not in axes]
@@ -422,8 +427,8 @@ def _store_any(
         where_to = tuple(i[mask] for i in where_to)
     if not values.size:
         return
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, where_to, writes=True)
+    if buffer.is_gated:
+        buffer.check(where_to, writes=True)
     if lanes.races is not None and at is not None:
         elements, iterations = _accessed(lanes, buffer, index, takes_part)
         sources = None if varies is None else _sources(lanes, varies)[iterations]
