@@ -34,6 +34,7 @@ PASSES: PassRegistry = {
     "widen-fragments": _lazy("tile.widen_fragments", "WidenFragments"),
     "raise-copy-loops": _lazy("tile.raise_copy_loops", "RaiseCopyLoops"),
     "raise-thread-ranges": _lazy("tile.raise_thread_ranges", "RaiseThreadRanges"),
+    "wrap-block-atomics": _lazy("tile.wrap_block_atomics", "WrapBlockAtomics"),
     "wrap-scalar-fragment-access": _lazy(
         "tile.wrap_scalar_fragment_access", "WrapScalarFragmentAccess"
     ),
@@ -45,6 +46,7 @@ PASSES: PassRegistry = {
     "plan-storage-alias": _lazy("tile.plan_storage_alias", "PlanStorageAlias"),
     "split-guards": _lazy("tile.split_guards", "SplitGuards"),
     "unroll-fragment-loops": _lazy("tile.unroll_fragment_loops", "UnrollFragmentLoops"),
+    "simplify-fills": _lazy("tile.simplify_fills", "SimplifyFills"),
     "expand-explicit-unroll": _lazy("tile.expand_explicit_unroll", "ExpandExplicitUnroll"),
     "version-roles": _lazy("tile.version_roles", "VersionRoles"),
     "specialize-warps": _lazy("tile.specialize_warps", "SpecializeWarps"),
@@ -71,7 +73,9 @@ PASSES: PassRegistry = {
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
     "apply-tensor-layouts": _lazy("gpu.apply_tensor_layouts", "ApplyTensorLayouts"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
+    "upcast-scaled-gemms": _lazy("gpu.upcast_scaled_gemms", "UpcastScaledGemms"),
     "widen-operands": _lazy("gpu.widen_operands", "WidenOperands"),
+    "split-precision": _lazy("gpu.split_precision", "SplitPrecision"),
     "expand-gemms": _lazy("gpu.expand_gemms", "ExpandGemms"),
     "lower-persistent": _lazy("gpu.lower_persistent", "LowerPersistent"),
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),
@@ -156,6 +160,7 @@ PASSES: PassRegistry = {
     "apply-tt-tuning": _lazy("tenstorrent.apply_tt_tuning", "ApplyTtTuning"),
     "split-launches": _lazy("tenstorrent.split_launches", "SplitLaunches"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
+    "check-tt-tensors": _lazy("tenstorrent.check_tt_tensors", "CheckTtTensors"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),
     "normalize-tt-indices": _lazy("tenstorrent.normalize_tt_indices", "NormalizeTtIndices"),

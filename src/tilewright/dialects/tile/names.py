@@ -44,6 +44,8 @@ THREAD_BINDING = "tile.thread_binding"
 # scf.if.
 PREDICATED = "tile.predicated"
 """Unit: the copies in it are started anyway, and read nothing where the condition is false."""
+FILLED = "tile.filled"
+"""Unit: it reads an element inside of a tensor, and yields the fill of a copy outside of it."""
 
 # tile.alloc.
 PRIVATE = "tile.private"

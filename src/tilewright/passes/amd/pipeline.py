@@ -61,8 +61,10 @@ from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.pipeline import DropAssumes
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
+from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
+from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
@@ -149,7 +151,9 @@ class AmdPipeline(DevicePipeline):
             OrderTensorWrites(),
             ExpandCopies(),
             ApplyTensorLayouts(),
+            UpcastScaledGemms(),
             WidenOperands(),
+            SplitPrecision(),
             ExpandGemms(wgmma=False),
             InferLayouts(wgmma=False),
             CheckFragmentSizes(),

@@ -172,16 +172,11 @@ class _Writer:
         if space is not None and space.is_shared:
             part = self.storage.shared_part(code, buffer)
             buffer, indices = part.buffer, [part.offset(code, indices)]
-        value = None if op.value is None else self.values.get(op.value, op.value)
-        new = AtomicOp(
-            op.kind.data,
-            buffer,
-            [code.index(each) for each in indices],
-            value,
-            return_previous=op.previous is not None,
-            memory_order=op.memory_order.data if op.memory_order is not None else None,
+        value, compare = (
+            None if each is None else self.values.get(each, each) for each in (op.value, op.compare)
         )
-        return code.add(new)
+        found = [code.index(each) for each in indices]
+        return code.add(op.of_element(buffer, found, value, compare))
 
     def _end(self, code: IndexBuilder, op: Operation) -> None:
         """The end of a nested block replaces its original terminator."""
