@@ -153,6 +153,10 @@ class Machine:
             self._unique[value, path] = known
         return known
 
+    def named_values(self) -> dict[str, SSAValue]:
+        """Values of the kernel itself by their unique name: what opaque symbols stand for."""
+        return {name: value for (value, path), name in self._unique.items() if not path}
+
     def formula_size(self, formula: Formula) -> int:
         """The number of parts of a condition, expanded."""
         known = self._sizes.get(formula.id)

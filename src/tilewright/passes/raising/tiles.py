@@ -1,0 +1,142 @@
+"""Ops on whole tiles: GEMMs, reductions, scans, histograms."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.raising.combiners import reduce_kind, scan_kind
+from tilewright.analysis.raising.constants import is_zero
+from tilewright.analysis.raising.slots import Slot
+from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.tile import AtomicOp, FillOp, GemmOp
+from tilewright.dialects.tile import ReduceOp as TileReduceOp
+from tilewright.dialects.tile import ScanOp as TileScanOp
+from tilewright.dialects.tt import DotOp, HistogramOp, ReduceOp, ScanOp, TransOp
+from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
+from tilewright.passes.raising.accesses import when
+from tilewright.passes.raising.expressions import Point, element
+from tilewright.passes.raising.groups import Work, flush, submit
+from tilewright.passes.raising.moves import accesses_of, as_buffer, assign
+from tilewright.passes.raising.state import Raising
+
+
+def emit_reduce(state: Raising, op: Operation) -> None:
+    assert isinstance(op, ReduceOp)
+    kind = reduce_kind(op)
+    assert kind is not None
+    source = as_buffer(state, op.operands[0])
+    result = op.results[0]
+    slot = state.slot(result)
+    if slot is None:
+        name = result.name_hint or "total"
+        slot = Slot((1,), element_type_of(result.type), name=name)
+    target = state.buffer(slot)
+    state.at.add(
+        TileReduceOp(source, target, kind.name, op.axis_index, nan_propagate=kind.propagates_nan)
+    )
+    if not is_tensor(result.type):
+        zero = state.at.index(0)
+        state.scalars[result] = state.at.value(LoadOp(target, [zero]), result.name_hint)
+
+
+def emit_scan(state: Raising, op: Operation) -> None:
+    assert isinstance(op, ScanOp)
+    kind = scan_kind(op)
+    assert kind is not None
+    source = as_buffer(state, op.operands[0])
+    slot = state.slot(op.results[0])
+    assert slot is not None
+    reverse = bool(op.reverse.value.data)
+    state.at.add(TileScanOp(source, state.buffer(slot), kind, op.axis_index, reverse=reverse))
+
+
+def emit_histogram(state: Raising, op: Operation) -> None:
+    """Counts in shared memory."""
+    assert isinstance(op, HistogramOp)
+    flush(state)
+    slot = state.slot(op.results[0])
+    assert slot is not None
+    counts = state.buffer(slot)
+    state.at.add(FillOp(counts, state.at.constant(0, slot.element)))
+    source, mask = op.operands[0], op.operands[1] if len(op.operands) > 1 else None
+
+    def run(point: Point, indices: tuple[SSAValue, ...]) -> None:
+        value = element(state, source, indices, point)
+        holds = None if mask is None else element(state, mask, indices, point)
+        where = point.at.to_index(value)
+        one = point.at.constant(1, slot.element)
+        when(point.at, holds, lambda at: ignore(at.add(AtomicOp("add", counts, [where], one))))
+
+    reads, loads = accesses_of(state, [(operand, False) for operand in op.operands])
+    submit(state, Work(op, shape_of(source.type), run, reads, (slot,), (), loads))
+    flush(state)
+
+
+def ignore(_: object) -> None:
+    """Drop a result."""
+
+
+# GEMMs.
+
+
+def emit_dot(state: Raising, op: Operation) -> None:
+    assert isinstance(op, DotOp)
+    slot = state.slot(op.d)
+    assert slot is not None
+    is_clear = is_zero(op.c)
+    if not is_clear and state.slot(op.c) is not slot:
+        assign(state, op, [(slot, op.c)])
+    a, transpose_a = _operand(state, op, op.a, is_b=False)
+    b, transpose_b = _operand(state, op, op.b, is_b=True)
+    flush(state)
+    state.at.add(
+        GemmOp(
+            a,
+            b,
+            state.buffer(slot),
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            clear=is_clear,
+            policy=_policy(op),
+        )
+    )
+
+
+def _operand(state: Raising, op: DotOp, value: SSAValue, *, is_b: bool) -> tuple[SSAValue, bool]:
+    """The buffer of an operand, and whether it is transposed there."""
+    swapped = False
+    source = value
+    while isinstance(source.owner, TransOp) and state.slot(source) is None:
+        source, swapped = source.owner.src, not swapped
+    slot = state.slot(source)
+    if slot is not None and (slot.is_shared or (not is_b and not swapped)):
+        return as_buffer(state, source), swapped != slot.is_transposed
+    staged = Slot(shape_of(value.type), element_type_of(value.type), True, name="staged")
+    key = f"{value.name_hint or 'operand'}_shared"
+    staged.name = key
+    assign(state, op, [(staged, value)])
+    return state.buffer(staged), False
+
+
+def _policy(op: DotOp) -> str:
+    """Rows stay within a warp where a row reduction reads the result."""
+    work: list[SSAValue] = [op.d]
+    for _ in range(len(work) + 16):
+        if not work:
+            break
+        value = work.pop()
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, ReduceOp):
+                return "full_row"
+            if user.name.startswith(("arith.", "math.")) and len(work) < 8:
+                work += user.results
+    return "square"
+
+
+EMITTERS = {
+    "tt.reduce": emit_reduce,
+    "tt.scan": emit_scan,
+    "tt.histogram": emit_histogram,
+    "tt.dot": emit_dot,
+}
