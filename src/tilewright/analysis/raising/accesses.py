@@ -8,6 +8,7 @@ pointer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -15,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from tilewright.analysis.affine import Formula, Poly
 from tilewright.analysis.pid_address.scope import Site
 from tilewright.analysis.raising.addresses import Addresses, is_materialisable
+from tilewright.analysis.raising.boxes import Boxes
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.refusals import (
     ADDRESS,
@@ -23,6 +25,7 @@ from tilewright.analysis.raising.refusals import (
     POINTER_FROM_DATA,
     Refusals,
 )
+from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import (
     FuncOp,
     IntToPtrOp,
@@ -37,13 +40,18 @@ from tilewright.dialects.type_utils import element_type_of
 _STRUCTURAL = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.bitcast")
 
 
-def plan_accesses(addresses: Addresses, refusals: Refusals) -> dict[Operation, Access]:
+def plan_accesses(
+    addresses: Addresses, refusals: Refusals
+) -> tuple[dict[Operation, Access], tuple[View, ...]]:
+    """How each access finds its memory, and the tensors that they mean."""
     found: dict[Operation, Access] = {}
+    boxes = Boxes(addresses)
     for op, site in addresses.sites.items():
         access = _plan(addresses, op, site, refusals)
         if access is not None:
-            found[op] = access
-    return found
+            box = boxes.plan(op, access)
+            found[op] = access if box is None else replace(access, box=box)
+    return found, tuple(boxes.views)
 
 
 def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -> Access | None:

@@ -45,6 +45,8 @@ class RaisePlan:
     addresses: Addresses
     accesses: dict[Operation, Access]
     views: tuple[View, ...]
+    copies: frozenset[Operation]
+    """Loads and stores that copy whole boxes; all others access elements."""
     values: Values
     slots: Slots
     loops: dict[Operation, LoopPlan]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
+
 from tilewright.analysis.raising.accesses import bases_of, plan_accesses
 from tilewright.analysis.raising.addresses import addresses_of
 from tilewright.analysis.raising.loops import plan_loops
-from tilewright.analysis.raising.plan import RaisePlan
-from tilewright.analysis.raising.refusals import Refusals
-from tilewright.analysis.raising.slots import assign_slots
+from tilewright.analysis.raising.plan import Access, RaisePlan
+from tilewright.analysis.raising.refusals import SLOW, Refusal, Refusals
+from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
+from tilewright.analysis.raising.slots import Slots, assign_slots
 from tilewright.analysis.raising.support import check_ops
-from tilewright.analysis.raising.values import classify_values
+from tilewright.analysis.raising.values import ValueClass, Values, classify_values
 from tilewright.dialects.tt import FuncOp
 
 
@@ -18,8 +23,48 @@ def plan_raising(function: FuncOp, num_stages: int = 3) -> RaisePlan:
     refusals = Refusals()
     check_ops(function, refusals)
     addresses = addresses_of(function)
-    accesses = plan_accesses(addresses, refusals)
-    values = classify_values(function, bases_of(accesses))
+    accesses, views = plan_accesses(addresses, refusals)
+    values = classify_values(function, bases_of(accesses), stored_tiles(accesses))
+    copies = plan_copies(accesses, values)
     slots = assign_slots(function, values)
+    _orient(accesses, slots)
     loops = plan_loops(function, values, num_stages)
-    return RaisePlan(function, addresses, accesses, (), values, slots, loops, refusals.listed())
+    remarks = _slow(accesses, values)
+    return RaisePlan(
+        function,
+        addresses,
+        accesses,
+        views,
+        copies,
+        values,
+        slots,
+        loops,
+        refusals.listed(),
+        remarks,
+    )
+
+
+def _orient(accesses: Mapping[Operation, Access], slots: Slots) -> None:
+    """Shared buffers hold operands as memory does: transposed, if the box is."""
+    for op, access in accesses.items():
+        slot = slots.of.get(op.results[0]) if op.results else None
+        if slot is None or not slot.is_shared or access.box is None or len(slot.shape) != 2:
+            continue
+        slot.is_transposed = access.box.order(slot.shape) == (1, 0)
+
+
+def _slow(accesses: Mapping[Operation, Access], values: Values) -> tuple[Refusal, ...]:
+    """Operands of GEMMs that are copied element by element."""
+    found = Refusals()
+    for op, access in accesses.items():
+        if not op.results or values.classes.get(op.results[0]) is not ValueClass.SHARED:
+            continue
+        if not is_region_load(op, access):
+            found.add(
+                SLOW,
+                op,
+                "an operand of a GEMM is copied element by element: its address and mask are "
+                "not a box of a tensor",
+                "use an affine address, and a mask that bounds each dimension",
+            )
+    return found.listed()

@@ -91,6 +91,8 @@ class _Assigner:
                 self._join_branches(op)
             elif isinstance(op, DotOp):
                 self._join_accumulator(op)
+            elif is_elementwise(op):
+                self._join_in_place(op)
         return self._slots
 
     def _new(self, value: SSAValue) -> None:
@@ -195,6 +197,23 @@ class _Assigner:
                 is_plain = not isinstance(owner, ForOp | WhileOp | IfOp)
                 if is_plain and isinstance(owner, Operation) and owner.parent is region.block:
                     self._slots.share(value, slot)
+
+    def _join_in_place(self, op: Operation) -> None:
+        """An elementwise value overwrites an operand that nothing else reads."""
+        slot = self._slots.of.get(op.results[0])
+        if slot is None or slot.is_shared or any(
+            its is slot for value, its in self._slots.of.items() if value is not op.results[0]
+        ):
+            return
+        for value in self._values.anchors:
+            own = self._slots.of.get(value)
+            if own is None or own.is_shared or not isinstance(value, OpResult):
+                continue
+            is_last = list(self._values.anchors[value]) == [op] and value.op.parent is op.parent
+            is_same = own.shape == slot.shape and own.element == slot.element
+            if is_last and is_same and _reads_in_place(op.results[0], value, self._values):
+                self._slots.share(op.results[0], own)
+                return
 
     def _join_accumulator(self, op: DotOp) -> None:
         slot, c = self._slots.of.get(op.d), op.c

@@ -12,6 +12,7 @@ written in the source; so a load is an expression only if nothing in between may
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -66,15 +67,25 @@ class Values:
         return self.classes.get(value) in (ValueClass.FRAGMENT, ValueClass.SHARED)
 
 
-def classify_values(function: FuncOp, bases: Mapping[Operation, str]) -> Values:
-    """Decide for every tensor of a kernel; `bases` names the memory of each access."""
-    return _Classifier(function, bases).run()
+def classify_values(
+    function: FuncOp,
+    bases: Mapping[Operation, str],
+    stored: AbstractSet[SSAValue] = frozenset(),
+) -> Values:
+    """Decide for every tensor of a kernel.
+
+    `bases` names the memory of each access; `stored` are tensors that are stored as whole tiles.
+    """
+    return _Classifier(function, bases, stored).run()
 
 
 class _Classifier:
-    def __init__(self, function: FuncOp, bases: Mapping[Operation, str]) -> None:
+    def __init__(
+        self, function: FuncOp, bases: Mapping[Operation, str], stored: AbstractSet[SSAValue]
+    ) -> None:
         self._ops = list(walk(function))
         self._bases = bases
+        self._stored = stored
         self._found = Values(positions={op: at for at, op in enumerate(self._ops)})
         self._costs: dict[SSAValue, int | None] = {}
         """Ops of the expression; None if it loads or is dear."""
@@ -178,6 +189,8 @@ class _Classifier:
 
     def _is_required(self, value: SSAValue) -> bool:
         """Whether some use needs a buffer."""
+        if value in self._stored:
+            return True
         for use in value.uses:
             user = use.operation
             if isinstance(user, ReduceOp | ScanOp | DotOp):

@@ -12,6 +12,7 @@ the view; ``c * v``, with ``v`` a scalar of the program, is one more dimension o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute, BlockArgument
@@ -27,11 +28,12 @@ class View:
     element: Attribute
     origin: Poly
     """Where it begins, in elements."""
-    extents: tuple[Poly, ...]
+    extents: tuple[Poly | None, ...]
+    """None: as many elements as the memory has from the origin on."""
     strides: tuple[Poly, ...]
 
     def __str__(self) -> str:
-        sizes = " x ".join(map(str, self.extents))
+        sizes = " x ".join("?" if each is None else str(each) for each in self.extents)
         strides = ", ".join(map(str, self.strides))
         name = self.base.name_hint or "pointer"
         at = "" if self.origin == 0 else f" + {self.origin}"
@@ -53,7 +55,14 @@ class Box:
     guard: Formula | None = None
     """A part of the mask that is the same for all lanes."""
 
-    @property
-    def is_region(self) -> bool:
-        """Whether each lane has a dimension of its own."""
-        return True
+    wraps: bool = False
+    """Whether the extents also stand for rows that wrap around."""
+
+    def order(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        """The lanes in the order of the dimensions, those of one element left out.
+
+        None if some lane has no dimension: then the box has fewer elements than the tensor.
+        """
+        lanes = tuple(lane for lane in self.lanes if lane is not None)
+        expected = [dim for dim, extent in enumerate(shape) if extent != 1]
+        return lanes if sorted(lanes) == expected else None

@@ -102,8 +102,11 @@ def load_element(state: Raising, value: OpResult, indices: Indices, point: Point
     if access.box is None or not access.box.is_masked or _fills_zero(op, access):
         return found
     mask = mask_of(op)
-    assert mask is not None
-    chosen = element(state, mask, indices, point)
+    if mask is not None:
+        chosen = element(state, mask, indices, point)
+    else:
+        assert access.mask is not None
+        chosen = state.symbols.truth(point.at, access.mask, dict(enumerate(indices)))
     return point.at.value(SelectOp(chosen, found, otherwise(point)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.kinds import (
@@ -17,6 +17,7 @@ from tilewright.analysis.raising.kinds import (
     is_elementwise,
     is_pointer,
 )
+from tilewright.analysis.raising.regions import stored_value
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import LoadOp as MemoryLoadOp
@@ -42,6 +43,7 @@ from tilewright.passes.raising.control import emit_for, emit_if, emit_while
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
 from tilewright.passes.raising.moves import accesses_of, as_buffer, compute, store_to
+from tilewright.passes.raising.regions import copy_in, copy_out
 from tilewright.passes.raising.scalar_ops import element_of
 from tilewright.passes.raising.state import Raising
 from tilewright.passes.raising.tiles import EMITTERS as TILE_EMITTERS
@@ -108,12 +110,21 @@ def _num_programs(state: Raising, op: Operation) -> None:
 def _load(state: Raising, op: Operation) -> None:
     (result,) = op.results
     if is_tensor(result.type):
-        if state.slot(result) is not None:
-            compute(state, op, result)
+        slot = state.slot(result)
+        if slot is not None:
+            _load_tile(state, op, result, slot)
         return
     flush(state)
     point = Point(state.at, state.at)
     state.scalars[result] = load_element(state, result, (), point)
+
+
+def _load_tile(state: Raising, op: Operation, result: OpResult, slot: Slot) -> None:
+    access = state.plan.accesses[op]
+    if op in state.plan.copies:
+        copy_in(state, access, slot)
+    else:
+        compute(state, op, result)
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
@@ -123,12 +134,26 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 def _store(state: Raising, op: Operation) -> None:
     assert isinstance(op, StoreOp)
+    if _store_tile(state, op):
+        return
     _write(state, op, op.value, lambda point, at: store_element(state, op, op.value, at, point))
 
 
 def _descriptor_store(state: Raising, op: Operation) -> None:
     assert isinstance(op, DescriptorStoreOp)
+    if _store_tile(state, op):
+        return
     _write(state, op, op.src, lambda point, at: store_element(state, op, op.src, at, point))
+
+
+def _store_tile(state: Raising, op: Operation) -> bool:
+    """Store a whole buffer; false if the store is done element by element."""
+    if op not in state.plan.copies:
+        return False
+    slot = state.slot(stored_value(op))
+    assert slot is not None
+    copy_out(state, state.plan.accesses[op], slot)
+    return True
 
 
 def _write(

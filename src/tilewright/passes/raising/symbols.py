@@ -23,10 +23,13 @@ from tilewright.dialects.arith import (
     FloordivsiOp,
     MaxsiOp,
     MinsiOp,
+    MuliOp,
     OriOp,
+    RemsiOp,
     SelectOp,
     ShliOp,
     ShrsiOp,
+    SubiOp,
     XoriOp,
 )
 from tilewright.dialects.tile.mixed import Mixed
@@ -35,6 +38,7 @@ from tilewright.passes.raising.builder import Builder
 _BINARY: Mapping[SymbolKind, Callable[[SSAValue, SSAValue], Operation]] = {
     SymbolKind.FDIV: FloordivsiOp,
     SymbolKind.TDIV: DivsiOp,
+    SymbolKind.TREM: RemsiOp,
     SymbolKind.MIN: MinsiOp,
     SymbolKind.MAX: MaxsiOp,
     SymbolKind.AND: AndiOp,
@@ -100,6 +104,9 @@ class Symbols:
             return at.value(SelectOp(holds, at.index(yes), at.index(no)))
         args = [at.index(self.index(at, arg, lanes)) for arg in atom.args]
         result = args[0]
+        if kind is SymbolKind.MOD:
+            whole = at.value(FloordivsiOp(*args))
+            return at.value(SubiOp(result, at.value(MuliOp(whole, args[1]))))
         for other in args[1:]:
             result = at.value(_BINARY[kind](result, other))
         return result
