@@ -157,6 +157,7 @@ PASSES: PassRegistry = {
     "apply-tt-tuning": _lazy("tenstorrent.apply_tt_tuning", "ApplyTtTuning"),
     "split-launches": _lazy("tenstorrent.split_launches", "SplitLaunches"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
+    "check-tt-tensors": _lazy("tenstorrent.check_tt_tensors", "CheckTtTensors"),
     "stage-global-accesses": _lazy("tenstorrent.stage_global_accesses", "StageGlobalAccesses"),
     "recognize-gemm-loops": _lazy("tenstorrent.recognize_gemm_loops", "RecognizeGemmLoops"),
     "normalize-tt-indices": _lazy("tenstorrent.normalize_tt_indices", "NormalizeTtIndices"),

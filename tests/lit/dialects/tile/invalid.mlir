@@ -63,3 +63,13 @@ func.func @unknown() {
   // expected-error @+1 {{unknown operation 'tile.coppy'; did you mean 'tile.copy'?}}
   tile.coppy
 }
+
+// -----
+
+#global = #tile.space<global>
+func.func @reach(%a: memref<100xf16, #global>) {
+  %0 = tile.view %a : memref<100xf16, #global> to memref<4x10xf16, strided<[30, 1]>, #global>
+  // expected-error @+1 {{'tile.view' op the view reaches to byte 206, but the memory that it views has 200 bytes}}
+  %1 = tile.view %a : memref<100xf16, #global> to memref<4x10xf16, strided<[31, 1]>, #global>
+  func.return
+}

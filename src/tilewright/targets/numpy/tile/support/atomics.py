@@ -124,8 +124,8 @@ def _atomic(
 
 def _check_readable(buffer: TileBuffer, where: tuple[Any, ...]) -> None:
     """An update reads the element: it must be initialised, with no write in flight."""
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, where, writes=True)
+    if buffer.is_gated:
+        buffer.check(where, writes=True)
     if buffer.shadow is None:
         return
     bad = ~buffer.shadow.defined(where)

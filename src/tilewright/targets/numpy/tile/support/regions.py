@@ -113,8 +113,8 @@ class TileSlice:
         outer, inner, is_whole = self.clip()
         if not is_whole and not buffer.is_global:
             raise self._outside()
-        if buffer.pending.parts:
-            buffer.pending.check(buffer.name, buffer.data, outer, writes=False, engine=engine)
+        if buffer.is_gated:
+            buffer.check(outer, writes=False, engine=engine)
         if buffer.seen is not None and not atomic:
             buffer.seen.read(buffer.name, outer)
         values = buffer.data[outer]
@@ -148,8 +148,8 @@ class TileSlice:
             defined = None if defined is None else defined[inner]
         if not buffer.writable:
             raise read_only(buffer)
-        if buffer.pending.parts:
-            buffer.pending.check(buffer.name, buffer.data, outer, writes=True, engine=engine)
+        if buffer.is_gated:
+            buffer.check(outer, writes=True, engine=engine)
         if buffer.seen is not None:
             (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, outer)
         buffer.data[outer] = values
