@@ -9,6 +9,7 @@ is the one with the solved values, so findings are stored by op and path and ove
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -107,6 +108,8 @@ class Machine:
     """The blocks along each axis of its grid, as the function computes them."""
     changing: frozenset[str] = frozenset()
     """Bases that the kernel both reads and writes."""
+    irrelevant: AbstractSet[Operation] = frozenset()
+    """Ops that are not evaluated: no address depends on them."""
     symbols: SymbolTables = field(default_factory=SymbolTables)
     sites: dict[tuple[Operation, Path, int], Site] = field(
         default_factory=dict[tuple[Operation, Path, int], Site]

@@ -22,6 +22,7 @@ from tilewright.analysis.pid_address.entry_state import start
 from tilewright.analysis.pid_address.report import AccessProperties
 from tilewright.analysis.pid_address.scope import Machine, Site
 from tilewright.analysis.pid_address.values import Integer
+from tilewright.analysis.raising.relevance import irrelevant_ops
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tt import FuncOp
 from tilewright.ir.text.names import ValueNames
@@ -143,12 +144,14 @@ def addresses_of(function: FuncOp) -> Addresses:
     names = ValueNames(top, names_from_locations=False, use_hints=True)
     facts = AccessProperties()
     begin = start(function, names, facts)
-    machine = evaluate(function, top, names, begin, facts)
+    irrelevant = irrelevant_ops(function)
+    machine = evaluate(function, top, names, begin, facts, irrelevant=irrelevant)
     written = {site.base.name for site in machine.sites.values() if site.kind.value != "load"}
     read = {site.base.name for site in machine.sites.values() if site.kind.value == "load"}
     if written & read:
         begin = start(function, names, facts)
-        machine = evaluate(function, top, names, begin, facts, frozenset(written & read))
+        changing = frozenset(written & read)
+        machine = evaluate(function, top, names, begin, facts, changing, irrelevant=irrelevant)
     sites = {operation: site for (operation, _, _), site in machine.sites.items()}
     arguments = {names.of(argument): argument for argument in function.body.block.args}
     arguments |= {f"%{name}": argument for name, argument in arguments.items()}

@@ -201,8 +201,12 @@ class _Assigner:
     def _join_in_place(self, op: Operation) -> None:
         """An elementwise value overwrites an operand that nothing else reads."""
         slot = self._slots.of.get(op.results[0])
-        if slot is None or slot.is_shared or any(
-            its is slot for value, its in self._slots.of.items() if value is not op.results[0]
+        if (
+            slot is None
+            or slot.is_shared
+            or any(
+                its is slot for value, its in self._slots.of.items() if value is not op.results[0]
+            )
         ):
             return
         for value in self._values.anchors:
