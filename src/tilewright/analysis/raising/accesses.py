@@ -17,7 +17,7 @@ from tilewright.analysis.affine import Formula, Poly
 from tilewright.analysis.pid_address.scope import Site
 from tilewright.analysis.raising.addresses import Addresses, is_materialisable
 from tilewright.analysis.raising.boxes import Boxes
-from tilewright.analysis.raising.plan import Access
+from tilewright.analysis.raising.plan import Access, Rows
 from tilewright.analysis.raising.refusals import (
     ADDRESS,
     CARRIED_POINTER,
@@ -27,6 +27,9 @@ from tilewright.analysis.raising.refusals import (
 )
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import (
+    AtomicRMWOp,
+    DescriptorGatherOp,
+    DescriptorScatterOp,
     FuncOp,
     IntToPtrOp,
     LoadOp,
@@ -34,8 +37,8 @@ from tilewright.dialects.tt import (
     PtrType,
     TensorDescType,
 )
-from tilewright.dialects.tt.enums import PADDING
-from tilewright.dialects.type_utils import element_type_of
+from tilewright.dialects.tt.enums import PADDING, RMW_OP
+from tilewright.dialects.type_utils import bit_width, element_type_of
 
 _STRUCTURAL = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.bitcast")
 
@@ -60,6 +63,10 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
         _refuse_base(op, site, refusals)
         return None
     element = _element_type(op)
+    if isinstance(op, AtomicRMWOp) and RMW_OP.keyword(op.atomic_rmw_op) == "exch":
+        element = IntegerType(bit_width(element))  # an exchange moves bits
+    if isinstance(op, DescriptorGatherOp | DescriptorScatterOp):
+        return _plan_rows(addresses, op, site, base, element, refusals)
     lanes = frozenset(range(len(site.shape)))
     offset = _in_elements(site.offset.expr, site.elem_bytes)
     address: Poly | None = None
@@ -85,6 +92,29 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
             )
             return None
     return Access(base, element, address, mask, _fills_nan(op))
+
+
+def _plan_rows(
+    addresses: Addresses,
+    op: Operation,
+    site: Site,
+    base: BlockArgument,
+    element: Attribute,
+    refusals: Refusals,
+) -> Access | None:
+    """Rows of a descriptor, chosen by a tensor of indices."""
+    box = site.box
+    offset = None if box is None else _in_elements(box.offset, site.elem_bytes)
+    if box is None or offset is None or len(box.shape) != 2:
+        _refuse_address(op, refusals)
+        return None
+    known = (offset, *box.shape, *box.strides)
+    if not all(is_materialisable(addresses, each) for each in known):
+        _refuse_address(op, refusals)
+        return None
+    (height, width), (row, column) = box.shape, box.strides
+    rows = Rows(offset, (height, width), (row, column))
+    return Access(base, element, None, None, _fills_nan(op), rows=rows)
 
 
 def _polys(formula: Formula) -> Iterator[Poly]:

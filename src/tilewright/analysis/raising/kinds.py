@@ -38,6 +38,8 @@ MEMORY = frozenset(
         "load",
         "store",
         "atomic_rmw",
+        "atomic_load",
+        "atomic_store",
         "descriptor_load",
         "descriptor_store",
         "descriptor_reduce",
@@ -47,6 +49,7 @@ MEMORY = frozenset(
 )
 
 WRITES = MEMORY - {"tt.load", "tt.descriptor_load", "tt.descriptor_gather"}
+"""Atomic loads are among them: they order other accesses."""
 
 TILE = frozenset(("tt.dot", "tt.reduce", "tt.scan", "tt.histogram", "tt.gather"))
 

@@ -18,6 +18,15 @@ from tilewright.dialects.tt import FuncOp
 
 
 @dataclass(frozen=True)
+class Rows:
+    """A matrix whose rows are accessed in any order."""
+
+    offset: Poly
+    shape: tuple[Poly, Poly]
+    strides: tuple[Poly, Poly]
+
+
+@dataclass(frozen=True)
 class Access:
     """How an access finds its memory."""
 
@@ -29,6 +38,8 @@ class Access:
     """Of descriptors and block pointers: which lanes are inside."""
     fills_nan: bool = False
     box: Box | None = None
+    rows: Rows | None = None
+    """Of gathers and scatters: rows that are read from a tensor of indices."""
 
     def __str__(self) -> str:
         if self.box is not None:

@@ -9,7 +9,9 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.raising.kinds import MEMORY
 from tilewright.dialects.tt import (
+    AtomicLoadOp,
     AtomicRMWOp,
+    AtomicStoreOp,
     DescriptorReduceOp,
     DescriptorStoreOp,
     FuncOp,
@@ -40,7 +42,7 @@ def irrelevant_ops(function: FuncOp) -> frozenset[Operation]:
 def _roots(op: Operation) -> list[SSAValue]:
     """What decides which memory an op accesses, or whether."""
     match op:
-        case LoadOp() | StoreOp() | AtomicRMWOp():
+        case LoadOp() | StoreOp() | AtomicRMWOp() | AtomicLoadOp() | AtomicStoreOp():
             return [op.ptr] if op.mask is None else [op.ptr, op.mask]
         case DescriptorStoreOp() | DescriptorReduceOp():
             return [op.desc, *op.indices]

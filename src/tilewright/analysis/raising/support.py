@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.raising.combiners import reduce_kind, scan_kind
 from tilewright.analysis.raising.constants import splat_attribute
-from tilewright.analysis.raising.extern import library_op
+from tilewright.analysis.raising.extern import library_name
 from tilewright.analysis.raising.kinds import (
     CONTROL,
     DROPPED,
@@ -38,7 +38,7 @@ from tilewright.analysis.raising.refusals import (
     POINTER_FROM_DATA,
     Refusals,
 )
-from tilewright.dialects.scf import IfOp, WhileOp
+from tilewright.dialects.scf import WhileOp
 from tilewright.dialects.tt import (
     AtomicRMWOp,
     DotOp,
@@ -46,13 +46,12 @@ from tilewright.dialects.tt import (
     FpToFpOp,
     FuncOp,
     LoadOp,
-    MulhiUIOp,
     ReduceOp,
     ScanOp,
     StoreOp,
 )
 from tilewright.dialects.tt.enums import INPUT_PRECISION, ROUNDING
-from tilewright.dialects.type_utils import bit_width, element_type_of, is_tensor, rank_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
 
 _SCALARS = frozenset(("tt.get_program_id", "tt.get_num_programs", "ub.poison"))
 _ALL = STRUCTURAL | MEMORY | TILE | EFFECTS | CONTROL | POINTERS | TERMINATORS | DROPPED | _SCALARS
@@ -61,8 +60,6 @@ _MISSING = {
     "tt.dot_scaled": "scaled GEMMs (tt.dot_scaled) have no tile op",
     "tt.atomic_cas": "compare-and-swap has no tile op",
     "tt.atomic_poll": "polling has no tile op",
-    "tt.atomic_load": "atomic loads with a scope have no tile op",
-    "tt.atomic_store": "atomic stores with a scope have no tile op",
     "tt.elementwise_inline_asm": "inline assembly has no tile op",
     "tt.map_elementwise": "tt.map_elementwise has no tile op",
     "tt.grid_dependency_wait": "programmatic dependent launch has no tile op",
@@ -160,8 +157,6 @@ def _refuse_combiner(op: Operation, reason: str, refusals: Refusals) -> None:
 def _check_dot(op: Operation, refusals: Refusals) -> None:
     assert isinstance(op, DotOp)
     a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.d))
-    if rank_of(op.a.type) != 2:
-        _refuse_dot(op, "a batch of GEMMs (operands of rank 3)", refusals)
     if isinstance(a, Float64Type):
         _refuse_dot(op, "no tensor core instruction for f64 is generated", refusals)
     elif isinstance(a, AnyFloat) and bit_width(a) == 32:
@@ -192,8 +187,6 @@ def _refuse_dot(op: Operation, reason: str, refusals: Refusals) -> None:
 
 def _check_load(op: Operation, refusals: Refusals) -> None:
     assert isinstance(op, LoadOp)
-    if op.is_volatile.value.data:
-        refusals.add(NO_COUNTERPART, op, "a volatile load", "use an atomic, or drop volatile")
     if is_pointer(op.result):
         refusals.add(
             POINTER_FROM_DATA,
@@ -213,7 +206,7 @@ def _check_store(op: Operation, refusals: Refusals) -> None:
 
 def _check_extern(op: Operation, refusals: Refusals) -> None:
     assert isinstance(op, ExternElementwiseOp)
-    if library_op(op) is None:
+    if library_name(op) is None:
         refusals.add(
             NO_COUNTERPART,
             op,
@@ -224,8 +217,9 @@ def _check_extern(op: Operation, refusals: Refusals) -> None:
 
 def _check_conversion(op: Operation, refusals: Refusals) -> None:
     assert isinstance(op, FpToFpOp)
-    if op.rounding is not None and ROUNDING.keyword(op.rounding) != "rtne":
-        rounding = ROUNDING.keyword(op.rounding)
+    rounding = "rtne" if op.rounding is None else ROUNDING.keyword(op.rounding)
+    target = str(element_type_of(op.results[0].type))
+    if rounding == "rs" or (rounding == "rtz" and target not in _HAVE_INFINITY):
         refusals.add(
             ELEMENT_TYPE,
             op,
@@ -234,12 +228,7 @@ def _check_conversion(op: Operation, refusals: Refusals) -> None:
         )
 
 
-def _check_mulhi(op: Operation, refusals: Refusals) -> None:
-    assert isinstance(op, MulhiUIOp)
-    if bit_width(element_type_of(op.results[0].type)) != 32:
-        refusals.add(
-            NO_COUNTERPART, op, "the high half of a 64-bit multiplication", "use 32-bit integers"
-        )
+_HAVE_INFINITY = ("f32", "f16", "bf16", "f8E5M2")
 
 
 def _check_atomic(op: Operation, refusals: Refusals) -> None:
@@ -259,24 +248,10 @@ def _check_while(op: Operation, refusals: Refusals) -> None:
         _refuse_choice(op, "a while loop that carries a pointer", refusals)
 
 
-def _check_if(op: Operation, refusals: Refusals) -> None:
-    assert isinstance(op, IfOp)
-
-
 def _refuse_choice(op: Operation, reason: str, refusals: Refusals) -> None:
     refusals.add(
         CONTROL_FLOW, op, reason, "carry an integer offset instead, and add it where it is used"
     )
-
-
-def _check_reshape(op: Operation, refusals: Refusals) -> None:
-    if is_tensor(op.results[0].type) and is_pointer(op.results[0]):
-        refusals.add(
-            NO_COUNTERPART,
-            op,
-            f"'{op.name}' of a tensor of pointers",
-            "apply it to the offsets instead",
-        )
 
 
 _CHECKS: Mapping[str, Callable[[Operation, Refusals], None]] = {
@@ -288,7 +263,6 @@ _CHECKS: Mapping[str, Callable[[Operation, Refusals], None]] = {
     "tt.store": _check_store,
     "tt.extern_elementwise": _check_extern,
     "tt.fp_to_fp": _check_conversion,
-    "tt.mulhiui": _check_mulhi,
     "tt.atomic_rmw": _check_atomic,
     "scf.while": _check_while,
 }

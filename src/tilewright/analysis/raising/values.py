@@ -160,6 +160,8 @@ class _Classifier:
     def _class_of(self, op: Operation, value: SSAValue) -> ValueClass:
         if op.name == "arith.constant" or op.name == "ub.poison":
             return ValueClass.EXPRESSION
+        if op.name == "tt.load" and is_volatile(op):
+            return ValueClass.FRAGMENT
         if op.name in _LOADS and _feeds_gemms_only(value):
             return ValueClass.SHARED
         if self._is_required(value):
@@ -224,6 +226,10 @@ class _Classifier:
         if isinstance(load, LoadOp) and isinstance(anchor, StoreOp | AtomicRMWOp):
             return load.ptr is not anchor.ptr
         return True
+
+
+def is_volatile(op: Operation) -> bool:
+    return isinstance(op, LoadOp) and bool(op.is_volatile.value.data)
 
 
 def is_heavy_float(op: Operation) -> bool:

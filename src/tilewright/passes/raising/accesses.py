@@ -13,20 +13,24 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from tilewright.analysis.raising.constants import is_zero
 from tilewright.analysis.raising.plan import Access
-from tilewright.dialects.arith import AndiOp, SelectOp
+from tilewright.analysis.raising.values import is_volatile
+from tilewright.dialects.arith import AndiOp, BitcastOp, SelectOp
 from tilewright.dialects.memref import LoadOp as MemoryLoadOp
 from tilewright.dialects.memref import StoreOp as MemoryStoreOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AtomicOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tt import (
+    AtomicLoadOp,
     AtomicRMWOp,
+    AtomicStoreOp,
     DescriptorLoadOp,
     DescriptorReduceOp,
     DescriptorStoreOp,
     LoadOp,
     StoreOp,
 )
+from tilewright.dialects.tt.enums import MEM_SEMANTIC
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.raising.addressing import flat_index
 from tilewright.passes.raising.builder import Builder
@@ -40,7 +44,7 @@ def pointer_of(op: Operation) -> SSAValue:
 
 def mask_of(op: Operation) -> SSAValue | None:
     match op:
-        case LoadOp() | StoreOp() | AtomicRMWOp():
+        case LoadOp() | StoreOp() | AtomicRMWOp() | AtomicLoadOp() | AtomicStoreOp():
             return op.mask
         case _:
             return None
@@ -91,6 +95,8 @@ def load_element(state: Raising, value: OpResult, indices: Indices, point: Point
 
     def read(inner: Point) -> SSAValue:
         buffer, where = target(state, op, access, indices, inner)
+        if is_volatile(op) or isinstance(op, AtomicLoadOp):
+            return _read_atomically(inner.at, op, buffer, where)
         return inner.at.value(MemoryLoadOp(buffer, where), value.name_hint)
 
     def otherwise(inner: Point) -> SSAValue:
@@ -108,6 +114,16 @@ def load_element(state: Raising, value: OpResult, indices: Indices, point: Point
         assert access.mask is not None
         chosen = state.symbols.truth(point.at, access.mask, dict(enumerate(indices)))
     return point.at.value(SelectOp(chosen, found, otherwise(point)))
+
+
+def _read_atomically(
+    at: Builder, op: Operation, buffer: SSAValue, where: list[SSAValue]
+) -> SSAValue:
+    order = MEM_SEMANTIC.keyword(op.sem) if isinstance(op, AtomicLoadOp) else "relaxed"
+    made = AtomicOp("load", buffer, where, memory_order=_ORDERS[order])
+    at.add(made)
+    assert made.previous is not None
+    return made.previous
 
 
 def _fills_zero(op: Operation, access: Access) -> bool:
@@ -184,8 +200,9 @@ _KINDS = {
     "umax": "umax",
     "umin": "umin",
     "exch": "exch",
+    "store": "store",
 }
-_ORDERS = {"relaxed": None, "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
+_ORDERS = {"relaxed": "relaxed", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
 
 
 def atomic_kind(name: str) -> str | None:
@@ -206,6 +223,9 @@ def atomic_element(
     """Update one element; what it held before, if that is used."""
     access = state.plan.accesses[op]
     operand = element(state, value, indices, point)
+    own = operand.type
+    if own != access.element:
+        operand = point.at.value(BitcastOp(operand, access.element))
     holds = condition(state, op, access, indices, point)
 
     def update(inner: Point) -> AtomicOp:
@@ -224,17 +244,16 @@ def atomic_element(
     if not wants_old:
         when(point.at, holds, lambda at: void(update(point.inside(at))))
         return None
-    type = operand.type
 
     def previous(inner: Point) -> SSAValue:
         found = update(inner).previous
         assert found is not None
-        return found
+        return found if found.type == own else inner.at.value(BitcastOp(found, own))
 
     if holds is None:
         return previous(point)
-    zero = 0.0 if isinstance(type, AnyFloat) else 0
-    return choose(point, holds, previous, lambda inner: inner.at.constant(zero, type))
+    zero = 0.0 if isinstance(own, AnyFloat) else 0
+    return choose(point, holds, previous, lambda inner: inner.at.constant(zero, own))
 
 
 def void(_: object) -> None:
@@ -243,11 +262,14 @@ def void(_: object) -> None:
 
 RULES["tt.load"] = load_element
 RULES["tt.descriptor_load"] = load_element
+RULES["tt.atomic_load"] = load_element
 
 ACCESSES = (
     LoadOp,
     StoreOp,
+    AtomicLoadOp,
     AtomicRMWOp,
+    AtomicStoreOp,
     DescriptorLoadOp,
     DescriptorStoreOp,
     DescriptorReduceOp,

@@ -28,7 +28,9 @@ from tilewright.dialects.tile import SyncOp
 from tilewright.dialects.tt import (
     AssertOp,
     AtomicRMWOp,
+    AtomicStoreOp,
     DescriptorReduceOp,
+    DescriptorScatterOp,
     DescriptorStoreOp,
     GetNumProgramsOp,
     GetProgramIdOp,
@@ -44,6 +46,7 @@ from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
 from tilewright.passes.raising.moves import accesses_of, as_buffer, compute, store_to
 from tilewright.passes.raising.regions import copy_in, copy_out
+from tilewright.passes.raising.rows import scatter_element
 from tilewright.passes.raising.scalar_ops import element_of
 from tilewright.passes.raising.state import Raising
 from tilewright.passes.raising.tiles import EMITTERS as TILE_EMITTERS
@@ -175,6 +178,11 @@ def _write(
     submit(state, Work(op, _shape(value), run, reads, writes, defines, loads, stores))
 
 
+def _descriptor_scatter(state: Raising, op: Operation) -> None:
+    assert isinstance(op, DescriptorScatterOp)
+    _write(state, op, op.src, lambda point, at: scatter_element(state, op, at, point))
+
+
 def _atomic(state: Raising, op: Operation) -> None:
     assert isinstance(op, AtomicRMWOp)
     kind, order = RMW_OP.keyword(op.atomic_rmw_op), MEM_SEMANTIC.keyword(op.sem)
@@ -204,6 +212,22 @@ def _atomic(state: Raising, op: Operation) -> None:
         buffer = state.buffer(slot)
         zero = state.at.index(0)
         state.scalars[result] = state.at.value(MemoryLoadOp(buffer, [zero]), result.name_hint)
+
+
+def _atomic_load(state: Raising, op: Operation) -> None:
+    _load(state, op)
+    flush(state)
+
+
+def _atomic_store(state: Raising, op: Operation) -> None:
+    assert isinstance(op, AtomicStoreOp)
+    order = MEM_SEMANTIC.keyword(op.sem)
+
+    def update(point: Point, indices: tuple[SSAValue, ...]) -> None:
+        atomic_element(state, op, "store", op.value, indices, point, order=order)
+
+    _write(state, op, op.value, update)
+    flush(state)
 
 
 def _descriptor_reduce(state: Raising, op: Operation) -> None:
@@ -293,8 +317,12 @@ RULES: Mapping[str, Rule] = {
     "tt.descriptor_load": _load,
     "tt.store": _store,
     "tt.descriptor_store": _descriptor_store,
+    "tt.descriptor_gather": _load,
+    "tt.descriptor_scatter": _descriptor_scatter,
     "tt.descriptor_reduce": _descriptor_reduce,
     "tt.atomic_rmw": _atomic,
+    "tt.atomic_load": _atomic_load,
+    "tt.atomic_store": _atomic_store,
     "tt.assert": _assert,
     "tt.print": _print,
     "tt.unsplat": _unsplat,

@@ -224,7 +224,7 @@ RULES: dict[str, Rule] = {
 """By op; ``accesses`` adds the loads."""
 
 
-LOADS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
+LOADS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load")
 
 
 def leaves(

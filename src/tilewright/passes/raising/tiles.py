@@ -16,7 +16,7 @@ from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
 from tilewright.passes.raising.accesses import when
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
-from tilewright.passes.raising.moves import accesses_of, as_buffer, assign
+from tilewright.passes.raising.moves import accesses_of, as_buffer, assign, store_to
 from tilewright.passes.raising.state import Raising
 
 
@@ -83,6 +83,9 @@ def emit_dot(state: Raising, op: Operation) -> None:
     assert isinstance(op, DotOp)
     slot = state.slot(op.d)
     assert slot is not None
+    if len(slot.shape) > 2:
+        emit_batch(state, op, slot)
+        return
     is_clear = is_zero(op.c)
     if not is_clear and state.slot(op.c) is not slot:
         assign(state, op, [(slot, op.c)])
@@ -116,6 +119,47 @@ def _operand(state: Raising, op: DotOp, value: SSAValue, *, is_b: bool) -> tuple
     staged.name = key
     assign(state, op, [(staged, value)])
     return state.buffer(staged), False
+
+
+def emit_batch(state: Raising, op: DotOp, slot: Slot) -> None:
+    """A GEMM for each matrix of a batch, through buffers of one matrix."""
+    batch, rows, columns = slot.shape
+    depth = shape_of(op.a.type)[2]
+    a_type, b_type = element_type_of(op.a.type), element_type_of(op.b.type)
+    is_clear = is_zero(op.c)
+    a = Slot((rows, depth), a_type, is_shared=True, name="batch_a")
+    b = Slot((depth, columns), b_type, is_shared=True, name="batch_b")
+    c = Slot((rows, columns), slot.element, name="batch_c")
+    for index in range(batch):
+        _move_slice(state, op, op.a, a, index)
+        _move_slice(state, op, op.b, b, index)
+        if not is_clear:
+            _move_slice(state, op, op.c, c, index)
+        flush(state)
+        buffers = [state.buffer(each) for each in (a, b, c)]
+        state.at.add(GemmOp(*buffers, clear=is_clear))
+        _move_back(state, op, c, slot, index)
+    flush(state)
+
+
+def _move_slice(state: Raising, op: DotOp, value: SSAValue, to: Slot, index: int) -> None:
+    def run(point: Point, indices: tuple[SSAValue, ...]) -> None:
+        found = element(state, value, (index, *indices), point)
+        store_to(state, to, found, indices, point)
+
+    reads, loads = accesses_of(state, [(value, False)])
+    reads = tuple((each, own, False) for each, own, _ in reads)
+    submit(state, Work(op, to.shape, run, reads, (to,), (), loads))
+
+
+def _move_back(state: Raising, op: DotOp, source: Slot, to: Slot, index: int) -> None:
+    def run(point: Point, indices: tuple[SSAValue, ...]) -> None:
+        found = point.at.value(LoadOp(state.buffer(source), list(indices)))
+        store_to(state, to, found, (index, *indices), point)
+
+    flush(state)
+    submit(state, Work(op, source.shape, run, (), (to,)))
+    flush(state)
 
 
 def _policy(op: DotOp) -> str:
