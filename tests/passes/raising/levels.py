@@ -69,9 +69,7 @@ def on_pointers(launch: Launch) -> tuple[list[np.ndarray], list[str]]:
     kernel = compile_module(parsed(launch.text))
     arguments = [_copied(each) for each in launch.arguments]
     lines: list[str] = []
-    kernel.launch(
-        launch.sizes, arguments, RunOptions(output=lines.append, check_uninitialised=False)
-    )
+    kernel.launch(launch.sizes, arguments, RunOptions(output=lines.append))
     return _memory(arguments), lines
 
 

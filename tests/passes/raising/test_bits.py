@@ -21,6 +21,7 @@ from tests.sampling import only
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.passes.tile.raise_to_tile import NotRaised, raise_module
 from tilewright.targets.numpy import Buffer, NumpyFault
+from tilewright.targets.numpy.tile import TileFault
 
 REFUSED_EXAMPLES = {"block_scaled_matmul", "grouped_gemm"}
 
@@ -65,6 +66,8 @@ def _dumps() -> list[str]:
 
 
 DUMPS = _dumps()
+UNSUITABLE = ("TW6108", "TW6128")
+"""Two elements of the plausible data have one address; a divisor is zero."""
 
 
 @pytest.mark.parametrize("name", only(DUMPS[::12], DUMPS))
@@ -83,7 +86,11 @@ def test_dumps(name: str) -> None:
             expected, lines = on_pointers(launch)
         except NumpyFault:
             continue  # the data do not suit the kernel
-        actual, printed = on_tiles(result, launch)
+        try:
+            actual, printed = on_tiles(result, launch)
+        except TileFault as fault:
+            assert fault.diagnostic.code in UNSUITABLE, fault
+            continue
         assert_same(expected, actual)
         assert len(printed) == len(lines)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.affine import Atom, Poly, SymbolKind
 from tilewright.analysis.pid_address.analysis import evaluate
@@ -87,13 +87,14 @@ def _has_lanes(atom: Atom) -> bool:
 
 def _is_available(value: SSAValue, at: Operation) -> bool:
     """Whether `value` is computed before `at`, in a block around it."""
-    block = value.owner if isinstance(value, BlockArgument) else value.owner.parent
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
     user: Operation | None = at
     while user is not None and user.parent is not block:
         user = user.parent_op()
     if user is None:
         return False
-    return isinstance(value, BlockArgument) or value.owner.is_before_in_block(user)
+    return isinstance(owner, Block) or owner.is_before_in_block(user)
 
 
 def _is_involved(poly: Poly) -> bool:

@@ -24,9 +24,10 @@ def splat_attribute(op: Operation) -> IntegerAttr | FloatAttr | None:
     if isinstance(value, SplatElementsAttr):
         return value.scalar
     if isinstance(value, DenseIntOrFPElementsAttr):
-        values = list(value.get_values())
-        if values and all(each == values[0] for each in values):
-            return scalar_attribute(values[0], element_type_of(op.results[0].type))
+        values: list[object] = list(value.get_values())
+        first = values[0] if values else None
+        if isinstance(first, int | float) and all(each == first for each in values):
+            return scalar_attribute(first, element_type_of(op.results[0].type))
     return None
 
 

@@ -15,6 +15,7 @@ from tilewright.analysis.raising.slots import Slots
 from tilewright.analysis.raising.values import ValueClass, Values
 from tilewright.analysis.raising.views import Box, View
 from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.type_utils import shape_of
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class RaisePlan:
             if access.box is not None and not access.box.view < len(self.views):
                 raise ValueError(f"'{op.name}' means view {access.box.view}, which does not exist")
         for value, slot in self.slots.of.items():
-            if tuple(value.type.get_shape()) != slot.shape:
+            if shape_of(value.type) != slot.shape:
                 raise ValueError(f"a value of type '{value.type}' shares a buffer of {slot.shape}")
 
     def _lines(self) -> Iterator[str]:

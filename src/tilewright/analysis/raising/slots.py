@@ -13,6 +13,7 @@ written. Otherwise the yield has a buffer of its own, and the end of the body co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -104,7 +105,7 @@ class _Assigner:
                 shape_of(value.type), element_type_of(value.type), is_shared, name=_name(value)
             )
 
-    def _enter(self, arguments: tuple[SSAValue, ...], results: tuple[SSAValue, ...]) -> None:
+    def _enter(self, arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
         for index, argument in enumerate(arguments):
             self._new(argument)
             if index < len(results) and argument in self._slots.of:

@@ -1,7 +1,7 @@
 """Rows of a matrix in any order: ``tt.descriptor_gather`` and ``tt.descriptor_scatter``.
 
-Element (i, j) is at row ``x[i]`` and column ``y + j``; outside the matrix it reads as zero and is not
-written.
+Element (i, j) is at row ``x[i]`` and column ``y + j``; outside the matrix it reads as zero and is
+not written.
 """
 
 from __future__ import annotations

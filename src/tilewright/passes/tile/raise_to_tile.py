@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
 
 from tilewright.analysis.raising import RaisePlan, Refusal, plan_raising
-from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.tt import CallOp, FuncOp
+from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import eliminate_common_subexpressions
 from tilewright.passes.dce import eliminate_dead_code
@@ -71,6 +73,11 @@ def raise_module(module: ModuleOp, options: RaiseOptions | None = None) -> Raise
     Raises ``ValueError`` if the module has no kernel, or several.
     """
     options = options or RaiseOptions()
+    with collector_paused():
+        return _raised(module, options)
+
+
+def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised:
     copy = module.clone()
     prepare(copy)
     kernels = _kernels(copy)
@@ -110,11 +117,13 @@ def _kernels(module: ModuleOp) -> list[FuncOp]:
 
 
 def _divisible(function: FuncOp, names: list[str]) -> tuple[tuple[str, int], ...]:
+    attributes = function.properties.get("arg_attrs")
+    if not isinstance(attributes, ArrayAttr):
+        return ()
     found: list[tuple[str, int]] = []
-    attributes = function.arg_attrs
-    for name, each in zip(names, attributes.data if attributes else (), strict=False):
-        known = each.data.get(DIVISIBILITY)
-        if known is not None:
+    for name, each in zip(names, attributes.data, strict=True):
+        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
+        if isinstance(known, IntegerAttr):
             found.append((name, known.value.data))
     return tuple(found)
 
@@ -143,6 +152,17 @@ class RaiseToTile(Pass):
             (raised,) = list(result.module.body.block.ops)
             raised.detach()
             Rewriter().replace_op(function, raised, [])
+        _drop_uncalled(module)
+
+
+def _drop_uncalled(module: ModuleOp) -> None:
+    """Remove functions that only raised kernels called."""
+    called = {op.callee.string_value() for op in walk(module) if isinstance(op, CallOp)}
+    for function in _kernels(module):
+        visibility = function.sym_visibility
+        is_private = visibility is not None and visibility.data != "public"
+        if is_private and function.sym_name.data not in called:
+            Rewriter().erase(function)
 
 
 def _alone(module: ModuleOp, kernel: FuncOp) -> ModuleOp:
