@@ -33,7 +33,7 @@ def test_examples_that_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_most_dumps_are_raised() -> None:
+def test_dumps_that_are_raised() -> None:
     texts = list(dump_texts())
     if not texts:
         pytest.skip("the dumps are traced with Triton's types")

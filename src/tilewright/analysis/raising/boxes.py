@@ -248,7 +248,7 @@ class _Planner:
                 return None
         return guard
 
-    # What the host knows.
+    # What the host can compute.
 
     def _is_host_atom(self, atom: Atom) -> bool:
         if atom.is_symbol:

@@ -164,6 +164,8 @@ class _Classifier:
             return ValueClass.FRAGMENT
         if op.name in _LOADS and _feeds_gemms_only(value):
             return ValueClass.SHARED
+        if isinstance(op, TransOp) and _is_shared_operand(op):
+            return ValueClass.EXPRESSION
         if self._is_required(value):
             return ValueClass.FRAGMENT
         if op.name in _LOADS or op.name == "tt.descriptor_gather":
@@ -234,6 +236,14 @@ def is_volatile(op: Operation) -> bool:
 
 def is_heavy_float(op: Operation) -> bool:
     return (is_heavy(op) and not op.name.startswith("arith.")) or op.name == "arith.divf"
+
+
+def _is_shared_operand(op: TransOp) -> bool:
+    """Whether a transposition is of a loaded operand: the GEMM reads it transposed."""
+    source = op.src.owner
+    if isinstance(source, TransOp):
+        return _feeds_gemms_only(op.src) and _is_shared_operand(source)
+    return isinstance(source, Operation) and source.name in _LOADS and _feeds_gemms_only(op.src)
 
 
 def _feeds_gemms_only(value: SSAValue) -> bool:

@@ -3,7 +3,7 @@
 Work of one shape is collected in program order and written as one loop. An iteration may use what
 it has computed itself; what other iterations write must be complete. So the loop ends before
 
-* work of another shape;
+* work of another shape, or on other buffers of that shape: their layouts need not agree;
 * work that reads a buffer at other indices than those at which the loop writes it, or writes one
   that the loop reads at other indices;
 * a load from memory that the loop stores to, and a store to memory that it loads from elsewhere.
@@ -41,6 +41,11 @@ class Work:
     """Memory that is read: its base and the addresses, None if they are not a single value."""
     stores: tuple[tuple[str, SSAValue | None], ...] = ()
 
+    def buffers(self) -> set[Slot]:
+        """The buffers of the same shape that it reads or writes."""
+        slots = {slot for _, slot, _ in self.reads} | {*self.writes}
+        return {slot for slot in slots if slot.shape == self.shape}
+
 
 @dataclass
 class Group:
@@ -51,9 +56,15 @@ class Group:
     def accepts(self, work: Work) -> bool:
         if not self.items:
             return True
-        if work.shape != self.items[0].shape:
+        if work.shape != self.items[0].shape or not self._is_related(work):
             return False
         return all(_may_follow(work, before, self._defined()) for before in self.items)
+
+    def _is_related(self, work: Work) -> bool:
+        """Whether the loop and the work share a buffer of their shape, or one has none."""
+        own = work.buffers()
+        others = {slot for item in self.items for slot in item.buffers()}
+        return not own or not others or bool(own & others)
 
     def _defined(self) -> set[SSAValue]:
         return {value for item in self.items for value in item.defines}

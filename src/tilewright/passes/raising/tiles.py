@@ -100,7 +100,7 @@ def emit_dot(state: Raising, op: Operation) -> None:
             transpose_a=transpose_a,
             transpose_b=transpose_b,
             clear=is_clear,
-            policy=_policy(op),
+            policy=_policy(state, op),
         )
     )
 
@@ -162,8 +162,11 @@ def _move_back(state: Raising, op: DotOp, source: Slot, to: Slot, index: int) ->
     flush(state)
 
 
-def _policy(op: DotOp) -> str:
-    """Rows stay within a warp where a row reduction reads the result."""
+def _policy(state: Raising, op: DotOp) -> str:
+    """Rows stay within a warp where a row reduction reads the result, or A is such a result."""
+    own = state.slot(op.a)
+    if own is not None and not own.is_shared:
+        return "full_row"
     work: list[SSAValue] = [op.d]
     for _ in range(len(work) + 16):
         if not work:
