@@ -174,6 +174,18 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "simplify-fills": """
+        func.func @kernel(%A: memref<100x64xf16, #global>, %v: f16) {
+          tile.kernel (%bx) in (3) threads(128) {
+            %c32 = arith.constant 32 : index
+            %s = tile.alloc "s" : memref<32x64xf16, #shared>
+            %row = arith.muli %bx, %c32 : index
+            %r = tile.region %A[%row, 0] [32, 64] : memref<100x64xf16, #global> to !tile.region<32x64xf16, #global>
+            tile.copy %r -> %s fill(%v) : !tile.region<32x64xf16, #global> -> memref<32x64xf16, #shared>
+          }
+          func.return
+        }
+    """,
     "check-parallel-races": """
         func.func @kernel(%A: memref<64x16xf32, #global>) {
           tile.kernel (%bx) in (1) threads(128) {

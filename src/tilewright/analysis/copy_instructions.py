@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.outside_values import other_than_zero
 from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
@@ -52,35 +53,36 @@ class Starts:
         """Whether `start` is proved to be a multiple of `unit` where `at` runs."""
         if isinstance(start, int):
             return start % unit == 0
-        return self._known.context(at).is_multiple(self._known.poly(start), unit)
+        return self.ranges.context(at).is_multiple(self.ranges.poly(start), unit)
 
     def is_never_multiple(self, start: Mixed, unit: int, at: Operation) -> bool:
         """Whether no value of `start` is a multiple of `unit`."""
         if isinstance(start, int):
             return start % unit != 0
-        remainder = self._known.context(at).congruence(self._known.poly(start)).modulo(unit)
+        remainder = self.ranges.context(at).congruence(self.ranges.poly(start)).modulo(unit)
         return remainder is not None and remainder != 0
 
     def is_nonneg(self, start: Mixed, at: Operation) -> bool:
         """Whether `start` is proved not to be negative where `at` runs."""
         if isinstance(start, int):
             return start >= 0
-        return self._known.context(at).is_nonneg(self._known.poly(start))
+        return self.ranges.context(at).is_nonneg(self.ranges.poly(start))
 
     def is_below(self, value: Mixed, limit: int, at: Operation) -> bool:
         """Whether `value` is proved to be less than `limit` where `at` runs."""
         if isinstance(value, int):
             return value < limit
-        return self._known.context(at).is_positive(limit - self._known.poly(value))
+        return self.ranges.context(at).is_positive(limit - self.ranges.poly(value))
 
     def is_negative(self, start: Mixed, at: Operation) -> bool:
         """Whether `start` is proved to be negative where `at` runs."""
         if isinstance(start, int):
             return start < 0
-        return self._known.context(at).is_positive(-self._known.poly(start))
+        return self.ranges.context(at).is_positive(-self.ranges.poly(start))
 
     @property
-    def _known(self) -> IndexRanges:
+    def ranges(self) -> IndexRanges:
+        """The analysis, made on first use."""
         if self._ranges is None:
             self._ranges = IndexRanges(self.root)
         return self._ranges
@@ -257,7 +259,8 @@ def _pads_with_zero(copy: BulkCopy) -> str | None:
     owner = copy.op.dst.owner
     if isinstance(owner, AllocOp) and owner.safe_value is not None:
         return "out-of-bounds elements must read as a value other than zero"
-    return None
+    is_load = space_of(copy.op.src.type) is Space.GLOBAL
+    return other_than_zero(copy.op) if is_load else None
 
 
 def _is_whole(copy: BulkCopy) -> str | None:

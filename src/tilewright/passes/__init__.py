@@ -46,6 +46,7 @@ PASSES: PassRegistry = {
     "plan-storage-alias": _lazy("tile.plan_storage_alias", "PlanStorageAlias"),
     "split-guards": _lazy("tile.split_guards", "SplitGuards"),
     "unroll-fragment-loops": _lazy("tile.unroll_fragment_loops", "UnrollFragmentLoops"),
+    "simplify-fills": _lazy("tile.simplify_fills", "SimplifyFills"),
     "expand-explicit-unroll": _lazy("tile.expand_explicit_unroll", "ExpandExplicitUnroll"),
     "version-roles": _lazy("tile.version_roles", "VersionRoles"),
     "specialize-warps": _lazy("tile.specialize_warps", "SpecializeWarps"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.raising.kinds import is_elementwise
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.literals import SplatElementsAttr, scalar_attribute
@@ -29,6 +30,21 @@ def splat_attribute(op: Operation) -> IntegerAttr | FloatAttr | None:
         if isinstance(first, int | float) and all(each == first for each in values):
             return scalar_attribute(first, element_type_of(op.results[0].type))
     return None
+
+
+_UNIFORM = frozenset(("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans"))
+
+
+def is_uniform(value: SSAValue) -> bool:
+    """Whether all elements of a tensor are one scalar, or computed from such tensors."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        return False
+    if owner.name == "tt.splat" or splat_attribute(owner) is not None:
+        return True
+    if owner.name in _UNIFORM or is_elementwise(owner):
+        return all(is_uniform(operand) for operand in owner.operands)
+    return False
 
 
 def is_zero(value: SSAValue) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from tilewright.analysis.raising.constants import is_zero
+from tilewright.analysis.raising.constants import is_uniform
 from tilewright.analysis.raising.kinds import is_elementwise
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.values import ValueClass, Values
@@ -17,10 +17,10 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 
 
 def is_region_load(op: Operation, access: Access) -> bool:
-    """Whether a load is the copy of a box that reads as zero outside."""
-    if access.box is None or access.fills_nan:
+    """Whether a load is the copy of a box that has one value outside."""
+    if access.box is None:
         return False
-    if isinstance(op, LoadOp) and op.other is not None and not is_zero(op.other):
+    if isinstance(op, LoadOp) and op.other is not None and not is_uniform(op.other):
         return False
     return access.box.order(shape_of(op.results[0].type)) is not None
 

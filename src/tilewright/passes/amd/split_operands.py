@@ -202,7 +202,12 @@ def _accumulating(op: GemmOp) -> GemmOp:
 def _fill(code: IndexBuilder, operand: _Operand, buffer: SSAValue, part: int, parts: int) -> None:
     source = _region(code, operand.source, operand.source_axis, part, parts)
     policy = operand.copy.eviction_policy
-    copy = CopyOp(source, buffer, eviction_policy=None if policy is None else policy.data)
+    copy = CopyOp(
+        source,
+        buffer,
+        fill=operand.copy.fill,
+        eviction_policy=None if policy is None else policy.data,
+    )
     code.add(copy).location = operand.copy.location
 
 

@@ -12,26 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    ModuleOp,
-)
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.outside_values import safe_value
 from tilewright.dialects.amd.moves import LoadLdsOp
-from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, ConstantValue, SelectOp
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AtomicOp, Space, names, space_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -106,21 +100,11 @@ def missing(
     return found
 
 
-def safe_value(buffer: SSAValue) -> ConstantValue:
-    """What a read outside of a tensor gives."""
-    element = element_type_of(buffer.type)
-    block = buffer.owner
-    if isinstance(block, Block) and isinstance(function := block.parent_op(), FuncOp):
-        given = function.argument_attributes(block.args.index(buffer)).get(names.SAFE_VALUE)
-        if isinstance(given, (FloatAttr, IntegerAttr)):
-            return given
-    if isinstance(element, AnyFloat):
-        return FloatAttr(0.0, element)
-    assert isinstance(element, IntegerType | IndexType)
-    return IntegerAttr(0, element)
-
-
 def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
+    around = op.parent_op()
+    if isinstance(around, IfOp) and names.FILLED in around.attributes:
+        _reduce_guard(around, op, ranges)
+        return
     condition = missing(op, op.memref, op.indices, ranges)
     if condition is None:
         return
@@ -135,6 +119,18 @@ def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
     code.add(choice)
     choice.results[0].name_hint = op.result.name_hint
     code.rewriter.replace_op(op, [], [choice.results[0]])
+
+
+def _reduce_guard(choice: IfOp, op: LoadOp, ranges: IndexRanges) -> None:
+    """Leave of the guard of a copy with a fill what cannot be proved."""
+    condition = missing(choice, op.memref, op.indices, ranges)
+    del choice.attributes[names.FILLED]
+    if condition is not None:
+        choice.operands[0] = condition
+        return
+    op.detach()
+    IndexBuilder(choice).add(op)
+    IndexBuilder(choice).rewriter.replace_op(choice, [], [op.result])
 
 
 def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) -> None:

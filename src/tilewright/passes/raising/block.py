@@ -125,7 +125,7 @@ def _load(state: Raising, op: Operation) -> None:
 def _load_tile(state: Raising, op: Operation, result: OpResult, slot: Slot) -> None:
     access = state.plan.accesses[op]
     if op in state.plan.copies:
-        copy_in(state, access, slot)
+        copy_in(state, op, access, slot)
     else:
         compute(state, op, result)
 

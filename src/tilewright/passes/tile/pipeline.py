@@ -39,6 +39,7 @@ from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
 from tilewright.passes.tile.raise_copy_loops import RaiseCopyLoops
 from tilewright.passes.tile.raise_thread_ranges import RaiseThreadRanges
+from tilewright.passes.tile.simplify_fills import SimplifyFills
 from tilewright.passes.tile.specialize_warps import SpecializeWarps
 from tilewright.passes.tile.split_guards import SplitGuards
 from tilewright.passes.tile.unroll_fragment_loops import UnrollFragmentLoops
@@ -92,6 +93,7 @@ class TilePipeline(Pass):
         yield WidenFragments()
         yield WrapScalarFragmentAccess()
         yield InjectAssumes()
+        yield SimplifyFills()
 
     def _check(self) -> Iterator[Pass]:
         if self.check_races:

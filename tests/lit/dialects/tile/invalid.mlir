@@ -73,3 +73,23 @@ func.func @reach(%a: memref<100xf16, #global>) {
   %1 = tile.view %a : memref<100xf16, #global> to memref<4x10xf16, strided<[31, 1]>, #global>
   func.return
 }
+
+// -----
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+func.func @fill_type(%a: memref<64x32xf16, #global>, %b: memref<64x32xf32, #shared>, %v: f32) {
+  // expected-error @+1 {{'tile.copy' op failed to verify that the fill must be an element of the source}}
+  "tile.copy"(%a, %b, %v) : (memref<64x32xf16, #global>, memref<64x32xf32, #shared>, f32) -> ()
+  func.return
+}
+
+// -----
+
+#shared = #tile.space<shared>
+#fragment = #tile.space<fragment>
+func.func @fill_of_shared(%a: memref<64x32xf16, #shared>, %b: memref<64x32xf16, #fragment>, %v: f16) {
+  // expected-error @+1 {{'tile.copy' op a fill is what is read outside of a tensor in global memory; the source is in shared memory, where nothing may be}}
+  tile.copy %a -> %b fill(%v) : memref<64x32xf16, #shared> -> memref<64x32xf16, #fragment>
+  func.return
+}

@@ -114,9 +114,7 @@ class Widening:
         code.add(new)
 
     def _fill(self, code: IndexBuilder, guard: IfOp, stage: SSAValue, lanes: range) -> None:
-        constant = fill_of(guard)
-        assert constant is not None, "values used from outside are constants"
-        safe = code.add(ConstantOp(constant)).results[0]
+        safe = _filler(code, guard)
         for lane in lanes:
             code.add(StoreOp(safe, stage, [code.index(lane)]))
 
@@ -163,9 +161,7 @@ class Widening:
         lane = block.args[0]
         values: _Values = {self._lane: lane}
         if access.is_filled:
-            constant = fill_of(access.guards[-1])
-            assert constant is not None
-            inside.add(StoreOp(inside.add(ConstantOp(constant)).results[0], stage, [lane]))
+            inside.add(StoreOp(_filler(inside, access.guards[-1]), stage, [lane]))
         for guard in access.guards:
             condition = self._outside(inside, guard.condition, values)
             then = Block([YieldOp()])
@@ -192,6 +188,13 @@ class Widening:
         for old, new in zip(owner.results, copy.results, strict=True):
             values[old] = new
         return values[value]
+
+
+def _filler(code: IndexBuilder, guard: IfOp) -> SSAValue:
+    """What a lane that reads nothing gets."""
+    found = fill_of(guard)
+    assert found is not None, "a branch that is filled yields a value of all lanes"
+    return found if isinstance(found, SSAValue) else code.add(ConstantOp(found)).results[0]
 
 
 def _all(code: IndexBuilder, tests: list[SSAValue]) -> SSAValue:

@@ -30,7 +30,11 @@ def whole(emitter: TileEmitter, value: SSAValue) -> Expr:
 def _copy(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, CopyOp)
-    emitter.call("copy({0}, {1})", whole(emitter, op.src), whole(emitter, op.dst))
+    source, target = whole(emitter, op.src), whole(emitter, op.dst)
+    if op.fill is None:
+        emitter.call("copy({0}, {1})", source, target)
+        return
+    emitter.call("copy({0}, {1}, {2})", source, target, emitter.uniform(op.fill, "a fill"))
 
 
 def _async_copy(base: Emitter, op: Operation) -> None:
@@ -40,11 +44,12 @@ def _async_copy(base: Emitter, op: Operation) -> None:
         raise emitter.unsupported("multicast copies are not supported by the NumPy target")
     source, target = whole(emitter, op.src), whole(emitter, op.dst)
     text = f"rt.async_copy({{0}}, {{1}}, {emitter.site()}"
+    zeros = "" if op.zeros is None else ", fill=0"
     if op.barrier is None or op.barrier_index is None:
-        emitter.call(f"{text})", source, target)
+        emitter.call(f"{text}{zeros})", source, target)
         return
     index = emitter.uniform(op.barrier_index, "the index of a barrier")
-    end = ")" if op.flatten is None else ", flatten=True)"
+    end = f"{zeros})" if op.flatten is None else f", flatten=True{zeros})"
     emitter.call(f"{text}, {{2}}, {{3}}{end}", source, target, emitter.buffer(op.barrier), index)
 
 

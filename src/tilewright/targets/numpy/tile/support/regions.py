@@ -103,11 +103,13 @@ class TileSlice:
         lenient: bool = False,
         engine: str = "",
         atomic: bool = False,
+        fill: Any = None,
     ) -> tuple[Any, Any]:
         """The elements, and which of them are defined (None: all).
 
         Without `partial` an undefined element is reported; with it only a region that has nothing
-        else is, and if that is `lenient` nothing.
+        else is, and if that is `lenient` nothing. Outside of the buffer is `fill`, or its safe
+        value.
         """
         buffer = self.buffer
         outer, inner, is_whole = self.clip()
@@ -127,7 +129,7 @@ class TileSlice:
                 raise self.uninitialised(defined, outer)
         if is_whole:
             return values, defined
-        grown = np.full(self.extents, buffer.safe, buffer.data.dtype)
+        grown = np.full(self.extents, buffer.safe if fill is None else fill, buffer.data.dtype)
         grown[inner] = values
         if defined is not None:
             flags = np.ones(self.extents, np.bool_)
