@@ -163,7 +163,7 @@ class _Planner:
             tuple(each.start for each in ordered),
             tuple(each.lane for each in ordered),
             tuple(each.part for each in ordered),
-            any(each.is_masked for each in ordered),
+            frozenset(each.lane for each in ordered if each.is_masked and each.lane is not None),
             None if guard.truth is True else guard,
             bool(wrapped.bounds),
         )

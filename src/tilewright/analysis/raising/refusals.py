@@ -39,6 +39,13 @@ class Refusal:
         remark = engine.remark(locate(self.op), text, self.code)
         return remark.note(None, f"help: {self.help}")
 
+    def report_slow(self, engine: DiagnosticEngine) -> Diagnostic:
+        """Emit the remark about a kernel that is raised all the same."""
+        remark = engine.remark(
+            locate(self.op), f"raised to tiles, but slow: {self.reason}", self.code
+        )
+        return remark.note(None, f"help: {self.help}")
+
     def __str__(self) -> str:
         return f"{self.code} {self.op.name}: {self.reason}"
 

@@ -50,13 +50,22 @@ class Box:
     lanes: tuple[int | None, ...]
     """The lane along each dimension of the view; None for one element."""
     parts: tuple[int, ...]
-    is_masked: bool
-    """Whether the extents stand for a mask."""
+    masked: frozenset[int]
+    """The lanes whose extents stand for a mask."""
     guard: Formula | None = None
     """A part of the mask that is the same for all lanes."""
 
     wraps: bool = False
     """Whether the extents also stand for rows that wrap around."""
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether some extent stands for a mask."""
+        return bool(self.masked)
+
+    def __str__(self) -> str:
+        starts = ", ".join(map(str, self.starts))
+        return f"[{starts}] + {list(self.parts)}"
 
     def order(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """The lanes in the order of the dimensions, those of one element left out.

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
 
 from tilewright.analysis.raising import RaisePlan, Refusal, plan_raising
+from tilewright.analysis.raising.assumptions import Assumption, assumptions_of
+from tilewright.analysis.raising.check import check_boxes
 from tilewright.dialects.tt import CallOp, FuncOp
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -56,6 +58,8 @@ class RaisedKernel:
     """The parameters that take the sizes of the grid, after all others."""
     divisible: tuple[tuple[str, int], ...]
     """Parameters that are divisible in every launch: name and divisor."""
+    assumptions: tuple[Assumption, ...]
+    """Integers that must fit their type, or else addresses differ from the kernel's own."""
     plan: RaisePlan = field(compare=False, repr=False)
 
 
@@ -89,6 +93,9 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     if not plan.is_raised:
         return NotRaised(name, plan.refusals)
     plan.verify()
+    problems = check_boxes(plan)
+    if problems:
+        raise ValueError(f"the plan of '{name}' is wrong: {problems[0]}")
     raised = ModuleOp([raise_function(plan, options.num_warps)])
     clean(raised)
     names = [argument.name_hint or f"arg{argument.index}" for argument in function.body.block.args]
@@ -100,6 +107,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
         tuple(names),
         GRID,
         _divisible(function, names),
+        assumptions_of(plan),
         plan,
     )
 
@@ -149,6 +157,8 @@ class RaiseToTile(Pass):
                 for refusal in result.refusals:
                     refusal.report(engine)
                 continue
+            for remark in result.plan.remarks:
+                remark.report_slow(engine)
             (raised,) = list(result.module.body.block.ops)
             raised.detach()
             Rewriter().replace_op(function, raised, [])
