@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType, ModuleOp
 
 from tilewright.analysis.raising import RaisePlan, Refusal, plan_raising
 from tilewright.analysis.raising.assumptions import Assumption, assumptions_of
 from tilewright.analysis.raising.check import check_boxes
+from tilewright.dialects.tile.names import DIVISIBILITY as STATED
 from tilewright.dialects.tt import CallOp, FuncOp
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -98,6 +99,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
         raise ValueError(f"the plan of '{name}' is wrong: {problems[0]}")
     raised = ModuleOp([raise_function(plan, options.num_warps)])
     clean(raised)
+    _state_divisibility(raised, function)
     names = [argument.name_hint or f"arg{argument.index}" for argument in function.body.block.args]
     return RaisedKernel(
         raised,
@@ -110,6 +112,22 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
         assumptions_of(plan),
         plan,
     )
+
+
+def _state_divisibility(raised: ModuleOp, function: FuncOp) -> None:
+    """Arguments are multiples of what the specialisation of the launch found."""
+    (made,) = raised.body.block.ops
+    before, after = function.properties.get("arg_attrs"), made.properties.get("arg_attrs")
+    if not isinstance(before, ArrayAttr) or not isinstance(after, ArrayAttr):
+        return
+    attributes = [each for each in after.data if isinstance(each, DictionaryAttr)]
+    for index, (argument, each) in enumerate(
+        zip(function.body.block.args, before.data, strict=True)
+    ):
+        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
+        if known is not None and isinstance(argument.type, IntegerType):
+            attributes[index] = DictionaryAttr({**attributes[index].data, STATED: known})
+    made.properties["arg_attrs"] = ArrayAttr(attributes)
 
 
 def clean(module: ModuleOp) -> None:
