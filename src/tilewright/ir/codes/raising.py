@@ -1,4 +1,4 @@
-"""Kernels on pointers that are not raised to tiles, or slowly: TW80xx."""
+"""Kernels on pointers that are not raised to tiles, or slowly, and targets that need tiles: TW80xx."""
 
 from __future__ import annotations
 
@@ -116,5 +116,17 @@ ENTRIES = (
         ),
         example="a = tl.load(p + (offs // 3)[:, None] + k)    # feeds tl.dot: remark[TW8020]",
         fix="Use affine addresses, and masks that bound each dimension.",
+    ),
+    CodeEntry(
+        code="TW8030",
+        severity="error",
+        title="The target needs a kernel on tiles, and this one is not raised",
+        meaning=(
+            "Our own CUDA, HIP and Tenstorrent compile kernels on tiles. A `tl` kernel is raised "
+            "to tiles as a whole or not at all; remarks TW8001 to TW8012 after the error name "
+            "each op that stands against it, with the reason and what would help."
+        ),
+        example="tilewright compile lock.py --target cuda:sm_90a   # tl.atomic_cas: error[TW8030]",
+        fix="Change what the remarks name, or compile with Triton: `--target triton:sm_90`.",
     ),
 )
