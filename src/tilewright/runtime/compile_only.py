@@ -17,10 +17,10 @@ from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.options import running
 
 if TYPE_CHECKING:
-    from tilewright.runtime.raised import RaisedTileKernel
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 Callback = Callable[[CompiledKernel], None]
-RaisedCallback = Callable[["RaisedTileKernel", float], None]
+RaisedCallback = Callable[["CompiledTileKernel", float], None]
 
 
 @contextmanager
@@ -48,8 +48,8 @@ def raising_for(
 ) -> Generator[None]:
     """Inside the ``with``, a launch of a ``tl`` kernel raises it to tiles for `target`.
 
-    It is recorded with the seconds that this took, and not run. Kernels whose names are not requested
-    are left out.
+    It is recorded with the seconds that this took, and not run. Kernels whose names are not
+    requested are left out.
     """
     launch = CompiledKernel.launch
 
@@ -64,9 +64,14 @@ def raising_for(
         start = perf_counter()
         kernel = self.raised
         seconds = perf_counter() - start
-        if kernel.tenstorrent is not None:
-            kernel.tenstorrent.called_with = kernel.flat_values(grid, values)
-        notify(kernel, seconds)
+        if kernel.tenstorrent is None:
+            notify(kernel, seconds)
+            return
+        given = kernel.flat_values(grid, values)
+        fixed = kernel.fixed(given)
+        assert fixed.kernel.tenstorrent is not None
+        fixed.kernel.tenstorrent.called_with = fixed.values(given)
+        notify(fixed.kernel, seconds)
 
     CompiledKernel.launch = record
     try:

@@ -53,6 +53,7 @@ from tilewright.targets.numpy.api import Buffer
 
 if TYPE_CHECKING:
     from tilewright.runtime.compiled import CompiledKernel
+    from tilewright.runtime.raised_tenstorrent import FixedKernel
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
 TARGET_NEEDS_TILES = "TW8030"
@@ -124,6 +125,7 @@ class RaisedTileKernel(CompiledTileKernel):
         super().__init__(prim_func, (), target=target)
         self.compiled = compiled
         self.raised = raised
+        self._fixed: dict[tuple[Any, ...], FixedKernel] = {}
 
     @cached_property
     def written(self) -> frozenset[int]:
@@ -150,6 +152,15 @@ class RaisedTileKernel(CompiledTileKernel):
         flat = (*flat_arguments(self.compiled.keys, values), *grid)
         return [host_memory(param, each) for param, each in zip(self.params, flat, strict=True)]
 
+    def fixed(self, given: Sequence[Any]) -> FixedKernel:
+        """The kernel for the extents, integers and grid of a launch on Tenstorrent."""
+        key = tuple(each.array.size if isinstance(each, HostArray) else each for each in given)
+        if key not in self._fixed:
+            from tilewright.runtime.raised_tenstorrent import fixed_kernel  # GPUs do without
+
+            self._fixed[key] = fixed_kernel(self, given)
+        return self._fixed[key]
+
     def _run_here(
         self, grid: tuple[int, int, int], values: Sequence[Any], threads: ThreadRuns | None
     ) -> None:
@@ -158,7 +169,8 @@ class RaisedTileKernel(CompiledTileKernel):
         given = self.flat_values(grid, values)
         self._require_distinct(overlapping_on_host(self.params, given, self.written))
         if self.tenstorrent is not None:
-            self.tenstorrent.launch(given)
+            fixed = self.fixed(given)
+            fixed.kernel.launch(fixed.values(given))
             return
         assert threads is not None
         passed = (*flat_arguments(self.compiled.keys, values), *grid)
