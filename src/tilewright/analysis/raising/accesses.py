@@ -7,15 +7,15 @@ pointer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.affine import Formula, Poly
+from tilewright.analysis.affine import Poly
 from tilewright.analysis.pid_address.scope import Site
-from tilewright.analysis.raising.addresses import Addresses, is_materialisable
+from tilewright.analysis.raising.addresses import Addresses, is_computable, is_materialisable
 from tilewright.analysis.raising.boxes import Boxes
 from tilewright.analysis.raising.plan import Access, Rows
 from tilewright.analysis.raising.refusals import (
@@ -80,10 +80,7 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
     mask = None
     if site.box is not None and site.mask is not None:
         mask = site.mask
-        if (
-            not all(is_materialisable(addresses, poly, lanes) for poly in _polys(mask))
-            or address is None
-        ):
+        if address is None or not is_computable(addresses, mask, lanes):
             refusals.add(
                 MASK,
                 op,
@@ -115,14 +112,6 @@ def _plan_rows(
     (height, width), (row, column) = box.shape, box.strides
     rows = Rows(offset, (height, width), (row, column))
     return Access(base, element, None, None, _fills_nan(op), rows=rows)
-
-
-def _polys(formula: Formula) -> Iterator[Poly]:
-    work = [formula]
-    while work:
-        current = work.pop()
-        yield from current.polys
-        work.extend(current.parts)
 
 
 def _in_elements(offset: Poly, size: int) -> Poly | None:
