@@ -25,9 +25,12 @@ from tilewright.analysis.raising.refusals import (
     POINTER_FROM_DATA,
     Refusals,
 )
+from tilewright.analysis.raising.values import is_volatile
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import (
+    AtomicLoadOp,
     AtomicRMWOp,
+    AtomicStoreOp,
     DescriptorGatherOp,
     DescriptorScatterOp,
     FuncOp,
@@ -63,8 +66,8 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
         _refuse_base(op, site, refusals)
         return None
     element = _element_type(op)
-    if isinstance(op, AtomicRMWOp) and RMW_OP.keyword(op.atomic_rmw_op) == "exch":
-        element = IntegerType(bit_width(element))  # an exchange moves bits
+    if _moves_bits(op):
+        element = IntegerType(bit_width(element))
     if isinstance(op, DescriptorGatherOp | DescriptorScatterOp):
         return _plan_rows(addresses, op, site, base, element, refusals)
     lanes = frozenset(range(len(site.shape)))
@@ -128,6 +131,13 @@ def _element_type(op: Operation) -> Attribute:
     element = element_type_of(pointer)
     assert isinstance(element, PtrType)
     return element_type_of(element.get_pointee())
+
+
+def _moves_bits(op: Operation) -> bool:
+    """Whether an atomic access does not compute: it is one of integers, whatever the type."""
+    if isinstance(op, AtomicRMWOp):
+        return RMW_OP.keyword(op.atomic_rmw_op) == "exch"
+    return isinstance(op, AtomicLoadOp | AtomicStoreOp) or is_volatile(op)
 
 
 def signless(type: Attribute) -> Attribute:
