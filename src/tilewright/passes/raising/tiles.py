@@ -31,7 +31,7 @@ def emit_reduce(state: Raising, op: Operation) -> None:
         return
     kind = reduce_kind(op)
     assert kind is not None
-    source = as_buffer(state, op.operands[0])
+    source = as_buffer(state, op.operands[0], op)
     _reduce(state, op, source, kind, op.results[0])
 
 
@@ -56,7 +56,7 @@ def _reduce(
 def _emit_arg_reduce(state: Raising, op: ReduceOp, is_largest: bool) -> None:
     """The greatest (least) value, then the least index of an element that is not less (greater)."""
     values, indices = op.operands
-    source = as_buffer(state, values)
+    source = as_buffer(state, values, op)
     best = _reduce(state, op, source, ReduceKind("max" if is_largest else "min"), op.results[0])
     type = element_type_of(indices.type)
     largest = (1 << (bit_width(type) - 1)) - 1
@@ -90,7 +90,7 @@ def emit_scan(state: Raising, op: Operation) -> None:
     assert isinstance(op, ScanOp)
     kind = scan_kind(op)
     assert kind is not None
-    source = as_buffer(state, op.operands[0])
+    source = as_buffer(state, op.operands[0], op)
     slot = state.slot(op.results[0])
     assert slot is not None
     reverse = bool(op.reverse.value.data)
@@ -160,7 +160,7 @@ def _operand(state: Raising, op: DotOp, value: SSAValue, *, is_b: bool) -> tuple
         source, swapped = source.owner.src, not swapped
     slot = state.slot(source)
     if slot is not None and (slot.is_shared or (not is_b and not swapped)):
-        return as_buffer(state, source), swapped != slot.is_transposed
+        return as_buffer(state, source, op), swapped != slot.is_transposed
     staged = Slot(shape_of(value.type), element_type_of(value.type), True, name="staged")
     key = f"{value.name_hint or 'operand'}_shared"
     staged.name = key
