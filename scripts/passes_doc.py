@@ -167,6 +167,17 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "wrap-block-atomics": """
+        func.func @kernel(%next: memref<1xi32, #global>, %T: memref<8xi32, #global>) {
+          %c0 = arith.constant 0 : index
+          %one = arith.constant 1 : i32
+          tile.kernel (%bx) in (4) threads(128) {
+            %old = tile.atomic add %next[%c0], %one : memref<1xi32, #global>, i32 -> i32
+            memref.store %old, %T[%bx] : memref<8xi32, #global>
+          }
+          func.return
+        }
+    """,
     "inject-assumes": """
         func.func @kernel(%A: memref<?xf16, #global>, %blocks: index) {
           tile.kernel (%bx) in (%blocks) threads(128) {

@@ -35,6 +35,7 @@ PASSES: PassRegistry = {
     "widen-fragments": _lazy("tile.widen_fragments", "WidenFragments"),
     "raise-copy-loops": _lazy("tile.raise_copy_loops", "RaiseCopyLoops"),
     "raise-thread-ranges": _lazy("tile.raise_thread_ranges", "RaiseThreadRanges"),
+    "wrap-block-atomics": _lazy("tile.wrap_block_atomics", "WrapBlockAtomics"),
     "wrap-scalar-fragment-access": _lazy(
         "tile.wrap_scalar_fragment_access", "WrapScalarFragmentAccess"
     ),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tests.examples.tl_examples import NAMES, load
-from tests.passes.raising.levels import Launch, parsed
+from tests.passes.raising.levels import Launch, copied, parsed
 from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.targets.numpy import Buffer, Descriptor, NumpyKernel, compile_module
 from tilewright.targets.numpy.dtypes import scalar_type
 
-__all__ = ["NAMES", "example_launches", "plausible"]
+__all__ = ["NAMES", "example_launches", "plausible", "recorded"]
 
 
-def example_launches(name: str, seed: int = 0) -> list[tuple[str, Launch]]:
-    """What an example launches, with the arrays as they are before each launch."""
+@contextmanager
+def recorded() -> Iterator[list[tuple[str, Launch]]]:
+    """What is launched on the host meanwhile, with the arrays as they are before each launch."""
     found: list[tuple[str, Launch]] = []
     running: list[CompiledKernel] = []
     launch, launch_numpy = CompiledKernel.launch, NumpyKernel.launch
@@ -31,18 +34,22 @@ def example_launches(name: str, seed: int = 0) -> list[tuple[str, Launch]]:
             running.pop()
 
     def record_numpy(self: Any, grid: Any, arguments: Any, options: Any = None) -> Any:
-        from tests.passes.raising.levels import _copied
-
         text = running[-1].text("ttir", locations=True)
-        copies = [_copied(each) for each in arguments]
+        copies = [copied(each) for each in arguments]
         found.append((running[-1].name, Launch(text, tuple(grid), copies)))
         return launch_numpy(self, grid, arguments, options)
 
     CompiledKernel.launch, NumpyKernel.launch = record, record_numpy
     try:
-        load(name).example(np.random.default_rng(seed))
+        yield found
     finally:
         CompiledKernel.launch, NumpyKernel.launch = launch, launch_numpy
+
+
+def example_launches(name: str, seed: int = 0) -> list[tuple[str, Launch]]:
+    """What an example launches."""
+    with recorded() as found:
+        load(name).example(np.random.default_rng(seed))
     return found
 
 

@@ -51,11 +51,11 @@ class Launch:
         return x, y, z
 
 
-def _copied(argument: Any) -> Any:
+def copied(argument: Any) -> Any:
     if isinstance(argument, Buffer):
         return replace(argument, array=argument.array.copy())
     if isinstance(argument, Descriptor):
-        return replace(argument, buffer=_copied(argument.buffer))
+        return replace(argument, buffer=copied(argument.buffer))
     return argument
 
 
@@ -67,7 +67,7 @@ def _memory(arguments: Sequence[Any]) -> list[np.ndarray]:
 def on_pointers(launch: Launch) -> tuple[list[np.ndarray], list[str]]:
     """Arrays and output after a run of the kernel as it is."""
     kernel = compile_module(parsed(launch.text))
-    arguments = [_copied(each) for each in launch.arguments]
+    arguments = [copied(each) for each in launch.arguments]
     lines: list[str] = []
     kernel.launch(launch.sizes, arguments, RunOptions(output=lines.append))
     return _memory(arguments), lines
@@ -96,7 +96,7 @@ def on_tiles(
         pipeline.run(module, engine)
         assert not engine.error_count, pretty_all(engine.diagnostics, engine.sources)
     compiled = compile_tile_module(module)
-    arguments = [_copied(each) for each in launch.arguments]
+    arguments = [copied(each) for each in launch.arguments]
     given: list[Any] = []
     for argument in arguments:
         parameter = compiled.parameters[len(given)]

@@ -137,3 +137,22 @@ def test_a_changed_bound_is_found() -> None:
     actual, _ = on_tiles(raised(ADD), short)
     with pytest.raises(AssertionError, match="array 1: 1 of 40 elements differ, first at \\[36\\]"):
         assert_same(expected, actual)
+
+
+CONSTANT_SUM = """
+tt.func public @constant_sum(%y: !tt.ptr<i32>) {
+  %ones = arith.constant dense<3> : tensor<32xi32>
+  %sum = "tt.reduce"(%ones) <{axis = 0 : i32}> ({
+  ^bb0(%l: i32, %k: i32):
+    %z = arith.addi %l, %k : i32
+    tt.reduce.return %z : i32
+  }) : (tensor<32xi32>) -> i32
+  tt.store %y, %sum : !tt.ptr<i32>
+  tt.return
+}
+"""
+
+
+def test_a_reduction_of_a_constant() -> None:
+    kernel = compare(Launch(CONSTANT_SUM, (1,), [Buffer("y", np.zeros(1, np.int32))]))
+    assert kernel.name == "constant_sum"

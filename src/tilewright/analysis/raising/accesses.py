@@ -7,15 +7,15 @@ pointer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.affine import Formula, Poly
+from tilewright.analysis.affine import Poly
 from tilewright.analysis.pid_address.scope import Site
-from tilewright.analysis.raising.addresses import Addresses, is_materialisable
+from tilewright.analysis.raising.addresses import Addresses, is_computable, is_materialisable
 from tilewright.analysis.raising.boxes import Boxes
 from tilewright.analysis.raising.plan import Access, Rows
 from tilewright.analysis.raising.refusals import (
@@ -25,9 +25,12 @@ from tilewright.analysis.raising.refusals import (
     POINTER_FROM_DATA,
     Refusals,
 )
+from tilewright.analysis.raising.values import is_volatile
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import (
+    AtomicLoadOp,
     AtomicRMWOp,
+    AtomicStoreOp,
     DescriptorGatherOp,
     DescriptorScatterOp,
     FuncOp,
@@ -63,8 +66,8 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
         _refuse_base(op, site, refusals)
         return None
     element = _element_type(op)
-    if isinstance(op, AtomicRMWOp) and RMW_OP.keyword(op.atomic_rmw_op) == "exch":
-        element = IntegerType(bit_width(element))  # an exchange moves bits
+    if _moves_bits(op):
+        element = IntegerType(bit_width(element))
     if isinstance(op, DescriptorGatherOp | DescriptorScatterOp):
         return _plan_rows(addresses, op, site, base, element, refusals)
     lanes = frozenset(range(len(site.shape)))
@@ -80,10 +83,7 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
     mask = None
     if site.box is not None and site.mask is not None:
         mask = site.mask
-        if (
-            not all(is_materialisable(addresses, poly, lanes) for poly in _polys(mask))
-            or address is None
-        ):
+        if address is None or not is_computable(addresses, mask, lanes):
             refusals.add(
                 MASK,
                 op,
@@ -117,14 +117,6 @@ def _plan_rows(
     return Access(base, element, None, None, _fills_nan(op), rows=rows)
 
 
-def _polys(formula: Formula) -> Iterator[Poly]:
-    work = [formula]
-    while work:
-        current = work.pop()
-        yield from current.polys
-        work.extend(current.parts)
-
-
 def _in_elements(offset: Poly, size: int) -> Poly | None:
     try:
         return offset.exact_quotient(size)
@@ -139,6 +131,13 @@ def _element_type(op: Operation) -> Attribute:
     element = element_type_of(pointer)
     assert isinstance(element, PtrType)
     return element_type_of(element.get_pointee())
+
+
+def _moves_bits(op: Operation) -> bool:
+    """Whether an atomic access does not compute: it is one of integers, whatever the type."""
+    if isinstance(op, AtomicRMWOp):
+        return RMW_OP.keyword(op.atomic_rmw_op) == "exch"
+    return isinstance(op, AtomicLoadOp | AtomicStoreOp) or is_volatile(op)
 
 
 def signless(type: Attribute) -> Attribute:

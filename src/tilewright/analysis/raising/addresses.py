@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.affine import Atom, Poly, SymbolKind
+from tilewright.analysis.affine import Atom, Formula, FormulaKind, Poly, SymbolKind
 from tilewright.analysis.pid_address.analysis import evaluate
 from tilewright.analysis.pid_address.atoms import Role, kind_of
 from tilewright.analysis.pid_address.entry_state import start
@@ -25,6 +25,7 @@ from tilewright.analysis.pid_address.values import Integer
 from tilewright.analysis.raising.relevance import irrelevant_ops
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.text.names import ValueNames
 
 _MAX_TERMS = 24
@@ -60,7 +61,7 @@ class Addresses:
             return self.arguments.get(str(role.key))
         if role.kind in ("opaque", "coordinate"):
             found = self.values.get(str(role.key))
-            return None if found is None or _has_lanes(atom) else found
+            return None if found is None or is_tensor(found.type) or _has_lanes(atom) else found
         return None
 
     def over_coordinates(self, poly: Poly, at: Operation) -> Poly:
@@ -186,6 +187,19 @@ def is_materialisable(
 ) -> bool:
     """Whether code can compute a polynomial from scalars of the program and indices of `lanes`."""
     return all(_is_known(addresses, atom, lanes) for atom in poly.atoms_within())
+
+
+def is_computable(
+    addresses: Addresses, formula: Formula, lanes: frozenset[int] = frozenset()
+) -> bool:
+    """Whether code can compute a condition."""
+    if formula.kind is FormulaKind.PREDICATE:
+        found = addresses.values.get(formula.name)
+        if found is None or is_tensor(found.type):
+            return False
+    return all(is_materialisable(addresses, poly, lanes) for poly in formula.polys) and all(
+        is_computable(addresses, part, lanes) for part in formula.parts
+    )
 
 
 def _is_known(addresses: Addresses, atom: Atom, lanes: frozenset[int]) -> bool:

@@ -12,7 +12,7 @@ from tilewright.analysis.affine.division import divide
 from tilewright.analysis.affine.view import with_remainders
 from tilewright.analysis.pid_address.atoms import Role, kind_of
 from tilewright.analysis.pid_address.scope import Site
-from tilewright.analysis.raising.addresses import Addresses, is_materialisable
+from tilewright.analysis.raising.addresses import Addresses, is_computable, is_materialisable
 from tilewright.analysis.raising.masks import Bounds, bounds_of
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.views import Box, View
@@ -244,7 +244,7 @@ class _Planner:
         space = self._addresses.machine.space
         guard = conjunction(space, bounds.guards)
         for part in bounds.guards:
-            if not _is_computable(self._addresses, part):
+            if not is_computable(self._addresses, part):
                 return None
         return guard
 
@@ -270,11 +270,3 @@ def _ordered(dimensions: Sequence[_Dimension]) -> list[_Dimension]:
     if len(ones) != 1:
         return list(dimensions)
     return [each for each in dimensions if each is not ones[0]] + ones
-
-
-def _is_computable(addresses: Addresses, formula: Formula) -> bool:
-    if formula.name and addresses.values.get(formula.name) is None:
-        return False
-    return all(is_materialisable(addresses, poly) for poly in formula.polys) and all(
-        _is_computable(addresses, part) for part in formula.parts
-    )

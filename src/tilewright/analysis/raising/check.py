@@ -3,8 +3,8 @@
 For every access that a plan turns into a box of a view:
 
 * ``origin + sum(stride * (start + lane))`` is the offset that the address analysis found;
-* ``start + lane < extent`` for the masked dimensions, ``start + lane >= 0`` where the kernel asks
-  for it, and the guard are together the mask: every part of the mask is one of them, and each of
+* ``start + lane < extent`` for the masked dimensions, ``start + lane >= 0`` where the mask has
+  it, and the guard are together the mask: every part of the mask is one of them, and each of
   them is a part of the mask.
 
 Rows that wrap around differ from the address on purpose; of them, offsets are compared where the
@@ -110,12 +110,12 @@ def _address(site: Site, box: Box) -> Poly:
     offset = site.offset.expr.exact_quotient(site.elem_bytes)
     if not box.wraps:
         return offset
-    kept = {
+    remaining = {
         monomial: coefficient
         for monomial, coefficient in offset.terms.items()
         if not any(_is_wrap(offset.space.atoms[id]) for id in monomial)
     }
-    return Poly(offset.space, kept)
+    return Poly(offset.space, remaining)
 
 
 def _is_wrap(atom: Atom) -> bool:

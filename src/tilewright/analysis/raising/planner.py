@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation
 
@@ -10,11 +10,12 @@ from tilewright.analysis.raising.accesses import bases_of, plan_accesses
 from tilewright.analysis.raising.addresses import addresses_of
 from tilewright.analysis.raising.loops import plan_loops
 from tilewright.analysis.raising.plan import Access, RaisePlan
-from tilewright.analysis.raising.refusals import SLOW, Refusal, Refusals
+from tilewright.analysis.raising.refusals import NO_EXTENT, SLOW, Refusal, Refusals
 from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
 from tilewright.analysis.raising.slots import Slots, assign_slots
 from tilewright.analysis.raising.support import check_ops
 from tilewright.analysis.raising.values import ValueClass, Values, classify_values
+from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import FuncOp
 
 
@@ -29,7 +30,7 @@ def plan_raising(function: FuncOp, num_stages: int = 3) -> RaisePlan:
     slots = assign_slots(function, values)
     _orient(accesses, slots)
     loops = plan_loops(function, values, num_stages)
-    remarks = _slow(accesses, values)
+    remarks = _slow(accesses, values, views)
     return RaisePlan(
         function,
         addresses,
@@ -53,7 +54,9 @@ def _orient(accesses: Mapping[Operation, Access], slots: Slots) -> None:
         slot.is_transposed = access.box.order(slot.shape) == (1, 0)
 
 
-def _slow(accesses: Mapping[Operation, Access], values: Values) -> tuple[Refusal, ...]:
+def _slow(
+    accesses: Mapping[Operation, Access], values: Values, views: Sequence[View]
+) -> tuple[Refusal, ...]:
     """Operands of GEMMs that are copied element by element."""
     found = Refusals()
     for op, access in accesses.items():
@@ -66,5 +69,13 @@ def _slow(accesses: Mapping[Operation, Access], values: Values) -> tuple[Refusal
                 "an operand of a GEMM is copied element by element: its address and mask are "
                 "not a box of a tensor",
                 "use an affine address, and a mask that bounds each dimension",
+            )
+        elif access.box is not None and None in views[access.box.view].extents:
+            found.add(
+                NO_EXTENT,
+                op,
+                "an operand of a GEMM has no known extent along a dimension: what the array has "
+                "left is used",
+                "mask the access, or derive its start from program ids and loop counters",
             )
     return found.listed()

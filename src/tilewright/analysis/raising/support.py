@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation
 
+from tilewright.analysis.arg_reduce import is_arg_reduce
 from tilewright.analysis.raising.combiners import reduce_kind, scan_kind
 from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.extern import library_name
@@ -134,6 +135,8 @@ def _check_constant(op: Operation, refusals: Refusals) -> None:
 
 def _check_reduce(op: Operation, refusals: Refusals) -> None:
     assert isinstance(op, ReduceOp)
+    if is_arg_reduce(op) is not None:
+        return
     if len(op.operands) != 1:
         _refuse_combiner(op, "a reduction of several tensors at once", refusals)
     elif reduce_kind(op) is None:

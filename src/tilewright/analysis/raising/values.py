@@ -197,7 +197,10 @@ class _Classifier:
             return True
         for use in value.uses:
             user = use.operation
-            if isinstance(user, ReduceOp | ScanOp | DotOp):
+            if isinstance(user, ScanOp | DotOp):
+                return True
+            # Of a greatest or least element, the indices are computed where they are compared.
+            if isinstance(user, ReduceOp) and not (use.index == 1 and len(user.operands) == 2):
                 return True
             if isinstance(user, GatherOp) and use.index == 0:
                 return True

@@ -59,7 +59,7 @@ def guard_access(op: Operation, ranges: IndexRanges) -> None:
     elif isinstance(op, StoreOp):
         _guard_store(op, op.memref, ranges)
     elif isinstance(op, AtomicOp):
-        _guard_store(op, op.dst, ranges)
+        _guard_atomic(op, ranges)
     elif isinstance(op, LoadLdsOp):
         _guard_direct(op, ranges)
     else:
@@ -106,19 +106,31 @@ def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
         _reduce_guard(around, op, ranges)
         return
     condition = missing(op, op.memref, op.indices, ranges)
-    if condition is None:
-        return
+    if condition is not None:
+        _choose(op, LoadOp(op.memref, list(op.indices)), op.memref, condition)
+
+
+def _choose(op: Operation, inside: Operation, tensor: SSAValue, condition: SSAValue) -> None:
+    """Replace `op` by `inside` where the condition holds, and by the safe value elsewhere."""
     code = IndexBuilder(op)
     then, otherwise = Block(), Block()
-    loaded = LoadOp(op.memref, list(op.indices))
-    loaded.location = op.location
-    then.add_ops([loaded, YieldOp([loaded.result])])
-    safe = ConstantOp(safe_value(op.memref))
+    inside.location = op.location
+    then.add_ops([inside, YieldOp([inside.results[0]])])
+    safe = ConstantOp(safe_value(tensor))
     otherwise.add_ops([safe, YieldOp([safe.results[0]])])
-    choice = IfOp(condition, [op.result.type], Region(then), Region(otherwise))
+    choice = IfOp(condition, [op.results[0].type], Region(then), Region(otherwise))
     code.add(choice)
-    choice.results[0].name_hint = op.result.name_hint
+    choice.results[0].name_hint = op.results[0].name_hint
     code.rewriter.replace_op(op, [], [choice.results[0]])
+
+
+def _guard_atomic(op: AtomicOp, ranges: IndexRanges) -> None:
+    if not op.results:
+        _guard_store(op, op.dst, ranges)
+        return
+    condition = missing(op, op.dst, op.indices, ranges)
+    if condition is not None:
+        _choose(op, op.clone(), op.dst, condition)
 
 
 def _reduce_guard(choice: IfOp, op: LoadOp, ranges: IndexRanges) -> None:
@@ -135,7 +147,7 @@ def _reduce_guard(choice: IfOp, op: LoadOp, ranges: IndexRanges) -> None:
 
 def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) -> None:
     condition = missing(op, buffer, op.indices, ranges)
-    if condition is None or op.results:
+    if condition is None:
         return
     code = IndexBuilder(op)
     block = Block([YieldOp()])

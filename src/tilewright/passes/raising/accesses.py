@@ -123,7 +123,8 @@ def _read_atomically(
     made = AtomicOp("load", buffer, where, memory_order=_ORDERS[order])
     at.add(made)
     assert made.previous is not None
-    return made.previous
+    type = element_type_of(op.results[0].type)
+    return made.previous if made.previous.type == type else at.value(BitcastOp(made.previous, type))
 
 
 def _fills_zero(op: Operation, access: Access) -> bool:

@@ -262,7 +262,8 @@ def _assert(state: Raising, op: Operation) -> None:
 def _print(state: Raising, op: Operation) -> None:
     assert isinstance(op, PrintOp)
     values = [
-        as_buffer(state, each) if is_tensor(each.type) else state.scalar(each) for each in op.args
+        as_buffer(state, each, op) if is_tensor(each.type) else state.scalar(each)
+        for each in op.args
     ]
     flush(state)
     state.at.add(TilePrintOp(op.prefix.data, values))

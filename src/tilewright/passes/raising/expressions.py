@@ -200,9 +200,7 @@ def _gather(state: Raising, value: OpResult, indices: Indices, point: Point) -> 
     row = element(state, value.op.indices, indices, point)
     assert isinstance(row.type, IntegerType)
     at = (*indices[:axis], point.at.to_index(row), *indices[axis + 1 :])
-    slot = state.slot(value.op.src)
-    assert slot is not None
-    return point.at.value(LoadOp(state.buffer(slot), _listed(point, at)))
+    return element(state, value.op.src, at, point)
 
 
 Rule = Callable[[Raising, OpResult, Indices, Point], SSAValue]

@@ -11,6 +11,7 @@ from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import StoreOp
 from tilewright.dialects.tile import FillOp
+from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.raising.expressions import (
     LOADS,
     Indices,
@@ -106,9 +107,12 @@ def fill(state: Raising, slot: Slot, value: SSAValue) -> None:
     state.at.add(FillOp(state.buffer(slot), scalar))
 
 
-def as_buffer(state: Raising, value: SSAValue) -> SSAValue:
-    """The buffer of a value that has one, complete."""
-    flush(state)
+def as_buffer(state: Raising, value: SSAValue, op: Operation) -> SSAValue:
+    """A buffer with a value, complete; a constant gets one for this use."""
     slot = state.slot(value)
-    assert slot is not None
+    if slot is None:
+        name = value.name_hint or "constant"
+        slot = Slot(shape_of(value.type), element_type_of(value.type), name=name)
+        assign(state, op, [(slot, value)])
+    flush(state)
     return state.buffer(slot)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.raising.combiners import reduce_kind, scan_kind
+from tilewright.analysis.arg_reduce import is_arg_reduce
+from tilewright.analysis.raising.combiners import ReduceKind, reduce_kind, scan_kind
 from tilewright.analysis.raising.constants import is_zero
 from tilewright.analysis.raising.slots import Slot
+from tilewright.dialects.arith import CmpfOp, CmpiOp, SelectOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.tile import AtomicOp, FillOp, GemmOp
 from tilewright.dialects.tile import ReduceOp as TileReduceOp
 from tilewright.dialects.tile import ScanOp as TileScanOp
 from tilewright.dialects.tt import DotOp, HistogramOp, ReduceOp, ScanOp, TransOp
-from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, is_tensor, shape_of
 from tilewright.passes.raising.accesses import when
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
@@ -22,10 +25,20 @@ from tilewright.passes.raising.state import Raising
 
 def emit_reduce(state: Raising, op: Operation) -> None:
     assert isinstance(op, ReduceOp)
+    is_largest = is_arg_reduce(op)
+    if is_largest is not None:
+        _emit_arg_reduce(state, op, is_largest)
+        return
     kind = reduce_kind(op)
     assert kind is not None
-    source = as_buffer(state, op.operands[0])
-    result = op.results[0]
+    source = as_buffer(state, op.operands[0], op)
+    _reduce(state, op, source, kind, op.results[0])
+
+
+def _reduce(
+    state: Raising, op: ReduceOp, source: SSAValue, kind: ReduceKind, result: SSAValue
+) -> Slot:
+    """Reduce a buffer to the buffer of a result; a scalar is read from there."""
     slot = state.slot(result)
     if slot is None:
         name = result.name_hint or "total"
@@ -37,13 +50,47 @@ def emit_reduce(state: Raising, op: Operation) -> None:
     if not is_tensor(result.type):
         zero = state.at.index(0)
         state.scalars[result] = state.at.value(LoadOp(target, [zero]), result.name_hint)
+    return slot
+
+
+def _emit_arg_reduce(state: Raising, op: ReduceOp, is_largest: bool) -> None:
+    """The greatest (least) value, then the least index of an element that is not less (greater)."""
+    values, indices = op.operands
+    source = as_buffer(state, values, op)
+    best = _reduce(state, op, source, ReduceKind("max" if is_largest else "min"), op.results[0])
+    type = element_type_of(indices.type)
+    largest = (1 << (bit_width(type) - 1)) - 1
+    found = Slot(shape_of(values.type), type, name="candidates")
+    axis = op.axis_index
+
+    def run(point: Point, at: tuple[SSAValue, ...]) -> None:
+        value = element(state, values, at, point)
+        reduced = [*at[:axis], *at[axis + 1 :]] or [point.at.index(0)]
+        limit = point.at.value(LoadOp(state.buffer(best), reduced))
+        is_best = point.at.value(_not_worse(value, limit, is_largest))
+        index = element(state, indices, at, point)
+        other = point.at.constant(largest, type)
+        store_to(state, found, point.at.value(SelectOp(is_best, index, other)), at, point)
+
+    reads, loads = accesses_of(state, [(values, False), (indices, False)])
+    reads = (*reads, (op.results[0], best, False))
+    submit(state, Work(op, found.shape, run, reads, (found,), (), loads))
+    flush(state)
+    _reduce(state, op, state.buffer(found), ReduceKind("min"), op.results[1])
+
+
+def _not_worse(value: SSAValue, limit: SSAValue, is_largest: bool) -> Operation:
+    """Whether an element is the best; NaN compares as if it were, so that there always is one."""
+    if isinstance(value.type, AnyFloat):
+        return CmpfOp("uge" if is_largest else "ule", value, limit)
+    return CmpiOp("sge" if is_largest else "sle", value, limit)
 
 
 def emit_scan(state: Raising, op: Operation) -> None:
     assert isinstance(op, ScanOp)
     kind = scan_kind(op)
     assert kind is not None
-    source = as_buffer(state, op.operands[0])
+    source = as_buffer(state, op.operands[0], op)
     slot = state.slot(op.results[0])
     assert slot is not None
     reverse = bool(op.reverse.value.data)
@@ -113,7 +160,7 @@ def _operand(state: Raising, op: DotOp, value: SSAValue, *, is_b: bool) -> tuple
         source, swapped = source.owner.src, not swapped
     slot = state.slot(source)
     if slot is not None and (slot.is_shared or (not is_b and not swapped)):
-        return as_buffer(state, source), swapped != slot.is_transposed
+        return as_buffer(state, source, op), swapped != slot.is_transposed
     staged = Slot(shape_of(value.type), element_type_of(value.type), True, name="staged")
     key = f"{value.name_hint or 'operand'}_shared"
     staged.name = key

@@ -45,6 +45,7 @@ from tilewright.passes.tile.split_guards import SplitGuards
 from tilewright.passes.tile.unroll_fragment_loops import UnrollFragmentLoops
 from tilewright.passes.tile.version_roles import VersionRoles
 from tilewright.passes.tile.widen_fragments import WidenFragments
+from tilewright.passes.tile.wrap_block_atomics import WrapBlockAtomics
 from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmentAccess
 
 
@@ -92,6 +93,7 @@ class TilePipeline(Pass):
         yield RaiseThreadRanges()
         yield WidenFragments()
         yield WrapScalarFragmentAccess()
+        yield WrapBlockAtomics()
         yield InjectAssumes()
         yield SimplifyFills()
 
