@@ -112,7 +112,7 @@ def test_a_store_that_is_missing_in_the_thread_code_is_noticed(
             "--executor applies to --target tenstorrent",
         ),
         (["--target", "hip:gfx942", "-"], "--target applies to Python files only"),
-        (["--target", "hip:gfx942", "E"], "--target hip:gfx942: the script ran no T kernel"),
+        (["--target", "hip:gfx942", "E"], "--target hip:gfx942: the script ran no kernel"),
     ],
 )
 def test_what_does_not_fit_together(

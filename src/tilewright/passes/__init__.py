@@ -29,6 +29,7 @@ PASSES: PassRegistry = {
     "merge-shared-memory": _lazy("merge_shared_memory", "MergeSharedMemory"),
     "axis-info": _lazy("axis_info", "AxisInfoPass"),
     "pid-address": _lazy("pid_address", "PidAddress"),
+    "raise-to-tile": _lazy("tile.raise_to_tile", "RaiseToTile"),
     "bind-target": _lazy("tile.bind_target", "BindTarget"),
     "normalize-indices": _lazy("tile.normalize_indices", "NormalizeIndices"),
     "widen-fragments": _lazy("tile.widen_fragments", "WidenFragments"),

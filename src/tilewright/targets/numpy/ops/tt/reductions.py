@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.arg_reduce import is_arg_reduce
 from tilewright.dialects.tt.functions import CallOp
 from tilewright.dialects.tt.reductions import HistogramOp, MapElementwiseOp, ReduceOp, ScanOp
 from tilewright.dialects.type_utils import rank_of, shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arg_reduce import is_arg_reduce
 from tilewright.targets.numpy.ops.combiners import ROUNDED, SAME_AGAIN, summation, ufunc_of
 from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.ops.functions import write_lambda

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.arg_reduce import is_arg_reduce
 from tilewright.dialects.tile.combiners import CombinerOp, ReduceByOp, ScanByOp, single_combiner
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arg_reduce import is_arg_reduce
 from tilewright.targets.numpy.ops.combiners import summation, ufunc_of
 from tilewright.targets.numpy.ops.functions import captured_values, write_lambda
 from tilewright.targets.numpy.tile.emitter import TileEmitter

@@ -255,12 +255,13 @@ class TileBuffer:
         made.pending = self.pending
         made.home = self.home
         made.origin = self.origin * size // dtype.itemsize + start
-        capacity = window.reach()[1] if self.capacity is None else self.capacity
-        made.capacity = capacity * size // dtype.itemsize
+        elements = window.reach()[1] if self.capacity is None else self.capacity
+        capacity = elements * size // dtype.itemsize
+        made.capacity = capacity
         in_memory = replace(view, offset=made.origin)
         low, high = in_memory.reach()
-        if low < 0 or high > made.capacity:
-            made.limit = MemoryLimit(self.name, in_memory, made.capacity)
+        if low < 0 or high > capacity:
+            made.limit = MemoryLimit(self.name, in_memory, capacity)
         if self.seen is not None:
             made.seen = self.seen.viewed(view, dtype.itemsize == size)
         if self.shadow is not None:
