@@ -87,11 +87,14 @@ class _Differences:
 
     def _reaches(self, root: _Node) -> bool:
         """Whether a source of divergence is among all that `root` is computed from."""
-        stack, seen = [root], {root}
+        stack: list[_Node] = [root]
+        seen: set[_Node] = {root}
         while stack:
             node = stack.pop()
             known = self._known.get(node)
-            found = self._computed_from(node) if known is None else ([] if not known else None)
+            if known is False:
+                continue
+            found = self._computed_from(node) if known is None else None
             if found is None:
                 self._known[root] = True
                 return True
