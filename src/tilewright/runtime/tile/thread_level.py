@@ -124,15 +124,10 @@ class ThreadRuns:
     def _program(self, kernel: CompiledTileKernel) -> SimtProgram:
         """The kernel after all passes of its GPU; raises what they report as errors."""
         if kernel not in self._programs:
-            from tilewright.ir.diagnostics import DiagnosticEngine
-            from tilewright.runtime.tile.pipelines import pipeline_of
+            from tilewright.runtime.tile.pipelines import thread_module
             from tilewright.targets.numpy.simt import compile_simt
 
-            assert kernel.gpu is not None
-            module, engine = kernel.prim_func.module.clone(), DiagnosticEngine()
-            pipeline_of(kernel, kernel.gpu.settings.arch).run(module, engine)
-            engine.raise_if_errors()
-            self._programs[kernel] = compile_simt(module)
+            self._programs[kernel] = compile_simt(thread_module(kernel))
         return self._programs[kernel]
 
 
