@@ -240,7 +240,7 @@ class CompiledKernel:
             if isinstance(argument, Buffer) and not argument.initialised:
                 mark_initialised(argument.array)
         for warning in report.warnings:
-            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=4)
+            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=5)
         return report
 
     def _launch_on_gpu(

@@ -69,8 +69,10 @@ def _filled(tensor: Memory, rng: np.random.Generator) -> np.ndarray:
 class Generator:
     """The kernel of one seed."""
 
-    def __init__(self, seed: int, statements: type[Statements] = Statements) -> None:
-        self.seed, self.statements = seed, statements
+    statements: type[Statements] = Statements
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
         self.rng = random.Random(seed)
         self.text = Text()
         self.form = self.rng.choice(FORMS)
@@ -176,13 +178,19 @@ class Generator:
         return "\n".join([*lines, *("    " + line for line in self.text.numpy)]) + "\n"
 
 
+class Stores(Generator):
+    """The kernel of one seed, with several stores in a loop."""
+
+    statements = SeveralStores
+
+
 def generate(seed: int, family: str = "plain") -> Case:
     """The kernel of a seed: small ones of all kinds (plain), those with several stores in a loop
     (stores), or those of `tests.fuzz.tile.wide`."""
     if family == "plain":
         return Generator(seed).case()
     if family == "stores":
-        return Generator(seed, SeveralStores).case()
+        return Stores(seed).case()
     if family != "wide":
         raise ValueError(f"no family of kernels is called {family!r}: plain, stores or wide")
     from tests.fuzz.tile.wide.generator import generate as wide
