@@ -25,6 +25,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import known
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
@@ -56,7 +57,8 @@ def _share(op: LoadOp, engine: DiagnosticEngine) -> None:
     name = owner.buffer_name if isinstance(owner, AllocOp) else "fragment"
     code = IndexBuilder(op)
     type = MemRefType(element_type_of(op.memref.type), (1,), NoneAttr(), SpaceAttr(Space.SHARED))
-    shared = code.add(AllocOp(type, name=f"{name}_told")).results[0]
+    alloc = AllocOp(type, name=f"{name}_told", dtype=unsigned_dtype(op.memref))
+    shared = code.add(alloc).results[0]
     loop = ParallelOp([1])
     code.add(loop)
     body, here = code.inside(loop.body.block), loop.body.block.args[0]
