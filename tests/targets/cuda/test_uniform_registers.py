@@ -58,6 +58,15 @@ def test_descriptors_are_not_moved_from_the_registers_of_lanes(
     assert before >= mmas
 
 
+def test_descriptors_of_a_tile_differ_by_a_constant() -> None:
+    """Each was computed from its address: mask, shift and combine."""
+    (kernel,) = compile_module(gemm(256).module, "sm_90a").kernels.values()
+    calls = re.findall(r"tw::(matrix_descriptor<[^>]*>\([^()]*\))( \+ \d+)?", kernel.source)
+    assert len({call for call, _ in calls}) == 2  # of A and of B
+    added = [int(each[3:] or "0") for _, each in calls]  # in units of 16 bytes
+    assert added == [0, 0, 2, 128, 4, 256, 6, 384]
+
+
 def test_roles_are_branches_on_the_index_of_the_warp() -> None:
     (kernel,) = compile_module(gemm(256).module, "sm_90a").kernels.values()
     assert "const int warp = tw::warp_index();" in kernel.source
