@@ -14,6 +14,7 @@ from tilewright.dialects.arith import ShrsiOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import BarOp, WgmmaOp
 from tilewright.dialects.scf import ForOp
+from tilewright.dialects.simt import MoveOp
 from tilewright.ir.traversal import walk
 
 BLOCK_M, BLOCK_N, BLOCK_K, THREADS = 128, 64, 64, 256
@@ -54,6 +55,40 @@ def packed_gemm(m: int, n: int, k: int, stages: int) -> Any:
     return gemm
 
 
+def fragment_gemm(m: int, n: int, k: int) -> Any:
+    """The same by tiles, with a scale for each row of B: threads own what they unpack."""
+
+    @tw.jit
+    def gemm(A, B, S):
+        A: T.Tensor((m, k), "float16")
+        B: T.Tensor((n, k // 2), "uint8")
+        S: T.Tensor((n,), "float16")
+        C = T.empty((m, n), "float32")
+        with T.Kernel(T.ceildiv(n, BLOCK_N), T.ceildiv(m, BLOCK_M), threads=THREADS) as (bx, by):
+            a = T.alloc_shared((BLOCK_M, BLOCK_K), "float16")
+            b = T.alloc_shared((BLOCK_N, PACKED), "uint8")
+            s = T.alloc_shared((BLOCK_N,), "float16")
+            packed = T.alloc_fragment((BLOCK_N, PACKED), "uint8")
+            weights = T.alloc_fragment((BLOCK_N, BLOCK_K), "float16")
+            unpacked = T.alloc_shared((BLOCK_N, BLOCK_K), "float16")
+            c = T.alloc_fragment((BLOCK_M, BLOCK_N), "float32")
+            T.clear(c)
+            T.copy(S[bx * BLOCK_N], s)
+            for step in T.Pipelined(T.ceildiv(k, BLOCK_K), num_stages=2):
+                T.copy(A[by * BLOCK_M, step * BLOCK_K], a)
+                T.copy(B[bx * BLOCK_N, step * PACKED], b)
+                T.copy(b, packed)
+                for j, i in T.Parallel(BLOCK_N, BLOCK_K):
+                    nibble = (packed[j, i // 2] >> ((i % 2) * 4).astype("uint8")) & T.uint8(15)
+                    weights[j, i] = (T.cast(nibble, "float16") - T.float16(8)) * s[j]
+                T.copy(weights, unpacked)
+                T.gemm(a, unpacked, c, transpose_B=True)
+            T.copy(c, C[by * BLOCK_M, bx * BLOCK_N])
+        return C
+
+    return gemm
+
+
 def arguments(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A, the packed B, and what the GEMM gives."""
     nibbles = np.random.default_rng(m + n + k).integers(0, 16, (n, k))
@@ -77,3 +112,28 @@ def test_no_barrier_in_the_loop_that_unpacks_an_operand() -> None:
     unpacking = [inside for inside in loops if ShrsiOp in inside and WgmmaOp not in inside]
     assert unpacking
     assert not any(inside & {BarOp, BarrierOp} for inside in unpacking)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 64, 128), (200, 72, 128)])
+def test_values_of_fragments_of_packed_elements(m: int, n: int, k: int) -> None:
+    a, packed, expected = arguments(m, n, k)
+    scales = whole(7, n)
+    check(
+        fragment_gemm(m, n, k),
+        a,
+        packed,
+        scales,
+        expected=expected * scales.astype(np.float32),
+        cubin=False,
+    )
+
+
+def test_fragments_of_packed_elements_are_read_and_written_in_vectors() -> None:
+    """A thread had a column of elements, since lanes that share a byte had no formula."""
+    a, packed, _ = arguments(128, 64, 128)
+    module, _ = lowered(fragment_gemm(128, 64, 128), a, packed, whole(7, 64))
+    moved = {
+        (op.src.name_hint, op.dst.name_hint): op.width for op in walk(module) if type(op) is MoveOp
+    }
+    assert moved["b", "b_lanes"] == 4
+    assert moved["unpacked_lanes", "unpacked"] == 8
