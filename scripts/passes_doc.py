@@ -167,9 +167,32 @@ EXAMPLES: dict[str, str] = {
           func.return
         }
     """,
+    "wrap-block-atomics": """
+        func.func @kernel(%next: memref<1xi32, #global>, %T: memref<8xi32, #global>) {
+          %c0 = arith.constant 0 : index
+          %one = arith.constant 1 : i32
+          tile.kernel (%bx) in (4) threads(128) {
+            %old = tile.atomic add %next[%c0], %one : memref<1xi32, #global>, i32 -> i32
+            memref.store %old, %T[%bx] : memref<8xi32, #global>
+          }
+          func.return
+        }
+    """,
     "inject-assumes": """
         func.func @kernel(%A: memref<?xf16, #global>, %blocks: index) {
           tile.kernel (%bx) in (%blocks) threads(128) {
+          }
+          func.return
+        }
+    """,
+    "simplify-fills": """
+        func.func @kernel(%A: memref<100x64xf16, #global>, %v: f16) {
+          tile.kernel (%bx) in (3) threads(128) {
+            %c32 = arith.constant 32 : index
+            %s = tile.alloc "s" : memref<32x64xf16, #shared>
+            %row = arith.muli %bx, %c32 : index
+            %r = tile.region %A[%row, 0] [32, 64] : memref<100x64xf16, #global> to !tile.region<32x64xf16, #global>
+            tile.copy %r -> %s fill(%v) : !tile.region<32x64xf16, #global> -> memref<32x64xf16, #shared>
           }
           func.return
         }

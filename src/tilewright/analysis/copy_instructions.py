@@ -26,11 +26,13 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.known_multiples import known_factor
+from tilewright.analysis.outside_values import other_than_zero
 from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.swizzle import ATOM_ROWS, choose_swizzle
 
@@ -52,35 +54,36 @@ class Starts:
         """Whether `start` is proved to be a multiple of `unit` where `at` runs."""
         if isinstance(start, int):
             return start % unit == 0
-        return self._known.context(at).is_multiple(self._known.poly(start), unit)
+        return self.ranges.context(at).is_multiple(self.ranges.poly(start), unit)
 
     def is_never_multiple(self, start: Mixed, unit: int, at: Operation) -> bool:
         """Whether no value of `start` is a multiple of `unit`."""
         if isinstance(start, int):
             return start % unit != 0
-        remainder = self._known.context(at).congruence(self._known.poly(start)).modulo(unit)
+        remainder = self.ranges.context(at).congruence(self.ranges.poly(start)).modulo(unit)
         return remainder is not None and remainder != 0
 
     def is_nonneg(self, start: Mixed, at: Operation) -> bool:
         """Whether `start` is proved not to be negative where `at` runs."""
         if isinstance(start, int):
             return start >= 0
-        return self._known.context(at).is_nonneg(self._known.poly(start))
+        return self.ranges.context(at).is_nonneg(self.ranges.poly(start))
 
     def is_below(self, value: Mixed, limit: int, at: Operation) -> bool:
         """Whether `value` is proved to be less than `limit` where `at` runs."""
         if isinstance(value, int):
             return value < limit
-        return self._known.context(at).is_positive(limit - self._known.poly(value))
+        return self.ranges.context(at).is_positive(limit - self.ranges.poly(value))
 
     def is_negative(self, start: Mixed, at: Operation) -> bool:
         """Whether `start` is proved to be negative where `at` runs."""
         if isinstance(start, int):
             return start < 0
-        return self._known.context(at).is_positive(-self._known.poly(start))
+        return self.ranges.context(at).is_positive(-self.ranges.poly(start))
 
     @property
-    def _known(self) -> IndexRanges:
+    def ranges(self) -> IndexRanges:
+        """The analysis, made on first use."""
         if self._ranges is None:
             self._ranges = IndexRanges(self.root)
         return self._ranges
@@ -92,12 +95,25 @@ class BulkCopy:
 
     op: CopyOp | Im2colOp
     tensor: SSAValue
-    """The global tensor."""
+    """The argument that the memory is of."""
     box: tuple[int, ...]
     """Extents of the copied box."""
     corner: tuple[Mixed, ...]
     """The indices at which it starts, outermost first."""
     starts: Starts
+
+    @property
+    def view(self) -> SSAValue:
+        """The global tensor whose extents and strides the copy sees: the argument, or a view."""
+        is_load = space_of(self.op.src.type) is Space.GLOBAL
+        side = self.op.src if is_load else self.op.dst
+        while isinstance(side.owner, RegionOp):
+            side = side.owner.base
+        return side
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name_hint or "the tensor"
 
     @property
     def start(self) -> Mixed:
@@ -138,7 +154,7 @@ def _is_a_tensor(copy: BulkCopy) -> str | None:
 
 
 def _rank(copy: BulkCopy) -> str | None:
-    rank = len(shape_of(copy.tensor.type))
+    rank = len(shape_of(copy.view.type))
     return None if rank <= MAX_RANK else f"the tensor has {rank} dimensions, the limit is 5"
 
 
@@ -193,7 +209,7 @@ def _starts_at_granule(copy: BulkCopy) -> str | None:
     unit = granule(copy.element_bits)
     if copy.starts.is_multiple(copy.start, unit, copy.op):
         return None
-    name = copy.tensor.name_hint or "the tensor"
+    name = copy.name
     if isinstance(copy.start, int):
         return (
             f"it starts at column {copy.start} of {name}, byte "
@@ -206,7 +222,7 @@ def _starts_at_granule(copy: BulkCopy) -> str | None:
 
 
 def _starts_inside(copy: BulkCopy) -> str | None:
-    name = copy.tensor.name_hint or "the tensor"
+    name = copy.name
     for dimension, start in enumerate(copy.corner):
         if not copy.starts.is_nonneg(start, copy.op):
             known = f"is {start}" if isinstance(start, int) else "is not known to be at least 0"
@@ -218,8 +234,8 @@ def _starts_inside(copy: BulkCopy) -> str | None:
 
 
 def _ends_at_granule(copy: BulkCopy) -> str | None:
-    extent = shape_of(copy.tensor.type)[-1]
-    name = copy.tensor.name_hint or "the tensor"
+    extent = shape_of(copy.view.type)[-1]
+    name = copy.name
     if extent == DYNAMIC_INDEX:
         return f"the row length of {name} is unknown: a TMA store writes whole units of 16 bytes"
     size = extent * copy.element_bits // 8
@@ -233,14 +249,14 @@ def _ends_at_granule(copy: BulkCopy) -> str | None:
 
 def _has_good_strides(copy: BulkCopy) -> str | None:
     """The stride of every dimension but the last is a multiple of 16 bytes."""
-    strides = _strides(copy.tensor)
-    name = copy.tensor.name_hint or "the tensor"
+    strides = _strides(copy.view)
+    name = copy.name
     if strides[-1] != 1:
         return f"the innermost dimension of {name} is not contiguous"
     for dimension, stride in enumerate(strides[:-1]):
         if stride is None:
             # The launch has the strides; here it is enough that they are multiples of 16 bytes.
-            if _known_factor(copy.tensor, dimension) * copy.element_bits // 8 % GRANULE_BYTES == 0:
+            if _known_factor(copy.view, dimension) * copy.element_bits // 8 % GRANULE_BYTES == 0:
                 continue
             return f"the stride of dimension {dimension} of {name} is not known"
         size = stride * copy.element_bits // 8
@@ -253,11 +269,23 @@ def _has_good_strides(copy: BulkCopy) -> str | None:
     return None
 
 
+def _view_is_aligned(copy: BulkCopy) -> str | None:
+    """A view at the address of an element: tensor maps start at multiples of 16 bytes."""
+    owner = copy.view.owner
+    if not isinstance(owner, ViewOp) or not isinstance(owner.source.owner, PtrOfOp):
+        return None
+    unit = granule(copy.element_bits)
+    if all(known_factor(index) % unit == 0 for index in owner.source.owner.indices):
+        return None
+    return f"the view of {copy.name} is not known to start at a multiple of {GRANULE_BYTES} bytes"
+
+
 def _pads_with_zero(copy: BulkCopy) -> str | None:
     owner = copy.op.dst.owner
     if isinstance(owner, AllocOp) and owner.safe_value is not None:
         return "out-of-bounds elements must read as a value other than zero"
-    return None
+    is_load = space_of(copy.op.src.type) is Space.GLOBAL
+    return other_than_zero(copy.op) if is_load else None
 
 
 def _is_whole(copy: BulkCopy) -> str | None:
@@ -296,6 +324,7 @@ BULK_CONDITIONS: tuple[Condition, ...] = (
     _divides_into_boxes,
     _has_whole_granules,
     _has_good_strides,
+    _view_is_aligned,
     _starts_at_granule,
     _pads_with_zero,
     _has_no_own_layout,
@@ -348,10 +377,13 @@ def bulk_store(op: CopyOp, starts: Starts, *, is_guaranteed: bool = False) -> Bu
 
 
 def _known_factor(tensor: SSAValue, dimension: int) -> int:
-    """What divides the stride of a dimension of a contiguous tensor: the static extents inside."""
-    type = tensor.type
-    if isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr):
-        return 1
+    """What divides the stride of a dimension: of a view, what is known of the stride it declares;
+    of a contiguous tensor, the extents inside."""
+    type, owner = tensor.type, tensor.owner
+    is_strided = isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr)
+    if is_strided:
+        stride = owner.stride(dimension) if isinstance(owner, ViewOp) else None
+        return 1 if stride is None else known_factor(stride)
     inside = shape_of(tensor.type)[dimension + 1 :]
     return prod(extent for extent in inside if extent != DYNAMIC_INDEX)
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
@@ -40,15 +40,17 @@ from tilewright.analysis.index_rules import (
     range_of_type,
 )
 from tilewright.dialects.arith import CmpiOp, SelectOp
-from tilewright.dialects.memref import DimOp
+from tilewright.dialects.memref import DimOp, HasExtents
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import AssumeOp, KernelOp, ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.accessors import operands_of
 
 BUDGET = 20_000
 MAX_DEPTH = 48
+_MAX_EXTENT = range_of_type(IndexType()).hi
 
 _IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
 _READ = frozenset({*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
@@ -140,6 +142,21 @@ class IndexRanges:
         """The range of `value` where `at` runs."""
         return self.context(at).range(self.poly(value))
 
+    def extent(self, buffer: SSAValue, axis: int) -> Poly:
+        """The extent of a buffer along an axis: that of every `memref.dim` of it."""
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        static = type.get_shape()[axis]
+        if static >= 0:
+            return self.space.const(static)
+        if isinstance(buffer.owner, HasExtents):
+            return self.poly(buffer.owner.extent(axis))
+        key = (buffer, axis)
+        if key not in self._extents:
+            name = f"{buffer.name_hint or 'buffer'}.extent{axis}"
+            self._extents[key] = self.space.symbol(name, Interval(0, _MAX_EXTENT))
+        return self._extents[key]
+
     def learn(self, value: SSAValue, poly: Poly) -> None:
         """Define a value that was created after the analysis."""
         self._polys[value] = poly
@@ -178,11 +195,9 @@ class IndexRanges:
             return self._unknown(extent, Interval(0, None))
         key = (buffer, axis)
         static = type.get_shape()[axis]
-        if static >= 0:
-            return self.space.const(static)
-        if key not in self._extents:
-            limit = range_of_type(extent.type).hi
-            self._extents[key] = self._unknown(extent, Interval(0, limit))
+        if static >= 0 or key in self._extents or isinstance(buffer.owner, HasExtents):
+            return self.extent(buffer, axis)
+        self._extents[key] = self._unknown(extent, Interval(0, _MAX_EXTENT))
         return self._extents[key]
 
     # -- visiting code -----------------------------------------------------------------------
@@ -198,7 +213,7 @@ class IndexRanges:
             elif op.regions:
                 self._look_inside(op, scope, depth)
             elif op.name in _READ:
-                self._unread[op.results[0]] = _Reading(op, tuple(op.operands), scope)
+                self._unread[op.results[0]] = _Reading(op, operands_of(op), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
 

@@ -13,6 +13,7 @@ the buffer they access, and have no text for ``memref.cast``. The other ops are 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -56,6 +57,11 @@ class _BufferEffect(EffectsInOrder):
     """An access to the buffer that an operand names."""
 
     kind: MemoryEffectKind
+
+    @property
+    @override
+    def certain(self) -> frozenset[MemoryEffectKind]:
+        return frozenset((self.kind,))
 
     @override
     def has_writes(self, op: Operation) -> bool:
@@ -132,12 +138,24 @@ class StoreOp(AsmOp):
         _verify_indices(self.memref, self.indices)
 
 
+class HasExtents(ABC):
+    """An op whose result is a buffer with extents that are its operands."""
+
+    @abstractmethod
+    def extent(self, dimension: int) -> SSAValue | int:
+        """The extent of the result along a dimension."""
+
+
 def _fold_dim(op: Operation, constants: Sequence[Attribute | None]) -> Folded:
     shape, dimension = shape_of(op.operands[0].type), constants[1]
     if not isinstance(dimension, IntegerAttr) or not 0 <= dimension.value.data < len(shape):
         return None
     extent = shape[dimension.value.data]
-    return None if extent == DYNAMIC_INDEX else [IntegerAttr(extent, INDEX)]
+    if extent != DYNAMIC_INDEX:
+        return [IntegerAttr(extent, INDEX)]
+    owner = op.operands[0].owner
+    given = owner.extent(dimension.value.data) if isinstance(owner, HasExtents) else None
+    return [given] if isinstance(given, SSAValue) else None
 
 
 @irdl_op_definition

@@ -12,7 +12,7 @@ from tilewright.passes.tile.pipeline import TilePipeline, tile_passes
 ORDER = (
     *("bind-target", "canonicalize", "cse", "normalize-indices"),
     *("raise-thread-ranges", "widen-fragments"),
-    *("wrap-scalar-fragment-access", "inject-assumes"),
+    *("wrap-scalar-fragment-access", "wrap-block-atomics", "inject-assumes", "simplify-fills"),
     *("check-buffer-init", "check-reducers", "plan-storage-alias"),
     *("split-guards", "unroll-fragment-loops", "expand-explicit-unroll"),
     *("raise-copy-loops", "version-roles"),

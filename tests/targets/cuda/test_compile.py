@@ -14,6 +14,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.gpu.features import FEATURES
+from tests.passes.gpu.tile_text import parsed
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.tile.device import WORKSPACE, Address, Map, plan
 from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -74,6 +75,30 @@ def test_examples_compile_for_hopper(name: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_compile_elsewhere(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, arch, monkeypatch)
+
+
+COPIED_VIEW = """
+func.func public @copied(%p: memref<?xf16, #global>, %q: memref<?xf16, #global>,
+                         %m: i32, %s: i32, %n: i32) attributes {tile.entry} {
+  %mi = arith.index_cast %m : i32 to index
+  %si = arith.index_cast %s : i32 to index
+  %ni = arith.index_cast %n : i32 to index
+  %pp = tile.ptr_of r %p[%ni] : memref<?xf16, #global>
+  %A = tile.view %pp sizes(%mi) strides(%si)
+    : !tile.ptr<f16, #global> to memref<?x32xf16, strided<[?, 1]>, #global>
+  %B = tile.view %q sizes(%mi) : memref<?xf16, #global> to memref<?x32xf16, strided<[64, 1]>, #global>
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<16x32xf16, #shared>
+    %ra = tile.region %A[0, 0] [16, 32]
+      : memref<?x32xf16, strided<[?, 1]>, #global> to !tile.region<16x32xf16, #global>
+    tile.copy %ra -> %a : !tile.region<16x32xf16, #global> -> memref<16x32xf16, #shared>
+    %rb = tile.region %B[0, 0] [16, 32]
+      : memref<?x32xf16, strided<[64, 1]>, #global> to !tile.region<16x32xf16, #global>
+    tile.copy %a -> %rb : memref<16x32xf16, #shared> -> !tile.region<16x32xf16, #global>
+  }
+  func.return
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +197,21 @@ def test_an_exported_header_is_c(product: Program, tmp_path: Path) -> None:
     accepted_by_cc(
         '#include "matmul/matmul.h"\n'
         "CUresult run(CUdeviceptr a, const int64_t* s) { return matmul(0, a, s, a, s, a, s); }\n",
+        tmp_path,
+    )
+
+
+def test_an_exported_view_has_its_address_and_strides(tmp_path: Path) -> None:
+    program = compile_module(parsed(COPIED_VIEW))
+    parameters = [Parameter(name, "tensor", "float16", 1) for name in "pq"]
+    parameters += [Parameter(name, "scalar", "int32", 0) for name in "msn"]
+    header = export(program, "copied", parameters, tmp_path / "copied").read_text()
+    assert re.search(r"const CUdeviceptr \w+_at = p \+ \(CUdeviceptr\)\(n \* 2\);", header)
+    assert re.search(r"int32_t a\d+ = \(int32_t\)s;", header)
+    accepted_by_cc(
+        '#include "copied/copied.h"\n'
+        "CUresult run(CUdeviceptr a, const int64_t* s) "
+        "{ return copied(0, a, s, a, s, 1, 2, 3); }\n",
         tmp_path,
     )
 

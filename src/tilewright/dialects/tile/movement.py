@@ -1,6 +1,7 @@
 """Ops that move data between buffers and regions.
 
     tile.copy %r -> %A_s : !tile.region<128x32xf16, #global> -> memref<128x32xf16, #shared>
+    tile.copy %r -> %A_s fill(%v) : !tile.region<128x32xf16, #global> -> memref<128x32xf16, #shared>
     tile.async_copy %r -> %A_s barrier %full[%s] : T -> T, memref<2x!nv.mbarrier, #barrier>
     tile.fill %C, %zero : memref<128x128xf32, #fragment>, f32
     tile.transpose %a -> %b : T -> T
@@ -8,7 +9,9 @@
 
 The two sides of a copy agree in their extents, except that extents of 1 may be left out: a box of
 ``1x64x1x128`` elements goes into a buffer of ``64x128``. There is no broadcasting. A copy converts
-element types; floats are rounded to nearest even. It is complete when the next op starts, unless
+element types; floats are rounded to nearest even. Where a region reaches out of its tensor, the
+copy reads `fill`, an element of the source; without one, the safe value of the tensor, which is
+zero unless the tensor has another. It is complete when the next op starts, unless
 it is asynchronous: then it completes when its group of copies is waited for, or, with a barrier,
 when the barrier has counted its bytes.
 """
@@ -63,6 +66,7 @@ from tilewright.dialects.tile.types import (
     squeezed,
 )
 from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.text.assembly import TypeRule
 from tilewright.ir.text.syntax import AttributeSyntax
 
 EVICTION_POLICIES = KeywordSyntax(("evict_normal", "evict_first", "evict_last"))
@@ -99,6 +103,8 @@ class CopyOp(TileOp):
 
     src = operand_def(BUFFER_OR_REGION)
     dst = operand_def(BUFFER_OR_REGION)
+    fill = opt_operand_def(ANY)
+    """What is read outside of the source's tensor; the tensor's safe value if there is none."""
     coalesced_width = opt_integer_prop()
     disable_tma = mark_prop()
     eviction_policy = opt_keyword_prop(EVICTION_POLICIES)
@@ -106,7 +112,15 @@ class CopyOp(TileOp):
     loop_layout = opt_prop_def(LAYOUT)
 
     traits = traits_def(RegionEffects())
-    ASM: ClassVar[str] = "$src `->` $dst attr-dict `:` type($src) `->` type($dst)"
+    ASM: ClassVar[str] = (
+        "$src `->` $dst (`fill` `(` $fill^ `)`)? attr-dict `:` type($src) `->` type($dst)"
+    )
+    TYPES: ClassVar[Mapping[str, TypeRule]] = {
+        "fill": TypeRule(
+            "the fill must be an element of the source",
+            lambda types: element_type_of(types["src"]),
+        )
+    }
     READS: ClassVar[tuple[str, ...]] = ("src",)
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
 
@@ -115,6 +129,7 @@ class CopyOp(TileOp):
         src: Operand,
         dst: Operand,
         *,
+        fill: Operand | None = None,
         coalesced_width: int | None = None,
         disable_tma: bool = False,
         eviction_policy: str | None = None,
@@ -123,7 +138,7 @@ class CopyOp(TileOp):
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
         super().__init__(
-            operands=[src, dst],
+            operands=[src, dst, fill],
             properties=given(
                 coalesced_width=integer_attr(coalesced_width),
                 disable_tma=mark(disable_tma),
@@ -140,6 +155,16 @@ class CopyOp(TileOp):
         verify_numeric("the destination", self.dst.type)
         verify_extents(self.src.type, self.dst.type)
         verify_width(integer_of(self.coalesced_width))
+        if self.fill is not None and space_of(self.src.type) is not Space.GLOBAL:
+            raise VerifyException(
+                "a fill is what is read outside of a tensor in global memory; the source is in "
+                f"{_memory_of(self.src.type)}, where nothing may be"
+            )
+
+
+def _memory_of(type: Attribute) -> str:
+    space = space_of(type)
+    return "memory" if space is None else f"{space.value} memory"
 
 
 _ASYNC_SPACES = "asynchronous copies must be between global and shared memory"
@@ -166,6 +191,8 @@ class AsyncCopyOp(TileOp):
     """The blocks of the cluster that all receive the data, one bit each."""
     flatten = mark_prop()
     """The dimensions of the source before the last are the rows of the destination, row-major."""
+    zeros = mark_prop()
+    """Outside of its tensor the copy reads zero, whatever the safe value of the tensor is."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegionEffects())
@@ -188,6 +215,7 @@ class AsyncCopyOp(TileOp):
         eviction_policy: str | None = None,
         cluster_mask: int | None = None,
         flatten: bool = False,
+        zeros: bool = False,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
         super().__init__(
@@ -198,6 +226,7 @@ class AsyncCopyOp(TileOp):
                 eviction_policy=string(eviction_policy),
                 cluster_mask=integer_attr(cluster_mask),
                 flatten=mark(flatten),
+                zeros=mark(zeros),
             ),
             attributes=dict(attributes or {}),
         )

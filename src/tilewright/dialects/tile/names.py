@@ -24,6 +24,8 @@ SHAPE = "tile.shape"
 """Array of integers and strings: the shape as written, symbols included."""
 SAFE_VALUE = "tile.safe_value"
 """Number: what a guarded read outside of the tensor gives; zero by default."""
+DIVISIBILITY = "tile.divisibility"
+"""Integer: the value of the scalar is a multiple of it in every call."""
 ALIASED = "tile.aliased"
 """Unit: the tensor shares bytes with the other arguments that are marked so."""
 L2_HIT_RATIO = "tile.l2_hit_ratio"
@@ -44,6 +46,8 @@ THREAD_BINDING = "tile.thread_binding"
 # scf.if.
 PREDICATED = "tile.predicated"
 """Unit: the copies in it are started anyway, and read nothing where the condition is false."""
+FILLED = "tile.filled"
+"""Unit: it reads an element inside of a tensor, and yields the fill of a copy outside of it."""
 
 # tile.alloc.
 PRIVATE = "tile.private"

@@ -6,7 +6,8 @@
 
 A region has as many offsets and extents as its buffer has dimensions. In global memory it may
 reach out of the buffer: out of bounds reads give the safe value, and nothing is written. A view has
-the same bytes as what it views.
+the same bytes as what it views; one with strides or run-time extents may have fewer, and its
+extents are bounds for guards: what it is accessed at must exist. Strides count elements.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from tilewright.dialects.memref import HasExtents
 from tilewright.dialects.tile.access import (
     AccessedRegion,
     LooksThrough,
@@ -208,7 +210,7 @@ def _fold_view(op: Operation, _: Sequence[Attribute | None]) -> Folded:
 
 
 @irdl_op_definition
-class ViewOp(AsmOp, LooksThrough):
+class ViewOp(AsmOp, LooksThrough, HasExtents):
     """The same bytes with another shape or element type; a tensor at an address."""
 
     name = "tile.view"
@@ -239,6 +241,22 @@ class ViewOp(AsmOp, LooksThrough):
         super().__init__(operands=[source, sizes, strides], result_types=[result_type])
 
     @override
+    def extent(self, dimension: int) -> Mixed:
+        shape = cast("BufferType", self.result.type).get_shape()
+        if shape[dimension] != DYNAMIC_INDEX:
+            return shape[dimension]
+        return self.sizes[shape[:dimension].count(DYNAMIC_INDEX)]
+
+    def stride(self, dimension: int) -> Mixed | None:
+        """The stride that the view declares for a dimension; None if it declares none."""
+        layout = cast("BufferType", self.result.type).layout
+        if not isinstance(layout, StridedLayoutAttr):
+            return None
+        strides = list(layout.get_strides())
+        found = strides[dimension]
+        return self.strides[strides[:dimension].count(None)] if found is None else found
+
+    @override
     def viewed(self) -> SSAValue:
         return self.source
 
@@ -246,6 +264,8 @@ class ViewOp(AsmOp, LooksThrough):
     def part(self, unit: Unit) -> AccessedRegion:
         if isinstance(self.source.type, PtrType):
             return with_unit(region_of(self.source), unit)
+        if self.sizes or _has_strides(self.result.type):
+            return somewhere(base_of(self.source), unit)  # it may be smaller than the buffer
         return region_of(self.source, unit)
 
     @override
@@ -266,6 +286,9 @@ class ViewOp(AsmOp, LooksThrough):
         shape, viewed = source.get_shape(), result.get_shape()
         if DYNAMIC_INDEX in shape or DYNAMIC_INDEX in viewed:
             return
+        if _has_strides(source) or _has_strides(result):
+            _verify_reach(source, result)
+            return
         before, after = _bits(source), _bits(result)
         if before == after:
             return
@@ -281,6 +304,30 @@ class ViewOp(AsmOp, LooksThrough):
         )
 
 
+def _verify_reach(source: BufferType, result: BufferType) -> None:
+    """Raise if a view with known strides reaches out of the memory of what it views."""
+    memory, reach = _span_bits(source), _span_bits(result)
+    if memory is not None and reach is not None and reach > memory:
+        raise VerifyException(
+            f"the view reaches to byte {-(-reach // 8)}, but the memory that it views has "
+            f"{memory // 8} bytes"
+        )
+
+
+def _span_bits(type: BufferType) -> int | None:
+    """From the first to the last element, those between rows included; None if not known."""
+    shape = type.get_shape()
+    if not isinstance(type.layout, StridedLayoutAttr):
+        return _bits(type)
+    strides = list(type.layout.get_strides())
+    known = [stride for stride in strides if stride is not None and stride >= 0]
+    if len(known) < len(strides):
+        return None
+    steps = zip(shape, known, strict=True)
+    last = sum((extent - 1) * stride for extent, stride in steps)
+    return 0 if 0 in shape else (last + 1) * bit_width(type.element_type)
+
+
 def _space_name(type: Attribute) -> str:
     space = space_of(type)
     return "memory" if space is None else f"{space.value} memory"
@@ -289,6 +336,10 @@ def _space_name(type: Attribute) -> str:
 def _verify_count(what: str, expected: int, actual: int) -> None:
     if expected != actual:
         raise VerifyException(f"{expected} dynamic entries of the {what} but {actual} values")
+
+
+def _has_strides(type: Attribute) -> bool:
+    return isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr)
 
 
 def _dynamic_strides(type: BufferType) -> int:

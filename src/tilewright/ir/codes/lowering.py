@@ -94,6 +94,17 @@ ENTRIES = (
         ),
     ),
     CodeEntry(
+        code="TW3009",
+        severity="remark",
+        title="GEMM on FMA units for all bits of its operands",
+        meaning=(
+            "The GEMM requests all bits of float32 or float64 operands (`precision ieee`), which "
+            "tensor cores do not read, so it is expanded into loops of fused multiply-adds."
+        ),
+        example=("tl.dot(a, b, input_precision='ieee')     # float32: remark[TW3009]"),
+        fix="Request tf32x3 or bf16x6, which are nearly as precise on tensor cores, or nothing.",
+    ),
+    CodeEntry(
         code="TW3010",
         severity="remark",
         title="Memory accesses narrower than 16 bytes",
@@ -127,6 +138,20 @@ ENTRIES = (
         ),
         example="T.tma_copy(A[row, column], A_shared, barrier=full)   # warning[TW3016]",
         fix="State what holds with `T.assume(column % 8 == 0)`; runs on the host check it.",
+    ),
+    CodeEntry(
+        code="TW3017",
+        severity="error",
+        title="TMA load outside of a tensor whose safe value is not zero",
+        meaning=(
+            "TMA fills what a box has outside of its tensor with zeros. The tensor has another "
+            "safe value, the kernel requests TMA, and the box is not proved to stay inside."
+        ),
+        example=(
+            "T.annotate_safe_value({A: 1.0})\n"
+            "T.tma_copy(A[row, 0], tile, barrier=full)   # error[TW3017]"
+        ),
+        fix="Use `T.copy`, or state with `T.assume` that the box stays inside of the tensor.",
     ),
     CodeEntry(
         code="TW3020",
@@ -249,5 +274,20 @@ ENTRIES = (
             "    T.copy(dQ[k * 64, 0], tile)        # error[TW3052]"
         ),
         fix=("Copy it outside of pipelined loops, or element by element in a T.Parallel loop."),
+    ),
+    CodeEntry(
+        code="TW3053",
+        severity="remark",
+        title="Copy not asynchronous because of its fill",
+        meaning=(
+            "TMA and `cp.async` write zeros where a region reaches out of its tensor. The copy "
+            "names another value (`fill`), or the tensor has another safe value, so threads copy "
+            "the tile through registers."
+        ),
+        example="T.annotate_safe_value({A: 1.0})\nT.copy(A[row, 0], tile)   # remark[TW3053]",
+        fix=(
+            "Fill with zero and correct the result, or make the tensor a multiple of the tile: a "
+            "copy that is proved to stay inside needs no fill."
+        ),
     ),
 )

@@ -6,6 +6,9 @@ not import each other, so the constants are here, below all of them.
 
 from __future__ import annotations
 
+SYNCHRONOUS_FILL = "TW3053"
+"""A copy that is not asynchronous, because elements outside of its tensor are not zero."""
+
 SHARED_MEMORY_EXCEEDED = "TW5001"
 """The kernel needs more shared or tensor memory than a block of the target has."""
 

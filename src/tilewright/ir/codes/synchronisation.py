@@ -218,6 +218,22 @@ ENTRIES = (
         fix="Use constant ids above those that the message names.",
     ),
     CodeEntry(
+        code="TW4076",
+        severity="error",
+        title="Atomic of a block in code that not all threads reach",
+        meaning=(
+            "Code that names no thread is code of the block: one thread makes an atomic update, "
+            "and the others wait for its result, or for its memory order. They cannot wait in a "
+            "branch or loop that only some of them are known to reach, nor in a role for the "
+            "other threads of the block."
+        ),
+        example=(
+            "with T.ws(0):\n"
+            '    T.atomic_store(flag[0], 1, memory_order="release")    # error[TW4076]'
+        ),
+        fix="Move the update out of the branch, or name the thread that makes it: `if tx == 0`.",
+    ),
+    CodeEntry(
         code="TW4081",
         severity="error",
         title="Data race on shared memory",

@@ -25,19 +25,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.analysis.layout_inference.amd_storage import COLUMNS, contiguous_axes
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
+from tilewright.analysis.outside_values import other_than_zero
 from tilewright.analysis.pipelining import Dependences
 from tilewright.analysis.thread_dependence import begins_by_thread
 from tilewright.analysis.uniformity import comes_together
 from tilewright.dialects.amd import names
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.moves import MAX_PENDING
-from tilewright.dialects.arith import ConstantValue
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp, PipelineOp
@@ -49,7 +49,6 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.memory.units import element_bytes
 from tilewright.passes.amd.stage_copies import is_fill, is_pipelined
-from tilewright.passes.gpu.guard_memory_accesses import safe_value
 from tilewright.passes.gpu.narrow_accesses import uneven_stride
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.gpu.strides import row_strides
@@ -185,7 +184,7 @@ class _Kernel:
             return f"the tensor has {span * _size(tensor)} B, and offsets have 32 bits"
         if tensor in self.written or _is_aliased(tensor):
             return "the kernel writes the tensor, and copies read it at any time until their wait"
-        return None if _is_zero(safe_value(tensor)) else "elements outside of the tensor are not 0"
+        return other_than_zero(op)
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -258,13 +257,6 @@ def _is_stored_twice(op: CopyOp, axes: Mapping[SSAValue, int]) -> bool:
 def _is_aliased(tensor: SSAValue) -> bool:
     is_argument = isinstance(tensor, BlockArgument)
     return not is_argument or tile_names.ALIASED in argument_attributes(tensor)
-
-
-def _is_zero(value: ConstantValue) -> bool:
-    """Whether all bits are zero; those of the negative zero are not."""
-    if not isinstance(value, FloatAttr | IntegerAttr):
-        return False
-    return value.value.data == 0 and not str(value.value.data).startswith("-")
 
 
 def _size(buffer: SSAValue) -> int:

@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.scopes import kernels
+from tilewright.analysis.outside_values import zero_of
+from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.nv import (
     CpAsyncCommitOp,
     CpAsyncWaitOp,
@@ -27,6 +29,7 @@ from tilewright.dialects.nv import (
     TmaStoreWaitOp,
 )
 from tilewright.dialects.tile import AsyncCopyOp, CopyOp, KernelOp, SyncOp
+from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -84,10 +87,14 @@ def _complete(op: AsyncCopyOp) -> None:
     policy = None if op.eviction_policy is None else op.eviction_policy.data
     width = op.coalesced_width
     code = IndexBuilder(op)
+    zero = None
+    if op.zeros is not None:
+        zero = code.add(ConstantOp(zero_of(element_type_of(op.src.type)))).results[0]
     code.add(
         CopyOp(
             op.src,
             op.dst,
+            fill=zero,
             eviction_policy=policy,
             coalesced_width=width.value.data if isinstance(width, IntegerAttr) else None,
         )

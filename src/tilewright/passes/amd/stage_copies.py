@@ -103,6 +103,8 @@ def _stage_with_next(op: CopyOp, axes: Mapping[SSAValue, int]) -> bool:
     second = op.next_op
     if not isinstance(second, CopyOp) or second.src is not op.src or not is_fill(second):
         return False
+    if second.fill is not op.fill:
+        return False
     if axes.get(second.dst) != COLUMNS:
         return False
     found = _layouts(second, is_across=True)
@@ -179,7 +181,7 @@ def _load(code: IndexBuilder, op: CopyOp, staging: Staging) -> SSAValue:
     """The first step: the tile in registers."""
     fragment = _fragment(op, staging)
     policy = None if op.eviction_policy is None else op.eviction_policy.data
-    code.add(CopyOp(op.src, fragment, eviction_policy=policy))
+    code.add(CopyOp(op.src, fragment, fill=op.fill, eviction_policy=policy))
     return fragment
 
 

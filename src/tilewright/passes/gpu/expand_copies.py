@@ -25,22 +25,23 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.outside_values import has_zeros, zero_of
 from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
 from tilewright.dialects.amd.names import DIRECT
-from tilewright.dialects.arith import (
-    CmpiOp,
-    SelectOp,
-)
-from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.scf import ForOp, YieldOp
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
+from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tile import (
     AllocOp,
     AtomicOp,
     CopyOp,
     FillOp,
     ParallelOp,
+    ReduceByOp,
     ReduceOp,
     RegionOp,
+    ScanByOp,
     ScanOp,
     Space,
     SpaceAttr,
@@ -58,6 +59,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
+from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.tile_regions import part_of
@@ -88,6 +90,10 @@ class ExpandCopies(Pass):
                 lower_scan(op)
             elif isinstance(op, ReduceOp):
                 _expand_reduce(op)
+            elif isinstance(op, ReduceByOp):
+                expand_reduce_by(op)
+            elif isinstance(op, ScanByOp):
+                expand_scan_by(op)
             elif isinstance(op, ReducerFinalizeOp) and op.dst is not None:
                 _expand_finalize(op)
 
@@ -125,7 +131,7 @@ def _each_thread(
     """Loops that every thread runs as a whole: what it holds is its own."""
     position: list[SSAValue] = []
     for axis, extent in enumerate(extents):
-        block = Block([YieldOp()], arg_types=[IndexType()])
+        block = Block([ScfYieldOp()], arg_types=[IndexType()])
         loop = ForOp(code.index(0), code.index(extent), code.index(1), [], Region(block))
         is_last = axis == len(extents) - 1
         is_wide = wide and is_last and isinstance(extent, int) and extent in _WIDTHS
@@ -162,10 +168,35 @@ def _expand_copy(op: CopyOp) -> None:
     extents = [target.extents[axis] for axis in axes]
     position, body = _points(code, extents, op, private=private)
     from_axes = source.axes or [0]
-    loaded = body.add(LoadOp(source.buffer, source.element(body, position, from_axes))).results[0]
+    indices = source.element(body, position, from_axes)
+    if op.fill is None:
+        loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+    else:
+        loaded = _filled_load(body, source.buffer, indices, op.fill)
     value = copied(body, loaded, source.buffer, target.buffer)
     body.add(StoreOp(value, target.buffer, target.element(body, position, axes)))
     code.rewriter.erase(op)
+
+
+def _filled_load(
+    code: IndexBuilder, tensor: SSAValue, indices: Sequence[SSAValue], fill: SSAValue
+) -> SSAValue:
+    """An element, or the fill outside of the tensor; `guard-memory-accesses` reduces the test."""
+    tests: list[SSAValue] = []
+    for axis, index in enumerate(indices):
+        extent: Mixed = shape_of(tensor.type)[axis]
+        if extent == DYNAMIC_INDEX:
+            extent = code.add(DimOp(tensor, code.index(axis))).results[0]
+        tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
+        tests.append(code.add(CmpiOp("slt", index, code.index(extent))).results[0])
+    inside = tests[0]
+    for test in tests[1:]:
+        inside = code.add(AndiOp(inside, test)).results[0]
+    loaded = LoadOp(tensor, indices)
+    then, otherwise = Block([loaded, ScfYieldOp([loaded.result])]), Block([ScfYieldOp([fill])])
+    choice = IfOp(inside, [fill.type], Region(then), Region(otherwise))
+    choice.attributes[names.FILLED] = UnitAttr()
+    return code.add(choice).results[0]
 
 
 def _expand_fill(op: FillOp) -> None:
@@ -218,7 +249,6 @@ def _expand_each(op: AtomicOp) -> None:
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
     code = IndexBuilder(op)
-    order = op.memory_order.data if op.memory_order is not None else None
     extents = [extent for extent in target.extents if extent != 1] or [1]
     assert all(isinstance(extent, int) for extent in extents), (
         "a compile-time number of contiguous elements"
@@ -230,7 +260,7 @@ def _expand_each(op: AtomicOp) -> None:
         loaded = code.add(LoadOp(source.buffer, at)).results[0]
         value = copied(code, loaded, source.buffer, target.buffer)
         indices = target.element(code, position, to_axes)
-        code.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+        code.add(op.of_element(target.buffer, indices, value))
     code.rewriter.erase(op)
 
 
@@ -253,8 +283,7 @@ def _expand_atomic(op: AtomicOp) -> None:
     position, body = _points(code, extents, op, private=private, wide=False)
     value = _update(body, op.value, target.buffer, position)
     indices = target.element(body, position, axes)
-    order = op.memory_order.data if op.memory_order is not None else None
-    body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+    body.add(op.of_element(target.buffer, indices, value))
     code.rewriter.erase(op)
 
 
@@ -318,7 +347,11 @@ def _expand_im2col(op: Im2colOp) -> None:
         exists = body.add(CmpiOp("ult", body.index(tap_y), body.index(window))).results[0]
         at_y = body.add(SelectOp(exists, at_y, body.index(-1))).results[0]
     indices = [body.index(image), at_y, at_x, body.index(channel)]
-    loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+    if has_zeros(source.buffer):
+        loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+    else:
+        zero = code.add(ConstantOp(zero_of(element_type_of(source.buffer.type)))).results[0]
+        loaded = _filled_load(body, source.buffer, indices, zero)
     value = copied(body, loaded, source.buffer, target.buffer)
     body.add(StoreOp(value, target.buffer, target.element(body, [row, column], axes)))
     code.rewriter.erase(op)

@@ -12,26 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    ModuleOp,
-)
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.outside_values import safe_value
 from tilewright.dialects.amd.moves import LoadLdsOp
-from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, ConstantValue, SelectOp
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AtomicOp, Space, names, space_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -65,7 +59,7 @@ def guard_access(op: Operation, ranges: IndexRanges) -> None:
     elif isinstance(op, StoreOp):
         _guard_store(op, op.memref, ranges)
     elif isinstance(op, AtomicOp):
-        _guard_store(op, op.dst, ranges)
+        _guard_atomic(op, ranges)
     elif isinstance(op, LoadLdsOp):
         _guard_direct(op, ranges)
     else:
@@ -106,40 +100,54 @@ def missing(
     return found
 
 
-def safe_value(buffer: SSAValue) -> ConstantValue:
-    """What a read outside of a tensor gives."""
-    element = element_type_of(buffer.type)
-    block = buffer.owner
-    if isinstance(block, Block) and isinstance(function := block.parent_op(), FuncOp):
-        given = function.argument_attributes(block.args.index(buffer)).get(names.SAFE_VALUE)
-        if isinstance(given, (FloatAttr, IntegerAttr)):
-            return given
-    if isinstance(element, AnyFloat):
-        return FloatAttr(0.0, element)
-    assert isinstance(element, IntegerType | IndexType)
-    return IntegerAttr(0, element)
-
-
 def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
-    condition = missing(op, op.memref, op.indices, ranges)
-    if condition is None:
+    around = op.parent_op()
+    if isinstance(around, IfOp) and names.FILLED in around.attributes:
+        _reduce_guard(around, op, ranges)
         return
+    condition = missing(op, op.memref, op.indices, ranges)
+    if condition is not None:
+        _choose(op, LoadOp(op.memref, list(op.indices)), op.memref, condition)
+
+
+def _choose(op: Operation, inside: Operation, tensor: SSAValue, condition: SSAValue) -> None:
+    """Replace `op` by `inside` where the condition holds, and by the safe value elsewhere."""
     code = IndexBuilder(op)
     then, otherwise = Block(), Block()
-    loaded = LoadOp(op.memref, list(op.indices))
-    loaded.location = op.location
-    then.add_ops([loaded, YieldOp([loaded.result])])
-    safe = ConstantOp(safe_value(op.memref))
+    inside.location = op.location
+    then.add_ops([inside, YieldOp([inside.results[0]])])
+    safe = ConstantOp(safe_value(tensor))
     otherwise.add_ops([safe, YieldOp([safe.results[0]])])
-    choice = IfOp(condition, [op.result.type], Region(then), Region(otherwise))
+    choice = IfOp(condition, [op.results[0].type], Region(then), Region(otherwise))
     code.add(choice)
-    choice.results[0].name_hint = op.result.name_hint
+    choice.results[0].name_hint = op.results[0].name_hint
     code.rewriter.replace_op(op, [], [choice.results[0]])
+
+
+def _guard_atomic(op: AtomicOp, ranges: IndexRanges) -> None:
+    if not op.results:
+        _guard_store(op, op.dst, ranges)
+        return
+    condition = missing(op, op.dst, op.indices, ranges)
+    if condition is not None:
+        _choose(op, op.clone(), op.dst, condition)
+
+
+def _reduce_guard(choice: IfOp, op: LoadOp, ranges: IndexRanges) -> None:
+    """Leave of the guard of a copy with a fill what cannot be proved."""
+    condition = missing(choice, op.memref, op.indices, ranges)
+    del choice.attributes[names.FILLED]
+    if condition is not None:
+        choice.operands[0] = condition
+        return
+    op.detach()
+    IndexBuilder(choice).add(op)
+    IndexBuilder(choice).rewriter.replace_op(choice, [], [op.result])
 
 
 def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) -> None:
     condition = missing(op, buffer, op.indices, ranges)
-    if condition is None or op.results:
+    if condition is None:
         return
     code = IndexBuilder(op)
     block = Block([YieldOp()])

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.tile import KernelOp, Space, space_of
-from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -32,11 +32,18 @@ class HoistViews(Pass):
         for kernel in list(walk(module)):
             if isinstance(kernel, KernelOp):
                 for op in list(walk(kernel)):
-                    if isinstance(op, ViewOp) and space_of(op.result.type) is Space.GLOBAL:
+                    if _is_view(op) and space_of(op.results[0].type) is Space.GLOBAL:
                         _hoist(op, kernel)
 
 
-def _hoist(op: ViewOp, kernel: KernelOp) -> None:
+def _is_view(op: Operation) -> bool:
+    """A view, or the address of an element that is needed for views alone."""
+    if isinstance(op, PtrOfOp):
+        return all(isinstance(use.operation, ViewOp) for use in op.result.uses)
+    return isinstance(op, ViewOp)
+
+
+def _hoist(op: Operation, kernel: KernelOp) -> None:
     if not all(_is_outside(each, kernel) for each in op.operands):
         return
     block = kernel.parent

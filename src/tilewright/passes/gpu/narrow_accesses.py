@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine, locate
-from tilewright.passes.gpu.strides import row_strides, stride_divisors
+from tilewright.passes.gpu.strides import is_at_address, row_strides, stride_divisors
 
 NARROW = "TW3010"
 
@@ -20,6 +20,8 @@ NARROW = "TW3010"
 def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
     """Why not every row begins at a multiple of `lanes` elements; None if all do."""
     name = _name(tensor)
+    if is_at_address(tensor):
+        return f"the address of {name} is not known to be a multiple of {_bytes(tensor, lanes)}"
     strides = zip(row_strides(tensor)[:-1], stride_divisors(tensor), strict=False)
     for dimension, (stride, divisor) in enumerate(strides):
         if divisor % lanes == 0:

@@ -1,11 +1,19 @@
-"""The strides of tensors in global memory."""
+"""The addresses and strides of tensors in global memory."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import SSAValue
 
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import shape_of
+
+
+def is_at_address(buffer: SSAValue) -> bool:
+    """Whether a tensor is a view that starts at an element of another, not at its first."""
+    while isinstance(owner := buffer.owner, ViewOp):
+        buffer = owner.source
+    return isinstance(owner, PtrOfOp)
 
 
 def declared_strides(buffer: SSAValue) -> list[int | None] | None:

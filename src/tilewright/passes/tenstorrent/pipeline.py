@@ -21,6 +21,7 @@ from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.apply_tt_tuning import ApplyTtTuning
 from tilewright.passes.tenstorrent.assign_shards import AssignShards
 from tilewright.passes.tenstorrent.check_tensor_order import CheckTensorOrder
+from tilewright.passes.tenstorrent.check_tt_tensors import CheckTtTensors
 from tilewright.passes.tenstorrent.count_tt_work import CountTtWork
 from tilewright.passes.tenstorrent.fix_arguments import FixArguments
 from tilewright.passes.tenstorrent.flatten_persistent_loops import FlattenPersistentLoops
@@ -88,6 +89,7 @@ class TenstorrentPipeline(Pass):
         return [
             FixArguments(self.values),
             *TilePipeline(target=self.target).common_passes(),
+            CheckTtTensors(),
             SplitLaunches(),
             FoldClears(),
             FlattenPersistentLoops(),

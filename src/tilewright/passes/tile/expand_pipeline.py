@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.outside_values import has_zeros, tensor_of
 from tilewright.analysis.pipelining import Dependences, versions_of
 from tilewright.dialects.arith import AddiOp, CmpiOp
 from tilewright.dialects.nv import CpAsyncCommitOp, CpAsyncWaitOp
@@ -397,7 +398,7 @@ def _operands(op: Operation) -> Iterator[SSAValue]:
 
 def _asynchronous(op: Operation) -> AsyncCopyOp:
     assert isinstance(op, CopyOp)  # planned so
-    made = AsyncCopyOp(op.src, op.dst)
+    made = AsyncCopyOp(op.src, op.dst, zeros=not has_zeros(tensor_of(op.src)))
     made.location = op.location
     for name in ("coalesced_width", "eviction_policy"):
         if name in op.properties:

@@ -39,11 +39,13 @@ from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
 from tilewright.passes.tile.raise_copy_loops import RaiseCopyLoops
 from tilewright.passes.tile.raise_thread_ranges import RaiseThreadRanges
+from tilewright.passes.tile.simplify_fills import SimplifyFills
 from tilewright.passes.tile.specialize_warps import SpecializeWarps
 from tilewright.passes.tile.split_guards import SplitGuards
 from tilewright.passes.tile.unroll_fragment_loops import UnrollFragmentLoops
 from tilewright.passes.tile.version_roles import VersionRoles
 from tilewright.passes.tile.widen_fragments import WidenFragments
+from tilewright.passes.tile.wrap_block_atomics import WrapBlockAtomics
 from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmentAccess
 
 
@@ -91,7 +93,9 @@ class TilePipeline(Pass):
         yield RaiseThreadRanges()
         yield WidenFragments()
         yield WrapScalarFragmentAccess()
+        yield WrapBlockAtomics()
         yield InjectAssumes()
+        yield SimplifyFills()
 
     def _check(self) -> Iterator[Pass]:
         if self.check_races:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.analysis.outside_values import other_than_zero
 from tilewright.analysis.pipelining import (
     Dependences,
     PipelinePlan,
@@ -24,7 +25,8 @@ from tilewright.analysis.pipelining import (
     plan_manually,
 )
 from tilewright.analysis.pipelining.automatic import NOT_PIPELINED
-from tilewright.dialects.tile import PipelineOp
+from tilewright.dialects.tile import CopyOp, PipelineOp, Space, space_of
+from tilewright.ir.codes.shared import SYNCHRONOUS_FILL
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -72,12 +74,23 @@ class PlanPipeline(Pass):
             loop.properties["plan"] = found.attribute(dependences)
             for refusal in found.left:
                 _report_left(refusal, loop, engine)
+            if self.async_copies:
+                _report_fills(found, engine)
             if self.report:
                 engine.remark(loop, f"pipelined:\n{found}")
         elif is_manual:
             _report_error(found, loop, engine)
         else:
             report_remark(found, loop, engine)
+
+
+def _report_fills(plan: PipelinePlan, engine: DiagnosticEngine) -> None:
+    """Report copies that run ahead, but not asynchronously, because of what is outside."""
+    for op, stage, is_async in zip(plan.ops, plan.stage, plan.is_async, strict=True):
+        if not isinstance(op, CopyOp) or is_async or stage > 0:
+            continue
+        if space_of(op.src.type) is Space.GLOBAL and (reason := other_than_zero(op)) is not None:
+            engine.remark(op, f"asynchronous copy not used: {reason}", SYNCHRONOUS_FILL)
 
 
 def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -72,6 +72,7 @@ class Address:
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     offset: int = 0
+    """Bytes from the start of the array, or of the workspace."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,9 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
             values[step.result] = operands[0].strides[operands[1]]
         elif step.kind == "view":
             values[step.result] = _viewed(step, operands)
+        elif step.kind == "at":
+            array, index = operands
+            values[step.result] = replace(array, offset=array.offset + index * step.constants[0])
         elif step.kind == "select":
             values[step.result] = operands[1] if operands[0] else operands[2]
         elif step.kind == "assert":
@@ -282,7 +286,7 @@ def _address(address: Address, arguments: Sequence[Any], base: int) -> int:
     if address.parameter == WORKSPACE:
         return base + address.offset
     array = arguments[address.parameter]
-    return 0 if array is None else array.address
+    return 0 if array is None else array.address + address.offset
 
 
 def _launcher(kernel: DeviceKernel) -> Launcher:

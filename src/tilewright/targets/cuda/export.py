@@ -231,6 +231,10 @@ class _Writer:
         self.parameters = parameters
         self.lines: list[str] = []
         self.names = {f"%{index}": each.name for index, each in enumerate(parameters)}
+        self.strided: set[str] = set()
+        """Views with strides of their own."""
+        self.undeclared: dict[str, str] = {}
+        """Arrays of extents and strides of views that nothing has used yet."""
 
     def _text(self, operand: Operand) -> str:
         return self.names[operand] if isinstance(operand, str) else str(operand)
@@ -248,6 +252,13 @@ class _Writer:
         if step.kind == "view":
             self._view(step, name, operands)
             return
+        if step.kind == "at":
+            source, index = operands
+            bytes_ = f"(CUdeviceptr)({index} * {step.constants[0]})"
+            self.lines.append(f"const CUdeviceptr {name} = {source} + {bytes_};")
+            return
+        if step.kind in ("dim", "map"):
+            self._declare(operands[0])
         if step.kind == "map":
             self._map(step, name, operands[0])
             return
@@ -256,19 +267,26 @@ class _Writer:
     def _view(self, step: Step, name: str, operands: Sequence[str]) -> None:
         source, *given = operands
         rest = iter(given)
-        shape = [str(each) if each >= 0 else next(rest) for each in step.constants[0]]
+        extents, strides = step.constants
+        shape = [str(each) if each >= 0 else next(rest) for each in extents]
         self.lines.append(f"const CUdeviceptr {name} = {source};")
-        self.lines.append(f"const int64_t {name}_shape[] = {{{', '.join(shape)}}};")
+        self.undeclared[f"{name}_shape"] = ", ".join(shape)
+        if strides is not None:
+            self.strided.add(name)
+            steps = [next(rest) if each is None else str(each) for each in strides]
+            self.undeclared[f"{name}_strides"] = ", ".join(steps)
+
+    def _declare(self, view: str, *, strides: bool = False) -> None:
+        """Before the first use of what a view has."""
+        name = f"{view}_strides" if strides else f"{view}_shape"
+        if name in self.undeclared:
+            self.lines.append(f"const int64_t {name}[] = {{{self.undeclared.pop(name)}}};")
 
     def _map(self, step: Step, name: str, tensor: str) -> None:
         element, size, box, swizzle, _ = step.constants
         rank = len(box)
         inner = [f"(cuuint64_t){tensor}_shape[{axis}]" for axis in reversed(range(rank))]
-        strides: list[str] = []
-        step_bytes = str(size)
-        for extent in inner[:-1]:
-            step_bytes = f"{step_bytes} * {extent}"
-            strides.append(step_bytes)
+        strides = self._map_strides(tensor, size, inner)
         boxes = ", ".join(str(each) for each in reversed(box))
         ones = ", ".join("1" for _ in box)
         self.lines += [
@@ -284,6 +302,19 @@ class _Writer:
             "  if (status != CUDA_SUCCESS) return status;",
             "}",
         ]
+
+    def _map_strides(self, tensor: str, size: int, inner: Sequence[str]) -> list[str]:
+        """Bytes from one index to the next, of all dimensions but the innermost, that one first."""
+        if tensor in self.strided:
+            self._declare(tensor, strides=True)
+            axes = reversed(range(len(inner) - 1))
+            return [f"{size} * (cuuint64_t){tensor}_strides[{axis}]" for axis in axes]
+        strides: list[str] = []
+        step_bytes = str(size)
+        for extent in inner[:-1]:
+            step_bytes = f"{step_bytes} * {extent}"
+            strides.append(step_bytes)
+        return strides
 
     def _launch(self, step: Step, operands: Sequence[str]) -> None:
         x, y, z, *given = operands

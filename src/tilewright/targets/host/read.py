@@ -12,7 +12,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import TensorMapOp
 from tilewright.dialects.simt import LaunchOp, StrideOp
 from tilewright.dialects.tile import AllocOp
-from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.ir.interfaces import constant_value
@@ -101,6 +101,11 @@ class _Reader:
             self._add("map", op.results[0], (self._operand(op.tensor),), constants)
         elif isinstance(op, ViewOp):
             self._view(op)
+        elif isinstance(op, PtrOfOp):
+            (index,) = op.indices  # linear, after flatten-memrefs
+            size = bit_width(element_type_of(op.base.type)) // 8 or 1
+            operands = (self._operand(op.base), self._operand(index))
+            self._add("at", op.result, operands, (size,))
         elif isinstance(op, AllocOp):
             shape = shape_of(op.result.type)
             if any(size < 0 for size in shape):

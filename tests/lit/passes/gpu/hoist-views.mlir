@@ -18,3 +18,22 @@ func.func @f(%A: memref<3x64xf16, #global>) {
   }
   func.return
 }
+
+// A view at an address that the host can compute goes with the address.
+// CHECK-LABEL: func.func @addresses(
+// CHECK-NEXT: [[P:%.*]] = tile.ptr_of r %arg0[%arg1]
+// CHECK-NEXT: tile.view [[P]]
+// CHECK-NEXT: tile.kernel
+// CHECK: [[Q:%.*]] = tile.ptr_of r %arg0[%arg2]
+// CHECK: tile.view [[Q]]
+func.func @addresses(%A: memref<?xf16, #global>, %n: index) {
+  tile.kernel (%bx) in (4) threads(128) {
+    %p = tile.ptr_of r %A[%n] : memref<?xf16, #global>
+    %a = tile.view %p : !tile.ptr<f16, #global> to memref<64xf16, #global>
+    %q = tile.ptr_of r %A[%bx] : memref<?xf16, #global>
+    %b = tile.view %q : !tile.ptr<f16, #global> to memref<64xf16, #global>
+    %x = memref.load %a[%bx] : memref<64xf16, #global>
+    memref.store %x, %b[%bx] : memref<64xf16, #global>
+  }
+  func.return
+}

@@ -30,7 +30,7 @@ class LaneAccess:
     op: Access
     guards: tuple[IfOp, ...] = ()
     is_filled: bool = False
-    """Whether the innermost branch yields what is loaded, or else a constant."""
+    """Whether the innermost branch yields what is loaded, or else a fill."""
 
     @property
     def buffer(self) -> SSAValue:
@@ -93,15 +93,29 @@ def written_in(loop: ForOp) -> set[SSAValue]:
     }
 
 
-def fill_of(guard: IfOp) -> FloatAttr | IntegerAttr | None:
-    """The constant that a branch yields where nothing is read; user-defined ones may compute it."""
+def fill_of(guard: IfOp) -> FloatAttr | IntegerAttr | SSAValue | None:
+    """What a branch yields where nothing is read: a constant, or the fill of a copy.
+
+    User-defined branches may compute it.
+    """
     if not guard.else_region.blocks:
         return None
     end = guard.else_region.block.last_op
     if end is None or len(end.operands) != 1:
         return None
-    constant = constant_value(end.operands[0])
-    return constant if isinstance(constant, FloatAttr | IntegerAttr) else None
+    (value,) = end.operands
+    constant = constant_value(value)
+    if isinstance(constant, FloatAttr | IntegerAttr):
+        return constant
+    return value if _is_fill(value, guard) else None
+
+
+def _is_fill(value: SSAValue, guard: IfOp) -> bool:
+    """Whether a value is the same for all lanes: it comes from outside of their loop."""
+    loop = guard.parent_op()
+    while loop is not None and not isinstance(loop, ForOp):
+        loop = loop.parent_op()
+    return loop is not None and not loop.is_ancestor(value.owner)
 
 
 def _body(op: IfOp) -> list[Operation]:

@@ -19,6 +19,7 @@ from tilewright.dialects.tile import AllocOp, AtomicOp, Space, SpaceAttr, names
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, fill_of
 from tilewright.passes.gpu.lanes.widths import LaneWidths, Width, needed_by
+from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _Values = dict[SSAValue, SSAValue]
@@ -114,9 +115,7 @@ class Widening:
         code.add(new)
 
     def _fill(self, code: IndexBuilder, guard: IfOp, stage: SSAValue, lanes: range) -> None:
-        constant = fill_of(guard)
-        assert constant is not None, "values used from outside are constants"
-        safe = code.add(ConstantOp(constant)).results[0]
+        safe = _filler(code, guard)
         for lane in lanes:
             code.add(StoreOp(safe, stage, [code.index(lane)]))
 
@@ -163,9 +162,7 @@ class Widening:
         lane = block.args[0]
         values: _Values = {self._lane: lane}
         if access.is_filled:
-            constant = fill_of(access.guards[-1])
-            assert constant is not None
-            inside.add(StoreOp(inside.add(ConstantOp(constant)).results[0], stage, [lane]))
+            inside.add(StoreOp(_filler(inside, access.guards[-1]), stage, [lane]))
         for guard in access.guards:
             condition = self._outside(inside, guard.condition, values)
             then = Block([YieldOp()])
@@ -187,11 +184,18 @@ class Widening:
         if not isinstance(owner, Operation) or not self._widths.is_inside(owner):
             return value
         operands = {each: self._outside(code, each, values) for each in needed_by(owner)}
-        copy = owner.clone(operands)
+        copy = copy_op(owner, operands)
         code.add(copy)
         for old, new in zip(owner.results, copy.results, strict=True):
             values[old] = new
         return values[value]
+
+
+def _filler(code: IndexBuilder, guard: IfOp) -> SSAValue:
+    """What a lane that reads nothing gets."""
+    found = fill_of(guard)
+    assert found is not None, "a branch that is filled yields a value of all lanes"
+    return found if isinstance(found, SSAValue) else code.add(ConstantOp(found)).results[0]
 
 
 def _all(code: IndexBuilder, tests: list[SSAValue]) -> SSAValue:

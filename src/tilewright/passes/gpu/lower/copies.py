@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, i16
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
+from tilewright.analysis.outside_values import other_than_zero, stays_inside
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
@@ -18,6 +19,7 @@ from tilewright.dialects.tile import AsyncCopyOp, names
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.codes.shared import SYNCHRONOUS_FILL
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
@@ -32,16 +34,36 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 _MOVE_BITS = 128
 _MIN_BITS = 32
 """What one asynchronous copy of a thread moves at least."""
+TMA_FILLS_ZERO = "TW3017"
 _AT_ONCE = 8
 """Scalar copies that a thread has in flight; more make the code long, not fast."""
 
 
 def lower_async_copy(op: AsyncCopyOp, storage: BufferStorage, engine: DiagnosticEngine) -> None:
     """Replace an asynchronous copy by what threads start."""
+    outside = other_than_zero(op)
+    if outside is not None and stays_inside(op, storage.ranges()):
+        outside = None
     if op.is_bulk:
+        if outside is not None:
+            _report_zeros(op, outside, engine)
         _tma_load(op, storage)
+    elif outside is not None:
+        engine.remark(op, f"cp.async not used: {outside}", SYNCHRONOUS_FILL)
+        _units(IndexBuilder(op), op, storage, 1, is_async=False)
+        IndexBuilder(op).rewriter.erase(op)
     else:
         _cp_async(op, storage, engine)
+
+
+def _report_zeros(op: AsyncCopyOp, outside: str, engine: DiagnosticEngine) -> None:
+    """TMA that a user requests fills with zeros, whatever the safe value of the tensor is."""
+    diagnostic = engine.error(op, f"TMA load not possible: {outside}", TMA_FILLS_ZERO)
+    diagnostic.note(
+        None,
+        "help: use T.copy, which uses TMA only where it is legal; or keep the box inside of the "
+        "tensor, with T.assume where it is not proved",
+    )
 
 
 def leader(code: IndexBuilder, storage: BufferStorage, op: Operation) -> SSAValue:
@@ -217,7 +239,14 @@ def _either(code: IndexBuilder, condition: SSAValue) -> tuple[IndexBuilder, Inde
     return code.inside(then), code.inside(otherwise)
 
 
-def _units(code: IndexBuilder, op: AsyncCopyOp, storage: BufferStorage, lanes: int) -> None:
+def _units(
+    code: IndexBuilder,
+    op: AsyncCopyOp,
+    storage: BufferStorage,
+    lanes: int,
+    *,
+    is_async: bool | None = None,
+) -> None:
     """The units of the running thread."""
     source, target = part_of(op.src), part_of(op.dst)
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
@@ -225,7 +254,8 @@ def _units(code: IndexBuilder, op: AsyncCopyOp, storage: BufferStorage, lanes: i
     tid = storage.thread(code, threads)
     units = [*extents[:-1], extents[-1] // lanes]
     total = prod(units)
-    is_async = lanes * bit_width(element_type_of(op.src.type)) >= _MIN_BITS
+    if is_async is None:
+        is_async = lanes * bit_width(element_type_of(op.src.type)) >= _MIN_BITS
     # Iterations access different elements.
     marks = (names.UNROLL, simt_names.SHARE)
     at_once = None if is_async else _AT_ONCE

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IndexType, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.outside_values import has_zeros, tensor_of
 from tilewright.dialects.arith import AddiOp, ConstantOp, IndexCastOp, XoriOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -384,7 +385,10 @@ def _bulk(
     op: CopyOp | Im2colOp, source: SSAValue, slot: SSAValue, barrier: SSAValue, index: SSAValue
 ) -> AsyncCopyOp:
     is_patches = isinstance(op, Im2colOp)
-    made = AsyncCopyOp(source, slot, barrier, index, instruction="tma", flatten=is_patches)
+    zeros = not has_zeros(tensor_of(source))  # a copy with another value stays with the consumers
+    made = AsyncCopyOp(
+        *(source, slot, barrier, index), instruction="tma", flatten=is_patches, zeros=zeros
+    )
     made.location = op.location
     if "eviction_policy" in op.properties:
         made.properties["eviction_policy"] = op.properties["eviction_policy"]

@@ -114,7 +114,7 @@ def _load_lds(compiler: Compiler, op: Operation) -> Act:
         taking = _taking(frame, index, lanes, bound, given)
         mask, frame.mask = frame.mask, taking
         checked(frame, src.name, src.size, index, lanes)
-        aligned(frame, src.name, index, lanes, 0, dst.dtype.itemsize)
+        aligned(frame, src.name, index, lanes, src.lead_bytes, dst.dtype.itemsize)
         frame.mask = mask
         of_wave = frame.tids // frame.warp_size
         for wave in waves:

@@ -7,7 +7,7 @@ accesses must be aligned, as the hardware requires.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 from tilewright.targets.numpy.simt.shadow import Shadow, ShadowAccess
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.support.select import where
+from tilewright.targets.numpy.windows import Window
 
 _MAX_WATCHED = 1 << 16
 """Elements of a tensor that is read and written, beyond which its races are not checked."""
@@ -253,17 +254,31 @@ class GlobalBuffer(Memory):
     """The same memory with the tensor's own shape."""
     is_watched: bool = False
     """Whether threads of a block may get in each other's way: they read and write it."""
+    lead: int = 0
+    """Elements of its memory before the first, if it is a view."""
 
     def __post_init__(self) -> None:
         self.size = self.data.shape[0]
 
     def watched(self) -> GlobalBuffer:
         """The same tensor for a kernel that reads and writes it."""
-        return GlobalBuffer(self.name, self.data, self.tensor, self.size <= _MAX_WATCHED)
+        return replace(self, is_watched=self.size <= _MAX_WATCHED)
+
+    def view(self, frame: Frame, start: int, dtype: np.dtype[Any], window: Window) -> GlobalBuffer:
+        """The memory from element `start` on, with another shape, as another type perhaps."""
+        if start < 0:
+            raise frame.problem(
+                "out of bounds", f"a view starts {-start} elements before '{self.name}'"
+            )
+        size = self.data.itemsize
+        data, lead = self.data[start:], (self.lead + start) * size // dtype.itemsize
+        if dtype != data.dtype:
+            data = data[: len(data) * size // dtype.itemsize * dtype.itemsize // size].view(dtype)
+        return GlobalBuffer(self.name, data, window.over(data), self.is_watched, lead)
 
     def read(self, frame: Frame, index: Any, lanes: int) -> Any:
         checked(frame, self.name, self.size, index, lanes)
-        aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
+        aligned(frame, self.name, index, lanes, self.lead_bytes, self.data.itemsize)
         index = frame.wide(index)
         if self.is_watched:
             self._watch(frame, index[frame.active], lanes)
@@ -273,11 +288,16 @@ class GlobalBuffer(Memory):
     def write(self, frame: Frame, index: Any, values: Any) -> None:
         lanes = values.shape[1]
         checked(frame, self.name, self.size, index, lanes)
-        aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
+        aligned(frame, self.name, index, lanes, self.lead_bytes, self.data.itemsize)
         active_index = frame.wide(index)[frame.active]
         if self.is_watched:
             self._watch(frame, active_index, lanes, values[frame.active])
         scatter(frame, self.name, self.data, active_index, values[frame.active])
+
+    @property
+    def lead_bytes(self) -> int:
+        """From the start of its memory, which is aligned, to its first element."""
+        return self.lead * self.data.itemsize
 
     def _element(self, index: int) -> str:
         return f"{self.name}[{index}]"
@@ -287,7 +307,7 @@ class GlobalBuffer(Memory):
         if not frame.block.options.checked or frame.op is None:
             return
         shadow = self._shadow(frame)
-        access = shadow.access(index, lanes, frame.active_tids)
+        access = shadow.access(self.lead + index, lanes, frame.active_tids)
         if written is None:
             shadow.read_by_threads(frame.op, access)
             return
@@ -297,14 +317,17 @@ class GlobalBuffer(Memory):
         """Note an atomic update of one element by each of these threads."""
         if self.is_watched and frame.block.options.checked:
             shadow = self._shadow(frame)
-            shadow.update_by_threads(op, shadow.access(index, 1, threads))
+            shadow.update_by_threads(op, shadow.access(self.lead + index, 1, threads))
 
     def _shadow(self, frame: Frame) -> Shadow:
-        block = frame.block
-        shadow = block.tensors.get(id(self))
+        """Views of one memory share it, if their elements have the same size."""
+        block, size = frame.block, self.data.itemsize
+        key = self.data.__array_interface__["data"][0] - self.lead_bytes, size
+        shadow = block.tensors.get(key)
         if shadow is None:
-            shadow = Shadow(block.tensor_clocks, self.size, 1, self._element, is_filled=True)
-            block.tensors[id(self)] = shadow
+            count = self.lead + self.size
+            shadow = Shadow(block.tensor_clocks, count, 1, self._element, is_filled=True)
+            block.tensors[key] = shadow
         return shadow
 
 
@@ -353,6 +376,10 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: int
     fill: str
+    capacity: int
+    """Elements of memory from the first one on."""
+    lead_bytes: int = 0
+    """Bytes of memory before the first element."""
 
     @property
     def itemsize(self) -> int:

@@ -52,7 +52,7 @@ def _tensor_map(compiler: Compiler, op: Operation) -> Act:
 
     def act(frame: Frame) -> None:
         held = frame.env[source]
-        made = TensorMap(held.name, held.tensor, box, swizzle, fill)
+        made = TensorMap(held.name, held.tensor, box, swizzle, fill, held.size, held.lead_bytes)
         _check_map(frame, made)
         frame.env[target] = made
 
@@ -75,6 +75,12 @@ def _check_map(frame: Frame, map: TensorMap) -> None:
         )
     if not map.tensor.size:
         return  # the runtime hands a map of a zero in; NumPy has no strides to look at
+    if map.lead_bytes % _STRIDE_BYTES:
+        raise frame.problem(
+            "misaligned",
+            f"'{map.name}' starts at byte {map.lead_bytes} of its memory: TMA requires a multiple "
+            "of 16",
+        )
     *outer, last = map.tensor.strides
     if last != map.itemsize or any(stride % _STRIDE_BYTES for stride in outer):
         raise frame.problem(
@@ -114,6 +120,7 @@ class _Tile:
         self.at = at
         self._check_start(frame)
         self.is_empty = any(low >= high for low, high in self.window)
+        self._check_memory(frame)
 
     def _check_start(self, frame: Frame) -> None:
         """Any other start ends a kernel with an illegal instruction."""
@@ -124,6 +131,17 @@ class _Tile:
                 f"a TMA box of '{self.map.name}' starts at column {self.at[-1]}, byte "
                 f"{offset} of its "
                 f"row, which is not a multiple of {_STRIDE_BYTES}",
+            )
+
+    def _check_memory(self, frame: Frame) -> None:
+        """The extents of a view may reach out of its memory, a copy may not."""
+        steps = zip(self.window, self.map.tensor.strides, strict=True)
+        last = sum((high - 1) * stride for (_, high), stride in steps) // self.map.itemsize
+        if not self.is_empty and last >= self.map.capacity:
+            raise frame.problem(
+                "out of bounds",
+                f"a TMA box of '{self.map.name}' reaches element {last} of its memory, which has "
+                f"{self.map.capacity}",
             )
 
     def check_end(self, frame: Frame) -> None:
@@ -378,7 +396,7 @@ def _check_run(frame: Frame, held: Any, first: int, count: int) -> None:
             f"bulk copy out of bounds: {held.name}[{first}] to [{first + count - 1}], "
             f"but '{held.name}' has {held.size} elements",
         )
-    base = 0 if isinstance(held, GlobalBuffer) else held.base
+    base = held.lead_bytes if isinstance(held, GlobalBuffer) else held.base
     size = held.data.dtype.itemsize
     if (base + first * size) % _STRIDE_BYTES or count * size % _STRIDE_BYTES:
         raise frame.problem(

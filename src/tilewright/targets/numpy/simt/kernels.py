@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp
-from tilewright.dialects.func import FuncOp
+from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
@@ -25,6 +25,7 @@ from tilewright.dialects.simt.target import warp_size_of
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.kernel import KernelOp
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.units import element_bytes
@@ -38,6 +39,7 @@ from tilewright.targets.numpy.simt import (
     memory,
     mma,
     sync,
+    views,
 )
 from tilewright.targets.numpy.simt.program import Compiler, Rule, SimtCode
 from tilewright.targets.numpy.simt.state import GROUP
@@ -73,6 +75,7 @@ DEVICE = Rules(
     {
         **control.RULES,
         **memory.RULES,
+        **views.RULES,
         **sync.RULES,
         **copies.RULES,
         **mma.RULES,
@@ -126,7 +129,7 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
         if isinstance(each, AllocOp) and each.space.is_shared and not each.space.is_barrier
     ]
     granule = max(1, min([*sizes, _BARRIER_BYTES]))
-    watched = frozenset(n for n, each in enumerate(block.args) if _is_contended(each))
+    watched = frozenset(n for n, same in _same_tensors(block).items() if _is_contended(same))
     return Kernel(
         op,
         code,
@@ -162,7 +165,28 @@ def _unit(op: Operation, threads: int) -> int:
     return gcd(threads, *ranges)
 
 
-def _is_contended(argument: SSAValue) -> bool:
+def _same_tensors(block: Block) -> dict[int, list[SSAValue]]:
+    """For each argument that is a tensor, those in the same memory, itself included."""
+    keys = [argument_attributes(each).get(simt_names.TENSOR, each) for each in block.args]
+    tensors = [each for each in block.args if isinstance(each.type, MemRefType)]
+    return {
+        tensor.index: [each for each in tensors if keys[each.index] == keys[tensor.index]]
+        for tensor in tensors
+    }
+
+
+def _uses(buffer: SSAValue) -> Iterator[tuple[Operation, SSAValue]]:
+    """Ops that use a tensor, and the name that they know it by: views are looked through."""
+    for use in buffer.uses:
+        op = use.operation
+        is_viewed = isinstance(op, ViewOp | PtrOfOp) or op.name == "memref.collapse_shape"
+        if is_viewed and use.index == 0:
+            yield from _uses(op.results[0])
+        else:
+            yield op, buffer
+
+
+def _is_contended(arguments: Sequence[SSAValue]) -> bool:
     """Whether threads write a tensor that others read or write.
 
     That is so if several ops access it, or one that writes it in iterations of a loop, unless
@@ -170,8 +194,7 @@ def _is_contended(argument: SSAValue) -> bool:
     themselves, but with other accesses they do.
     """
     reads = writes = updates = 0
-    for use in argument.uses:
-        op = use.operation
+    for op, argument in (each for one in arguments for each in _uses(one)):
         updates += isinstance(op, AtomicOp | RedAddOp)
         is_move = isinstance(op, MoveOp | BufferLoadOp | BufferStoreOp)
         reads += isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.updates import RedAddOp
-from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.simt.moves import ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import num_elements, shape_of
 from tilewright.targets.numpy.simt.buffers import (
     BarrierBuffer,
@@ -33,7 +30,6 @@ from tilewright.targets.numpy.simt.program import Act, Compiler, Rule, unsupport
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import Frame
 from tilewright.targets.numpy.simt.sync import set_up_all
-from tilewright.targets.numpy.strided_view import strided_view
 from tilewright.targets.numpy.support.floats import int_to_float, narrow, to_single
 from tilewright.targets.numpy.support.select import where as select
 
@@ -278,7 +274,7 @@ def _start_copy(
                 f"cp.async out of bounds: {src.name}[{low if low < 0 else high - 1}], "
                 f"but '{src.name}' has {src.size} elements",
             )
-        if ((start[some] * size) % (lanes * size) != 0).any():
+        if ((src.lead_bytes + start[some] * size) % (lanes * size) != 0).any():
             raise frame.problem(
                 "misaligned",
                 f"misaligned cp.async: an address in '{src.name}' is not a multiple of "
@@ -342,6 +338,7 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         )
     where, flat_index = compiler.slot(op.dst), index_of(compiler, op.dst, op.indices)
     value = None if op.value is None else compiler.slot(op.value)
+    compare = None if op.compare is None else compiler.slot(op.compare)
     result = None if op.previous is None else compiler.slot(op.previous)
     kind, dtype = op.kind.data, type_of(op.dst).dtype
     inside = _inside(compiler, op.dst, op.indices)
@@ -351,6 +348,7 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         if frame.block.options.guarded:
             checked(frame, held.name, held.size, index, 1)
         given = None if value is None else frame.wide(frame.env[value])
+        expected = None if compare is None else frame.wide(frame.env[compare])
         old = np.zeros(frame.count, dtype)
         in_bounds = inside(frame)
         taking = np.flatnonzero(frame.active if in_bounds is None else in_bounds)
@@ -359,7 +357,10 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         for thread in taking:
             at = index[thread]
             old[thread] = held.data[at]
-            if given is not None:
+            if given is not None and expected is not None:
+                if old[thread].tobytes() == expected[thread].astype(dtype).tobytes():
+                    held.data[at] = given[thread]
+            elif given is not None:
                 held.data[at] = _UPDATES[kind](held.data[at], given[thread])
         if isinstance(held, SharedBuffer):
             _mark_atomic(frame, op, held, index)
@@ -393,90 +394,13 @@ def _red_add(compiler: Compiler, op: Operation) -> Act:
         held, start = frame.env[target], frame.wide(to(frame))
         if frame.block.options.guarded:
             checked(frame, held.name, held.size, start, lanes)
-        aligned(frame, held.name, start, lanes, 0, size)
+        aligned(frame, held.name, start, lanes, held.lead_bytes, size)
         for lane in range(lanes):
             held.watch_update(op, frame, start[frame.active] + lane, frame.active_tids)
         for thread in np.flatnonzero(frame.active):
             for lane in range(lanes):
                 at_lane = start[thread] + lane
                 held.data[at_lane] = np.add(held.data[at_lane], values[thread, lane])
-
-    return act
-
-
-# -- views -------------------------------------------------------------------------------------
-
-
-def _same(compiler: Compiler, op: Operation) -> Act:
-    source, target = compiler.slot(op.operands[0]), compiler.slot(op.results[0])
-
-    def act(frame: Frame) -> None:
-        frame.env[target] = frame.env[source]
-
-    return act
-
-
-def _view(compiler: Compiler, op: Operation) -> Act:
-    """The same memory, in another shape, as elements of another type perhaps."""
-    assert isinstance(op, ViewOp)
-    source, target = compiler.slot(op.source), compiler.slot(op.result)
-    dtype, size = type_of(op.result).dtype, num_elements(op.result.type)
-    shaped = _shaped(compiler, op)
-
-    def act(frame: Frame) -> None:
-        held = frame.env[source]
-        if isinstance(held, SharedBuffer):
-            made: Any = SharedBuffer(held.name, held.block, held.base, size, dtype)
-        elif isinstance(held, GlobalBuffer):
-            data = held.data.view(dtype)
-            made = GlobalBuffer(held.name, data, shaped(frame, data))
-        elif isinstance(held, Registers) and held.data.dtype == dtype:
-            made = held
-        else:
-            raise frame.problem("shape", "a view of registers cannot change the element type")
-        frame.env[target] = made
-
-    return act
-
-
-def _shaped(compiler: Compiler, op: ViewOp) -> Callable[[Frame, Any], Any]:
-    """Turns a run of elements into the tensor that a view shows; open numbers are operands."""
-    type = op.result.type
-    assert isinstance(type, MemRefType)
-    layout = type.layout
-    strides = layout.get_strides() if isinstance(layout, StridedLayoutAttr) else None
-    given = compiler.all_slots((*op.sizes, *op.strides))
-
-    def tensor(frame: Frame, data: Any) -> Any:
-        rest = iter([int(frame.env[each]) for each in given])
-        shape = [next(rest) if size == DYNAMIC_INDEX else size for size in type.get_shape()]
-        if strides is None:
-            return data[: prod(shape)].reshape(shape)
-        steps = [next(rest) if step is None else step for step in strides]
-        return strided_view(data, shape, [step * data.itemsize for step in steps])
-
-    return tensor
-
-
-def _dim(compiler: Compiler, op: Operation) -> Act:
-    source, axis = compiler.all_slots(op.operands)
-    target, shape = compiler.slot(op.results[0]), shape_of(op.operands[0].type)
-
-    def act(frame: Frame) -> None:
-        held, which = frame.env[source], int(frame.env[axis])
-        extent = held.tensor.shape[which] if isinstance(held, GlobalBuffer) else shape[which]
-        frame.env[target] = np.int64(extent)
-
-    return act
-
-
-def _stride(compiler: Compiler, op: Operation) -> Act:
-    assert isinstance(op, StrideOp)
-    source, target, axis = compiler.slot(op.tensor), compiler.slot(op.result), op.axis.value.data
-
-    def act(frame: Frame) -> None:
-        held = frame.env[source]
-        frame.env[target] = np.int64(held.tensor.strides[axis] // held.data.itemsize)
 
     return act
 
@@ -488,11 +412,6 @@ RULES: Mapping[str, Rule] = {
     "nv.l2_policy": _policy,
     "nv.load": _load,
     "nv.store": _store,
-    "memref.collapse_shape": _same,
-    "memref.cast": _same,
-    "tile.view": _view,
-    "memref.dim": _dim,
-    "simt.stride": _stride,
     "simt.move": _move,
     "simt.convert": _convert,
     "nv.async_move": _async_move,

@@ -52,8 +52,8 @@ class BlockRun:
     """Barriers that count threads, by number."""
     barriers: dict[object, Any] = field(default_factory=dict[object, Any])
     """Buffers of barriers: one for the block, made by the first role to reach its allocation."""
-    tensors: dict[int, Shadow] = field(default_factory=dict[int, Shadow])
-    """The last accesses to tensors that the kernel reads and writes."""
+    tensors: dict[tuple[int, int], Shadow] = field(default_factory=dict[tuple[int, int], Shadow])
+    """The last accesses to tensors that the kernel reads and writes, by address and itemsize."""
     stores: list[Groups] = field(default_factory=list[Groups])
     """Bulk stores of all threads: the block must have waited for them before it exits."""
     steps: int = 0

@@ -53,7 +53,7 @@ from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
 from tilewright.targets.numpy.tile.patterns import base_of, divided_buffers
 from tilewright.targets.numpy.tile.support import HELPERS
-from tilewright.targets.numpy.tile.support.block_races import BlockLog, Seen, Trace
+from tilewright.targets.numpy.tile.support.block_races import BlockLog, Seen
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
 from tilewright.targets.numpy.values import Expr, Tensor
 
@@ -263,9 +263,7 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         if array.dtype.itemsize != dtype.itemsize:
             raise TypeError(f"{parameter.name} has element type {dtype}, got {array.dtype}")
         array = array.view(dtype)
-    shadow = None
-    if tracks and not argument.initialised:
-        shadow = Filled(np.zeros(array.shape, np.bool_))
+    shadow = Filled.none_of(array) if tracks and not argument.initialised else None
     made = TileBuffer(
         argument.name,
         array,
@@ -276,7 +274,7 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         safe=dtype.type(parameter.safe),
     )
     if parameter.written_at:
-        made.seen = Seen(Trace(argument.name, array.size), array.shape)
+        made.seen = Seen.of_array(argument.name, array)
     return made
 
 

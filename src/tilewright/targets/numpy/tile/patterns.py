@@ -256,18 +256,4 @@ def _is_below(block: Block, ancestor: Block) -> bool:
     return False
 
 
-def names_threads(op: Operation) -> bool:
-    """Whether code below an op depends on the thread that runs it."""
-    return any(
-        each.name in ("gpu.thread_id", "nv.elect")
-        or "tile.thread_binding" in each.attributes
-        or each.name.startswith(("tile.warp_reduce", "tile.shuffle", "tile.vote"))
-        or (
-            each.name == "tile.reduce"
-            and str(getattr(each.properties.get("scope"), "data", "")) == "threads"
-        )
-        for each in walk(op)
-    )
-
-
 PER_THREAD = (Space.LOCAL, Space.VAR)

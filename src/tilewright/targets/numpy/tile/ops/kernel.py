@@ -16,6 +16,7 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from tilewright.analysis.thread_dependence import names_threads
 from tilewright.dialects.gpu import DimensionOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.hints import SyncOp
@@ -29,7 +30,7 @@ from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.ops.sync import warp_argument
-from tilewright.targets.numpy.tile.patterns import PER_THREAD, names_threads
+from tilewright.targets.numpy.tile.patterns import PER_THREAD
 from tilewright.targets.numpy.values import Expr, Tensor
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FloatAttr,
+    IntegerAttr,
+    MemRefType,
+    StridedLayoutAttr,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tile.allocs import AllocOp
@@ -152,21 +158,57 @@ def _name(value: SSAValue) -> str:
 def _view(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ViewOp)
-    if not isinstance(op.source.type, MemRefType):
-        raise emitter.unsupported(
-            "a tensor at a raw address is not supported by the NumPy target",
-            "pass the tensor itself",
-        )
     if op.source in emitter.private:
         raise emitter.unsupported(
             "a view of an iteration-private buffer is not supported by the NumPy target"
         )
+    source = _viewed(emitter, op)
     type = cast("BufferType", op.result.type)
     extents = _extents(emitter, type, op.sizes)
     scalar = emitter.element_type(type)
-    text = f"{{0}}.view({emitter.listed(extents)}, {scalar.name})"
+    strides = _strides(emitter, type, op.strides)
+    options = "" if strides is None else f", {emitter.listed(strides)}"
+    if _has_strides(op.source.type):
+        options += ", has_gaps=True"
+    text = f"{{0}}.view({emitter.listed(extents)}, {scalar.name}{options})"
     hint = op.result.name_hint or f"{_name(op.source)}_view"
-    emitter.memory[op.result] = emitter.pure(text, emitter.buffer(op.source), *extents, hint=hint)
+    emitter.memory[op.result] = emitter.pure(text, source, *extents, *(strides or ()), hint=hint)
+
+
+def _viewed(emitter: TileEmitter, op: ViewOp) -> Expr:
+    """The buffer, or the address of an element of one, that is viewed."""
+    if isinstance(op.source.type, MemRefType):
+        return emitter.buffer(op.source)
+    if op.source not in emitter.memory:
+        raise emitter.unsupported(
+            "a tensor at a raw address is not supported by the NumPy target",
+            "pass the tensor itself, or view it at the address of an element",
+        )
+    source = emitter.buffer(op.source)
+    if source.axes:
+        raise emitter.unsupported(
+            "the address of a view differs between iterations",
+            "access the tensor element by element inside T.Parallel",
+        )
+    return source
+
+
+def _has_strides(type: Attribute) -> bool:
+    return isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr)
+
+
+def _strides(
+    emitter: TileEmitter, type: BufferType, given: Sequence[SSAValue]
+) -> list[Expr] | None:
+    """The strides that a view declares; None for contiguous rows."""
+    layout = type.layout
+    if not isinstance(layout, StridedLayoutAttr):
+        return None
+    rest = iter(given)
+    return [
+        emitter.uniform(next(rest) if stride is None else stride, "the stride of a view")
+        for stride in layout.get_strides()
+    ]
 
 
 def _slot(base: Emitter, op: Operation) -> None:

@@ -10,9 +10,11 @@ _PACKAGE = "tilewright.targets.numpy.tile.support"
 _BY_MODULE = {
     "atomics": "atomic atomic_region",
     "block": "persistent",
-    "compute": "gemm reduce scan",
-    "elements": "get load load_own load_quotients private put settle store store_own",
+    "combiners": "reduce_by reduce_each scan_by scan_each",
+    "compute": "gemm reduce scaled_gemm scan",
+    "elements": "get load load_quotients put store",
     "movement": "copy fill im2col transpose",
+    "own_memory": "load_own private settle store_own",
     "pointers": "pointer",
     "regions": "part",
     "roles": "give_back own",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.support.control import Control
-from tilewright.targets.numpy.tile.support.block_races import BlockLog, Events, Seen, Trace
+from tilewright.targets.numpy.tile.support.block_races import BlockLog, Events, Seen
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileArena, TileBuffer, in_arena
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, by_zero
@@ -120,7 +120,7 @@ class Runtime(Control):
         found = self._workspaces.get(site)
         if found is None:
             found = self.alloc(name, shape, scalar, space, site, **options)
-            found.seen = Seen(Trace(name, found.data.size), found.data.shape)
+            found.seen = Seen.of_array(name, found.data)
             found.seen.trace.log = self.log if prod(self.grid) > 1 else None
             self._workspaces[site] = found
         return found

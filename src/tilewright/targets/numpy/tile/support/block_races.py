@@ -30,6 +30,7 @@ from tilewright.targets.numpy.tile.support.problems import (
     count_text,
     index_text,
 )
+from tilewright.targets.numpy.windows import Window
 
 ACQUIRES = ("acquire", "consume", "acq_rel", "seq_cst")
 RELEASES = ("release", "acq_rel", "seq_cst")
@@ -79,17 +80,28 @@ class Trace:
 class Seen:
     """A trace in the shape of a buffer."""
 
-    __slots__ = ("_shaped", "shape", "trace")
+    __slots__ = ("_shaped", "trace", "window")
 
-    def __init__(self, trace: Trace, shape: tuple[int, ...]) -> None:
+    def __init__(self, trace: Trace, window: Window) -> None:
         self.trace = trace
-        self.shape = shape
+        self.window = window
+        """Where the elements of the buffer are among those of the trace."""
         self._shaped: dict[str, Any] = {}
 
-    def viewed(self, shape: tuple[int, ...], same_size: bool) -> Seen | None:
+    @classmethod
+    def of_array(cls, name: str, array: Any) -> Seen:
+        """For a tensor of its own; memory between its rows is part of the trace."""
+        window = Window.of_array(array) or Window.rows(array.shape)
+        return cls(Trace(name, window.reach()[1]), window)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.window.shape
+
+    def viewed(self, window: Window, same_size: bool) -> Seen | None:
         """The same for a view; None if its elements are not those of the tensor."""
         if same_size:
-            return Seen(self.trace, shape)
+            return Seen(self.trace, window.inside(self.window))
         if self.trace.log is not None:
             self.trace.log.give_up(self.trace)
         return None
@@ -104,7 +116,7 @@ class Seen:
     def _existing(self, which: str) -> Any:
         found = self._shaped.get(which)
         if found is None and which in self.trace.flat:
-            found = self._shaped[which] = self.trace.flat[which].reshape(self.shape)
+            found = self._shaped[which] = self.window.over(self.trace.flat[which])
         return found
 
     def read(self, name: str, index: tuple[Any, ...]) -> None:

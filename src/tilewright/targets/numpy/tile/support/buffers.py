@@ -14,13 +14,16 @@ parts are looked up at every access (`pending.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from tilewright.targets.numpy.tile.support.block_races import Seen
+from tilewright.targets.numpy.tile.support.limits import MemoryLimit
 from tilewright.targets.numpy.tile.support.pending import PendingSet
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
+from tilewright.targets.numpy.windows import Window, memory_of
 
 SPACES = {
     "global": "global memory",
@@ -56,6 +59,12 @@ class Filled:
 
     def __init__(self, flags: Any) -> None:
         self.flags = flags
+
+    @classmethod
+    def none_of(cls, array: Any) -> Filled:
+        """For an array of which no element is defined; memory between its rows has flags, too."""
+        window = Window.of_array(array) or Window.rows(array.shape)
+        return cls(window.over(np.zeros(window.reach()[1], np.bool_)))
 
     def defined(self, index: Any) -> Any:
         return self.flags[index]
@@ -126,11 +135,14 @@ class TileBuffer:
 
     __slots__ = (
         "by_zero",
+        "capacity",
         "data",
         "home",
         "is_global",
         "is_unsigned",
+        "limit",
         "name",
+        "origin",
         "owned",
         "pending",
         "safe",
@@ -173,6 +185,12 @@ class TileBuffer:
         """Of what each thread has: what threads in roles have of it."""
         self.seen: Seen | None = None
         """Which blocks accessed its elements, in global memory."""
+        self.origin = 0
+        """The element of its memory at which it starts, if it is a view."""
+        self.capacity: int | None = None
+        """Elements of the memory that it is a view of; None if it is not a view."""
+        self.limit: MemoryLimit | None = None
+        """The memory, if the extents of the view reach out of it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -207,35 +225,75 @@ class TileBuffer:
 
     # -- views -------------------------------------------------------------------------------
 
-    def view(self, shape: Sequence[int], scalar: Any, name: str | None = None) -> TileBuffer:
-        """The same bytes with another shape or type."""
-        extents = tuple(int(extent) for extent in shape)
-        try:
-            flat = np.reshape(self.data, -1, copy=False)
-        except ValueError:
+    def view(
+        self,
+        shape: Sequence[Any],
+        scalar: Any,
+        strides: Sequence[Any] | None = None,
+        *,
+        offset: Any = 0,
+        has_gaps: bool = False,
+    ) -> TileBuffer:
+        """The memory from an element on, with another shape or type.
+
+        `offset` counts elements of this buffer, `strides` elements of the view. With `has_gaps` the
+        rows of this buffer need not be contiguous; memory between them may belong to the view.
+        """
+        window = self._window(has_gaps)
+        dtype, size = np.dtype(scalar), self.data.dtype.itemsize
+        flat = memory_of(self.data)
+        if dtype != flat.dtype:
+            flat = self._as_elements(flat, dtype)
+        extents = tuple(max(int(extent), 0) for extent in shape)
+        start = int(offset) * size // dtype.itemsize
+        view = Window.rows(extents, start)
+        if strides is not None:
+            view = Window(start, extents, tuple(int(stride) for stride in strides))
+        made = TileBuffer(
+            self.name, view.over(flat), self.space, None, self.site, is_unsigned=self.is_unsigned
+        )
+        made.pending = self.pending
+        made.home = self.home
+        made.origin = self.origin * size // dtype.itemsize + start
+        elements = window.reach()[1] if self.capacity is None else self.capacity
+        capacity = elements * size // dtype.itemsize
+        made.capacity = capacity
+        in_memory = replace(view, offset=made.origin)
+        low, high = in_memory.reach()
+        if low < 0 or high > capacity:
+            made.limit = MemoryLimit(self.name, in_memory, capacity)
+        if self.seen is not None:
+            made.seen = self.seen.viewed(view, dtype.itemsize == size)
+        if self.shadow is not None:
+            made.shadow = self._viewed(view, dtype)
+        return made
+
+    def _window(self, has_gaps: bool) -> Window:
+        """Where its elements are in its own memory."""
+        found = Window.of_array(self.data)
+        if found is None or not (has_gaps or self.data.flags.c_contiguous):
             raise RuntimeFault(
                 "shape",
                 f"view of {self.name}, whose elements are not contiguous",
                 [self.describe(), f"pass a contiguous array for {self.name}"],
-            ) from None
-        dtype = np.dtype(scalar)
-        if dtype != flat.dtype:
-            flat = flat.view(dtype)
-        made = TileBuffer(
-            name or self.name,
-            flat.reshape(extents),
-            self.space,
-            None,
-            self.site,
-            is_unsigned=self.is_unsigned,
-        )
-        made.pending = self.pending
-        made.home = self.home
-        if self.seen is not None:
-            made.seen = self.seen.viewed(extents, dtype.itemsize == self.data.dtype.itemsize)
-        if self.shadow is not None:
-            made.shadow = self._viewed(extents, dtype)
-        return made
+            )
+        return found
+
+    def _as_elements(self, flat: Any, dtype: np.dtype[Any]) -> Any:
+        """A run of elements as one of another type, without bytes that do not make an element."""
+        count = len(flat) * flat.dtype.itemsize // dtype.itemsize
+        return flat[: count * dtype.itemsize // flat.dtype.itemsize].view(dtype)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether accesses have to be checked against pending operations or a limit."""
+        return bool(self.pending.parts) or self.limit is not None
+
+    def check(self, index: Any, *, writes: bool, engine: str = "") -> None:
+        """Report an access that conflicts with a pending operation, or leaves the memory."""
+        if self.limit is not None:
+            self.limit.check(self.name, index, writes=writes)
+        self.pending.check(self.name, self.data, index, writes=writes, engine=engine)
 
     def slot(self, index: int) -> TileBuffer:
         """One of the versions along the first axis; the same object for the same version."""
@@ -262,16 +320,23 @@ class TileBuffer:
             made.shadow = Owned(self.shadow.owners[position], self.shadow.me)
         return made
 
-    def _viewed(self, extents: tuple[int, ...], dtype: np.dtype[Any]) -> Shadow:
-        shadow = self.shadow
-        if isinstance(shadow, Filled) and dtype.itemsize == self.data.dtype.itemsize:
-            return Filled(shadow.flags.reshape(extents))
+    def _viewed(self, window: Window, dtype: np.dtype[Any]) -> Shadow | None:
+        shadow, size = self.shadow, self.data.dtype.itemsize
+        if isinstance(shadow, Filled) and dtype.itemsize == size:
+            return Filled(window.over(memory_of(shadow.flags)))
+        if self.limit is not None:
+            return None  # bytes of elements that do not exist have no owners
         if isinstance(shadow, Filled):
-            size = self.data.dtype.itemsize
-            owners = np.repeat(shadow.flags.reshape(-1, 1), size, axis=1).astype(np.uint16)
-            shadow = self.shadow = Owned(owners.reshape(*self.data.shape, size), 1)
+            flags = memory_of(shadow.flags)
+            owners = np.repeat(flags.reshape(-1, 1), size, axis=1).astype(np.uint16)
+            own = Window.of_array(self.data)
+            assert own is not None
+            shadow = self.shadow = Owned(own.over(owners), 1)
         assert isinstance(shadow, Owned)
-        return Owned(shadow.owners.reshape(*extents, dtype.itemsize), shadow.me)
+        owners = memory_of(shadow.owners, 1).reshape(-1)
+        count = len(owners) // dtype.itemsize
+        owners = owners[: count * dtype.itemsize].reshape(count, dtype.itemsize)
+        return Owned(window.over(owners), shadow.me)
 
 
 def in_arena(

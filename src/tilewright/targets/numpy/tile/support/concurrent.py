@@ -208,6 +208,7 @@ class ConcurrentRuntime(Runtime):
         index: Any = 0,
         *,
         flatten: bool = False,
+        fill: Any = None,
     ) -> None:
         """Issue a copy. It belongs to the open group, or reports to a barrier."""
         one, other = as_region(source), as_region(target)
@@ -222,7 +223,7 @@ class ConcurrentRuntime(Runtime):
             if barrier is not None:
                 self._release(operation)
             with issue:
-                move(one, other, COPIES if barrier is None else "", flatten=flatten)
+                move(one, other, COPIES if barrier is None else "", flatten=flatten, fill=fill)
             if barrier is not None:
                 barrier.complete_tx(other.bytes)
 

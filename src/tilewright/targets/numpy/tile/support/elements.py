@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tilewright.targets.numpy.support.select import where
-from tilewright.targets.numpy.tile.support.buffers import Own, TileBuffer
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import (
     Note,
@@ -43,7 +43,7 @@ def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
         raise outside(buffer, element, "read")
     if buffer.owned:
         check_agreement(buffer, element)
-    if buffer.pending.parts:
+    if buffer.is_gated:
         _check_pending(buffer, element, writes=False)
     if buffer.shadow is not None and not buffer.shadow.defined(element):
         raise uninitialised(buffer, element, 1, 1)
@@ -67,7 +67,7 @@ def put(
         raise outside(buffer, element, "write")
     if not buffer.writable:
         raise read_only(buffer)
-    if buffer.pending.parts:
+    if buffer.is_gated:
         _check_pending(buffer, element, writes=True)
     if buffer.seen is not None:
         (buffer.seen.update if atomic else buffer.seen.write_one)(buffer.name, element)
@@ -76,12 +76,12 @@ def put(
         buffer.shadow.mark(element)
     for divisible, origin in quotients:
         if divisible is not np.True_ and not np.all(divisible):
-            _undefine(buffer, element, np.False_, origin)
+            undefine(buffer, element, np.False_, origin)
     for each in buffer.owned.values():
         put(each, value, *index, quotients=quotients)
 
 
-def _undefine(
+def undefine(
     buffer: TileBuffer, index: tuple[Any, ...], divisible: Any, origin: int, iteration: str = ""
 ) -> None:
     """Elements store the result of a division by zero: a fault in global memory, else at a read."""
@@ -101,7 +101,7 @@ def _is_inside(buffer: TileBuffer, element: tuple[int, ...]) -> bool:
 
 def _check_pending(buffer: TileBuffer, element: tuple[int, ...], *, writes: bool) -> None:
     box = tuple(slice(i, i + 1) for i in element)
-    buffer.pending.check(buffer.name, buffer.data, box, writes=writes)
+    buffer.check(box, writes=writes)
 
 
 def outside(
@@ -122,7 +122,7 @@ def outside(
     )
     notes: list[Note | str] = []
     if lanes is not None:
-        notes.append(f"{lanes.text(lane)} of T.Parallel{_extents(lanes)}")
+        notes.append(f"{lanes.text(lane)} of T.Parallel{extents_text(lanes)}")
     fix = (
         f"the compiler guards only global memory: keep index {axis} in 0 … {extent - 1}, "
         f"for example with `if`, or make {buffer.name} larger"
@@ -130,7 +130,8 @@ def outside(
     return RuntimeFault("out of bounds", message, [*notes, buffer.describe(), fix])
 
 
-def _extents(lanes: Lanes) -> str:
+def extents_text(lanes: Lanes) -> str:
+    """The extents of the iterations, as in the source."""
     return f"({', '.join(str(extent) for extent in lanes.shape)})"
 
 
@@ -194,8 +195,13 @@ def _load_any(
         if buffer.data.size == 0:
             return np.full(lanes.shape, buffer.safe, buffer.data.dtype)
     takes_part = active if inside is None else (inside if active is None else inside & active)
-    if buffer.pending.parts:
+    if buffer.is_gated:
         _check_lanes(lanes, buffer, index, takes_part, writes=False)
+    if buffer.limit is not None:
+        confined = buffer.limit.confined(index, takes_part)
+        if confined is None:
+            return np.full(lanes.shape, buffer.safe, buffer.data.dtype)
+        index = confined
     if buffer.shadow is not None:
         _require_defined(lanes, buffer, index, takes_part)
     if lanes.races is not None and at is not None:
@@ -242,7 +248,7 @@ def _require_defined(
     lane = int(np.argmax(bad.reshape(-1)))
     element = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
     problem = uninitialised(buffer, element, int(bad.sum()), bad.size)
-    problem.notes.insert(0, Note(f"{lanes.text(lane)} of T.Parallel{_extents(lanes)}"))
+    problem.notes.insert(0, Note(f"{lanes.text(lane)} of T.Parallel{extents_text(lanes)}"))
     raise problem
 
 
@@ -276,7 +282,7 @@ def _check_lanes(
     if takes_part is not None:
         mask = lanes.spread(takes_part)
         whole = tuple(i[mask] for i in whole)
-    buffer.pending.check(buffer.name, buffer.data, whole, writes=writes)
+    buffer.check(whole, writes=writes)
 
 
 # Slices.
@@ -329,8 +335,8 @@ def _load_mesh(
     at: int | None,
 ) -> Any:
     box = _box(mesh)
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, box, writes=False)
+    if buffer.is_gated:
+        buffer.check(box, writes=False)
     if buffer.shadow is not None and not buffer.shadow.defined(box).all():
         _require_defined(lanes, buffer, index, None)
     if lanes.races is not None and at is not None:
@@ -383,8 +389,8 @@ def _store_mesh(
     if any(have != 1 and have != want for have, want in zip(lanes.shape, shape, strict=True)):
         return False
     box = _box(mesh)
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, box, writes=True)
+    if buffer.is_gated:
+        buffer.check(box, writes=True)
     axes = [axis for _, _, axis in mesh if axis >= 0]
     values = np.broadcast_to(value, shape)
     rest = [axis for axis in range(lanes.rank) if axis not in axes]
@@ -421,8 +427,8 @@ def _store_any(
         where_to = tuple(i[mask] for i in where_to)
     if not values.size:
         return
-    if buffer.pending.parts:
-        buffer.pending.check(buffer.name, buffer.data, where_to, writes=True)
+    if buffer.is_gated:
+        buffer.check(where_to, writes=True)
     if lanes.races is not None and at is not None:
         elements, iterations = _accessed(lanes, buffer, index, takes_part)
         sources = None if varies is None else _sources(lanes, varies)[iterations]
@@ -439,7 +445,7 @@ def _store_any(
         if missing.any():
             undefined = tuple(lanes.spread(i)[missing] for i in index)
             iteration = lanes.text(lanes.first(missing))
-            _undefine(buffer, undefined, np.zeros(undefined[0].shape, np.bool_), origin, iteration)
+            undefine(buffer, undefined, np.zeros(undefined[0].shape, np.bool_), origin, iteration)
 
 
 def _sources(lanes: Lanes, varies: tuple[bool, ...]) -> Any:
@@ -451,151 +457,3 @@ def _sources(lanes: Lanes, varies: tuple[bool, ...]) -> Any:
             along = steps.reshape([-1 if each == axis else 1 for each in range(lanes.rank)])
             found = found * extent + along
     return lanes.spread(found).reshape(-1)
-
-
-# Memory of each iteration.
-
-
-def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
-    """Elements of the iterations' own parts of a buffer."""
-    if any(np.ndim(i) for i in index):
-        own_index = (*_own(lanes), *index)
-        found = load(lanes, buffer, own_index)
-        if isinstance(buffer.shadow, Own):
-            buffer.shadow.read(_taking_part(lanes, own_index))
-        return found
-    own_index = _own_index(buffer, index, "read")
-    if buffer.shadow is not None:
-        defined = buffer.shadow.defined(own_index)
-        bad = ~defined if lanes.active is None else ~defined & lanes.active
-        if bad.any():
-            first = tuple(int(i) for i in index)
-            problem = uninitialised(buffer, first, int(bad.sum()), bad.size)
-            lane = int(np.argmax(bad.reshape(-1)))
-            problem.notes.insert(0, Note(f"{lanes.text(lane)} of {_extents(lanes)}"))
-            raise problem
-        if isinstance(buffer.shadow, Own):
-            buffer.shadow.read(own_index, lanes.active)
-    return buffer.data[own_index].copy()
-
-
-def store_own(
-    lanes: Lanes, buffer: TileBuffer, value: Any, *index: Any, quotients: Quotients = ()
-) -> None:
-    """Write an element of each iteration's own part of a buffer."""
-    if any(np.ndim(i) for i in index):
-        store(lanes, buffer, value, (*_own(lanes), *index), quotients=quotients)
-        return
-    own_index = _own_index(buffer, index, "write")
-    if lanes.active is None:
-        buffer.data[own_index] = value
-        if buffer.shadow is not None:
-            buffer.shadow.mark(own_index)
-    else:
-        _store_active(lanes, buffer, value, own_index)
-    for divisible, origin in quotients:
-        missing = ~lanes.spread(divisible)
-        if lanes.active is not None:
-            missing = missing & lanes.active
-        if missing.any():
-            lane_index = np.nonzero(missing)
-            _undefine(
-                buffer,
-                (*lane_index, *own_index[1:]),
-                np.zeros(len(lane_index[0]), np.bool_),
-                origin,
-            )
-
-
-def _store_active(lanes: Lanes, buffer: TileBuffer, value: Any, own_index: tuple[Any, ...]) -> None:
-    """Write where iterations take part."""
-    old = buffer.data[own_index]
-    buffer.data[own_index] = where(lanes.active, np.asarray(value, old.dtype), old)
-    if buffer.shadow is not None:
-        buffer.shadow.assign(own_index, buffer.shadow.defined(own_index) | lanes.active)
-        if isinstance(buffer.shadow, Own):
-            buffer.shadow.written[own_index] |= lanes.active
-
-
-def _own_index(buffer: TileBuffer, index: tuple[Any, ...], verb: str) -> tuple[Any, ...]:
-    """The index of one element of every iteration's part."""
-    inner = tuple(int(i) for i in index)
-    extents = buffer.data.shape[buffer.data.ndim - len(inner) :]
-    if not all(0 <= i < n for i, n in zip(inner, extents, strict=True)):
-        raise outside(buffer, inner, verb, shape=extents)
-    return (..., *inner)
-
-
-def _own(lanes: Lanes) -> tuple[Any, ...]:
-    """The index of an iteration's own part of a private buffer."""
-    return tuple(
-        np.arange(extent, dtype=np.int64).reshape(
-            [-1 if a == axis else 1 for a in range(lanes.rank)]
-        )
-        for axis, extent in enumerate(lanes.shape)
-    )
-
-
-def _taking_part(lanes: Lanes, index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One index for each iteration that is active."""
-    whole = tuple(lanes.spread(i) for i in index)
-    if lanes.active is None:
-        return whole
-    mask = lanes.spread(lanes.active)
-    return tuple(i[mask] for i in whole)
-
-
-def private(lanes: Lanes, buffer: TileBuffer) -> TileBuffer:
-    """A copy of a thread's memory for each iteration."""
-    shape = (*lanes.shape, *buffer.data.shape)
-    made = TileBuffer(
-        buffer.name,
-        np.array(np.broadcast_to(buffer.data, shape)),
-        buffer.space,
-        None,
-        buffer.site,
-        is_unsigned=buffer.is_unsigned,
-    )
-    if buffer.shadow is not None:
-        flags = buffer.shadow.defined(tuple(slice(None) for _ in buffer.data.shape))
-        made.shadow = Own(np.array(np.broadcast_to(flags, shape)))
-    return made
-
-
-def settle(lanes: Lanes, buffer: TileBuffer, own: TileBuffer) -> None:
-    """After the loop: what all iterations left the same is what the thread has."""
-    if lanes.size == 0:
-        return
-    rank = buffer.data.ndim
-    flat = own.data.reshape(-1, *buffer.data.shape)
-    if isinstance(own.shadow, Own) and own.shadow.read_first.any():
-        _check_carried(lanes, buffer, flat, own.shadow.read_first.reshape(flat.shape))
-    buffer.data[...] = flat[-1]
-    if buffer.shadow is None or own.shadow is None:
-        return
-    bits = np.ascontiguousarray(flat).view(f"u{flat.dtype.itemsize}")
-    same = (bits == bits[-1:]).all(axis=0)
-    everything = tuple(slice(None) for _ in range(own.data.ndim))
-    defined = own.shadow.defined(everything).reshape(-1, *buffer.data.shape).all(axis=0)
-    buffer.shadow.assign(tuple(slice(None) for _ in range(rank)), same & defined)
-
-
-def _check_carried(lanes: Lanes, buffer: TileBuffer, flat: Any, read_first: Any) -> None:
-    """Report an iteration that reads what another one of the same thread may have changed."""
-    bits = np.ascontiguousarray(flat).view(f"u{flat.dtype.itemsize}")
-    before = np.ascontiguousarray(buffer.data).view(bits.dtype).reshape(buffer.data.shape)
-    changed = bits != before
-    bad = read_first & (changed.sum(axis=0) > changed)
-    if not bad.any():
-        return
-    reader, *index = (int(i) for i in np.argwhere(bad)[0])
-    writers = changed[(slice(None), *index)]
-    writers[reader] = False
-    one, other = lanes.text(int(np.argmax(writers))), lanes.text(reader)
-    what = index_text(buffer.name, index)
-    message = f"data race in T.Parallel: {one} writes {what}, which {other} reads"
-    fix = (
-        f"a thread runs several iterations in any order and has one {buffer.name}: write it before "
-        "the read in the same iteration, or use T.reduce_* or T.atomic_add to accumulate"
-    )
-    raise RuntimeFault("race", message, [buffer.describe(), fix])

@@ -19,17 +19,24 @@ from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, 
 TileLike: TypeAlias = TileSlice | TileBuffer
 
 
-def copy(source: TileLike, target: TileLike) -> None:
-    """Copy a region to another."""
-    move(as_region(source), as_region(target))
+def copy(source: TileLike, target: TileLike, fill: Any = None) -> None:
+    """Copy a region to another; `fill` is what is outside of its tensor, if the copy names it."""
+    move(as_region(source), as_region(target), fill=fill)
 
 
-def move(source: TileSlice, target: TileSlice, engine: str = "", *, flatten: bool = False) -> None:
+def move(
+    source: TileSlice,
+    target: TileSlice,
+    engine: str = "",
+    *,
+    flatten: bool = False,
+    fill: Any = None,
+) -> None:
     """Copy a region; `engine` is the asynchronous unit that runs it, empty for tasks.
 
     With `flatten` the dimensions of the source before the last are the rows of the target.
     """
-    values, defined = read_for(source, target, engine)
+    values, defined = read_for(source, target, engine, fill)
     values = _as_target(values, source, target)
     if flatten:
         values = values.reshape(target.extents)
@@ -39,17 +46,19 @@ def move(source: TileSlice, target: TileSlice, engine: str = "", *, flatten: boo
     target.write(fitted(values, source, target), defined, engine=engine)
 
 
-def read_for(source: TileSlice, target: TileSlice, engine: str = "") -> tuple[Any, Any]:
+def read_for(
+    source: TileSlice, target: TileSlice, engine: str = "", fill: Any = None
+) -> tuple[Any, Any]:
     """The elements of a region that are copied to another.
 
     Those that hold nothing are reported when they reach global memory; what falls beyond its end
     is dropped, and need not hold anything.
     """
     if not target.buffer.is_global:
-        return source.read(partial=True, engine=engine)
+        return source.read(partial=True, engine=engine, fill=fill)
     _, inner, is_whole = target.clip()
     if is_whole or source.buffer.is_global:
-        return source.read(engine=engine)
+        return source.read(engine=engine, fill=fill)
     values, defined = source.read(partial=True, lenient=True, engine=engine)
     if defined is not None:
         needed = np.ones(target.extents, np.bool_)

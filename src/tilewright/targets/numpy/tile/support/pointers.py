@@ -1,11 +1,12 @@
-"""Addresses of elements, as far as copies by single threads need them (`cp.async`).
+"""Addresses of elements: what copies by single threads (`cp.async`) and tensors at an address need.
 
-A pointer is a buffer and an offset, counted in elements in row-major order; one offset per thread
-where they differ. Nothing guards such a copy: it must stay inside its buffers.
+A pointer is a buffer and an offset in its memory, counted in elements; one offset per thread where
+they differ. Nothing guards a copy by a thread: it must stay inside its buffers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault, count_text
 from tilewright.targets.numpy.tile.support.regions import uninitialised
+from tilewright.targets.numpy.windows import Window
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,27 @@ class Pointer:
             raise RuntimeFault("out of bounds", message, [self.buffer.describe(), note])
         return np.unravel_index(flat, self.buffer.data.shape)
 
+    def view(
+        self, shape: Sequence[Any], scalar: Any, strides: Sequence[Any] | None = None
+    ) -> TileBuffer:
+        """A tensor that starts there."""
+        return self.buffer.view(shape, scalar, strides, offset=self.flat)
+
 
 def pointer(buffer: TileBuffer, *index: Any) -> Pointer:
     """The address of an element."""
+    window = Window.of_array(buffer.data)
+    if window is None:
+        raise RuntimeFault(
+            "shape",
+            f"address of an element of {buffer.name}, whose strides are negative",
+            [buffer.describe(), f"pass a contiguous array for {buffer.name}"],
+        )
     flat: Any = np.int64(0)
-    for i, extent in zip(index, buffer.data.shape, strict=True):
-        flat = flat * extent + i
+    for i, stride in zip(index, window.strides, strict=True):
+        flat = flat + i * stride
+    if not buffer.data.flags.c_contiguous:
+        buffer = buffer.view((window.reach()[1],), buffer.data.dtype, has_gaps=True)
     return Pointer(buffer, flat)
 
 

@@ -103,18 +103,20 @@ class TileSlice:
         lenient: bool = False,
         engine: str = "",
         atomic: bool = False,
+        fill: Any = None,
     ) -> tuple[Any, Any]:
         """The elements, and which of them are defined (None: all).
 
         Without `partial` an undefined element is reported; with it only a region that has nothing
-        else is, and if that is `lenient` nothing.
+        else is, and if that is `lenient` nothing. Outside of the buffer is `fill`, or its safe
+        value.
         """
         buffer = self.buffer
         outer, inner, is_whole = self.clip()
         if not is_whole and not buffer.is_global:
             raise self._outside()
-        if buffer.pending.parts:
-            buffer.pending.check(buffer.name, buffer.data, outer, writes=False, engine=engine)
+        if buffer.is_gated:
+            buffer.check(outer, writes=False, engine=engine)
         if buffer.seen is not None and not atomic:
             buffer.seen.read(buffer.name, outer)
         values = buffer.data[outer]
@@ -127,7 +129,7 @@ class TileSlice:
                 raise self.uninitialised(defined, outer)
         if is_whole:
             return values, defined
-        grown = np.full(self.extents, buffer.safe, buffer.data.dtype)
+        grown = np.full(self.extents, buffer.safe if fill is None else fill, buffer.data.dtype)
         grown[inner] = values
         if defined is not None:
             flags = np.ones(self.extents, np.bool_)
@@ -148,8 +150,8 @@ class TileSlice:
             defined = None if defined is None else defined[inner]
         if not buffer.writable:
             raise read_only(buffer)
-        if buffer.pending.parts:
-            buffer.pending.check(buffer.name, buffer.data, outer, writes=True, engine=engine)
+        if buffer.is_gated:
+            buffer.check(outer, writes=True, engine=engine)
         if buffer.seen is not None:
             (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, outer)
         buffer.data[outer] = values

@@ -1,0 +1,73 @@
+"""What divides values of the host, and the copies that depend on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.raising.levels import parsed
+from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.known_multiples import known_factor
+from tilewright.dialects.tile import CopyOp, ViewOp
+from tilewright.ir.traversal import walk
+
+COPY = """
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+func.func public @copy(%x: memref<?xf16, #global>, %y: memref<64x64xf16, #global>,
+    %n: i32 {{tile.divisibility = 16 : i32}}, %m: i32) attributes {{tile.entry}} {{
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %i = arith.index_cast %n : i32 to index
+  %j = arith.index_cast %m : i32 to index
+  %row = {row} : index
+  %at = {at} : index
+  %start = tile.ptr_of rw %x[%at] : memref<?xf16, #global>
+  %view = tile.view %start strides(%row)
+    : !tile.ptr<f16> to memref<64x64xf16, strided<[?, 1]>, #global>
+  tile.kernel (%b) in (%c1) threads(128) {{
+    %s = tile.alloc "s" : memref<64x64xf16, #shared>
+    tile.copy %view -> %s : memref<64x64xf16, strided<[?, 1]>, #global> -> memref<64x64xf16, #shared>
+    tile.copy %s -> %y : memref<64x64xf16, #shared> -> memref<64x64xf16, #global>
+  }}
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "factor"),
+    [
+        ("arith.muli %i, %c4", 64),
+        ("arith.addi %i, %c64", 16),
+        ("arith.muli %j, %c4", 4),
+        ("arith.divsi %i, %c4", 1),
+        ("arith.subi %i, %i", 16),
+    ],
+)
+def test_factors(row: str, factor: int) -> None:
+    module = parsed(COPY.format(row=row, at="arith.addi %i, %i"))
+    (view,) = [op for op in walk(module) if isinstance(op, ViewOp)]
+    assert known_factor(view.strides[0]) == factor
+
+
+@pytest.mark.parametrize(
+    ("row", "at", "problem"),
+    [
+        ("arith.muli %i, %c4", "arith.addi %i, %i", None),
+        ("arith.muli %j, %c4", "arith.addi %i, %i", "the stride of dimension 0 of x is not known"),
+        ("arith.muli %i, %c4", "arith.addi %i, %c3", "the view of x is not known to start at a"),
+    ],
+)
+def test_a_tensor_map_of_a_view_needs_multiples_of_16_bytes(
+    row: str, at: str, problem: str | None
+) -> None:
+    module = parsed(COPY.format(row=row, at=at))
+    load = next(op for op in walk(module) if isinstance(op, CopyOp))
+    found = bulk_copy(load, Starts(module))
+    if problem is None:
+        assert isinstance(found, BulkCopy)
+    else:
+        assert isinstance(found, str)
+        assert found.startswith(problem)
