@@ -59,6 +59,7 @@ from tilewright.dialects.nv import (
     StMatrixOp,
     TmaLoadOp,
     TmaStoreOp,
+    WgmmaCommitOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
@@ -135,6 +136,7 @@ _ORDERING = frozenset(
     for each in (
         *(WsOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
         *(MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, BulkLoadOp),
+        *(WgmmaCommitOp, WgmmaWaitOp),
     )
 )
 
@@ -320,8 +322,10 @@ class _Walk:
             pending.fenced()
         elif isinstance(op, (CpAsyncWaitOp, LdsWaitOp)):
             pending.landed()
+        elif isinstance(op, WgmmaCommitOp):
+            pending.committed()
         elif isinstance(op, WgmmaWaitOp):
-            pending.in_flight.clear()
+            pending.waited(op.count)
         elif isinstance(op, MBarrierArriveOp):
             self._signal(op, pending)
         else:
@@ -363,7 +367,7 @@ class _Walk:
             self._prepare(op, accesses, pending)
         pending.add(accesses)
         if isinstance(op, WgmmaOp):
-            pending.in_flight.update(each.location for each in accesses)
+            pending.issued(accesses)
 
     def _prepare(
         self,

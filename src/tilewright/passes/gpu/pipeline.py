@@ -59,6 +59,7 @@ from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
+from tilewright.passes.gpu.use_warp_index import UseWarpIndex
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
@@ -182,6 +183,7 @@ class GpuPipeline(DevicePipeline):
             UnswitchLoops(),
             UnrollLoops(),
             MergeGuards(),
+            UseWarpIndex(),
             Dce(),
             DropUnusedArguments(),
             PrefetchTensorMaps(),

@@ -183,14 +183,13 @@ class _Operand:
 
     def descriptor(self, code: IndexBuilder, mn: int, k: int) -> SSAValue:
         found = self.tile.operand(0, mn, k)
-        offset = found.start * 8 // self.tile.element_bits
-        index = code.index(combined(code, "+", self.start, offset))
         made = MatrixOp(
             self.part.buffer,
-            index,
+            code.index(self.start),
             swizzle=found.swizzle,
             leading=found.leading,
             stride=found.stride,
+            advance=found.start,
         )
         return code.add(made).results[0]
 
