@@ -6,6 +6,7 @@ are computed:
 
     tile.kernel (%bx) in (%g)          0 <= bx < g
     scf.for, tile.parallel, ...        lower <= i < upper, i = lower modulo the step
+    func.func(%n: i32 {tile.divisibility = 8})    n % 8 = 0
     tile.assume %c                     c, from there to the end of the block; x % 8 == 0 makes x a
                                        multiple of 8, however the remainder is rounded
     scf.if %c                          c in one branch, not c in the other
@@ -24,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StridedLayoutAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
@@ -40,11 +42,15 @@ from tilewright.analysis.index_rules import (
     range_of_type,
 )
 from tilewright.dialects.arith import CmpiOp, SelectOp
+from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.memref import DimOp, HasExtents
 from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.tile import AssumeOp, KernelOp, ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.names import DIVISIBILITY
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.ir.interfaces import constant_value
 
 BUDGET = 20_000
@@ -52,7 +58,9 @@ MAX_DEPTH = 48
 _MAX_EXTENT = range_of_type(IndexType()).hi
 
 _IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
-_READ = frozenset({*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
+_READ = frozenset(
+    {*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name, StrideOp.name}
+)
 
 
 class Scope:
@@ -106,6 +114,10 @@ class IndexRanges:
         default_factory=dict[tuple[SSAValue, int], Poly]
     )
 
+    _strides: dict[tuple[SSAValue, int], Poly] = field(
+        default_factory=dict[tuple[SSAValue, int], Poly]
+    )
+
     def __post_init__(self) -> None:
         whole = Scope(None, lambda context: context)
         for region in self.root.regions:
@@ -156,6 +168,26 @@ class IndexRanges:
             self._extents[key] = self.space.symbol(name, Interval(0, _MAX_EXTENT))
         return self._extents[key]
 
+    def stride(self, buffer: SSAValue, axis: int) -> Poly:
+        """The stride of a buffer along an axis, in elements: that of every `simt.stride` of it."""
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        if not isinstance(type.layout, StridedLayoutAttr):
+            inner = range(axis + 1, type.get_num_dims())
+            return prod((self.extent(buffer, each) for each in inner), start=self.space.const(1))
+        declared = list(type.layout.get_strides())[axis]
+        if declared is not None:
+            return self.space.const(declared)
+        if isinstance(buffer.owner, ViewOp):
+            given = buffer.owner.stride(axis)
+            assert given is not None
+            return self.poly(given)
+        key = (buffer, axis)
+        if key not in self._strides:
+            name = f"{buffer.name_hint or 'buffer'}.stride{axis}"
+            self._strides[key] = self.space.symbol(name, range_of_type(IndexType()))
+        return self._strides[key]
+
     def learn(self, value: SSAValue, poly: Poly) -> None:
         """Define a value that was created after the analysis."""
         self._polys[value] = poly
@@ -202,6 +234,8 @@ class IndexRanges:
     # -- visiting code -----------------------------------------------------------------------
 
     def _look_at_block(self, block: Block, scope: Scope, depth: int) -> None:
+        if isinstance(block.parent_op(), FuncOp):
+            scope = self._look_at_arguments(block, scope)
         for op in block.ops:
             if self.budget <= 0 or depth > MAX_DEPTH:
                 return
@@ -215,6 +249,13 @@ class IndexRanges:
                 self._unread[op.results[0]] = _Reading(op, tuple(op.operands), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
+
+    def _look_at_arguments(self, block: Block, scope: Scope) -> Scope:
+        for argument in block.args:
+            stated = argument_attributes(argument).get(DIVISIBILITY)
+            if isinstance(stated, IntegerAttr) and is_integer(argument.type):
+                scope = Scope(scope, partial(self._multiple, argument, stated.value.data))
+        return scope
 
     def _look_inside(self, op: Operation, scope: Scope, depth: int) -> None:
         if isinstance(op, IfOp):
@@ -254,8 +295,10 @@ class IndexRanges:
         found = multiple_in(condition) if holds else None
         if found is None:
             return inside
-        value, divisor = found
-        return inside.assume(inside.compare("=", inside.mod(self.poly(value), divisor)))
+        return self._multiple(*found, inside)
+
+    def _multiple(self, value: SSAValue, divisor: int, outside: Context) -> Context:
+        return outside.assume(outside.compare("=", outside.mod(self.poly(value), divisor)))
 
     def _index_ranges(
         self,
@@ -322,6 +365,8 @@ class IndexRanges:
     ) -> Poly | None:
         if isinstance(op, DimOp):
             return self._extent(result, operands[0], self.poly(operands[1]).constant)
+        if isinstance(op, StrideOp):
+            return self.stride(operands[0], op.axis.value.data)
         if isinstance(op, SelectOp | IfOp):
             condition, yes, no = operands
             if not is_truth(condition.type):

@@ -90,8 +90,9 @@ class _Differences:
         stack, seen = [root], {root}
         while stack:
             node = stack.pop()
-            known = self._known.get(node)
-            found = self._computed_from(node) if known is None else ([] if not known else None)
+            if self._known.get(node) is False:
+                continue
+            found = None if node in self._known else self._computed_from(node)
             if found is None:
                 self._known[root] = True
                 return True

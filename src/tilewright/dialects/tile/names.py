@@ -26,6 +26,8 @@ SAFE_VALUE = "tile.safe_value"
 """Number: what a guarded read outside of the tensor gives; zero by default."""
 ALIASED = "tile.aliased"
 """Unit: the tensor shares bytes with the other arguments that are marked so."""
+DIVISIBILITY = "tile.divisibility"
+"""Integer: what divides the argument, which a launch checks; of a tensor, its address in bytes."""
 L2_HIT_RATIO = "tile.l2_hit_ratio"
 """Float: how much of the tensor is to stay in the second-level cache."""
 
