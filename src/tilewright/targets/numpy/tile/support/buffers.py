@@ -200,6 +200,10 @@ class TileBuffer:
         """The extent of an axis as an index."""
         return np.int64(self.data.shape[int(axis)])
 
+    def stride(self, axis: int) -> Any:
+        """The elements from one index of an axis to the next."""
+        return np.int64(self.data.strides[int(axis)] // self.data.dtype.itemsize)
+
     def describe(self) -> Note:
         """A note that describes the buffer, at its allocation."""
         where = SPACES.get(self.space, self.space)
@@ -255,12 +259,12 @@ class TileBuffer:
         made.pending = self.pending
         made.home = self.home
         made.origin = self.origin * size // dtype.itemsize + start
-        capacity = window.reach()[1] if self.capacity is None else self.capacity
-        made.capacity = capacity * size // dtype.itemsize
+        before = window.reach()[1] if self.capacity is None else self.capacity
+        capacity = made.capacity = before * size // dtype.itemsize
         in_memory = replace(view, offset=made.origin)
         low, high = in_memory.reach()
-        if low < 0 or high > made.capacity:
-            made.limit = MemoryLimit(self.name, in_memory, made.capacity)
+        if low < 0 or high > capacity:
+            made.limit = MemoryLimit(self.name, in_memory, capacity)
         if self.seen is not None:
             made.seen = self.seen.viewed(view, dtype.itemsize == size)
         if self.shadow is not None:
