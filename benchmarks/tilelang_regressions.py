@@ -2,15 +2,17 @@
 
     python benchmarks/tilelang_regressions.py CHECKOUT --tilelang FOLDER [--only NAME,...]
         [--jobs N] [--limit SECONDS] [--check] [--json FILE] [--markdown FILE]
-        [--texts FOLDER] [--list]
+        [--texts FOLDER] [--work FOLDER] [--stage compare|time|both] [--list]
 
 CHECKOUT is a checkout of tile-ai/tilelang, whose `examples/**/regression_*.py` hold the cases;
 FOLDER is where TileLang is installed. A case runs in a process of its own, once for each side.
 First all of them are compiled, several at a time, and the kernels' results compared: Tilewright's
 kernels get the inputs that TileLang's had. Then they are timed, one after another: the kernels'
 time on the GPU as CUPTI records it, with a cold L2 cache, mean of the repetitions. `--texts` keeps
-the CUDA text that TileLang made. With `--check` the exit code is 1 when a case fails, differs, or
-misses a limit. It needs torch and an NVIDIA GPU.
+the CUDA text that TileLang made. With `--work` the compiled kernels and the outcomes of the
+comparison are kept there, so that `--stage time` can follow later, for some cases only: what was
+measured so far is written after each case. With `--check` the exit code is 1 when a case fails,
+differs, or misses a limit. It needs torch and an NVIDIA GPU.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -98,6 +101,20 @@ class Runner:
                 return Outcome(**json.loads(line.removeprefix(_MARK)))
         return Outcome(None, 0, _last_line(done.stderr) or f"exit status {done.returncode}")
 
+    def keep(self, case: Case, side: str, found: Outcome) -> None:
+        path = self._kept_at(case, side)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(found)))
+
+    def kept(self, case: Case, side: str) -> Outcome:
+        path = self._kept_at(case, side)
+        if not path.exists():
+            return Outcome(None, 0, "not compared: run with --stage compare first")
+        return Outcome(**json.loads(path.read_text()))
+
+    def _kept_at(self, case: Case, side: str) -> Path:
+        return self.work / "compared" / f"{case.name}.{side}.json"
+
     def _environment(self, case: Case, side: str) -> dict[str, str]:
         paths = [str(ROOT / "src"), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         if side == THEIRS:
@@ -111,17 +128,22 @@ class Runner:
         }
 
 
-def measure(runner: Runner, cases: Sequence[Case], jobs: int) -> Iterator[Row]:
-    """Compile and compare everything, then time it."""
-    compared: dict[tuple[Case, str], Outcome] = {}
+def compare(runner: Runner, cases: Sequence[Case], jobs: int) -> None:
+    """Compile everything on both sides, compare, and keep the outcomes in the work folder."""
 
     def prepare(case: Case) -> None:
         for side in (THEIRS, OURS):
-            compared[case, side] = runner.run(case, side, timed=False)
-            _progress(f"compared {case.name} ({side}): {compared[case, side].problem or 'right'}")
+            found = runner.run(case, side, timed=False)
+            runner.keep(case, side, found)
+            _progress(f"compared {case.name} ({side}): {found.problem or 'right'}")
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(prepare, cases))
+
+
+def measure(runner: Runner, cases: Sequence[Case]) -> Iterator[Row]:
+    """Time what was compared."""
+    compared = {(case, side): runner.kept(case, side) for case in cases for side in (THEIRS, OURS)}
 
     def timed(case: Case) -> Row:
         return _timed(runner, case, compared)
@@ -180,6 +202,31 @@ def _keep_texts(work: Path, folder: Path) -> None:
         shutil.copyfile(file, kept)
 
 
+def _in_order(cases: Sequence[Case], wanted: Sequence[str]) -> list[Case]:
+    """The cases that have one of the parts in their names, in the order of the parts."""
+    found = [case for part in wanted for case in cases if part in case.name]
+    return list(dict.fromkeys(found))
+
+
+@contextmanager
+def _work_folder(kept: Path | None) -> Iterator[Path]:
+    """`kept`, made if need be; without it a folder in memory that goes away."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.resolve()
+        return
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as work:
+        yield Path(work)
+
+
+def _write(rows: Sequence[Row], as_json: Path | None, as_markdown: Path | None) -> None:
+    if as_json is not None:
+        as_json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    if as_markdown is not None:
+        as_markdown.write_text(table(rows) + "\n")
+
+
 def _line(row: Row) -> str:
     ratio = "" if row.ratio is None else f", {row.ratio:.2f}"
     problem = row.ours.problem or row.theirs.problem
@@ -206,7 +253,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--tilelang", type=Path, help="where TileLang is installed")
-    parser.add_argument("--only", default="", help="parts of names of cases, comma-separated")
+    parser.add_argument(
+        "--only", default="", help="parts of names of cases, with commas; run in this order"
+    )
     parser.add_argument("--jobs", type=int, default=8, help="processes that compile at once")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds per process")
     parser.add_argument("--check", action="store_true")
@@ -215,14 +264,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--texts", type=Path, help="where to put the CUDA text of TileLang's kernels"
     )
+    parser.add_argument("--work", type=Path, help="where compiled kernels and outcomes are kept")
+    parser.add_argument("--stage", choices=("compare", "time", "both"), default="both")
     parser.add_argument("--list", action="store_true", help="names of the cases, and no more")
     given = parser.parse_args(arguments)
     wanted = [part for part in given.only.split(",") if part]
-    cases = [
-        case
-        for case in cases_below(given.checkout / "examples")
-        if not wanted or any(part in case.name for part in wanted)
-    ]
+    everything = cases_below(given.checkout / "examples")
+    cases = _in_order(everything, wanted) if wanted else everything
     if not cases:
         parser.error(f"no case in {given.checkout / 'examples'} has such a name")
     if given.list:
@@ -230,17 +278,25 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if given.tilelang is None:
         parser.error("--tilelang FOLDER is needed to run cases")
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as work:
-        runner = Runner(given.checkout.resolve(), given.tilelang.resolve(), Path(work), given.limit)
-        rows = list(measure(runner, cases, given.jobs))
+    if given.stage == "time" and given.work is None:
+        parser.error("--stage time needs --work FOLDER, in which --stage compare kept its outcomes")
+    rows: list[Row] = []
+    with _work_folder(given.work) as work:
+        runner = Runner(given.checkout.resolve(), given.tilelang.resolve(), work, given.limit)
+        if given.stage != "time":
+            compare(runner, cases, given.jobs)
         if given.texts is not None:
-            _keep_texts(Path(work), given.texts)
+            _keep_texts(work, given.texts)
+        if given.stage == "compare":
+            wrong = [case.name for case in cases if runner.kept(case, OURS).problem is not None]
+            print(
+                f"{len(cases) - len(wrong)} of {len(cases)} right; not: {', '.join(wrong) or '-'}"
+            )
+            return 1 if wrong and given.check else 0
+        for row in measure(runner, cases):
+            rows.append(row)
+            _write(rows, given.json, given.markdown)
     print(table(rows))
-    if given.json:
-        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    if given.markdown:
-        given.markdown.write_text(table(rows) + "\n")
     found: list[Any] = problems(rows) if given.check else []
     for each in found:
         print(f"check: {each}")

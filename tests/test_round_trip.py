@@ -60,7 +60,7 @@ from tests.dumps.consumer import build  # noqa: E402
 from tests.dumps.generate import cases, dump  # noqa: E402
 
 CASES = cases()
-BUILT_PER_TARGET = 3
+BUILT_PER_TARGET = 2
 
 
 def pairs() -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import StoreOp
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import walk, walk_for
 from tilewright.passes.gpu.pipeline import GpuPipeline
 
 THREADS, TRIPS, ELEMENTS = 64, 4, 4096
@@ -44,7 +44,9 @@ def _index(rng: random.Random) -> tuple[str, str]:
     )
 
 
-def _footprints(one: str, other: str) -> tuple[Footprint, Footprint]:
+def _footprints(
+    one: str, other: str, widths: tuple[int, int] = (1, 1)
+) -> tuple[Footprint, Footprint]:
     text = f"""
 #s = #tile.space<shared>
 func.func @kernel(%x: f32, %base: index)
@@ -67,9 +69,8 @@ func.func @kernel(%x: f32, %base: index)
     function = next(op for op in walk(module) if isinstance(op, FuncOp))
     known = ThreadFootprints(function)
     found = [
-        known.of(op, op.memref, op.indices[0], 1)
-        for op in walk(function)
-        if isinstance(op, StoreOp)
+        known.of(op, op.memref, op.indices[0], width)
+        for op, width in zip(walk_for(function, StoreOp), widths, strict=True)
     ]
     first, second = found
     assert first is not None
@@ -77,11 +78,13 @@ func.func @kernel(%x: f32, %base: index)
     return first, second
 
 
-def _enumerated(expression: str) -> dict[int, set[int]]:
+def _enumerated(expression: str, width: int = 1) -> dict[int, set[int]]:
     owners: dict[int, set[int]] = defaultdict(set)
     for t in range(THREADS):
         for i in range(TRIPS):
-            owners[eval(expression, {"t": t, "i": i})].add(t)
+            start = eval(expression, {"t": t, "i": i})
+            for element in range(start, start + width):
+                owners[element].add(t)
     return owners
 
 
@@ -95,6 +98,20 @@ def test_conflicts_are_those_of_an_enumeration(seed: int) -> None:
     here, there = _enumerated(first), _enumerated(second)
     expected = any(len(here[at] | there[at]) > 1 for at in here if at in there)
     assert a.conflicts(b) == expected == b.conflicts(a)
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_conflicts_of_wide_accesses_are_those_of_an_enumeration(seed: int) -> None:
+    """Aligned to their width or not, and of different widths."""
+    rng = random.Random(seed)
+    (one, first), (other, second) = _index(rng), _index(rng)
+    if rng.random() < 0.3:
+        other, second = one, first
+    for widths in ((8, 8), (2, 8), (4, 6), (8, 1)):
+        a, b = _footprints(one, other, widths)
+        here, there = _enumerated(first, widths[0]), _enumerated(second, widths[1])
+        expected = any(len(here[at] | there[at]) > 1 for at in here if at in there)
+        assert a.conflicts(b) == expected == b.conflicts(a)
 
 
 @pytest.mark.parametrize("seed", _SEEDS)

@@ -43,6 +43,33 @@ print("first", b[0], "last", b[-1])
 """
 
 
+LARGE = """\
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def squared(A):
+    A: T.Tensor((64, 576), "float16")
+    C = T.empty((64, 64), "float32")
+    with T.Kernel(1, threads=128):
+        tile = T.alloc_shared((64, 576), "float16")
+        total = T.alloc_fragment((64, 64), "float32")
+        T.copy(A, tile)
+        T.gemm(tile, tile, total, transpose_B=True, clear_accum=True)
+        T.copy(total, C)
+    return C
+
+
+a = (np.arange(64 * 576) % 5 - 2).astype(np.float16).reshape(64, 576)
+c = squared(a)
+print("error", np.abs(c - a.astype(np.float32) @ a.astype(np.float32).T).max())
+"""
+"""A tile of 73728 B, which is filled in parts: the form that fits is the one that is run."""
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     file = tmp_path / "backwards.py"
@@ -83,6 +110,16 @@ def test_run_takes_gpus_too(script: str, target: str, capsys: pytest.CaptureFixt
     assert err == ""
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_kernel_that_fits_in_another_form_is_run_in_it(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "squared.py"
+    file.write_text(LARGE)
+    assert main.run([command, "--target", "hip:gfx942", str(file)]) == 0
+    assert capsys.readouterr().out == "error 0.0\n"
+
+
 def test_a_barrier_that_is_missing_in_the_thread_code_is_a_fault(
     script: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +149,7 @@ def test_a_store_that_is_missing_in_the_thread_code_is_noticed(
             "--executor applies to --target tenstorrent",
         ),
         (["--target", "hip:gfx942", "-"], "--target applies to Python files only"),
-        (["--target", "hip:gfx942", "E"], "--target hip:gfx942: the script ran no T kernel"),
+        (["--target", "hip:gfx942", "E"], "--target hip:gfx942: the script ran no kernel"),
     ],
 )
 def test_what_does_not_fit_together(

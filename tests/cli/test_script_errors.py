@@ -148,8 +148,8 @@ def test_kernels_that_are_only_defined_say_how_they_get_their_sizes(command):
     code, _, err = command(*COMPILE, call="pass")
     assert code == 1
     assert err == (
-        "tilewright compile: script.py called no T kernel, so nothing was compiled: it defines "
-        "made(n), eager(A, block=64) and calls none of them: add a call, made(...) or "
+        "tilewright compile: script.py called no T kernel and launched no tl kernel, so nothing "
+        "was compiled: it defines made(n), eager(A, block=64) and calls none of them: add a call, made(...) or "
         "made.compile(...), which sets the sizes\n"
     )
 

@@ -115,7 +115,7 @@ def test_an_explanation_needs_no_run(script: Path, capsys: pytest.CaptureFixture
         (["--report", "x.html", "K"], "--report: expected --target tenstorrent:wormhole"),
         ([*TARGET, "--executor", "rtl", "K"], "executor: 'rtl' is not one of ir, source"),
         ([*TARGET, "k.ttir"], "--target applies to Python files only"),
-        ([*TARGET, "empty.py"], "the script ran no T kernel"),
+        ([*TARGET, "empty.py"], "the script ran no kernel"),
     ],
 )
 def test_what_cannot_run(

@@ -44,7 +44,7 @@ def check(name: str, chip: str, seed: int) -> None:
     ("name", "chip"),
     [
         ("attention", "gfx942"),
-        ("attention_backward", "gfx1100"),
+        pytest.param("attention_backward", "gfx1100", marks=pytest.mark.slow),
         ("gemm", "gfx1201"),
         ("gemv", "gfx90a"),
         ("online_softmax", "gfx1100"),

@@ -46,11 +46,13 @@ threads read, results of reductions held elsewhere, rows from the back, groups t
 grid that no caller has, buffers that only the producer accesses.
 """
 SAMPLE = (*range(2, WHOLE, 480), *FAULTS)
+STORES = 600
+"""Seeds of the family whose loops write several memories."""
 
 
-def problems(seed: int) -> list[str] | None:
+def problems(seed: int, family: str = "plain") -> list[str] | None:
     """What is wrong with the kernel of a seed; None if it is refused."""
-    case = generate(seed)
+    case = generate(seed, family)
     module = traced(case).module.clone()
     engine = DiagnosticEngine()
     PATHS[seed % len(PATHS)].run(module, engine)
@@ -69,13 +71,24 @@ def test_sample(seed: int) -> None:
     assert not problems(seed), generate(seed).source
 
 
+@pytest.mark.parametrize("seed", range(1, STORES, 100))
+def test_sample_of_several_stores(seed: int) -> None:
+    assert not problems(seed, "stores"), generate(seed, "stores").source
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, WHOLE, BATCH))
-def test_all(first: int) -> None:
+@pytest.mark.parametrize(
+    ("first", "family"),
+    [
+        *((first, "plain") for first in range(0, WHOLE, BATCH)),
+        *((first, "stores") for first in range(0, STORES, BATCH)),
+    ],
+)
+def test_all(first: int, family: str) -> None:
     found: dict[int, object] = {}
     for seed in range(first, first + BATCH):
         try:
-            wrong = problems(seed)
+            wrong = problems(seed, family)
         except Exception as error:  # a seed that fails must not hide the others of its batch
             wrong = [f"{type(error).__name__}: {error}"]
         if wrong:

@@ -21,18 +21,20 @@ SM_90, SM_100 = Target("cuda", 90), Target("cuda", 100)
         ("triton:sm_100a", Spec("triton", SM_100)),
         ("triton:90", Spec("triton", SM_90)),
         ("cuda:90", Spec(None, SM_90)),
-        ("cuda:sm_100a", Spec(None, SM_100)),
-        ("hip:gfx942", Spec(None, Target("hip", "gfx942"))),
+        ("cuda", Spec("raised", None, "cuda")),
+        ("cuda:sm_100a", Spec("raised", SM_100, "cuda:sm_100a")),
+        ("hip:gfx942", Spec("raised", Target("hip", "gfx942"), "hip:gfx942")),
+        ("tenstorrent:wormhole", Spec("raised", None, "tenstorrent:wormhole")),
     ],
 )
 def test_what_a_string_says(text, spec):
     assert spec_named(text) == spec
 
 
-@pytest.mark.parametrize("text", ["", "triton:", "triton:hopper", "cuda", "nvidia:90", "hip:"])
+@pytest.mark.parametrize("text", ["", "triton:", "triton:hopper", "cuda:x", "nvidia:90", "hip:"])
 def test_other_strings_are_refused_with_examples(text):
     with pytest.raises(
-        ValueError, match="expected for example triton:sm_90, triton, numpy, auto, cuda:90"
+        ValueError, match="expected for example triton:sm_90, triton, numpy, auto, cuda:sm_90a"
     ):
         spec_named(text)
 
@@ -54,6 +56,21 @@ def test_arrays_of_a_gpu_run_there(monkeypatch):
     monkeypatch.setattr(choice, "_has_triton", lambda: False)
     assert decide(AUTO, 0) == TargetChoice("numpy", SM_90)
     assert decide(spec_named("triton"), 0) == TargetChoice("triton", SM_90)
+
+
+def test_our_own_code_is_for_arrays_of_its_gpu(monkeypatch):
+    monkeypatch.setattr(choice, "_capability", lambda device: 90)
+    decide = choose.__wrapped__
+    hopper, cdna3 = spec_named("cuda:sm_90a"), spec_named("hip:gfx942")
+    assert decide(hopper, None) == TargetChoice("numpy", SM_90, "cuda:sm_90a")
+    assert decide(hopper, 0) == TargetChoice("raised", SM_90, "cuda:sm_90a")
+    assert decide(spec_named("cuda"), 0) == TargetChoice("raised", SM_90, "cuda")
+    monkeypatch.setattr(choice, "_has_hip", lambda: False)
+    assert not decide(cdna3, 0).is_raised
+    monkeypatch.setattr(choice, "_has_hip", lambda: True)
+    assert decide(cdna3, 0).is_raised
+    # The model of the hardware has no arrays of its own.
+    assert decide(spec_named("tenstorrent:wormhole"), None).is_simulated
 
 
 def test_the_nearest_word_counts():

@@ -150,15 +150,17 @@ class BufferSlots:
             shape[axis] = -1
             given[each] = np.asarray(self._local[each], dtype=np.int64).reshape(shape)
         try:
-            total: Values = np.zeros(extents, dtype=np.int64)
-            for each in addends:
-                total = total + self._values.evaluate(each, given)
-            reached = np.ones(extents, dtype=np.bool_)
-            for condition, holds in guards:
-                reached &= self._values.evaluate(condition, given) == holds
+            found = self._values.evaluate_all(values, given)
         except Undefined:
             return None
-        total = total[reached]
+        total: Values = np.zeros(extents, dtype=np.int64)
+        for each in found[: len(addends)]:
+            total += each
+        if guards:
+            reached = np.ones(extents, dtype=np.bool_)
+            for (_, holds), condition in zip(guards, found[len(addends) :], strict=True):
+                reached &= condition == holds
+            total = total[reached]
         return (int(total.min()), int(total.max())) if total.size else None
 
     def _ordered(self, value: SSAValue) -> list[SSAValue]:

@@ -21,7 +21,7 @@ from hashlib import blake2b
 
 from typing_extensions import override
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.barriers.concurrent_roles import ConcurrentRoles, Member, TripCounts
 from tilewright.analysis.barriers.events import Box
@@ -100,6 +100,11 @@ class _Terms(Writer):
         return (*(f"{index}: {tensors[index]}" for index in sorted(tensors)), *self.effects)
 
     # -- control -----------------------------------------------------------------------------
+
+    @override
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
 
     @override
     def _op(self, op: Operation) -> None:

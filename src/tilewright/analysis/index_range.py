@@ -12,7 +12,8 @@ are computed:
     scf.if %c                          c in one branch, not c in the other
 
 ``index`` values do not wrap: an index that leaves 64 bits addresses nothing. Integers of a width
-are followed as long as they provably fit it; where they may wrap, a new unknown begins.
+are followed as long as they provably fit it; where they may wrap, a new unknown begins, of which
+only the power of two that divides it is known.
 
 The analysis visits every op once and no more than `budget` of them; ops past that, or deeper than
 `MAX_DEPTH` regions, are unknown. A visit records only the operands and the scope of an op: values
@@ -25,10 +26,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import prod
+from math import gcd, prod
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StridedLayoutAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, StridedLayoutAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
 from tilewright.analysis.divisibility import multiple_in
@@ -52,6 +53,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.names import DIVISIBILITY
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.accessors import operands_of
 
 BUDGET = 20_000
 MAX_DEPTH = 48
@@ -212,11 +214,11 @@ class IndexRanges:
         self._truths[value] = formula
         return formula
 
-    def _unknown(self, value: SSAValue, within: Interval) -> Poly:
-        poly = self.space.symbol(f"{value.name_hint or 'v'}.{len(self.sources)}", within)
-        atom = poly.atom
-        assert atom is not None  # a symbol without a divisor
-        self.sources[atom.id] = value
+    def _unknown(self, value: SSAValue, within: Interval, divisor: int = 1) -> Poly:
+        name = f"{value.name_hint or 'v'}.{len(self.sources)}"
+        poly = self.space.symbol(name, within, divisor)
+        (atom,) = poly.atom_ids()
+        self.sources[atom] = value
         self._polys[value] = poly
         return poly
 
@@ -246,7 +248,7 @@ class IndexRanges:
             elif op.regions:
                 self._look_inside(op, scope, depth)
             elif op.name in _READ:
-                self._unread[op.results[0]] = _Reading(op, tuple(op.operands), scope)
+                self._unread[op.results[0]] = _Reading(op, operands_of(op), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
 
@@ -373,7 +375,9 @@ class IndexRanges:
                 return None
             return ctx.select(self.formula(condition), self.poly(yes), self.poly(no))
         poly = INTEGER_RULES[op.name](ctx, *map(self.poly, operands))
-        return poly if poly is not None and fits(ctx, poly, result.type) else None
+        if poly is None or fits(ctx, poly, result.type):
+            return poly
+        return self._unknown(result, range_of_type(result.type), _divisor(ctx, poly, result.type))
 
     def _truth(self, op: Operation, operands: tuple[SSAValue, ...], ctx: Context) -> Formula | None:
         if isinstance(op, CmpiOp):
@@ -383,6 +387,12 @@ class IndexRanges:
             return comparison(ctx, op.predicate_name, self.poly(left), self.poly(right))
         rule = TRUTH_RULES.get(op.name)
         return None if rule is None else rule(ctx, *map(self.formula, operands))
+
+
+def _divisor(ctx: Context, poly: Poly, type: Attribute) -> int:
+    """The power of two that divides an integer that may have wrapped: the width is one, too."""
+    assert isinstance(type, IntegerType)
+    return gcd(ctx.congruence(poly).divisor, 1 << (type.width.data - 1))
 
 
 def _ranges(op: Operation) -> Sequence[tuple[Mixed, Mixed]] | None:

@@ -7,7 +7,7 @@ is evaluated exactly, where an analysis by ranges cannot decide about sums of re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.accessors import operands_of
 
 Values: TypeAlias = NDArray[Any]
 _Function: TypeAlias = Callable[..., Any]
@@ -57,6 +58,11 @@ _PREDICATES: tuple[_Function, ...] = (
 _UNSIGNED = ("arith.divui", "arith.remui", "arith.shrui", "arith.minui", "arith.maxui")
 
 
+_DIVISIONS = frozenset(
+    name for name in _FUNCTIONS if name.endswith(("divui", "remui", "divsi", "remsi"))
+)
+
+
 class Undefined(Exception):
     """An unsigned op of a negative value: what it yields depends on the width of the index."""
 
@@ -80,11 +86,18 @@ class IndexValues:
         owner = value.owner
         if not isinstance(owner, Operation) or not _is_known(owner):
             return frozenset((value,))
-        return frozenset(leaf for each in owner.operands for leaf in self.leaves(each))
+        return frozenset(leaf for each in operands_of(owner) for leaf in self.leaves(each))
 
     def evaluate(self, value: SSAValue, given: Mapping[SSAValue, Values]) -> Values:
         """`value` for arrays of its leaves; raises `Undefined`."""
         return self._evaluate(value, dict(given))
+
+    def evaluate_all(
+        self, values: Sequence[SSAValue], given: Mapping[SSAValue, Values]
+    ) -> list[Values]:
+        """Several values; what they have in common is computed once. Raises `Undefined`."""
+        known = dict(given)
+        return [self._evaluate(each, known) for each in values]
 
     def _evaluate(self, value: SSAValue, known: dict[SSAValue, Values]) -> Values:
         found = known.get(value)
@@ -117,12 +130,11 @@ def _applied(op: Operation, operands: list[Values]) -> Values:
         return np.asarray(_PREDICATES[which](*operands))
     if op.name in _UNSIGNED:
         _check_signs(operands)
-    is_division = op.name.endswith(("divui", "remui", "divsi", "remsi"))
-    if is_division and not np.all(operands[1] != 0):
+    if op.name in _DIVISIONS and not operands[1].all():
         raise Undefined
     return np.asarray(_FUNCTIONS[op.name](*operands))
 
 
 def _check_signs(operands: list[Values]) -> None:
-    if any(bool(np.any(each < 0)) for each in operands):
+    if any(each.size and each.min() < 0 for each in operands):
         raise Undefined

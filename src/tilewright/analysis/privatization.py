@@ -26,7 +26,7 @@ from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import AllocOp, KernelOp, ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.access import LooksThrough, RegionAccess
 from tilewright.dialects.tile.extern import ExternOp
-from tilewright.dialects.tile.interfaces import is_async, reads
+from tilewright.dialects.tile.interfaces import has_body, is_async, reads
 from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.ir.traversal import walk
 
@@ -111,7 +111,7 @@ class _Search:
             return None if is_early else filled
         if isinstance(op, IfOp):
             return self._branch(op, filled=filled)
-        if op.regions and not isinstance(op, ParallelOp):
+        if has_body(op) and not isinstance(op, ParallelOp):
             return None
         if not filled and any(region.base is self.buffer for region in reads(op)):
             return None

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
@@ -78,26 +78,28 @@ class Footprint:
     _compared: dict[tuple[int, SSAValue | None], bool] = field(
         default_factory=dict["tuple[int, SSAValue | None]", bool]
     )
-    _owners: dict[SSAValue | None, tuple[int, Values]] = field(
-        default_factory=dict["SSAValue | None", "tuple[int, Values]"]
+    _owners: dict[tuple[SSAValue | None, int], tuple[int, Values]] = field(
+        default_factory=dict["tuple[SSAValue | None, int]", "tuple[int, Values]"]
     )
 
     @cached_property
     def accesses(self) -> Accesses | None:
         return self.evaluate()
 
-    def owners(self, accesses: Accesses, by: SSAValue | None) -> tuple[int, Values]:
-        """The first element, and from there on which thread accesses each element, or in which
-        iteration of the loop with index `by`.
+    def owners(self, accesses: Accesses, by: SSAValue | None, unit: int) -> tuple[int, Values]:
+        """The first element, and from there on which thread accesses each `unit` of elements, or in
+        which iteration of the loop with index `by`.
         """
-        if by not in self._owners:
-            self._owners[by] = self._owned(accesses.starts, accesses.labels(by))
-        return self._owners[by]
+        key = by, unit
+        if key not in self._owners:
+            self._owners[key] = self._owned(accesses.starts, accesses.labels(by), unit)
+        return self._owners[key]
 
-    def _owned(self, starts: Values, threads: Values) -> tuple[int, Values]:
-        low = int(starts.min())
-        owners = np.full(int(starts.max()) - low + self.width, _FREE, dtype=np.int64)
-        elements = [starts - low + lane for lane in range(self.width)]
+    def _owned(self, starts: Values, threads: Values, unit: int) -> tuple[int, Values]:
+        low, lanes = int(starts.min()), self.width // unit
+        first = (starts - low) // unit
+        owners = np.full(int(first.max()) + lanes, _FREE, dtype=np.int64)
+        elements = [first + lane for lane in range(lanes)]
         for each in elements:
             owners[each] = threads
         for each in elements:
@@ -124,15 +126,23 @@ class Footprint:
             by in other.accesses.iterations
         ):
             return True
-        low, owners = self.owners(self.accesses, by)
+        unit = self._unit(self.accesses.starts, other.accesses.starts, other.width)
+        low, owners = self.owners(self.accesses, by, unit)
         labels = other.accesses.labels(by)
-        for lane in range(other.width):
-            elements = other.accesses.starts + lane - low
+        first = (other.accesses.starts - low) // unit
+        for lane in range(other.width // unit):
+            elements = first + lane
             inside = (elements >= 0) & (elements < len(owners))
             found = owners[elements[inside]]
             if bool(np.any((found != _FREE) & (found != labels[inside]))):
                 return True
         return False
+
+    def _unit(self, starts: Values, others: Values, width: int) -> int:
+        """How many contiguous elements all accesses, here and of another footprint, have whole."""
+        unit = gcd(self.width, width)
+        distances = (starts - starts[0], others - starts[0])
+        return unit if unit == 1 or all(_are_multiples(each, unit) for each in distances) else 1
 
     def depends_on(self, loop: ForOp) -> bool:
         """Whether the elements are others in each iteration of `loop`, in a way not evaluated."""
@@ -248,20 +258,27 @@ class ThreadFootprints:
         """The sum of the addends for all threads and iterations that get there."""
         given, extents = self._given(axes, threads)
         try:
-            starts: Values = np.zeros(extents, dtype=np.int64)
-            for each in addends:
-                starts = starts + self._values.evaluate(each, given)
-            reached = np.ones(extents, dtype=np.bool_)
-            for condition, holds in guards:
-                reached &= self._values.evaluate(condition, given) == holds
+            values = self._values.evaluate_all(
+                [*addends, *(condition for condition, _ in guards)], given
+            )
         except Undefined:
             return None
+        starts: Values = np.zeros(extents, dtype=np.int64)
+        for each in values[: len(addends)]:
+            starts += each
+        own = np.broadcast_to(threads.reshape(-1, *[1] * len(axes)), extents)
+        counts = np.indices(extents, sparse=True)
+        iterations = {each: np.broadcast_to(counts[n], extents) for n, each in enumerate(axes, 1)}
+        if not guards:
+            flat = {each: count.ravel() for each, count in iterations.items()}
+            return Accesses(starts.ravel(), own.ravel(), flat)
+        reached = np.ones(extents, dtype=np.bool_)
+        for (_, holds), condition in zip(guards, values[len(addends) :], strict=True):
+            reached &= condition == holds
         if not bool(reached.any()):
             return None
-        own = np.broadcast_to(threads.reshape(-1, *[1] * len(axes)), extents)
-        counts = np.indices(extents)
-        iterations = {each: counts[axis][reached] for axis, each in enumerate(axes, 1)}
-        return Accesses(starts[reached], own[reached], iterations)
+        some = {each: count[reached] for each, count in iterations.items()}
+        return Accesses(starts[reached], own[reached], some)
 
     # -- what an index is computed from ------------------------------------------------------
 
@@ -326,6 +343,10 @@ class ThreadFootprints:
                 found.append((outer.condition, inner.parent is outer.then_region.block))
             inner, outer = outer, outer.parent_op()
         return found
+
+
+def _are_multiples(values: Values, of: int) -> bool:
+    return bool((values // of * of == values).all())  # the remainder of an array takes longer
 
 
 def _region_index(outer: Operation, inner: Operation) -> int:

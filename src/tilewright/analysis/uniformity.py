@@ -87,12 +87,14 @@ class _Differences:
 
     def _reaches(self, root: _Node) -> bool:
         """Whether a source of divergence is among all that `root` is computed from."""
-        stack, seen = [root], {root}
+        stack: list[_Node] = [root]
+        seen: set[_Node] = {root}
         while stack:
             node = stack.pop()
-            if self._known.get(node) is False:
+            known = self._known.get(node)
+            if known is False:
                 continue
-            found = None if node in self._known else self._computed_from(node)
+            found = self._computed_from(node) if known is None else None
             if found is None:
                 self._known[root] = True
                 return True

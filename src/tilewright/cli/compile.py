@@ -43,16 +43,16 @@ _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
 
-Compiles kernels to machine code; no GPU is needed. tl and tlx kernels are compiled with the
-installed Triton, T kernels with CUDA C++ and NVRTC, or HIP C++ and clang. A Python file is run like
-a script: its kernels are compiled for their launch arguments, and not run; its output is not shown.
-IR text may be TTIR, TTGIR with or without storage aliasing, or tile kernels. Prints one line per
-kernel.
+Compiles kernels to machine code; no GPU is needed. T kernels, and tl kernels raised to tiles, are
+compiled with CUDA C++ and NVRTC, or HIP C++ and clang; tl and tlx kernels with the installed Triton
+where the target is triton. A Python file is run like a script: its kernels are compiled for their
+launch arguments, and not run; its output is not shown. IR text may be TTIR, TTGIR with or without
+storage aliasing, or tile kernels. Prints one line per kernel.
 
-  --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, triton:gfx942, ...; 'triton' is the
-                        GPU of this machine; TTGIR has its target. T: cuda:sm_90a, cuda:sm_80,
-                        ..., hip:gfx942, hip:gfx1100, ..., tenstorrent:wormhole,
-                        tenstorrent:blackhole
+  --target TARGET       T, tl: cuda:sm_90a, cuda:sm_80, ..., hip:gfx942, hip:gfx1100, ...,
+                        tenstorrent:wormhole, tenstorrent:blackhole. tl, tlx: triton:sm_90,
+                        triton:sm_100, triton:gfx942, ...; 'triton' is the GPU of this machine;
+                        TTGIR has its target
   --remarks             print remarks: layout conversions in loops, registers, spills, missed
                         optimisations and their reasons
   --json                T for GPUs: print target, grid, threads, registers, spills and parameters
@@ -81,6 +81,7 @@ examples:
   {program} examples/tlx/hopper_gemm_ws.py --target triton:sm_90 --remarks
   {program} examples/storage_alias/hopper_gemm_ring.mlir --stage ptx
   {program} examples/tile/gemm.py --target cuda:sm_90a --stage cuda
+  {program} examples/tl/softmax.py --target cuda:sm_90a --remarks
   {program} examples/tile/gemm.py --target hip:gfx942 --remarks
   {program} examples/tile/gemm.py --target tenstorrent:wormhole -o DIR
 
@@ -120,7 +121,7 @@ _ARCHITECTURE = re.compile(r"sm_(\d+)([af]?)")
 _AMD_ARCHITECTURE = re.compile(r"gfx\w+")
 _ARCHITECTURE_SPECIFIC = 90
 """The lowest architecture whose MMA and TMA instructions need the suffix a."""
-_TARGETS = "triton:sm_90 (tl, tlx), cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole (T)"
+_TARGETS = "triton:sm_90 (tl, tlx), cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole (T, tl)"
 _T = TypeVar("_T")
 _STATED_TARGET = re.compile(r'ttg\.target = "(?:cuda:(\d+)|hip:(gfx\w+))"')
 

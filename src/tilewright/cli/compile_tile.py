@@ -1,14 +1,13 @@
-"""``tilewright compile`` for `T` kernels: tile level, thread level, CUDA C++, machine code.
+"""``tilewright compile`` for kernels on tiles: tile level, thread level, CUDA C++, machine code.
 
-A Python file is run as a script; every `T` kernel it calls is compiled for the arguments it was
-called with, and not run. If it calls none, those that it compiles for sizes are taken. IR text with
-`tile` kernels is compiled as it stands. Nothing is taken from the cache on disk, so the times are
-those of a first compilation.
+A Python file is run as a script; every `T` kernel it calls, and every `tl` kernel it launches,
+raised to tiles, is compiled for the arguments it was called with, and not run. If it calls none,
+`T` kernels that it compiles for sizes are taken. IR text with `tile` kernels is compiled as it
+stands. Nothing is taken from the cache on disk, so the times are those of a first compilation.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -145,19 +144,26 @@ def run_script(
     """
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
+    from tilewright.runtime.compile_only import raising_for
     from tilewright.runtime.tile.compile_only import compiling_for
 
     require_file(request.file)
     called: set[str] = set()
     recorded: set[str] = set()
 
+    def is_requested(name: str) -> bool:
+        called.add(name)
+        return request.kernel in (None, name)
+
     def notice(kernel: CompiledTileKernel, seconds: float) -> None:
-        called.add(kernel.name)
-        if request.kernel in (None, kernel.name):
+        if is_requested(kernel.name):
             recorded.add(kernel.name)
             record(kernel, seconds)
 
-    with compiling_for(request.target, notice):
+    with (
+        compiling_for(request.target, notice),
+        raising_for(request.target, is_requested, notice),
+    ):
         run_quietly(
             request.file,
             request.script_arguments,
@@ -174,7 +180,8 @@ def run_script(
         names = ", ".join(sorted(called))
         raise UsageError(f"{request.file} called no kernel '{request.kernel}'; it called {names}")
     raise UsageError(
-        f"{request.file} called no T kernel, so nothing was compiled{_suggestion(request.target)}"
+        f"{request.file} called no T kernel and launched no tl kernel, so nothing was compiled"
+        f"{_suggestion()}"
     )
 
 
@@ -187,15 +194,13 @@ def _made() -> list[CompiledTileKernel]:
     return [*functions, *others]
 
 
-def _suggestion(target: str) -> str:
+def _suggestion() -> str:
     """How kernels that the script only defines get their sizes."""
     functions = _functions()
     shown = [f"{name}{each.signature}" for name, each in functions.items()]
     if not shown:
-        others = _pointer_kernels()
-        arch = re.search(r"gfx\w+", target)
-        triton = f"triton:{arch[0] if arch else 'sm_90'}"
-        return f"; for its tl kernel {others} pass --target {triton}" if others else ""
+        other = _pointer_kernels()
+        return f": it defines {other} and never launches it: add a launch" if other else ""
     first = next(iter(functions))
     rest = "calls none of them" if len(shown) > 1 else "never calls it"
     return (

@@ -81,10 +81,7 @@ class TenstorrentRuns:
     def require_some(self) -> None:
         """Refuse a script that ran nothing on the target."""
         if not self.found:
-            raise UsageError(
-                f"--target {self.target}: the script ran no T kernel, and other kernels do not run "
-                "there"
-            )
+            raise UsageError(f"--target {self.target}: the script ran no kernel")
 
     def write(self) -> Iterator[tuple[Path, str]]:
         """Write one page for each program; yields paths and titles."""
@@ -123,7 +120,7 @@ def _page(artefact: Artefact, result: RunResult, *, is_html: bool) -> str:
 
 @contextmanager
 def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
-    """Run the `T` kernels of a script on the target of the command line, if there is one."""
+    """Run the kernels of a script on the target of the command line, if there is one."""
     given = [name for name in FLAGS if name in line.values]
     if not given or has_threads(line):
         yield None
@@ -147,6 +144,7 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
             "timeline of a core"
         )
     # A run on the NumPy target needs none of it.
+    from tilewright.runtime.options import running
     from tilewright.runtime.tile.forced_settings import with_settings
     from tilewright.runtime.tile.forced_target import targeting
     from tilewright.runtime.tile.tenstorrent_options import tenstorrent_running
@@ -157,6 +155,7 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(targeting(target))
+            stack.enter_context(running(target=target))
             stack.enter_context(with_settings(settings_of(line)))
             stack.enter_context(tenstorrent_running(**changes, trace=is_traced, observer=runs.add))
         except ValueError as error:

@@ -27,7 +27,10 @@ def has_threads(line: CommandLine) -> bool:
 
 @contextmanager
 def thread_target(line: CommandLine, *, compare: bool) -> Generator[ThreadRuns | None]:
-    """Run the `T` kernels of a script as the threads of a GPU, if the command line names one."""
+    """Run the kernels of a script as the threads of a GPU, if the command line names one.
+
+    Those of `tl` are raised to tiles for that.
+    """
     if not has_threads(line):
         yield None
         return
@@ -37,12 +40,14 @@ def thread_target(line: CommandLine, *, compare: bool) -> Generator[ThreadRuns |
         if name in line.values:
             raise UsageError(f"--{name} applies to --target tenstorrent:... only")
     # A run on the NumPy target needs none of it.
+    from tilewright.runtime.options import running
     from tilewright.runtime.tile.forced_target import targeting
     from tilewright.runtime.tile.thread_level import running_threads
 
     with ExitStack() as stack:
         try:
             stack.enter_context(targeting(line.values[TARGET]))
+            stack.enter_context(running(target=line.values[TARGET]))
         except ValueError as error:
             raise UsageError(str(error)) from None
         yield stack.enter_context(running_threads(compare=compare))
@@ -59,10 +64,7 @@ def summary(
     if runs is None:
         return
     if not runs.launches and not has_failed:
-        raise UsageError(
-            f"--target {target}: the script ran no T kernel with arrays of the host: tl kernels "
-            "are compiled by 'tilewright compile --target triton:...'"
-        )
+        raise UsageError(f"--target {target}: the script ran no kernel with arrays of the host")
     for name, launches in runs.launches.items() if runs.compare else ():
         yield f"{name}: {launches}", not launches.wrong
         for text in launches.wrong:

@@ -58,6 +58,11 @@ class _BufferEffect(EffectsInOrder):
 
     kind: MemoryEffectKind
 
+    @property
+    @override
+    def certain(self) -> frozenset[MemoryEffectKind]:
+        return frozenset((self.kind,))
+
     @override
     def has_writes(self, op: Operation) -> bool:
         return self.kind is not MemoryEffectKind.READ

@@ -17,6 +17,7 @@ from xdsl.traits import (
     IsTerminator,
     MemoryEffect,
     MemoryEffectKind,
+    MemoryWriteEffect,
     NoMemoryEffect,
     RecursiveMemoryEffect,
     SymbolOpInterface,
@@ -31,6 +32,11 @@ class EffectsInOrder(MemoryEffect):
     @abstractmethod
     def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
         """The effects of ``op``; those that keep it from being removed come first."""
+
+    @property
+    def certain(self) -> frozenset[MemoryEffectKind]:
+        """Kinds of effects that every op with this trait has."""
+        return frozenset()
 
     def has_writes(self, op: Operation) -> bool:
         """Whether an effect keeps ``op`` from being removed; may be known without the effects."""
@@ -143,8 +149,27 @@ def _is_recursive(cls: type[Operation]) -> bool:
     return any(isinstance(each, RecursiveMemoryEffect) for each in _memory_effects(cls))
 
 
+@cache
+def _certain_effects(cls: type[Operation]) -> frozenset[MemoryEffectKind]:
+    """Kinds of effects that every op of the class has."""
+    found = set[MemoryEffectKind]()
+    for trait in _memory_effects(cls):
+        if isinstance(trait, EffectsInOrder):
+            found |= trait.certain
+        elif isinstance(trait, MemoryWriteEffect):
+            found.add(MemoryEffectKind.WRITE)
+    return frozenset(found)
+
+
+def never_pure(cls: type[Operation]) -> bool:
+    """Whether ``is_pure`` is false for every op of the class."""
+    return bool(_certain_effects(cls))
+
+
 def is_pure(op: Operation) -> bool:
     """Whether ``op`` does nothing but compute its results."""
+    if never_pure(type(op)):
+        return False
     ordered = _only_ordered(type(op))
     if ordered is not None and ordered.has_writes(op):
         return False
@@ -161,7 +186,7 @@ def never_removable(cls: type[Operation]) -> bool:
     """Whether ``is_removable`` is false for every op of the class, whatever it contains."""
     if cls.get_trait(IsTerminator) is not None or cls.get_trait(SymbolOpInterface) is not None:
         return True
-    return cls.get_trait(MemoryEffect) is None
+    return not _memory_effects(cls) or MemoryEffectKind.WRITE in _certain_effects(cls)
 
 
 @cache

@@ -32,6 +32,7 @@ from xdsl.traits import ConstantLike
 
 from tilewright.ir.effects import always_removable, is_removable, never_removable
 from tilewright.ir.interfaces import Foldable, constant_value
+from tilewright.ir.text.accessors import operands_of
 from tilewright.ir.traversal import walk
 
 OpT = TypeVar("OpT", bound=Operation, default=Operation)
@@ -348,9 +349,10 @@ class _GreedyDriver(RewriteListener):
         """Work through all ops and what follows from them; false when the budget ran out."""
         ops = list(walk(self._root))[1:]
         limit = self.rewrites + rewrites_per_op * (len(ops) + 1)
-        stack, position = self._stack, self._position
+        stack, position, plans = self._stack, self._position, self._plans
         for op in reversed(ops):
-            if self._plan(type(op)).is_of_interest:
+            plan = plans.get(op.__class__) or self._plan(op.__class__)
+            if plan.is_of_interest:
                 position[id(op)] = len(stack)
                 stack.append(op)
         while stack and self.rewrites < limit:
@@ -366,7 +368,7 @@ class _GreedyDriver(RewriteListener):
         return finished
 
     def _rewrite(self, op: Operation) -> bool:
-        plan = self._plan(type(op))
+        plan = self._plans.get(op.__class__) or self._plan(op.__class__)
         if not plan.never_removable and self._is_dead(op, plan):
             self._rewriter.erase(op)
             return True
@@ -439,7 +441,7 @@ class _GreedyDriver(RewriteListener):
             self._stack.append(op)
 
     def inserted(self, op: Operation) -> None:
-        for inner in walk(op):
+        for inner in walk(op) if op.regions else (op,):
             self.modified(inner)
 
     def modified(self, op: Operation) -> None:
@@ -447,13 +449,13 @@ class _GreedyDriver(RewriteListener):
             self._push(op)
 
     def removing(self, op: Operation) -> None:
-        gone = {id(inner): inner for inner in walk(op)}
+        gone = {id(inner): inner for inner in (walk(op) if op.regions else (op,))}
         for key in gone:
             position = self._position.pop(key, None)
             if position is not None:
                 self._stack[position] = None
         for inner in gone.values():
-            for operand in inner.operands:
+            for operand in operands_of(inner):
                 # The definition may be dead now, or used once, which some patterns wait for.
                 owner = operand.owner
                 if isinstance(owner, Operation) and id(owner) not in gone:

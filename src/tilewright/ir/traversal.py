@@ -11,6 +11,8 @@ from typing import cast
 from typing_extensions import TypeVar
 from xdsl.ir import Operation
 
+from tilewright.ir.text.accessors import append_ops_backwards
+
 OpT = TypeVar("OpT", bound=Operation, default=Operation)
 
 
@@ -21,11 +23,12 @@ def walk(root: Operation) -> Iterator[Operation]:
     changed freely; an op that is erased before it is reached is still delivered.
     """
     stack = [root]
+    pop = stack.pop
     while stack:
-        op = stack.pop()
+        op = pop()
         yield op
         if op.regions:
-            stack.extend(reversed(children(op)))
+            append_ops_backwards(op, stack)
 
 
 def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
@@ -47,20 +50,18 @@ def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
 def children(op: Operation) -> list[Operation]:
     """The ops directly inside ``op``, in textual order."""
     found: list[Operation] = []
-    for region in op.regions:
-        for block in region.blocks:
-            child = block.first_op
-            while child is not None:
-                found.append(child)
-                child = child.next_op
+    append_ops_backwards(op, found)
+    found.reverse()
     return found
 
 
 def children_backwards(op: Operation) -> Iterator[Operation]:
     """The ops directly inside ``op``, the last one first, lazily."""
     for region in reversed(op.regions):
-        for block in reversed(list(region.blocks)):
+        block = region.last_block
+        while block is not None:
             child = block.last_op
             while child is not None:
                 yield child
                 child = child.prev_op
+            block = block.prev_block

@@ -26,10 +26,17 @@ from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, MemoryEffe
 from tilewright.ir.attribute_ids import AttributeIds
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.dominance import DominatorTree
-from tilewright.ir.effects import always_removable, is_pure, is_removable, never_removable
+from tilewright.ir.effects import (
+    always_removable,
+    is_pure,
+    is_removable,
+    never_pure,
+    never_removable,
+)
 from tilewright.ir.interfaces import GraphRegions
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.text.accessors import operands_of
 from tilewright.ir.traversal import walk
 
 
@@ -67,7 +74,7 @@ def _kind_of(cls: type[Operation]) -> _Kind:
     effects = cls.get_traits_of_type(MemoryEffect)
     unregistered = issubclass(cls, UnregisteredOp)
     return _Kind(
-        may_merge=bool(effects) and cls.get_trait(IsTerminator) is None,
+        may_merge=bool(effects) and cls.get_trait(IsTerminator) is None and not never_pure(cls),
         always_pure=all(isinstance(trait, NoMemoryEffect) for trait in effects),
         never_dead=never_removable(cls),
         always_removable=always_removable(cls),
@@ -169,7 +176,7 @@ class _Eliminator:
         return kind.always_removable or is_removable(op)
 
     def _key(self, op: Operation, kind: _Kind) -> Key | None:
-        operands = [id(operand) for operand in op.operands]
+        operands = [id(operand) for operand in operands_of(op)]
         if kind.commutative:
             operands.sort()
         regions = self._regions_key(op) if op.regions else ()

@@ -179,5 +179,5 @@ def _notice_copies(what: str) -> None:
     warnings.warn(
         f"target numpy runs on the host: {what} are copied to the host before each run and "
         "back afterwards",
-        stacklevel=5,
+        stacklevel=6,
     )

@@ -7,14 +7,20 @@ Arrays keep what they held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.options import running
+
+if TYPE_CHECKING:
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 Callback = Callable[[CompiledKernel], None]
+RaisedCallback = Callable[["CompiledTileKernel", float], None]
 
 
 @contextmanager
@@ -34,3 +40,42 @@ def compiling_only(notify: Callback) -> Generator[None]:
         yield
     finally:
         JITFunction.run = run
+
+
+@contextmanager
+def raising_for(
+    target: str, is_requested: Callable[[str], bool], notify: RaisedCallback
+) -> Generator[None]:
+    """Inside the ``with``, a launch of a ``tl`` kernel raises it to tiles for `target`.
+
+    It is recorded with the seconds that this took, and not run. Kernels whose names are not
+    requested are left out.
+    """
+    launch = CompiledKernel.launch
+
+    def record(
+        self: CompiledKernel,
+        grid: tuple[int, int, int],
+        values: Sequence[object],
+        stream: object = None,
+    ) -> None:
+        if not is_requested(self.name):
+            return
+        start = perf_counter()
+        kernel = self.raised
+        seconds = perf_counter() - start
+        if kernel.tenstorrent is None:
+            notify(kernel, seconds)
+            return
+        given = kernel.flat_values(grid, values)
+        fixed = kernel.fixed(given)
+        assert fixed.kernel.tenstorrent is not None
+        fixed.kernel.tenstorrent.called_with = fixed.values(given)
+        notify(fixed.kernel, seconds)
+
+    CompiledKernel.launch = record
+    try:
+        with running(target=target):
+            yield
+    finally:
+        CompiledKernel.launch = launch

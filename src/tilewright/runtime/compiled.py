@@ -43,6 +43,7 @@ from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
 if TYPE_CHECKING:
     from tilewright.runtime.cuda.launcher import Launcher
     from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.raised import RaisedTileKernel
     from tilewright.targets.numpy.kernel import NumpyKernel
     from tilewright.targets.triton.artefact import Artefact
 
@@ -129,11 +130,31 @@ class CompiledKernel:
             cluster=self.metadata.get("ctas_per_cga"),
         )
 
+    @cached_property
+    def raised(self) -> RaisedTileKernel:
+        """The kernel raised to tiles, for a target like ``cuda:sm_90a``.
+
+        Raises:
+            CompileError: with the reasons, if it is not raised.
+        """
+        from tilewright.runtime.raised import raised_tile_kernel  # Triton's targets do without
+
+        return raised_tile_kernel(self)
+
+    def _runs_raised(self) -> bool:
+        """Whether launches run the raised kernel: on its target, or as threads for a tool."""
+        if self.choice.raised is None or self.choice.is_raised:
+            return self.choice.is_raised
+        from tilewright.runtime.tile.thread_level import thread_runs
+
+        return thread_runs() is not None
+
     def text(self, stage: str = "ttir", *, locations: bool = False) -> str:
         """The kernel after `stage`: ``ttir``, ``optimised`` or the ``numpy`` source.
 
-        A kernel for a GPU has those of its `artefact` too: ``ttgir``, ``llir``, ``ptx``, and as
-        ``sass`` the instructions of its cubin.
+        With a target like ``cuda:sm_90a`` also ``tile``, the kernel raised to tiles. One for Triton
+        has those of its `artefact` too: ``ttgir``, ``llir``, ``ptx``, and as ``sass`` the
+        instructions of its cubin.
         """
         if stage == "ttir":
             return print_module(self.module, locations=locations)
@@ -141,6 +162,8 @@ class CompiledKernel:
             return print_module(self.optimised, locations=locations)
         if stage == "numpy":
             return self.numpy.source
+        if stage == "tile" and self.choice.raised is not None:
+            return print_module(self.raised.prim_func.module, locations=locations)
         if stage == "sass" and self.artefact is not None:
             from tilewright.targets.triton.sass import disassembled  # rarely requested
 
@@ -194,6 +217,13 @@ class CompiledKernel:
         if self.artefact is not None:
             self._launch_on_gpu(self.artefact, grid, values, stream)
             return None
+        if self._runs_raised():
+            self.raised.run(grid, values, stream)
+            return None
+        return self.launch_on_host(grid, values)
+
+    def launch_on_host(self, grid: tuple[int, int, int], values: Sequence[object]) -> RunReport:
+        """Run in the interpreter, whatever the target is."""
         hosts: list[HostArray] = []
         arguments: list[Argument] = []
         for name, key, value in zip(self.kernel.arg_names, self.keys, values, strict=True):
@@ -210,7 +240,7 @@ class CompiledKernel:
             if isinstance(argument, Buffer) and not argument.initialised:
                 mark_initialised(argument.array)
         for warning in report.warnings:
-            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=4)
+            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=5)
         return report
 
     def _launch_on_gpu(
@@ -285,6 +315,8 @@ def compile_kernel(
         compiled.artefact, compiled.captured = build(compiled)
     else:
         compiled.captured = compiled.traced.captured
+        if choice.is_raised:
+            assert compiled.raised  # a kernel that is not raised is an error here
     # Noted after the trace, which may have put something into a table.
     compiled.reads = host_reads(kernel, keys, compiled.captured)
     return compiled

@@ -157,6 +157,8 @@ class JITFunction(KernelFunction, Launchable):
             if not choice.machine.is_cuda:
                 raise at_launch(ValueError(_ONLY_COMPILED.format(choice=choice)), self)
             self._check_devices(values, device)
+        if choice.is_raised and device is not None and not choice.is_simulated:
+            self._check_devices(values, device)
         sizes = self._sizes(grid, bound)
         compiled.launch(sizes, values, stream)
         if compiled.launcher is not None:

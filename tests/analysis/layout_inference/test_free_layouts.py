@@ -13,7 +13,7 @@ from tests.passes.gpu.seeds import check
 from tilewright import T
 from tilewright.analysis.layout_inference import free_layouts
 from tilewright.analysis.layout_inference.agreement import Loop
-from tilewright.analysis.layout_inference.cost import loop_cost, register_cost
+from tilewright.analysis.layout_inference.cost import LoopWork, register_cost
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.analysis.layout_inference.table import Table
@@ -117,12 +117,12 @@ def test_costs_rank_layouts() -> None:
     wide, narrow = Table.free((64, 128), 128, 8), Table.free((64, 128), 128, 1)
     by_row = Table.rows((64, 128), 128, 8, max_threads=2)
     everywhere = Table.everywhere((64, 128), 128)
-    costs = [loop_cost(loop, each) for each in (wide, narrow, by_row, everywhere)]
+    costs = [LoopWork.of(loop).cost(each) for each in (wide, narrow, by_row, everywhere)]
     assert costs[0] < costs[1], "wide accesses cost less"
     assert costs[0] < costs[2], "accesses of a warp to few rows cost less"
     assert costs[0] * 4 < costs[3], "replicated iterations cost each thread"
     one_time = copies(solver(weighted_sum(64, 128, 1), *arguments(64, 128, 1)))["X"]
-    assert loop_cost(one_time, wide) * 4 == costs[0], "serial loops around it count"
+    assert LoopWork.of(one_time).cost(wide) * 4 == costs[0], "serial loops around it count"
 
 
 def test_many_registers_cost_more() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from xdsl.dialects.builtin import FloatAttr, f16, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.dialects.tile.support import ARGUMENTS, module_text, parse
 from tilewright.dialects import nv, tile
@@ -19,6 +19,13 @@ Values = Mapping[str, SSAValue]
 BARRIERS = buffer_type(nv.MBARRIER, (2,), "barrier")
 SHARED = buffer_type(f16, (64, 32), "shared")
 ROWS = buffer_type(f32, (64,), "fragment")
+
+
+def first_of_two() -> Region:
+    block = Block(arg_types=[f32, f32])
+    block.add_op(tile.ReturnOp(block.args[0]))
+    return Region(block)
+
 
 BUILT: Mapping[str, Callable[[Values], Operation]] = {
     f'%0 = tile.alloc "A" safe_value 1.0 : f16 offset 16 {{dtype = "half"}} : {T["As"]}': lambda v: (
@@ -81,11 +88,44 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     f"tile.gemm %As, %Bs -> %Cf {{clear}} : {T['As']}, {T['Bs']} -> {T['Cf']}": lambda v: (
         tile.GemmOp(v["As"], v["Bs"], v["Cf"], clear=True)
     ),
+    f"tile.gemm %Cs, %Cs -> %Cf precision ieee : {T['Cs']}, {T['Cs']} -> {T['Cf']}": lambda v: (
+        tile.GemmOp(v["Cs"], v["Cs"], v["Cf"], precision="ieee")
+    ),
+    f"tile.scaled_gemm %q8 as e4m3, %q8 as e4m3 -> %Cf clear_if %p policy full_row {{fast_math, transpose_b}} : {T['q8']}, {T['q8']} -> {T['Cf']}": lambda v: (
+        tile.ScaledGemmOp(
+            v["q8"],
+            v["q8"],
+            v["Cf"],
+            "e4m3",
+            "e4m3",
+            transpose_b=True,
+            fast_math=True,
+            clear_if=v["p"],
+            policy="full_row",
+        )
+    ),
     f"tile.reduce max %Cf -> %rows dim 1 accumulate {{nan_propagate}} : {T['Cf']} -> {T['rows']}": lambda v: (
         tile.ReduceOp(v["Cf"], v["rows"], "max", 1, clear=False, nan_propagate=True)
     ),
     f"tile.scan max %Cf -> %Cf dim 1 reverse : {T['Cf']} -> {T['Cf']}": lambda v: tile.ScanOp(
         v["Cf"], v["Cf"], "max", 1, reverse=True
+    ),
+    f"tile.reduce_by %Cf -> %rows dim 1 : {T['Cf']} -> {T['rows']} {{\n^bb0(%a: f32, %b: f32):\ntile.return %a : f32\n}}": lambda v: (
+        tile.ReduceByOp([v["Cf"]], [v["rows"]], 1, first_of_two())
+    ),
+    f"tile.scan_by %Cf -> %Cf dim 0 reverse : {T['Cf']} -> {T['Cf']} {{\n^bb0(%a: f32, %b: f32):\ntile.return %a : f32\n}}": lambda v: (
+        tile.ScanByOp([v["Cf"]], [v["Cf"]], 0, first_of_two(), reverse=True)
+    ),
+    f"%0 = tile.atomic cas %Cg[%i, %j], %x compare %x order acquire scope cta : {T['Cg']}, f32 -> f32": lambda v: (
+        tile.AtomicOp(
+            "cas",
+            v["Cg"],
+            (v["i"], v["j"]),
+            v["x"],
+            compare=v["x"],
+            memory_order="acquire",
+            scope="cta",
+        )
     ),
     f"%0 = tile.atomic add %Cg[%i, %j], %x order acq_rel : {T['Cg']}, f32 -> f32": lambda v: (
         tile.AtomicOp(
@@ -218,7 +258,7 @@ def test_overlap():
 def test_every_op_is_built_here():
     named = {text.splitlines()[0].removeprefix("%0 = ").split(" ")[0] for text in BUILT}
     left = {op.name for op in (*tile.Tile.operations, *nv.Nv.operations)} - named
-    elsewhere = {"tile.yield", "tile.reducer.finalize", "tile.set_buffer_overlap"}
+    elsewhere = {"tile.return", "tile.yield", "tile.reducer.finalize", "tile.set_buffer_overlap"}
     assert left - THREAD_LEVEL == elsewhere
 
 

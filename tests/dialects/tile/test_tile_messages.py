@@ -149,6 +149,11 @@ ATOMICS = {
     f"%0 = tile.atomic store %Cg[%i, %j], %x : {T['Cg']}, f32 -> f32": "store has no result",
     f"%0 = tile.atomic add %Cg[%i, %j], %x : {T['Cg']}, f32 -> i32": "the result is 'i32' but the elements are 'f32'",
     f"%0 = tile.atomic add %Cg, %Cf : {T['Cg']}, {T['Cf']} -> f32": "only the update of one element has a result",
+    f"%0 = tile.atomic cas %Cg[%i, %j], %x : {T['Cg']}, f32 -> f32": "cas needs a value to compare with",
+    f"tile.atomic add %Cg[%i, %j], %x compare %x : {T['Cg']}, f32": "add compares with nothing; cas does",
+    f"tile.atomic cas %Cg[%i, %j], %x compare %x : {T['Cg']}, f32": "cas requires a result",
+    f"%0 = tile.atomic cas %Cg, %Cf compare %x : {T['Cg']}, {T['Cf']} -> f32": "cas updates one element, not a whole region",
+    f"%0 = tile.atomic cas %Cg[%i, %j], %x compare %h : {T['Cg']}, f32 -> f32": "use of value '%h' expects different type than prior uses: 'f32' vs 'f16'",
     f"tile.atomic add %Cg, %Cf {{width = 3 : i64}} : {T['Cg']}, {T['Cf']}": "width must be 1, 2 or 4, got 3",
     f"tile.atomic add %Cg[%i, %j], %x {{use_tma}} : {T['Cg']}, f32": "use_tma updates whole regions, not one element",
 }

@@ -77,6 +77,11 @@ SAME_TEXT = {
     "atomic element": f"tile.atomic add %Cg[%i, %j], %x order relaxed : {T['Cg']}, f32",
     "atomic with result": f"%0 = tile.atomic max %Cg[%i, %j], %x : {T['Cg']}, f32 -> f32",
     "atomic load": f"%0 = tile.atomic load %Cg[%i, %j] order acquire : {T['Cg']} -> f32",
+    "compare and swap": (
+        "%0 = tile.atomic cas %Cg[%i, %j], %x compare %x order acq_rel scope sys : "
+        f"{T['Cg']}, f32 -> f32"
+    ),
+    "atomic of a block": f"tile.atomic add %Cg[%i, %j], %x scope cta : {T['Cg']}, f32",
     "atomic region": f"tile.atomic add %Cg, %Cf {{use_tma, width = 4 : i64}} : {T['Cg']}, {T['Cf']}",
     "reducer": f'%acc = tile.reducer.alloc "acc" sum replication(all) : {T["rows"]}',
     "reducer finalize": (
@@ -97,6 +102,25 @@ SAME_TEXT = {
     "warp reduce": "%0 = tile.warp_reduce max %x : f32",
     "shuffle": "%0 = tile.shuffle xor %x, %w width 16 : f32",
     "vote": "%0 = tile.vote ballot %p : i32",
+    "reduce by": (
+        f"tile.reduce_by %Cf -> %rows dim 1 : {T['Cf']} -> {T['rows']} {{\n"
+        "^bb0(%arg0: f32, %arg1: f32):\n"
+        "  %0 = arith.mulf %arg0, %arg1 : f32\n"
+        "  tile.return %0 : f32\n"
+        "}"
+    ),
+    "scan by": (
+        f"tile.scan_by %Cf -> %Cf dim 0 reverse : {T['Cf']} -> {T['Cf']} {{\n"
+        "^bb0(%arg0: f32, %arg1: f32):\n"
+        "  tile.return %arg1 : f32\n"
+        "}"
+    ),
+    "gemm of a precision": (
+        f"tile.gemm %Cs, %Cs -> %Cf precision tf32x3 {{transpose_b}} : {T['Cs']}, {T['Cs']} -> {T['Cf']}"
+    ),
+    "scaled gemm": (
+        f"tile.scaled_gemm %q8 as e4m3, %q8 as e4m3 -> %Cf {{clear, transpose_b}} : {T['q8']}, {T['q8']} -> {T['Cf']}"
+    ),
     "parallel": (
         "tile.parallel (%arg0, %arg1) in (64, %n) {\n"
         f"  %0 = memref.load %Cf[%arg0, %arg1] : {T['Cf']}\n"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.fuzz.device.pool import Verdict, judged
 from tests.fuzz.device.sanitizer import SANITIZER, TOOLS, sanitized
-from tests.fuzz.device.tile import FAMILIES, FORMS, TileJudge
+from tests.fuzz.device.tile import ALL_FAMILIES, FORMS, TileJudge
 
 FAILURES = ("wrong", "fault", "died", "hang", "internal")
 GPU = "/dev/nvidiactl"
@@ -44,8 +44,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--family",
         default="both",
-        choices=(*FAMILIES, "both"),
-        help="which generator (default both)",
+        choices=(*ALL_FAMILIES, "both"),
+        help="which generator (default both: plain and wide in turn)",
     )
     parser.add_argument(
         *("--forms", "-f"),

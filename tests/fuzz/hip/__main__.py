@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from tests.fuzz.campaign import followed, outcome_line, refusal_lines
 from tests.fuzz.device.pool import Verdict
-from tests.fuzz.device.tile import FAMILIES
+from tests.fuzz.device.tile import ALL_FAMILIES
 from tests.fuzz.hip.judging import Judge
 from tests.fuzz.tile.generator import generate
 from tilewright.dialects.amd.chips import CHIPS
@@ -32,6 +32,12 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--chips", default=",".join(CHIPS), help="seeds take them in turn")
     parser.add_argument("--all-chips", action="store_true", help="each seed on every chip")
+    parser.add_argument(
+        "--family",
+        default="both",
+        choices=(*ALL_FAMILIES, "both"),
+        help="which generator (default both: plain and wide in turn)",
+    )
     parser.add_argument("--schedules", type=int, default=2, help="schedules of each run")
     parser.add_argument("--patience", type=float, default=300, help="seconds until a seed hangs")
     parser.add_argument("--show", action="store_true", help="print the sources of failures")
@@ -43,11 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds = list(range(options.first, options.first + options.count))
     if options.seeds:
         seeds = [int(each) for each in options.seeds.split(",")]
-    judge = Judge(tuple(options.chips.split(",")), options.schedules, options.all_chips)
+    chips = tuple(options.chips.split(","))
+    judge = Judge(chips, options.schedules, options.all_chips, options.family)
 
     def show(seed: int) -> None:
         if options.show:
-            print(generate(seed, FAMILIES[seed % len(FAMILIES)]).source, flush=True)
+            print(generate(seed, judge.family_of(seed)).source, flush=True)
 
     verdicts = followed(
         judge,

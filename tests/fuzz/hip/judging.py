@@ -33,6 +33,8 @@ class Judge:
     chips: tuple[str, ...] = tuple(CHIPS)
     schedules: int = 2
     all_chips: bool = False
+    family: str = "both"
+    """`plain`, `wide`, `stores`, or `both`: seeds take the first two one after the other."""
     leave_out: tuple[str, ...] = ()
     """Passes that are left out: then kernels must fail."""
     change: Callable[[ModuleOp], None] | None = None
@@ -44,7 +46,10 @@ class Judge:
         return (self.chips[seed // len(FAMILIES) % len(self.chips)],)
 
     def __call__(self, seed: int) -> Verdict:
-        return self.of_case(generate(seed, FAMILIES[seed % len(FAMILIES)]))
+        return self.of_case(generate(seed, self.family_of(seed)))
+
+    def family_of(self, seed: int) -> str:
+        return FAMILIES[seed % len(FAMILIES)] if self.family == "both" else self.family
 
     def of_case(self, case: Case) -> Verdict:
         """The first verdict that is not `right`, or the last."""

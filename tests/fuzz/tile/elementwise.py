@@ -191,6 +191,8 @@ class Expressions:
             if is_full and not target.is_global:
                 scope.ready.add(target.root)
                 inner.ready.add(target.root)
+            if is_full:
+                self.also_write(inner, target, index, body, scope)
             return
         self.text.add(f"if {guard[0]}:", None)
         with self.text.block_of_tile():
@@ -199,6 +201,11 @@ class Expressions:
             self.text.add("else:", None)
             with self.text.block_of_tile():
                 self._assign(inner, target, index, body, f"np.logical_not({guard[1]})")
+
+    def also_write(
+        self, inner: Scope, target: Memory, index: tuple[str, ...], body: Body, scope: Scope
+    ) -> None:
+        """Further stores of a body that writes all of `target`: none in this family."""
 
     def _inner_loop(self, inner: Scope, target: Memory, index: tuple[str, ...], body: Body) -> None:
         turns = self.rng.randint(1, 4)

@@ -16,6 +16,7 @@ import numpy as np
 from tests.fuzz.tile.reference import DTYPES
 from tests.fuzz.tile.scope import Filled, Index, Memory, Scope
 from tests.fuzz.tile.statements import Statements
+from tests.fuzz.tile.stores import SeveralStores
 from tests.fuzz.tile.text import Text
 from tests.fuzz.tile.values import is_float
 
@@ -68,6 +69,8 @@ def _filled(tensor: Memory, rng: np.random.Generator) -> np.ndarray:
 class Generator:
     """The kernel of one seed."""
 
+    statements: type[Statements] = Statements
+
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
@@ -86,7 +89,7 @@ class Generator:
 
     def case(self) -> Case:
         tensors = self._tensors()
-        body = Statements(self.rng, self.text, tensors, self.extents, self.blocks, self.grid)
+        body = self.statements(self.rng, self.text, tensors, self.extents, self.blocks, self.grid)
         body.is_aligned = self.is_aligned
         scope = Scope(
             indices=[
@@ -175,12 +178,21 @@ class Generator:
         return "\n".join([*lines, *("    " + line for line in self.text.numpy)]) + "\n"
 
 
+class Stores(Generator):
+    """The kernel of one seed, with several stores in a loop."""
+
+    statements = SeveralStores
+
+
 def generate(seed: int, family: str = "plain") -> Case:
-    """The kernel of a seed: small ones of all kinds (plain), or those of `tests.fuzz.tile.wide`."""
+    """The kernel of a seed: small ones of all kinds (plain), those with several stores in a loop
+    (stores), or those of `tests.fuzz.tile.wide`."""
     if family == "plain":
         return Generator(seed).case()
+    if family == "stores":
+        return Stores(seed).case()
     if family != "wide":
-        raise ValueError(f"no family of kernels is called {family!r}: plain or wide")
+        raise ValueError(f"no family of kernels is called {family!r}: plain, stores or wide")
     from tests.fuzz.tile.wide.generator import generate as wide
 
     return wide(seed)

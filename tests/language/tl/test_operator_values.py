@@ -108,7 +108,7 @@ def aside(plan: Plan, case: Value) -> Array:
     return np.logical_or.reduce(masks) if masks else np.zeros(LANES, np.bool_)
 
 
-@pytest.mark.parametrize("name", every(3, NAMES))
+@pytest.mark.parametrize("name", every(5, NAMES))
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
 def test_values_are_those_of_triton(name: str, interpreted: Interpreted, tmp_path: Path) -> None:
     wanted, complaints = plan(name), []

@@ -95,7 +95,7 @@ def test_an_extent_that_only_the_run_knows() -> None:
     kernel = symbolic.compile(np.zeros((1, ROWS, COLUMNS), np.int8))
     assert has_narrow_products(body(kernel))
     assert kernel.gpu is not None
-    kernel.gpu._widen()
+    kernel.gpu.widen()
     assert kernel.gpu.program.index_bits == 64
     assert kernel.gpu.program.kernels["symbolic_kernel"].metadata.parameters[0] == "i64"
     assert re.search(rf"bz \* {ROWS * COLUMNS}LL", body(kernel))

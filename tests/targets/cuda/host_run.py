@@ -26,6 +26,7 @@ from tilewright.targets.numpy.simt import launch as simt_launch
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
 
 PRELUDE = r"""
+#include <atomic>
 #include <barrier>
 #include <cmath>
 #include <cstdint>
@@ -72,6 +73,9 @@ inline void cp_async_commit() {}
 template <int pending> void cp_async_wait() {}
 }  // namespace host
 
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_block() { __threadfence(); }
+inline void __threadfence_system() { __threadfence(); }
 inline void __syncthreads() { host::block->arrive_and_wait(); }
 inline void __syncwarp(unsigned = ~0u) { host::exchanged(0, 0); }
 template <typename T> T __shfl_sync(unsigned, T value, int lane, int width = 32) {

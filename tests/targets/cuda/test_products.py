@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tests.sampling import every
 from tilewright import T
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -64,13 +65,16 @@ def disassembled(cubin: bytes) -> list[str]:
 
 @pytest.mark.parametrize(
     "tile",
-    [
-        {},
-        {"block_M": 64},
-        {"block_N": 64},
-        {"block_K": 64},
-        {"block_M": 256, "block_N": 64, "threads": 256},
-    ],
+    every(
+        4,
+        [
+            {},
+            {"block_M": 64},
+            {"block_N": 64},
+            {"block_K": 64},
+            {"block_M": 256, "block_N": 64, "threads": 256},
+        ],
+    ),
     ids=str,
 )
 def test_no_sum_is_read_before_the_last_product_is_waited_for(tile: dict[str, int]) -> None:

@@ -12,6 +12,12 @@ from tilewright.targets.hip.header.matrix import matrix_function
 
 _COMBINED = ("sum", "max", "min")
 _BITWISE = ("bitand", "bitor", "bitxor")
+_SCOPES = ("", "_system")
+
+
+def _scoped(*kinds: str) -> list[str]:
+    return [f"{kind}{end}" for kind in kinds for end in _SCOPES]
+
 
 _USES: Mapping[str, str] = {
     **{f"Bytes{size}": f"*(tw::Bytes{size}*)out = *(tw::Bytes{size}*)in;" for size in (1, 2, 4, 8)},
@@ -59,7 +65,7 @@ _USES: Mapping[str, str] = {
     "pinned": "i += tw::pinned(i) + int(tw::pinned((short)i)) + int(tw::pinned((long long)i));",
     **{
         name: f"tw::{name}();"
-        for name in ("sync", "sync_local", "wave_sync", "fence", "fence_block")
+        for name in ("sync", "sync_local", "wave_sync", "fence", "fence_block", "fence_system")
     },
     "sync_local_keeping_copies": "tw::sync_local_keeping_copies();",
     "trap": "if (i == 12345) tw::trap();",
@@ -93,22 +99,31 @@ _USES: Mapping[str, str] = {
     "elect": "i += tw::elect();",
     "atomic_kinds": "",
     "word_of": "",
-    "swap_loop": "",
+    **{f"swap_loop{end}": "" for end in _SCOPES},
     **{
         f"atomic_{kind}": f"f = tw::atomic_{kind}(out, f); d = tw::atomic_{kind}((double*)out, d); "
         f"i = tw::atomic_{kind}((int*)out, i); l = tw::atomic_{kind}((long long*)out, l); "
         f"h = tw::atomic_{kind}((_Float16*)out, h); b = tw::atomic_{kind}((__bf16*)out, b); "
         f"u = tw::atomic_{kind}((unsigned*)shared, u); f = tw::atomic_{kind}(shared, f);"
-        for kind in ("add", "max", "min", "exch")
+        for kind in _scoped("add", "max", "min", "exch")
     },
     **{
         f"atomic_{kind}": f"i = tw::atomic_{kind}((int*)out, i); "
         f"l = tw::atomic_{kind}((long long*)out, l);"
-        for kind in ("and", "or", "xor")
+        for kind in _scoped("and", "or", "xor")
     },
-    "atomic_cas": "f = tw::atomic_cas(out, f, 2.0f); i = tw::atomic_cas((int*)out, i, 2);",
-    "atomic_load": "f = tw::atomic_load(in); h = tw::atomic_load((const _Float16*)in);",
-    "atomic_store": "tw::atomic_store(out, f); tw::atomic_store((__bf16*)out, b);",
+    **{
+        f"atomic_{kind}": f"f = tw::atomic_{kind}(out, f, 2.0f); i = tw::atomic_{kind}((int*)out, i, 2);"
+        for kind in _scoped("cas")
+    },
+    **{
+        f"atomic_{kind}": f"f = tw::atomic_{kind}(in); h = tw::atomic_{kind}((const _Float16*)in);"
+        for kind in _scoped("load")
+    },
+    **{
+        f"atomic_{kind}": f"tw::atomic_{kind}(out, f); tw::atomic_{kind}((__bf16*)out, b);"
+        for kind in _scoped("store")
+    },
     "atomic_add_f16x2": "tw::atomic_add_f16x2(out, u);",
     "atomic_add_bf16x2": "tw::atomic_add_bf16x2(out, u);",
     "Rsrc": "",

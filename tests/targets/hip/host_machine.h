@@ -438,6 +438,7 @@ inline float __builtin_amdgcn_cvt_f32_bf8(int word, int byte) {
 
 // One lane runs at a time, so that every update is atomic.
 #define __HIP_MEMORY_SCOPE_AGENT 0
+#define __HIP_MEMORY_SCOPE_SYSTEM 0
 namespace host {
 template <typename T> T atomic_load(const T* at, int, int) { return *at; }
 template <typename T> void atomic_store(T* at, T value, int, int) { *at = value; }

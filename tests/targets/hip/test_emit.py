@@ -288,6 +288,8 @@ def test_atomics() -> None:
   %b = tile.atomic load %x[%i] order acquire : memref<?xi32, #g> -> i32
   %c = arith.addi %a, %b : i32
   tile.atomic store %x[%i], %c order release : memref<?xi32, #g>, i32
+  %d = tile.atomic cas %h[%i], %f compare %f order acquire scope cta : memref<?xf16, #g>, f16 -> f16
+  %e = tile.atomic cas %x[%i], %b compare %v order release scope sys : memref<?xi32, #g>, i32 -> i32
 """,
             "%x: memref<?xi32, #g>, %h: memref<?xf16, #g>, %i: index",
         )
@@ -305,6 +307,10 @@ def test_atomics() -> None:
         "tw::fence();",
         "tw::fence();",
         "tw::atomic_store<int>(x + i, a + b);",
+        "const _Float16 d = tw::atomic_cas<_Float16>(h + i, _Float16(1.5f), _Float16(1.5f));",
+        "tw::fence_block();",
+        "tw::fence_system();",
+        "const int e = tw::atomic_cas_system<int>(x + i, 1, b);",
     ]
     assert "global_atomic_add" in assembly(source.text, "gfx942")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.barriers.concurrent_roles import ConcurrentRoles, is_essential
 from tilewright.analysis.barriers.constant_eval import Rule, rule_of
@@ -28,6 +29,15 @@ BarrierUser: TypeAlias = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """An op that computes integers, and does nothing else."""
+
+    rule: Rule
+    operands: tuple[SSAValue, ...]
+    results: list[SSAValue]
+
+
 class OpProperties:
     """Properties of the ops of concurrent roles."""
 
@@ -45,6 +55,19 @@ class OpProperties:
         self._rules: dict[Operation, Rule] = {}
         self._elements: dict[Operation, tuple[SSAValue, Space | None, Sequence[SSAValue]]] = {}
         self._barriers: dict[Operation, tuple[SSAValue, SSAValue]] = {}
+        self._steps: dict[Block, list[Operation | Computation]] = {}
+
+    def steps(self, block: Block) -> list[Operation | Computation]:
+        """The ops of a block; arithmetic, which most of them are, ready to be evaluated."""
+        found = self._steps.get(block)
+        if found is None:
+            found = self._steps[block] = []
+            for op in block.ops:
+                if op.regions or not op.name.startswith("arith."):
+                    found.append(op)
+                elif results := self.integers(op):
+                    found.append(Computation(self.rule(op), tuple(op.operands), results))
+        return found
 
     def integers(self, op: Operation) -> list[SSAValue]:
         """The results that are integers."""
@@ -77,9 +100,10 @@ class OpProperties:
         return found
 
     def is_essential(self, op: Operation) -> bool:
-        if op not in self._essential:
-            self._essential[op] = is_essential(op)
-        return self._essential[op]
+        found = self._essential.get(op)
+        if found is None:
+            found = self._essential[op] = is_essential(op)
+        return found
 
     def is_innermost(self, op: Operation) -> bool:
         """Whether no loop in `op` has barriers in it."""
@@ -97,11 +121,12 @@ class OpProperties:
 
     def regions(self, op: Operation) -> list[tuple[AccessedRegion, bool]]:
         """Memory visible to other roles that `op` accesses."""
-        if op not in self._regions:
+        found = self._regions.get(op)
+        if found is None:
             found = [(region, False) for region in reads(op)]
             found += [(region, True) for region in writes(op)]
-            self._regions[op] = [each for each in found if _is_common(each[0])]
-        return self._regions[op]
+            found = self._regions[op] = [each for each in found if _is_common(each[0])]
+        return found
 
 
 def _is_common(region: AccessedRegion) -> bool:

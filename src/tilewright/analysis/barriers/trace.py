@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -29,7 +29,7 @@ from tilewright.analysis.barriers.events import (
     WaitEvent,
     WaitGroup,
 )
-from tilewright.analysis.barriers.op_properties import BarrierUser, OpProperties
+from tilewright.analysis.barriers.op_properties import BarrierUser, Computation, OpProperties
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import (
     BarOp,
@@ -65,6 +65,7 @@ COPIES, STORES, MMAS = "copies", "stores", "mmas"
 MAX_EVENTS = 20_000
 ENTRIES = 3
 """Tiles of a persistent loop, where its bounds are not overridden."""
+_MISSING = object()
 
 
 @dataclass
@@ -150,9 +151,10 @@ class Writer:
         """The value as an integer, if it is known."""
         if value is None or isinstance(value, int):
             return value
-        if value not in self.env:
-            self.env[value] = self._given(value)
-        return self.env[value]
+        found = self.env.get(value, _MISSING)
+        if found is _MISSING:
+            found = self.env[value] = self._given(value)
+        return cast("MaybeInt", found)
 
     def _given(self, value: SSAValue) -> MaybeInt:
         """A value from outside: a constant, an index of a block, an argument, or computed there."""
@@ -228,8 +230,14 @@ class Writer:
     # -- control -----------------------------------------------------------------------------
 
     def _block(self, block: Block) -> None:
-        for op in block.ops:
-            self._op(op)
+        integer, env = self.integer, self.env
+        for step in self.properties.steps(block):
+            if isinstance(step, Computation):
+                value = step.rule([integer(each) for each in step.operands])
+                for result in step.results:
+                    env[result] = value
+            else:
+                self._op(step)
 
     def _op(self, op: Operation) -> None:
         if not op.regions:
@@ -320,9 +328,6 @@ class Writer:
     # -- events ------------------------------------------------------------------------------
 
     def _leaf(self, op: Operation) -> None:
-        if op.name.startswith("arith."):  # most ops are: they access no memory and order nothing
-            self._compute(op)
-            return
         handler = self._HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)

@@ -61,6 +61,7 @@ class FragmentAccess:
 
     op: LoadOp | StoreOp
     buffer: SSAValue
+    """The allocation, also where the op accesses a view of it."""
     elements: tuple[IntArray, ...]
     """Coordinates; the axes of the loop, then one for each dimension accessed as a whole."""
     extra: int

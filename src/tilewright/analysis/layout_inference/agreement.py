@@ -111,7 +111,7 @@ class Agreement:
 
     def _check_access(self, loop: Loop, access: FragmentAccess) -> None:
         assert loop.table is not None
-        buffer = base_of(access.buffer)
+        buffer = access.buffer
         table = self.fragments[buffer]
         threads = threads_at(loop.table, access)
         if access.is_write and not is_update(access):
@@ -128,7 +128,7 @@ class Agreement:
     def _conflict(self, loop: Loop, access: FragmentAccess, point: tuple[int, ...]) -> Failed:
         if self.is_trial:
             return Failed()  # nothing is reported, so there is no message to build
-        buffer = base_of(access.buffer)
+        buffer = access.buffer
         assert loop.table is not None
         element = tuple(int(each[point]) for each in access.elements)
         held = self.fragments[buffer].owners[element]

@@ -24,9 +24,9 @@ from tilewright.analysis.layout_inference.scopes import Threads
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.amd.chips import Chip, MatrixInstruction
 from tilewright.dialects.amd.matrix import matrix_core, shapes_text
-from tilewright.dialects.tile import AllocOp, GemmOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, GemmOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
-from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 
 READ_BITS = 128
@@ -220,6 +220,15 @@ def _misfit(
         f"{m} x {n} cannot be split over {waves} waves of {chip.wave} lanes: {shapes}",
         None if fewer is None else f"use threads={fewer * chip.wave} or a larger tile",
     )
+
+
+def held_depth(op: GemmOp, *, is_a: bool) -> int:
+    """The extent along K of the fragment that an operand is, or is a part of."""
+    operand = op.a if is_a else op.b
+    whole = operand.owner.base if isinstance(operand.owner, RegionOp) else operand
+    rows, columns = shape_of(whole.type)[-2:]
+    is_turned = (op.transpose_a if is_a else op.transpose_b) is not None
+    return columns if is_a != is_turned else rows
 
 
 # -- layouts -----------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def _loop(loop: ParallelOp, plan: LayoutPlan) -> str | None:
         return problem
     iterations = Iterations(loop, table.shape)
     for access in accesses_in(loop, iterations):
-        buffer = base_of(access.buffer)
+        buffer = access.buffer
         held = plan.fragments.get(buffer)
         if held is None:
             return f"'{_name(plan, buffer)}' has no layout"

@@ -14,7 +14,8 @@ the loop runs. The figures only rank layouts of one loop nest; they are no predi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -26,7 +27,7 @@ from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME, Depe
 from tilewright.analysis.layout_inference.agreement import Loop
 from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
-from tilewright.analysis.layout_inference.scopes import Threads, threads_of
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import Share
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.analysis.layout_inference.vectors import ACCESS_BITS, is_contiguous, is_memory
@@ -76,20 +77,39 @@ def _trips(first: SSAValue, end: SSAValue, step: SSAValue) -> int:
     return max(1, len(range(*known)))
 
 
-def loop_cost(loop: Loop, table: Table) -> float:
-    """Issue slots of a thread for all its iterations; raises `NotALayout` if it has no share."""
-    share = Share.of(table, is_wide=True)
-    rounds = share.table.num_registers
-    threads = threads_of(loop.op)
-    iterations = Iterations(loop.op, loop.shape)
-    total = 0.0
-    for op in walk(loop.op):
-        accessed = _memory(op)
-        if accessed is not None:
-            total += _access(loop, table, share, accessed, iterations, threads)
-        elif not _is_free(op):
-            total += rounds * _COSTS.get(op.name, _LIBRARY if _is_library(op) else 1.0)
-    return total * trips(loop.op)
+@dataclass(frozen=True)
+class LoopWork:
+    """What the iterations of a loop do, whatever its layout is."""
+
+    steps: Sequence[float | MemoryAccess]
+    """Issue slots of an instruction, or an access."""
+    trips: int
+    warp_size: int
+
+    @staticmethod
+    def of(loop: Loop) -> LoopWork:
+        iterations = Iterations(loop.op, loop.shape)
+        steps: list[float | MemoryAccess] = []
+        for op in walk(loop.op):
+            accessed = _memory(op)
+            if accessed is not None:
+                steps.append(MemoryAccess.of(loop, accessed, iterations))
+            elif not _is_free(op):
+                steps.append(_COSTS.get(op.name, _LIBRARY if _is_library(op) else 1.0))
+        return LoopWork(steps, trips(loop.op), threads_of(loop.op).warp_size)
+
+    def cost(self, table: Table) -> float:
+        """Issue slots of a thread for all its iterations; raises `NotALayout` if it has no
+        share."""
+        share = Share.of(table, is_wide=True)
+        rounds = share.table.num_registers
+        total = 0.0
+        for step in self.steps:
+            if isinstance(step, MemoryAccess):
+                total += step.cost(table, share, self.warp_size)
+            else:
+                total += rounds * step
+        return total * self.trips
 
 
 def reduction_cost(op: ReduceOp, source: Table, target: Table) -> float:
@@ -145,27 +165,42 @@ def _is_library(op: Operation) -> bool:
     )
 
 
-def _access(
-    loop: Loop,
-    table: Table,
-    share: Share,
-    op: LoadOp | StoreOp | AtomicOp,
-    iterations: Iterations,
-    threads: Threads,
-) -> float:
-    buffer = op.dst if isinstance(op, AtomicOp) else op.memref
-    bits = max(8, bit_width(element_type_of(buffer.type)))
-    lanes = 1
-    if is_contiguous(loop.op, iterations, op.indices):
-        lanes = min(share.lanes, ACCESS_BITS // bits)
-    requests = share.table.num_registers / lanes
-    is_global = space_of(buffer.type) is Space.GLOBAL
-    starts = _starts(_offsets(op, buffer, iterations), table, threads.warp_size) * bits // 8
-    if is_global:
-        sectors, lines = (len(np.unique(starts // each)) for each in (_SECTOR_BYTES, _LINE_BYTES))
-        return requests * (_GLOBAL + _SECTOR * sectors + _LINE * lines)
-    bytes = len(np.unique(starts)) * max(lanes * bits // 8, _BANK_BYTES)
-    return requests * (_SHARED + _WAVEFRONT * max(1, -(-bytes // _LINE_BYTES)))
+@dataclass(frozen=True, eq=False)
+class MemoryAccess:
+    """An access to global or shared memory in all iterations of a loop."""
+
+    bits: int
+    """Of an element."""
+    is_contiguous: bool
+    """Whether iterations along the innermost variable access contiguous elements."""
+    is_global: bool
+    offsets: IntArray | None
+    """The element that each iteration accesses; None if not known."""
+
+    @staticmethod
+    def of(loop: Loop, op: LoadOp | StoreOp | AtomicOp, iterations: Iterations) -> MemoryAccess:
+        buffer = op.dst if isinstance(op, AtomicOp) else op.memref
+        return MemoryAccess(
+            max(8, bit_width(element_type_of(buffer.type))),
+            is_contiguous(loop.op, iterations, op.indices),
+            space_of(buffer.type) is Space.GLOBAL,
+            _offsets(op, buffer, iterations),
+        )
+
+    def cost(self, table: Table, share: Share, warp_size: int) -> float:
+        lanes = min(share.lanes, ACCESS_BITS // self.bits) if self.is_contiguous else 1
+        requests = share.table.num_registers / lanes
+        starts = _starts(self.offsets, table, warp_size) * self.bits // 8
+        if self.is_global:
+            sectors, lines = (_count(starts // each) for each in (_SECTOR_BYTES, _LINE_BYTES))
+            return requests * (_GLOBAL + _SECTOR * sectors + _LINE * lines)
+        bytes = _count(starts) * max(lanes * self.bits // 8, _BANK_BYTES)
+        return requests * (_SHARED + _WAVEFRONT * max(1, -(-bytes // _LINE_BYTES)))
+
+
+def _count(values: IntArray) -> int:
+    """How many different values there are."""
+    return len(set(values.tolist()))
 
 
 def _starts(offsets: IntArray | None, table: Table, warp: int) -> IntArray:

@@ -10,7 +10,6 @@ from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.tile import (
     AllocOp,
 )
-from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.layouts.diff import Assignment, Owners, Side, compare
 
@@ -46,7 +45,7 @@ def access_diagram(
     table: Table, access: FragmentAccess, threads: np.ndarray, element: tuple[int, ...]
 ) -> str:
     """A diagram of the owners of the elements near one, and of the threads that access them."""
-    name = name_of(base_of(access.buffer))
+    name = name_of(access.buffer)
 
     def accessing(point: tuple[int, ...]) -> Assignment:
         is_here = np.logical_and.reduce(

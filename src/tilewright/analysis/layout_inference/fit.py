@@ -45,16 +45,23 @@ def digits(values: IntArray) -> tuple[Digit, ...] | None:
 
 
 def _radix(values: IntArray, weight: int) -> int | None:
-    """How far the lowest digit counts: the most for which the table repeats itself."""
+    """How far the lowest digit counts: the most for which the table repeats itself.
+
+    The table counts up to `run` and no further, so a digit starts again there: `run` is a multiple
+    of its radix.
+    """
     size = len(values)
-    steps = np.arange(size, dtype=np.int64) * weight
-    wrong = np.flatnonzero(values - values[0] != steps)
-    run = size if len(wrong) == 0 else int(wrong[0])
     position = np.arange(size)
+    wrong = np.flatnonzero(values - values[0] != position * weight)
+    if len(wrong) == 0:
+        return size
+    run = int(wrong[0])
     for radix in range(run, 1, -1):
+        if run % radix:
+            continue
         # The last round may be cut short.
-        first = values[position // radix * radix]
-        if (values - first == position % radix * weight).all():
+        inside = position % radix
+        if (values - values[position - inside] == inside * weight).all():
             return radix
     return None
 

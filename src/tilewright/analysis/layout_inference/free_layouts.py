@@ -11,19 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.accesses import FragmentAccess
 from tilewright.analysis.layout_inference.agreement import Failed, Loop
 from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.cost import (
-    loop_cost,
+    LoopWork,
     reduction_cost,
     register_cost,
     trips,
 )
 from tilewright.analysis.layout_inference.propagation import Propagation
+from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
 from tilewright.analysis.layout_inference.relations import accesses_memory, is_by_register
 from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by
@@ -79,26 +82,21 @@ class FreeLayouts(Propagation):
 
     def _candidates(self, loop: Loop) -> list[Table]:
         """Layouts of a loop; the last one stands for "none of them"."""
-        found = list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
+        found = self._once("candidates", loop, None, partial(self._own_candidates, loop))
         return [*found[:-1], *self._from_reads(loop), *found[-1:]]
+
+    def _own_candidates(self, loop: Loop) -> list[Table]:
+        return list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
 
     def _from_reads(self, loop: Loop) -> Iterator[Table]:
         """The iterations where a fragment is that they read, though each reads several elements."""
         for access in loop.accesses:
-            table = self.fragments.get(base_of(access.buffer))
+            table = self.fragments.get(access.buffer)
             if table is None or access.is_write or not access.extra:
                 continue
-            owners = table.owners[access.elements]
-            rank = len(loop.shape)
-            first = owners[(slice(None),) * rank + (0,) * access.extra]
-            lined = first.reshape(*loop.shape, *(1,) * access.extra, table.replicas)
-            if (owners != lined).any():
-                continue
-            points = [np.asarray(each) for each in np.indices(loop.shape)]
-            try:
-                yield held_by(loop.shape, points, first, None)
-            except NotALayout:
-                continue
+            found = self._once("reads", access, table, partial(_from_read, loop, access, table))
+            if found is not None:
+                yield found
 
     # -- by cost -----------------------------------------------------------------------------
 
@@ -129,7 +127,7 @@ class FreeLayouts(Propagation):
         return Component(ordered, reductions, frozenset(fragments))
 
     def _open(self, loop: Loop) -> set[SSAValue]:
-        accessed = {base_of(each.buffer) for each in loop.accesses}
+        accessed = {each.buffer for each in loop.accesses}
         return accessed - self.fragments.keys()
 
     def _decide_by_cost(self, standard: Loop, component: Component) -> bool:
@@ -193,7 +191,10 @@ class FreeLayouts(Propagation):
             for op in component.reductions:
                 source, target = self.fragments.get(base_of(op.src)), base_of(op.dst)
                 if source is not None and target in self.fragments:
-                    total += reduction_cost(op, source, self.fragments[target])
+                    tables = source, self.fragments[target]
+                    total += self._once(
+                        "reduction cost", op, tables, partial(reduction_cost, op, *tables)
+                    )
         except NotALayout:
             return None
         known = [each for each in self.fragments.items() if each[0] in component.fragments]
@@ -202,7 +203,8 @@ class FreeLayouts(Propagation):
     def _loop_cost(self, loop: Loop) -> float:
         """Of a loop that is not decided by this: what its own best layout would cost."""
         table = loop.table if loop.table is not None else self._candidates(loop)[0]
-        return loop_cost(loop, table)
+        work = self._once("work", loop, None, partial(LoopWork.of, loop))
+        return self._once("cost", loop, table, partial(work.cost, table))
 
     # -- what is possible --------------------------------------------------------------------
 
@@ -215,9 +217,7 @@ class FreeLayouts(Propagation):
             self._propagate()
             self._check_known()
             self._check_formulas(before[0])
-            if is_whole and any(
-                base_of(each.buffer) not in self.fragments for each in loop.accesses
-            ):
+            if is_whole and any(each.buffer not in self.fragments for each in loop.accesses):
                 raise Failed
         except Failed:
             self._restore(before)
@@ -228,7 +228,7 @@ class FreeLayouts(Propagation):
 
     def _reduces_rows(self, loop: Loop) -> bool:
         """Whether a fragment that the loop accesses is reduced along the loop's last dimension."""
-        accessed = {base_of(each.buffer) for each in loop.accesses}
+        accessed = {each.buffer for each in loop.accesses}
         rank = len(loop.shape)
         return any(
             isinstance(op, ReduceOp)
@@ -261,12 +261,45 @@ class FreeLayouts(Propagation):
         """Every access whose loop and fragment have layouts."""
         for loop in self.loops:
             for access in loop.accesses:
-                if loop.table is not None and base_of(access.buffer) in self.fragments:
-                    self._check_access(loop, access)
-                    if not is_by_register(
-                        loop.table, self.fragments[base_of(access.buffer)], access
-                    ):
-                        raise Failed
+                table = self.fragments.get(access.buffer)
+                if loop.table is None or table is None:
+                    continue
+                both = loop.table, table
+                if not self._once("access", access, both, partial(self._agree, loop, access)):
+                    raise Failed
         for op in self.reductions:
-            if isinstance(op, ReduceOp):
-                self._check_reduction(op)
+            if not isinstance(op, ReduceOp):
+                continue
+            source = self.fragments.get(base_of(op.src))
+            target = self.fragments.get(base_of(op.dst))
+            if source is None or target is None:
+                continue
+            try:
+                compute = partial(plan_reduction, source, target, op.axis)
+                self._once("reduction", op, (source, target), compute)
+            except NotALayout:
+                raise Failed from None
+
+    def _agree(self, loop: Loop, access: FragmentAccess) -> bool:
+        """Whether a loop can access a fragment, both with their present layouts."""
+        assert loop.table is not None
+        try:
+            self._check_access(loop, access)
+        except Failed:
+            return False
+        return is_by_register(loop.table, self.fragments[access.buffer], access)
+
+
+def _from_read(loop: Loop, access: FragmentAccess, table: Table) -> Table | None:
+    """The iterations in the threads that own what they read, if all of it is in the same ones."""
+    owners = table.owners[access.elements]
+    rank = len(loop.shape)
+    first = owners[(slice(None),) * rank + (0,) * access.extra]
+    lined = first.reshape(*loop.shape, *(1,) * access.extra, table.replicas)
+    if (owners != lined).any():
+        return None
+    points = [np.asarray(each) for each in np.indices(loop.shape)]
+    try:
+        return held_by(loop.shape, points, first, None)
+    except NotALayout:
+        return None

@@ -38,9 +38,13 @@ def accumulator(op: GemmOp, plan: GemmPlan, gpu: Gpu) -> Table:
 
 
 def operand(op: GemmOp, plan: GemmPlan, gpu: Gpu, *, is_a: bool) -> Table:
-    """The layout of an operand in registers, as the instruction multiplies it: not transposed."""
+    """The layout of an operand in registers, as the instruction multiplies it: not transposed.
+
+    A GEMM of an AMD GPU may read a part of the fragment along K; the layout is that of the whole.
+    """
     m, n, k = op.mnk
     if isinstance(gpu, Chip):
+        k = amd_gemms.held_depth(op, is_a=is_a)
         core = matrix_core(amd_gemms.instruction_of(op, plan, gpu))
         if is_a:
             return amd_gemms.operand_a((m, k), plan, core)

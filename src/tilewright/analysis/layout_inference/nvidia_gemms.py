@@ -72,8 +72,8 @@ def rounding(op: GemmOp) -> Rounding | None:
     Tensor cores take float32 as tf32 (PTX ISA, "Alternate floating-point data formats"): the
     exponent of float32 with the mantissa of float16. The 13 low mantissa bits are ignored.
     """
-    if not isinstance(element_type_of(op.a.type), Float32Type):
-        return None
+    if not isinstance(element_type_of(op.a.type), Float32Type) or op.precision is not None:
+        return None  # a precision that the kernel requests is no surprise
     m, n, k = op.mnk
     return Rounding(
         f"float32 operands are rounded to tf32: tensor cores read {_TF32_BITS} of {_FLOAT32_BITS} "

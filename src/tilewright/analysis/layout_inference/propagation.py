@@ -4,12 +4,17 @@ A loop that accesses every element of a fragment once is run by the owners of th
 fragment is owned by the threads that run the iterations that access it; a reduction leaves its
 results in all threads that owned an element. `_propagate` applies these rules until nothing
 changes.
+
+While free layouts are tried, the same rules are applied to the same layouts many times. What
+follows from a layout depends on nothing else, so it is computed once for each of them (`_once`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 from tilewright.analysis.layout_inference.accesses import FragmentAccess
 from tilewright.analysis.layout_inference.agreement import Agreement, Loop
@@ -20,6 +25,9 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import shape_of
 
+Found = TypeVar("Found")
+_MISSING = object()
+
 
 @dataclass
 class Propagation(Agreement):
@@ -27,6 +35,26 @@ class Propagation(Agreement):
 
     loops: list[Loop] = field(default_factory=list[Loop])
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
+    _known: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
+
+    def _once(
+        self, what: str, subject: object, tables: Hashable, compute: Callable[[], Found]
+    ) -> Found:
+        """The result of `compute`, which depends on `subject` and on `tables` alone.
+
+        `subject` is an object of this kernel, as loops and accesses are. Errors are cached, too.
+        """
+        key = what, id(subject), tables
+        found: Any = self._known.get(key, _MISSING)
+        if found is _MISSING:
+            try:
+                found = compute()
+            except NotALayout as error:
+                found = error
+            self._known[key] = found
+        if isinstance(found, NotALayout):
+            raise found.with_traceback(None)
+        return found
 
     def _propagate(self) -> None:
         changed = True
@@ -46,26 +74,28 @@ class Propagation(Agreement):
         if isinstance(given, FragmentAttr):
             loop.table, loop.origin = Table.from_map(given.data), loop.op
             return True
-        known = [each for each in loop.accesses if base_of(each.buffer) in self.fragments]
+        known = [each for each in loop.accesses if each.buffer in self.fragments]
         # Written fragments come first: all owners of an element must run the iteration.
         for access in sorted(known, key=lambda each: not each.is_write):
             if access.is_one_to_one:
-                table = self.fragments[base_of(access.buffer)]
-                owners = table.owners[access.elements]
-                registers = table.registers[access.elements]
-                loop.table = Table(owners, registers)
-                loop.origin = self.origins[base_of(access.buffer)]
+                loop.table = self._at_elements(access, self.fragments[access.buffer])
+                loop.origin = self.origins[access.buffer]
                 return True
         return self._loop_from_part(loop, known)
+
+    def _at_elements(self, access: FragmentAccess, table: Table) -> Table:
+        """The layout of the elements that the iterations access, as one of the iterations."""
+        return self._once("iterations", access, table, partial(table.at, access.elements))
 
     def _loop_from_part(self, loop: Loop, known: Sequence[FragmentAccess]) -> bool:
         """A loop over a part of which all threads hold as much is run by them, too."""
         for access in known:
             if not access.is_distinct:
                 continue
-            part = self.fragments[base_of(access.buffer)].part(access.elements)
+            table = self.fragments[access.buffer]
+            part = self._once("part", access, table, partial(table.part, access.elements))
             if part is not None:
-                loop.table, loop.origin = part, self.origins[base_of(access.buffer)]
+                loop.table, loop.origin = part, self.origins[access.buffer]
                 return True
         return False
 
@@ -74,16 +104,11 @@ class Propagation(Agreement):
         changed = False
         assert loop.table is not None
         for access in loop.accesses:
-            buffer = base_of(access.buffer)
+            buffer = access.buffer
             if buffer in self.fragments:
                 continue
             try:
-                table = held_by(
-                    shape_of(buffer.type),
-                    access.elements,
-                    threads_at(loop.table, access),
-                    loop.table.registers if access.is_one_to_one else None,
-                )
+                table = self._once("held", access, loop.table, partial(_held, access, loop.table))
             except NotALayout:
                 continue  # another loop may access all of it
             self._give(buffer, table, loop.op)
@@ -101,7 +126,7 @@ class Propagation(Agreement):
             self._give(target, table, op)
             return True
         try:
-            found = reduced(table, op.axis)
+            found = self._once("reduced", op, table, partial(reduced, table, op.axis))
         except NotALayout as error:
             raise self._no_reduction(op, error) from error
         shape = shape_of(target.type)
@@ -109,3 +134,10 @@ class Propagation(Agreement):
             found = Table(found.owners.reshape(*shape, -1), found.registers.reshape(shape))
         self._give(target, found, op)
         return True
+
+
+def _held(access: FragmentAccess, loop: Table) -> Table:
+    """The layout of a fragment whose elements belong to the threads that access them."""
+    registers = loop.registers if access.is_one_to_one else None
+    shape = shape_of(access.buffer.type)
+    return held_by(shape, access.elements, threads_at(loop, access), registers)

@@ -20,7 +20,7 @@ from tilewright.ir.traversal import walk
 
 def is_update(access: FragmentAccess) -> bool:
     """Whether a write adds to the writing thread's share of a reducer."""
-    owner = base_of(access.buffer).owner
+    owner = access.buffer.owner
     if not isinstance(owner, ReducerAllocOp):
         return False
     return any(

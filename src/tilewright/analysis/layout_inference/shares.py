@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -23,10 +24,11 @@ from tilewright.analysis.layout_inference.relations import (
 )
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.tile import ParallelOp
-from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 
 _MAX_LANES = 16
+_CACHED = 32
+"""Shares, and coordinates, of which the formulas are cached: a kernel has few different ones."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,15 @@ class Share:
     shape: tuple[int, ...]
     """Of the loop, its leading dimensions as one if they are linearised."""
 
-    @classmethod
-    def of(cls, table: Table, *, is_wide: bool) -> Share:
+    @staticmethod
+    @lru_cache(maxsize=_CACHED)
+    def of(table: Table, *, is_wide: bool) -> Share:
         """The share of a loop with a layout; in lanes, if it accesses memory."""
         # Where rows do not divide evenly, rows or all iterations are linearised.
         for each in (table, *table.countings()):
             filled = each.filled()
             if filled is not None:
-                return cls(filled, _lanes(filled) if is_wide else 1, each.shape)
+                return Share(filled, _lanes(filled) if is_wide else 1, each.shape)
         raise NotALayout("no formula gives the iterations of a thread")
 
     @property
@@ -67,6 +70,7 @@ class Share:
         sizes = zip(self.table.shape, self.shape, strict=True)
         return [axis for axis, (more, own) in enumerate(sizes) if more != own]
 
+    @lru_cache(maxsize=_CACHED)  # noqa: B019  (shares are cached as well)
     def coordinate(self, axis: int) -> LayoutExpr:
         """A variable of the loop at the first lane of a round; of (thread, round)."""
         found = formula(self._at_rounds(self.table.inverse[axis]))
@@ -153,6 +157,8 @@ class Share:
 def unknown_steps(registers: IntArray, rank: int) -> list[LayoutExpr]:
     """How registers grow along dimensions that a serial loop walks, after `rank` known ones."""
     extra = registers.ndim - rank
+    if extra == 0:
+        return []
     origin = (slice(None),) * rank + (0,) * extra
     rebuilt = registers[origin].reshape(*registers.shape[:rank], *(1,) * extra)
     steps: list[LayoutExpr] = []
@@ -189,7 +195,7 @@ def infeasible(
             if (reason := needed_by_all(loop)) is not None:
                 raise NotALayout(reason)
         for access in accesses:
-            registers = fragments[base_of(access.buffer)].registers[access.elements]
+            registers = fragments[access.buffer].registers[access.elements]
             share.register(registers[(slice(None),) * rank + (0,) * access.extra])
             unknown_steps(registers, rank)
     except NotALayout as error:

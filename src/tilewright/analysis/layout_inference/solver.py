@@ -250,10 +250,20 @@ class Solver(FreeLayouts):
         for op in walk(self.kernel):
             if isinstance(op, CopyOp) and is_exchange(op):
                 self._check_exchange(op)
+        self._intern_tables()
         for buffer, table in self.fragments.items():
             self._check_formula(buffer, table)
         for loop in self.loops:
             self._check_share(loop)
+
+    def _intern_tables(self) -> None:
+        """Make equal layouts one object: its formulas are then computed once."""
+        known: dict[Table, Table] = {}
+        for buffer, table in self.fragments.items():
+            self.fragments[buffer] = known.setdefault(table, table)
+        for loop in self.loops:
+            if loop.table is not None:
+                loop.table = known.setdefault(loop.table, loop.table)
 
     def _check_exchange(self, op: CopyOp) -> None:
         """What lanes cannot exchange goes through shared memory."""
@@ -303,7 +313,7 @@ class Solver(FreeLayouts):
 
     def _blamed(self, loop: Loop, access: FragmentAccess, reason: str) -> LayoutConflict | None:
         """The loop to stage a fragment for: not one that walks the fragment in its own order."""
-        buffer = base_of(access.buffer)
+        buffer = access.buffer
         origin = self.origins[buffer]
         if access.is_in_order and isinstance(origin, ParallelOp):
             return LayoutConflict(origin, buffer, reason)

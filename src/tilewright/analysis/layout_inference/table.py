@@ -23,6 +23,8 @@ from tilewright.layouts.fragment import Fragment
 _FEW_PAIRS = 8
 """Pairs of an owner and a thread that are compared, rather than looked up in a table of all."""
 _CACHED_TABLES = 32
+_SAMPLED = 64
+"""Values of a table that its hash depends on."""
 
 
 class NotALayout(ValueError):
@@ -52,6 +54,10 @@ class Table:
     @cached_property
     def num_threads(self) -> int:
         return int(self.owners.max()) + 1
+
+    def at(self, elements: tuple[IntArray, ...]) -> Table:
+        """The layout of elements, in the shape of their coordinates."""
+        return Table(self.owners[elements], self.registers[elements])
 
     def part(self, elements: tuple[IntArray, ...]) -> Table | None:
         """The layout of some elements by themselves, if every thread holds as many of them."""
@@ -154,7 +160,11 @@ class Table:
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.registers.tobytes(), self.owners.tobytes()))
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.shape, self.replicas, _sample(self.registers), _sample(self.owners)))
 
     def collision(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two elements in one register of a thread, if there are any."""
@@ -201,12 +211,13 @@ class Table:
         shape = (self.num_threads, self.num_registers)
         flat = np.full(shape, -1, dtype=np.int64)
         size = self.registers.size
-        elements = np.repeat(np.arange(size, dtype=np.int64), self.replicas)
-        flat[
-            self.owners.reshape(size, -1).ravel(), np.repeat(self.registers.ravel(), self.replicas)
-        ] = elements
+        owners, registers = self.owners.reshape(size, -1), self.registers.reshape(size, 1)
+        flat[owners, registers] = np.arange(size, dtype=np.int64)[:, None]
+        is_free = flat < 0
         coordinates = np.unravel_index(np.maximum(flat, 0), self.shape)
-        return tuple(np.where(flat < 0, -1, each).astype(np.int64) for each in coordinates)
+        if not is_free.any():
+            return coordinates
+        return tuple(np.where(is_free, -1, each) for each in coordinates)
 
     @cached_property
     def is_full(self) -> bool:
@@ -333,6 +344,11 @@ def _replaced(expression: LayoutExpr, values: Sequence[LayoutExpr]) -> LayoutExp
     from tilewright.dialects.tile.expressions import as_expr
 
     return as_expr(expression.evaluate(values))
+
+
+def _sample(values: IntArray) -> bytes:
+    """Some of the values: owners of a layout that all threads have are many."""
+    return values.flat[:: values.size // _SAMPLED + 1].tobytes()
 
 
 def _points(shape: Sequence[int]) -> list[IntArray]:

@@ -10,6 +10,7 @@ The result is an ``AddressReport``, a value; nothing in the IR is changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
@@ -147,11 +148,12 @@ def evaluate(
     facts: AccessProperties,
     changing: frozenset[str] = frozenset(),
     kernel_op: Operation | None = None,
+    irrelevant: AbstractSet[Operation] = frozenset(),
 ) -> Machine:
     """Evaluate a kernel on all its paths; the findings are in the machine.
 
     What is loaded from `changing` buffers depends on the program that loads it: another one may
-    have written there in between.
+    have written there in between. Results of `irrelevant` ops are unknown.
     """
     machine = Machine(
         begin.space,
@@ -163,6 +165,7 @@ def evaluate(
         facts.strict_overflow,
         kernel_op,
         changing=changing,
+        irrelevant=irrelevant,
     )
     env = machine.environments.setdefault((), {})
     scope = Scope(machine, (), env, begin.ctx, begin.space.true, begin.conditions)

@@ -9,6 +9,7 @@ is the one with the solved values, so findings are stored by op and path and ove
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -107,6 +108,8 @@ class Machine:
     """The blocks along each axis of its grid, as the function computes them."""
     changing: frozenset[str] = frozenset()
     """Bases that the kernel both reads and writes."""
+    irrelevant: AbstractSet[Operation] = frozenset()
+    """Ops that are not evaluated: no address depends on them."""
     symbols: SymbolTables = field(default_factory=SymbolTables)
     sites: dict[tuple[Operation, Path, int], Site] = field(
         default_factory=dict[tuple[Operation, Path, int], Site]
@@ -152,6 +155,10 @@ class Machine:
             self._taken.add(known)
             self._unique[value, path] = known
         return known
+
+    def named_values(self) -> dict[str, SSAValue]:
+        """Values of the kernel itself by their unique name: what opaque symbols stand for."""
+        return {name: value for (value, path), name in self._unique.items() if not path}
 
     def formula_size(self, formula: Formula) -> int:
         """The number of parts of a condition, expanded."""

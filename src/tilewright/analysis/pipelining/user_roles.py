@@ -47,7 +47,7 @@ from tilewright.dialects.tile import (
     WsOp,
 )
 from tilewright.dialects.tile.access import base_of
-from tilewright.dialects.tile.interfaces import reads, writes
+from tilewright.dialects.tile.interfaces import has_body, reads, writes
 from tilewright.dialects.tile.types import space_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import children, walk
@@ -221,7 +221,7 @@ def _is_renamable(buffer: SSAValue, loop: PipelineOp) -> bool:
 
 
 def _accesses(op: Operation, base: SSAValue) -> bool:
-    if op.regions:
+    if has_body(op):
         return False  # the ops inside follow
     return any(region.base is base for region in (*reads(op), *writes(op)))
 

@@ -268,7 +268,7 @@ def _wgmma(compiler: Compiler, op: Operation) -> Act:
         for first in frame.groups():
             agent = frame.clocks.warps + first
             mma = InFlightMma(accumulator, operand, first, agent, frame.clocks.tick(agent))
-            issuer = frame.clocks.common(np.arange(first, min(first + GROUP, frame.clocks.warps)))
+            issuer = frame.clocks.common(slice(first, min(first + GROUP, frame.clocks.warps)))
             for slot, shape, bits, k_major in sides:
                 side: Operand | None = frame.env[slot]
                 start = None if side is None else frame.value_of_group(side.start, first)

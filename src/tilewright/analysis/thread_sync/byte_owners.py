@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.analysis.thread_sync.arena import ShadowPlan
 from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
-from tilewright.analysis.thread_sync.thread_accesses import AccessBatch, ThreadAccess
+from tilewright.analysis.thread_sync.thread_accesses import AccessBatch, ThreadAccess, some
 
 _NONE = -1
 
@@ -36,7 +36,7 @@ class ByteOwners:
             self.owner: Any = np.full(count, _NONE, np.int16)
             self.writer: Any = np.zeros(count, np.int32)
             """The last write, as an index into `accesses`."""
-            self.has_written: Any = np.zeros((count, len(self.column)), np.bool_)
+            self.has_written: Any = np.zeros((len(self.column), count), np.bool_)
             self.accesses: list[ThreadAccess] = []
 
     def record(self, batch: AccessBatch) -> None:
@@ -54,18 +54,18 @@ class ByteOwners:
     def write(self, access: ThreadAccess) -> None:
         if not self.is_shared:
             return
-        at, column = access.cells, self.column[access.storage]
+        at, column = access.index, self.column[access.storage]
         self.owner[at], self.writer[at] = column, len(self.accesses)
-        self.has_written[at, column] = True
+        self.has_written[column, at] = True
         self.accesses.append(access)
 
     def read(self, access: ThreadAccess) -> None:
         if not self.is_shared:
             return
-        at, column = access.cells, self.column[access.storage]
-        lost = self.has_written[at, column] & (self.owner[at] != column)
-        if lost.any():
-            self._raise(access, int(at[np.argmax(lost)]))
+        at, column = access.index, self.column[access.storage]
+        lost = self.has_written[column, at] & (self.owner[at] != column)
+        if some(lost):
+            self._raise(access, int(access.cells[np.argmax(lost)]))
 
     def _raise(self, access: ThreadAccess, cell_bytes: int) -> None:
         first = cell_bytes * self.plan.cell_bytes + self.plan.first // self.plan.cell_bytes * (

@@ -29,6 +29,7 @@ from tilewright.analysis.thread_sync.thread_accesses import (
     AccessBatch,
     AccessRows,
     ThreadAccess,
+    some,
 )
 
 _NONE = -1
@@ -56,9 +57,9 @@ class ShadowMemory:
         self.write_thread: Any = np.zeros(count, np.int32)
         self.write_op: Any = np.zeros(count, np.int32)
         self.write_visit: Any = np.zeros(count, np.int32)
-        self.read: Any = np.zeros((count, clocks.readers), np.int32)
-        self.read_thread: Any = np.zeros((count, clocks.warps), np.int32)
-        self.read_op: Any = np.zeros((count, clocks.readers), np.int32)
+        self.read: Any = np.zeros((clocks.readers, count), np.int32)
+        self.read_thread: Any = np.zeros((clocks.warps, count), np.int32)
+        self.read_op: Any = np.zeros((clocks.readers, count), np.int32)
         self.updates: set[int] = set()
         """Indices of atomic ops."""
         self.latest_write: Any = np.zeros(clocks.agents, np.int32)
@@ -121,7 +122,7 @@ class ShadowMemory:
             self._now_thread[rows.cells] = _NONE
 
     def _raise_within(self, rows: AccessRows, clash: Any, verb: str) -> None:
-        if not clash.any():
+        if not some(clash):
             return
         row = int(np.argmax(clash))
         at = int(rows.cells[row])
@@ -142,13 +143,14 @@ class ShadowMemory:
     def _mark_reads(self, rows: AccessRows) -> None:
         at, warps, threads = rows.cells, rows.warps, rows.threads
         now = self.clocks.observed[warps, warps]
-        again = self.read[at, warps] == now
-        before = self.read_thread[at, warps]
-        self.read[at, warps], self.read_op[at, warps] = now, rows.op_indices
-        self.read_thread[at, warps] = threads
-        several = (self.read_thread[at, warps] != threads) | (again & (before != threads))
-        if several.any():
-            self.read_thread[at[several], warps[several]] = MANY
+        where = warps, at
+        again = self.read[where] == now
+        before = self.read_thread[where]
+        self.read[where], self.read_op[where] = now, rows.op_indices
+        self.read_thread[where] = threads
+        several = (self.read_thread[where] != threads) | (again & (before != threads))
+        if some(several):
+            self.read_thread[warps[several], at[several]] = MANY
         self.latest_read[warps] = now
 
     def _mark_writes(self, rows: AccessRows) -> None:
@@ -185,56 +187,62 @@ class ShadowMemory:
 
         `thread` issued it; None if whole warps did.
         """
-        at = access.cells
+        at = access.index
         self._known_to(access, issuer, "reads", thread)
         self.owners.read(access)
-        warps = self.clocks.warps
-        if (self.latest_write[:warps] > issuer.fenced[:warps]).any():
-            writer = self.writer[at]
-            generic = (writer >= 0) & (writer < warps)
-            unfenced = generic & (issuer.fenced[writer] < self.written[at])
-            if unfenced.any():
-                op_index = int(self.write_op[at[int(np.argmax(unfenced))]])
-                self._raise_unfenced(access, unfenced, "reads", "written", op_index)
-        self.read[at, agent], self.read_op[at, agent] = time, access.op_index
+        self._check_fenced_writes(access, issuer, "reads")
+        self.read[agent, at], self.read_op[agent, at] = time, access.op_index
         self.latest_read[agent] = time
 
     def write_by_engine(
         self, access: ThreadAccess, agent: int, time: int, issuer: ClockSnapshot
     ) -> None:
-        at = access.cells
         self._known_to(access, issuer, "writes", None)
-        recent = np.flatnonzero(self.latest_read > issuer.observed[: self.clocks.readers])
-        late = self.read[at[:, None], recent] > issuer.observed[recent]
-        if late.any():
-            row, column = (int(each) for each in np.argwhere(late)[0])
+        readers = self.clocks.readers
+        recent, late = self._read_after(access, issuer.observed[:readers])
+        if some(late):
+            row, column = (int(each) for each in np.argwhere(late.T)[0])
             reader = int(recent[column])
-            op_index = int(self.read_op[at[row], reader])
-            self._raise_engine(access, late.any(axis=1), "writes", "read", reader, op_index)
+            op_index = int(self.read_op[reader, access.cells[row]])
+            self._raise_engine(access, late.any(axis=0), "writes", "read", reader, op_index)
         self._check_fenced_for_write(access, issuer)
         self.mark_by_engine(access, agent, time)
+
+    def _read_after(self, access: ThreadAccess, times: Any) -> tuple[Any, Any]:
+        """Agents that read in the region after these times, and, by agent, whether such a read was
+        of a cell of the access."""
+        recent = (self.latest_read[: len(times)] > times).nonzero()[0]
+        at = access.index
+        late = [self.read[reader, at] > times[reader] for reader in recent]
+        return recent, np.array(late, np.bool_).reshape(len(recent), len(access.cells))
 
     def _check_fenced_for_write(self, access: ThreadAccess, issuer: ClockSnapshot) -> None:
         """Threads that accessed what TMA is about to write have passed an async proxy fence
         since."""
-        at, warps = access.cells, self.clocks.warps
-        recent = np.flatnonzero(self.latest_read[:warps] > issuer.fenced[:warps])
-        unread = self.read[at[:, None], recent] > issuer.fenced[recent]
-        if unread.any():
-            row, column = (int(each) for each in np.argwhere(unread)[0])
-            op_index = int(self.read_op[at[row], int(recent[column])])
-            self._raise_unfenced(access, unread.any(axis=1), "writes", "read", op_index)
-        if (self.latest_write[:warps] > issuer.fenced[:warps]).any():
-            writer = self.writer[at]
-            generic = (writer >= 0) & (writer < warps)
-            unfenced = generic & (issuer.fenced[writer] < self.written[at])
-            if unfenced.any():
-                op_index = int(self.write_op[at[int(np.argmax(unfenced))]])
-                self._raise_unfenced(access, unfenced, "writes", "written", op_index)
+        warps = self.clocks.warps
+        recent, unread = self._read_after(access, issuer.fenced[:warps])
+        if some(unread):
+            row, column = (int(each) for each in np.argwhere(unread.T)[0])
+            op_index = int(self.read_op[int(recent[column]), access.cells[row]])
+            self._raise_unfenced(access, unread.any(axis=0), "writes", "read", op_index)
+        self._check_fenced_writes(access, issuer, "writes")
+
+    def _check_fenced_writes(self, access: ThreadAccess, issuer: ClockSnapshot, verb: str) -> None:
+        """Threads that wrote what an asynchronous unit accesses have passed a fence since."""
+        warps = self.clocks.warps
+        if not some(self.latest_write[:warps] > issuer.fenced[:warps]):
+            return
+        at = access.index
+        writer = self.writer[at]
+        generic = (writer >= 0) & (writer < warps)
+        unfenced = generic & (issuer.fenced[writer] < self.written[at])
+        if some(unfenced):
+            op_index = int(self.write_op[access.cells[int(np.argmax(unfenced))]])
+            self._raise_unfenced(access, unfenced, verb, "written", op_index)
 
     def mark_by_engine(self, access: ThreadAccess, agent: int, time: int) -> None:
         """Record a write without a check."""
-        at = access.cells
+        at = access.index
         self.owners.write(access)
         self.writer[at], self.written[at] = agent, time
         self.write_thread[at], self.write_op[at] = _NONE, access.op_index
@@ -244,10 +252,10 @@ class ShadowMemory:
 
     def _is_all_known(self, latest: Any, warps: Any) -> bool:
         """Whether some warps have observed all accesses of the region, whatever the cell."""
-        own = np.flatnonzero(np.bincount(warps))
-        if (latest[own] >= self.clocks.converged[own]).any():
+        own = np.bincount(warps).nonzero()[0]
+        if some(latest[own] >= self.clocks.converged[own]):
             return False
-        return not (latest > self.clocks.observed[own, : len(latest)]).any()
+        return not some(latest > self.clocks.observed[own, : len(latest)])
 
     def _after_write(self, rows: AccessRows, verb: str) -> None:
         at, warps = rows.cells, rows.warps
@@ -263,7 +271,7 @@ class ShadowMemory:
         if verb == "writes":
             again = (self.write_op[at] == rows.op_indices) & (self.write_visit[at] == rows.visits)
             late &= ~(again & (rows.visits > 0))
-        if late.any():
+        if some(late):
             row = int(np.argmax(late))
             agent, op_index = int(writer[row]), int(self.write_op[at[row]])
             self._raise(rows, late, row, verb, "written", self._agent(agent, op_index), op_index)
@@ -272,23 +280,23 @@ class ShadowMemory:
         at, warps = rows.cells, rows.warps
         if self._is_all_known(self.latest_read, warps):
             return
-        read = self.read[at]
-        late = read > self.clocks.observed[warps, : self.clocks.readers]
+        read = self.read[:, at]
+        late = read > self.clocks.observed[warps, : self.clocks.readers].T
         each = np.arange(len(at))
-        own = read[each, warps]
+        own = read[warps, each]
         unmet = (own > 0) & (own >= self.clocks.converged[warps])
-        late[each, warps] = unmet & (self.read_thread[at, warps] != rows.threads)
-        if late.any():
-            row, reader = (int(op_index) for op_index in np.argwhere(late)[0])
-            op_index = int(self.read_op[at[row], reader])
-            late = late.any(axis=1)
+        late[warps, each] = unmet & (self.read_thread[warps, at] != rows.threads)
+        if some(late):
+            row, reader = (int(op_index) for op_index in np.argwhere(late.T)[0])
+            op_index = int(self.read_op[reader, at[row]])
+            late = late.any(axis=0)
             self._raise(rows, late, row, "writes", "read", self._agent(reader, op_index), op_index)
 
     def _known_to(
         self, access: ThreadAccess, issuer: ClockSnapshot, verb: str, thread: int | None
     ) -> None:
-        at = access.cells
-        if thread is None and not (self.latest_write > issuer.observed).any():
+        at = access.index
+        if thread is None and not some(self.latest_write > issuer.observed):
             return
         writer, written = self.writer[at], self.written[at]
         late = (writer >= 0) & (issuer.observed[writer] < written)
@@ -296,9 +304,9 @@ class ShadowMemory:
             warp = thread // CODE
             own = (writer == warp) & (written >= self.clocks.converged[warp])
             late |= own & (self.write_thread[at] != thread)
-        if late.any():
+        if some(late):
             row = int(np.argmax(late))
-            agent, op_index = int(writer[row]), int(self.write_op[at[row]])
+            agent, op_index = int(writer[row]), int(self.write_op[access.cells[row]])
             self._raise_engine(access, late, verb, "written", agent, op_index)
 
     # -- messages ----------------------------------------------------------------------------

@@ -369,17 +369,21 @@ class Frame:
         block: BlockState | None = None,
     ) -> ThreadAccess | None:
         """An access by an asynchronous unit, here or in another block: cells of the shadow
-        region."""
+        region, in rising order."""
         block = block or self.block
         history = block.regions[region]
-        low = (int(cells.min()) + history.origin) * history.cell_bytes
-        last = (int(cells.max()) + history.origin) * history.cell_bytes
+        first, end = int(cells[0]), int(cells[-1]) + 1
+        low = (first + history.origin) * history.cell_bytes
+        last = (end - 1 + history.origin) * history.cell_bytes
         if low < span.first or last >= span.end:
             self._leave(op, span, low, last + history.cell_bytes)
             return None
         block.instances += 1
         op_index = block.op_index(op, span.name)
-        return ThreadAccess(op, op_index, block.instances, span.name, cells, None, span.storage)
+        run = slice(first, end) if end - first == len(cells) else None
+        return ThreadAccess(
+            op, op_index, block.instances, span.name, cells, None, span.storage, run=run
+        )
 
     # -- order ---------------------------------------------------------------------------------
 

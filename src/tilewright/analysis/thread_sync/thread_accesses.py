@@ -17,6 +17,11 @@ MANY = CODE - 1
 """The lane of an access by several lanes; no warp has so many."""
 
 
+def some(mask: Any) -> bool:
+    """Whether an element is true; of short arrays `any` takes four times as long."""
+    return bool(np.count_nonzero(mask))
+
+
 @dataclass(frozen=True)
 class ThreadAccess:
     """One access of many threads."""
@@ -33,6 +38,13 @@ class ThreadAccess:
     """Of the buffer."""
     visit: int = 0
     """How many times these threads have reached the op; 0 if not counted."""
+    run: slice | None = None
+    """The cells as a slice, if they are known to be contiguous and in order."""
+
+    @property
+    def index(self) -> Any:
+        """The cells as an index of arrays."""
+        return self.cells if self.run is None else self.run
 
 
 @dataclass

@@ -33,6 +33,7 @@ from tilewright.dialects.folding.constants import (
     wrap,
 )
 from tilewright.ir.interfaces import Folded
+from tilewright.ir.text.accessors import operands_of
 
 Rule: TypeAlias = Callable[[int, int, int], int | None]
 """The result of an op on two signed integers of the given width; it need not be wrapped yet."""
@@ -58,7 +59,7 @@ class Binary:
     """Recovers the left operand from the result if nothing was lost, as ``exact`` guarantees."""
 
     def fold(self, op: Operation, constants: Constants) -> Folded:
-        lhs, rhs = op.operands
+        lhs, rhs = operands_of(op)
         left, right = constants
         if left is None and right is None and lhs is not rhs:
             return None
@@ -223,7 +224,8 @@ BINARY: Mapping[str, Binary] = {
 
 def _fold_addition(op: Operation, constants: Constants) -> Folded:
     """Also ``(a - b) + b`` and ``b + (a - b)``, which are ``a`` even when they wrap."""
-    for total, other in (op.operands, reversed(op.operands)):
+    left, right = operands_of(op)
+    for total, other in ((left, right), (right, left)):
         source = defined_by(total, "arith.subi")
         if source is not None and source.operands[1] is other:
             return [source.operands[0]]
@@ -245,7 +247,8 @@ def _fold_subtraction(op: Operation, constants: Constants) -> Folded:
 
 def _fold_exclusive_or(op: Operation, constants: Constants) -> Folded:
     """Also ``(a ^ b) ^ b``; this takes ``not(not(a))`` along, whose operand is one constant."""
-    for total, other in (op.operands, reversed(op.operands)):
+    left, right = op.operands
+    for total, other in ((left, right), (right, left)):
         source = defined_by(total, "arith.xori")
         if source is None:
             continue

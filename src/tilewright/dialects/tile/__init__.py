@@ -9,6 +9,7 @@ whether it may still be at work when the next one starts (``interfaces``).
     allocs, aliasing, reducers   where buffers come from
     regions                      parts and views of buffers
     movement, compute, atomics   what is done with them
+    combiners, scaled            reductions by a region, GEMMs of scaled operands
     hints, extern, lanes         assumptions, output, external code, warps
 """
 
@@ -33,6 +34,7 @@ from tilewright.dialects.tile.attributes import (
     space_attr,
 )
 from tilewright.dialects.tile.bodies import YieldOp
+from tilewright.dialects.tile.combiners import ReduceByOp, ReturnOp, ScanByOp
 from tilewright.dialects.tile.compute import GemmOp, ReduceOp, ScanOp
 from tilewright.dialects.tile.extern import ExternOp, SourceOp
 from tilewright.dialects.tile.hints import AssertOp, AssumeOp, PrintOp, SyncOp
@@ -49,6 +51,7 @@ from tilewright.dialects.tile.movement import (
 )
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.tile.regions import PtrOfOp, RegionOp, ViewOp
+from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.tile.types import (
     PtrType,
@@ -79,11 +82,15 @@ Tile = Dialect(
         PipelineOp,
         PrintOp,
         PtrOfOp,
+        ReduceByOp,
         ReduceOp,
         ReducerAllocOp,
         ReducerFinalizeOp,
         RegionOp,
+        ReturnOp,
         ReuseGroupOp,
+        ScaledGemmOp,
+        ScanByOp,
         ScanOp,
         SetBufferOverlapOp,
         ShuffleOp,
@@ -138,14 +145,18 @@ __all__ = [
     "PtrType",
     "Raster",
     "RasterAttr",
+    "ReduceByOp",
     "ReduceOp",
     "ReducerAllocOp",
     "ReducerFinalizeOp",
     "RegionOp",
     "RegionType",
+    "ReturnOp",
     "ReuseGroupOp",
     "ReuseGroupType",
     "Role",
+    "ScaledGemmOp",
+    "ScanByOp",
     "ScanOp",
     "SetBufferOverlapOp",
     "ShuffleOp",

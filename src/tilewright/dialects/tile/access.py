@@ -352,12 +352,18 @@ def _effect(kind: MemoryEffectKind, region: AccessedRegion) -> EffectInstance:
     return EffectInstance(kind, region.base, SpaceMemory(region.space))
 
 
-class Orders(MemoryEffect):
+class Orders(EffectsInOrder):
     """Neither moves nor disappears: barriers, waits, output, code from outside."""
 
+    @property
     @override
-    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)}
+    def certain(self) -> frozenset[MemoryEffectKind]:
+        return frozenset((MemoryEffectKind.READ, MemoryEffectKind.WRITE))
+
+    @override
+    def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
+        yield EffectInstance(MemoryEffectKind.WRITE)
+        yield EffectInstance(MemoryEffectKind.READ)
 
 
 @dataclass(frozen=True)
@@ -369,12 +375,17 @@ class Assumptions(Resource):
         return "<assumptions>"
 
 
-class States(MemoryEffect):
+class States(EffectsInOrder):
     """Stays where it is, and accesses no memory: an assumption, a setting."""
 
+    @property
     @override
-    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE, None, Assumptions())}
+    def certain(self) -> frozenset[MemoryEffectKind]:
+        return frozenset((MemoryEffectKind.WRITE,))
+
+    @override
+    def iter_effects(self, op: Operation) -> Iterator[EffectInstance]:
+        yield EffectInstance(MemoryEffectKind.WRITE, None, Assumptions())
 
 
 class Allocates(MemoryEffect):

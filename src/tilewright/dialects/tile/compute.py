@@ -6,6 +6,11 @@
 
 A GEMM adds to its destination unless ``clear`` is there (or ``clear_if`` holds). A reduction
 overwrites its destination unless it has ``accumulate``.
+
+``precision`` is how much of float32 operands takes part: all bits (``ieee``), 10 bits of mantissa
+(``tf32``), or sums of such parts (``tf32x3``; ``bf16x3``, ``bf16x6``: parts with the 7 bits of
+bfloat16). Without it a target uses its fastest instruction. All of them are lower bounds: a target
+may be more precise, as NumPy always is.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import AnyFloat, IntegerType, i1
+from xdsl.dialects.builtin import AnyFloat, Float32Type, IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -31,6 +36,7 @@ from tilewright.dialects.tile.base import (
     keyword_prop,
     mark,
     mark_prop,
+    opt_keyword_prop,
     string,
 )
 from tilewright.dialects.tile.movement import matrix, verify_extents, verify_numeric
@@ -43,6 +49,7 @@ from tilewright.dialects.tile.types import (
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.text.syntax import UNIT, AttributeSyntax
 
+PRECISIONS = KeywordSyntax(("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"))
 POLICIES = KeywordSyntax(("square", "full_row", "full_col"))
 REDUCE_KINDS = KeywordSyntax(
     ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
@@ -73,14 +80,19 @@ class GemmOp(TileOp):
     policy = keyword_prop(POLICIES, "square")
     """How the warps split the rows and columns of the GEMM."""
     k_pack = integer_prop(1)
+    precision = opt_keyword_prop(PRECISIONS)
     asynchronous = mark_prop("async")
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
-        "$a `,` $b `->` $c oilist(`clear_if` $clear_if | `policy` $policy | `k_pack` $k_pack) "
-        "attr-dict `:` type($a) `,` type($b) `->` type($c)"
+        "$a `,` $b `->` $c oilist(`clear_if` $clear_if | `policy` $policy | `k_pack` $k_pack "
+        "| `precision` $precision) attr-dict `:` type($a) `,` type($b) `->` type($c)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"policy": POLICIES, "k_pack": INTEGER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "policy": POLICIES,
+        "k_pack": INTEGER,
+        "precision": PRECISIONS,
+    }
     WRITES: ClassVar[tuple[str, ...]] = ("c",)
 
     def __init__(
@@ -95,6 +107,7 @@ class GemmOp(TileOp):
         clear_if: Operand | None = None,
         policy: str = "square",
         k_pack: int = 1,
+        precision: str | None = None,
         asynchronous: bool = False,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
@@ -104,6 +117,7 @@ class GemmOp(TileOp):
             clear=mark(clear),
             policy=string(policy),
             k_pack=integer_attr(k_pack),
+            precision=string(precision),
         )
         if asynchronous:
             properties.update(given(**{"async": mark(True)}))
@@ -146,6 +160,19 @@ class GemmOp(TileOp):
             raise VerifyException(f"k_pack must be positive, got {self.k_pack.value.data}")
         if self.clear is not None and self.clear_if is not None:
             raise VerifyException("clear and clear_if are mutually exclusive")
+        self._verify_precision()
+
+    def _verify_precision(self) -> None:
+        element = element_type_of(self.a.type)
+        if self.precision is None:
+            return
+        if self.precision.data == "ieee":
+            if not isinstance(element, AnyFloat):
+                raise VerifyException(f"precision ieee is for floats, got '{element}'")
+        elif not isinstance(element, Float32Type):
+            raise VerifyException(
+                f"precision {self.precision.data} is for 'f32' operands, got '{element}'"
+            )
 
     def _verify_spaces(self) -> None:
         for name, value in (("A", self.a), ("B", self.b)):

@@ -32,6 +32,7 @@ from tilewright.dialects.tile.access import (
     element_of,
     region_of,
 )
+from tilewright.dialects.tile.combiners import CombinerOp
 from tilewright.dialects.tile.hints import AssumeOp
 from tilewright.dialects.tile.loops import ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.mixed import Mixed, known
@@ -57,6 +58,11 @@ def is_async(op: Operation) -> bool:
     if isinstance(op, RegionAccess):
         return op.is_async()
     return any(map(is_async, children(op)))
+
+
+def has_body(op: Operation) -> bool:
+    """Whether an op runs ops inside it that access memory; those of a combiner only compute."""
+    return bool(op.regions) and not isinstance(op, CombinerOp)
 
 
 def _accessed(
@@ -182,6 +188,7 @@ __all__ = [
     "RegionAccess",
     "Unit",
     "base_of",
+    "has_body",
     "is_async",
     "reads",
     "region_of",

@@ -8,6 +8,8 @@ counts as known; accessors give the list back in the same form.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from struct import unpack
 from typing import ClassVar, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -67,7 +69,14 @@ def opt_integers_attr(values: Sequence[int] | None) -> Integers | None:
 
 def integers(attribute: Integers) -> tuple[int, ...]:
     """The numbers of an array."""
+    if attribute.elt_type is i64 or attribute.elt_type == i64:
+        return _decoded(attribute.data.data)
     return tuple(int(value) for value in attribute.get_values())
+
+
+@lru_cache(maxsize=1024)
+def _decoded(array: bytes) -> tuple[int, ...]:
+    return unpack(f"<{len(array) // 8}q", array)
 
 
 def opt_integers(attribute: Integers | None) -> tuple[int, ...] | None:
@@ -119,9 +128,10 @@ class MixedLists(IRDLOperation):
 
     def absorb_constants(self) -> bool:
         """Replace values that constants define by known integers; whether there were any."""
-        lists = {name: self._split_again(name) for name in self.MIXED}
-        if all(len(values) == len(self._dynamic(name)) for name, (_, values) in lists.items()):
+        dynamic = (value for name in self.MIXED for value in self._dynamic(name))
+        if not any(isinstance(known(value), int) for value in dynamic):
             return False
+        lists = {name: self._split_again(name) for name in self.MIXED}
         operands: list[list[SSAValue]] = []
         for slot, definition in self.get_irdl_definition().operands:
             name = slot.removeprefix("dynamic_")

@@ -228,8 +228,11 @@ ENTRIES: tuple[CodeEntry, ...] = (
         meaning=(
             "The tile that a GEMM reads does not fit into shared memory together with the other"
             " buffers of the kernel. It is copied in parts along K, sequentially, each of"
-            " which is multiplied before the next one is copied. The result is the same; these"
-            " copies do not overlap with computation, and take barriers."
+            " which is multiplied before the next one is copied. Every GEMM that reads the tile"
+            " copies its own parts: a tile that two GEMMs read, or that is filled before the loop"
+            " with the GEMM, is read from global memory several times. The result is the same;"
+            " these copies do not overlap with computation, and take barriers. Where that is not"
+            " enough, the loop is not pipelined."
         ),
         example="remark[TW7551]: 'A_shared' filled in 2 parts along K, sequentially: the"
         " whole does not fit into shared memory; these copies do not overlap with computation",
@@ -247,5 +250,31 @@ ENTRIES: tuple[CodeEntry, ...] = (
         example="remark[TW7552]: 64 threads per block instead of 32: matrix instructions take all"
         " 64 lanes of a wave on gfx942",
         fix="No change is required; use a multiple of the lanes of a wave.",
+    ),
+    CodeEntry(
+        code="TW7553",
+        severity="remark",
+        title="Result not stored through shared memory",
+        meaning=(
+            "The kernel copies a fragment to a shared buffer and from there to a tensor. That"
+            " buffer alone exceeds the shared memory of a block, so threads store the elements that"
+            " they own. The result is the same; stores may be narrower."
+        ),
+        example="remark[TW7553]: 'O_shared' not used, 'acc_o' stored directly: 73728 B needed,"
+        " 65536 B available per block on gfx942",
+        fix="Use a smaller tile, or T.copy the fragment to the tensor.",
+    ),
+    CodeEntry(
+        code="TW7554",
+        severity="remark",
+        title="Operands read in shared memory",
+        meaning=(
+            "The kernel copies a shared buffer to a fragment that is an operand of a GEMM. With the"
+            " fragment, registers spill; the GEMM reads the shared buffer instead. The result is"
+            " the same."
+        ),
+        example="remark[TW7554]: operands of GEMMs read in shared memory, not copied to registers:"
+        " 272 B per thread spill otherwise",
+        fix="Pass the shared buffer to T.gemm, or use more threads or smaller tiles.",
     ),
 )

@@ -94,6 +94,17 @@ ENTRIES = (
         ),
     ),
     CodeEntry(
+        code="TW3009",
+        severity="remark",
+        title="GEMM on FMA units for all bits of its operands",
+        meaning=(
+            "The GEMM requests all bits of float32 or float64 operands (`precision ieee`), which "
+            "tensor cores do not read, so it is expanded into loops of fused multiply-adds."
+        ),
+        example=("tl.dot(a, b, input_precision='ieee')     # float32: remark[TW3009]"),
+        fix="Request tf32x3 or bf16x6, which are nearly as precise on tensor cores, or nothing.",
+    ),
+    CodeEntry(
         code="TW3010",
         severity="remark",
         title="Memory accesses narrower than 16 bytes",

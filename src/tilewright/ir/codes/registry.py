@@ -14,6 +14,7 @@ from tilewright.ir.codes import (
     layouts,
     lowering,
     memory,
+    raising,
     run,
     run_ordering,
     storage_alias,
@@ -38,6 +39,7 @@ SECTIONS: Mapping[str, tuple[CodeEntry, ...]] = MappingProxyType(
         "Compilation for GPUs": targets.ENTRIES,
         "Tenstorrent": (*tenstorrent.ENTRIES, *tenstorrent_run.ENTRIES),
         "AMD GPUs": amd.ENTRIES,
+        "Raising kernels to tiles": raising.ENTRIES,
         "Internal compiler errors": internal.ENTRIES,
     }
 )

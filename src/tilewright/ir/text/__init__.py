@@ -4,6 +4,9 @@ The only package that uses private parts of xDSL. Read IR with ``parse_source``,
 ``print_module``; dialects use ``assembly.AsmOp`` and ``syntax``.
 """
 
+from tilewright.ir.class_checks import check_by_inheritance, compare_by_identity
+from tilewright.ir.text.accessors import read_accessors_directly
+from tilewright.ir.text.construction import make_ops_directly
 from tilewright.ir.text.flavour import DEFAULT, FLAVOURS, Flavour, flavour_named
 from tilewright.ir.text.printer import print_module
 from tilewright.ir.text.source import ParsedSource, parse_source
@@ -17,3 +20,8 @@ __all__ = [
     "parse_source",
     "print_module",
 ]
+
+check_by_inheritance()
+compare_by_identity()
+read_accessors_directly()
+make_ops_directly()

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import GemmOp
+from tilewright.dialects.tile import GemmOp, ScaledGemmOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -38,7 +38,7 @@ class FillWaves(Pass):
                 continue
             assert kernel.thread_extents is not None  # it has a number of threads
             first, *others = kernel.thread_extents
-            has_gemm = any(isinstance(op, GemmOp) for op in walk(kernel))
+            has_gemm = any(isinstance(op, GemmOp | ScaledGemmOp) for op in walk(kernel))
             if not has_gemm or first != threads or not never_names_a_thread(kernel):
                 continue
             more = -(-threads // chip.wave) * chip.wave

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from tilewright.ir.passes import Pass
+from tilewright.passes.amd.bypass_store_buffers import BypassStoreBuffers
 from tilewright.passes.amd.check_amd_features import CheckAmdFeatures
+from tilewright.passes.amd.check_tile_sizes import CheckTileSizes
 from tilewright.passes.amd.choose_direct_copies import ChooseDirectCopies
 from tilewright.passes.amd.drop_nvidia_hints import DropNvidiaHints
 from tilewright.passes.amd.drop_wgmma_waits import DropWgmmaWaits
@@ -24,6 +26,7 @@ from tilewright.passes.amd.lower_warp_ops import LowerWarpOps
 from tilewright.passes.amd.narrow_barrier_fences import NarrowBarrierFences
 from tilewright.passes.amd.order_stores import OrderStores
 from tilewright.passes.amd.plan_staging import PlanStaging
+from tilewright.passes.amd.read_shared_operands import ReadSharedOperands
 from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.split_operands import SplitOperands
 from tilewright.passes.amd.stage_copies import StageCopies
@@ -62,8 +65,10 @@ from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.pipeline import DropAssumes
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
+from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
+from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
@@ -112,6 +117,15 @@ class AmdPipeline(DevicePipeline):
     operand_parts: int = 1
     """In how many parts operands are filled that do not fit as a whole."""
 
+    pipelined_parts: bool = True
+    """Whether loops with such operands stay pipelined; else parts are limited by their size."""
+
+    check_tile_sizes: bool = False
+    """Whether tiles that cannot fit are reported before layouts are chosen, without details."""
+
+    read_shared_operands: bool = False
+    """Whether GEMMs read operands in shared memory that the kernel copies to registers."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the user disabled: guards, wide accesses."""
 
@@ -124,7 +138,10 @@ class AmdPipeline(DevicePipeline):
             FillWaves(),
             CheckAmdFeatures(),
             DropNvidiaHints(),
-            SplitOperands(self.operand_parts),
+            BypassStoreBuffers(),
+            ReadSharedOperands(self.read_shared_operands),
+            SplitOperands(self.operand_parts, self.pipelined_parts),
+            CheckTileSizes(self.check_tile_sizes),
             DuplicateOperands(),
             *([ChooseDirectCopies()] if self.direct_copies else []),
             StageCopies(),
@@ -133,6 +150,7 @@ class AmdPipeline(DevicePipeline):
             PlanPipeline(async_copies=False),
             CheckPlans(),
             ExpandPipeline(predicate_epilogue=self.predicate_epilogue),
+            *([] if self.pipelined_parts else [MarkPrivateBuffers()]),
             Canonicalize(),
             Cse(),
             CheckBarriers(),
@@ -151,7 +169,9 @@ class AmdPipeline(DevicePipeline):
             OrderTensorWrites(),
             ExpandCopies(),
             ApplyTensorLayouts(),
+            UpcastScaledGemms(),
             WidenOperands(),
+            SplitPrecision(),
             ExpandGemms(wgmma=False),
             InferLayouts(wgmma=False),
             CheckFragmentSizes(),

@@ -29,6 +29,7 @@ from tilewright.dialects.arith import (
 from tilewright.dialects.folding.compare import EQ, INVERTED_INTEGER, NE, SWAPPED_INTEGER
 from tilewright.dialects.folding.constants import defined_by, integer_width
 from tilewright.ir.rewrite import AnyPattern, RewritePattern, Rewriter, pattern
+from tilewright.ir.text.accessors import operands_of
 from tilewright.passes.canonicalization.constants import ConstantPool
 
 
@@ -70,8 +71,8 @@ class CombineOffsets(RewritePattern[AddiOp | SubiOp]):
             rewriter.replace_op(op, AddiOp(inner.value, constant))
 
     def _offset(self, op: AddiOp | SubiOp) -> _Offset | None:
-        lhs, rhs = op.operands
-        added = isinstance(op, AddiOp)
+        lhs, rhs = operands_of(op)
+        added = op.__class__ is AddiOp
         right = self._pool.integer(rhs)
         if right is not None:
             return _Offset(1, lhs, right if added else -right)

@@ -40,6 +40,8 @@ class ConstantPool:
         self._known: dict[Block, dict[_Key, Operation]] = {}
         self._gathered: dict[int, Operation] = {}
         self._attribute_ids = AttributeIds()
+        self._integers: dict[int, tuple[Attribute, int | None]] = {}
+        """By the identity of the attribute, which is held so that it stays taken."""
 
     def _key(self, name: str, value: Attribute, type: Attribute) -> _Key:
         return name, self._attribute_ids.of(value), self._attribute_ids.of(type)
@@ -49,15 +51,21 @@ class ConstantPool:
         if not isinstance(operand, OpResult):
             return None
         op = operand.op
-        if not is_constant_class(type(op)):
-            return None
-        return op.properties["value"] if isinstance(op, ConstantOp) else constant_value(operand)
+        if op.__class__ is ConstantOp:
+            return op.properties["value"]
+        return constant_value(operand) if is_constant_class(type(op)) else None
 
     def integer(self, operand: SSAValue) -> int | None:
         """The signed value of an operand that is a scalar integer constant."""
         value = self.value(operand)
-        integer = scalar_value(value) if is_integer_attr(value) else None
-        return integer if isinstance(integer, int) else None
+        if not is_integer_attr(value):
+            return None
+        known = self._integers.get(id(value))
+        if known is None:
+            integer = scalar_value(value)
+            known = value, integer if isinstance(integer, int) else None
+            self._integers[id(value)] = known
+        return known[1]
 
     def gather(self, root: Operation, rewriter: Rewriter) -> None:
         """Move the constants that are there to the top of their functions, merging equal ones."""
@@ -74,7 +82,8 @@ class ConstantPool:
         known = self._known.setdefault(home, {})
         first = known.setdefault(self._key(op.name, value, op.results[0].type), op)
         if first is not op:
-            rewriter.replace_op(op, (), first.results)
+            rewriter.replace_all_uses(op.results[0], first.results[0])
+            rewriter.erase(op)
             return
         previous = op.prev_op
         is_gathered = block is home and (previous is None or id(previous) in self._gathered)

@@ -17,6 +17,7 @@ from xdsl.traits import Commutative
 
 from tilewright.dialects.folding import FoldRule, rule_for
 from tilewright.ir.rewrite import RewritePattern, Rewriter
+from tilewright.ir.text.accessors import operands_of
 from tilewright.passes.canonicalization.constants import ConstantPool, is_constant_class
 
 
@@ -47,10 +48,11 @@ class FoldOps(RewritePattern[Operation]):
             return plan
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> None:
-        plan = self._plan(type(op))
+        plan = self._plan(op.__class__)
         if plan is None:
             return
-        constants = list(map(self._pool.value, op.operands))
+        value_of = self._pool.value
+        constants = [value_of(each) for each in operands_of(op)]
         folded = None if plan.rule is None else plan.rule(op, constants)
         if folded is not None:
             self._replace(op, folded, rewriter)

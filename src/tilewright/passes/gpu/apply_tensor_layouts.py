@@ -114,14 +114,7 @@ def _rewrite(op: Operation, map: LayoutMap) -> None:
     elif isinstance(op, StoreOp):
         new = StoreOp(op.value, op.memref, found)
     else:
-        new = AtomicOp(
-            op.kind.data,
-            op.dst,
-            found,
-            op.value,
-            return_previous=op.previous is not None,
-            memory_order=None if op.memory_order is None else op.memory_order.data,
-        )
+        new = op.of_element(op.dst, found)
     code.add(new)
     for old, result in zip(op.results, new.results, strict=True):
         result.name_hint = old.name_hint

@@ -42,7 +42,10 @@ from tilewright.dialects.tile import (
     GemmOp,
     KernelOp,
     ParallelOp,
+    ReduceByOp,
     ReduceOp,
+    ScaledGemmOp,
+    ScanByOp,
     ScanOp,
     Space,
     space_of,
@@ -59,14 +62,20 @@ _MAX_ITERATIONS = 256
 """Iterations of loops inside the code that are evaluated."""
 _BARRIERS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync"))
 
-_SHARED_WORK = (CopyOp, FillOp, GemmOp, ParallelOp, ReduceOp, ScanOp)
+_SHARED_WORK = (
+    *(CopyOp, FillOp, GemmOp, ParallelOp, ScaledGemmOp),
+    *(ReduceByOp, ReduceOp, ScanByOp, ScanOp),
+)
 _API_NAMES = {
     "tile.copy": "T.copy",
     "tile.fill": "T.fill",
     "tile.gemm": "T.gemm",
+    "tile.scaled_gemm": "a scaled GEMM",
     "tile.parallel": "T.Parallel",
     "tile.reduce": "a reduction",
+    "tile.reduce_by": "a reduction",
     "tile.scan": "a scan",
+    "tile.scan_by": "a scan",
 }
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -38,8 +38,10 @@ from tilewright.dialects.tile import (
     CopyOp,
     FillOp,
     ParallelOp,
+    ReduceByOp,
     ReduceOp,
     RegionOp,
+    ScanByOp,
     ScanOp,
     Space,
     SpaceAttr,
@@ -57,6 +59,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
+from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
 from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.tile_regions import part_of
@@ -87,6 +90,10 @@ class ExpandCopies(Pass):
                 lower_scan(op)
             elif isinstance(op, ReduceOp):
                 _expand_reduce(op)
+            elif isinstance(op, ReduceByOp):
+                expand_reduce_by(op)
+            elif isinstance(op, ScanByOp):
+                expand_scan_by(op)
             elif isinstance(op, ReducerFinalizeOp) and op.dst is not None:
                 _expand_finalize(op)
 
@@ -240,7 +247,6 @@ def _expand_each(op: AtomicOp) -> None:
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
     code = IndexBuilder(op)
-    order = op.memory_order.data if op.memory_order is not None else None
     extents = [extent for extent in target.extents if extent != 1] or [1]
     assert all(isinstance(extent, int) for extent in extents), (
         "a compile-time number of contiguous elements"
@@ -252,7 +258,7 @@ def _expand_each(op: AtomicOp) -> None:
         loaded = code.add(LoadOp(source.buffer, at)).results[0]
         value = copied(code, loaded, source.buffer, target.buffer)
         indices = target.element(code, position, to_axes)
-        code.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+        code.add(op.of_element(target.buffer, indices, value))
     code.rewriter.erase(op)
 
 
@@ -275,8 +281,7 @@ def _expand_atomic(op: AtomicOp) -> None:
     position, body = _points(code, extents, op, private=private, wide=False)
     value = _update(body, op.value, target.buffer, position)
     indices = target.element(body, position, axes)
-    order = op.memory_order.data if op.memory_order is not None else None
-    body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+    body.add(op.of_element(target.buffer, indices, value))
     code.rewriter.erase(op)
 
 

@@ -1,25 +1,36 @@
 """`expand-gemms`: GEMMs that no tensor-core instruction does become loops over their elements.
 
-    tile.gemm %A, %B -> %C          tile.parallel (%i, %j) in (M, N) {
-                              ->      %sum = scf.for %k = 0 to K iter_args(%C[%i, %j]) {
-                                        yield %sum + %A[%i, %k] * %B[%k, %j] }
-                                      memref.store %sum, %C[%i, %j] }
+    tile.gemm %A, %B -> %C          scf.for %k = 0 to K {
+                              ->      tile.parallel (%i, %j) in (M, N) {
+                                        %C[%i, %j] += %A[%i, %k] * %B[%k, %j] } }
 
 Tensor cores want multiples of 16 rows, 8 columns and 4 to 32 elements of K, whole warps, and some
 element types (`analysis.layout_inference.feasible`). What does not fit is correct on CUDA cores as
 well, and many times slower: a warning gives the reason and the smallest change to the kernel
-(TW3008). Sums are taken in the accumulator's type, those of small floats in float32. An operand in
-the accumulator's buffer is copied to shared memory first: other threads write there.
+(TW3008). So is what needs all bits of float32 or float64 (``precision ieee``), which tensor cores
+do not read: a remark (TW3009).
+
+The loop along K is outside, so that a thread loads an element of A and B once for all the elements
+of C that it holds. Sums are taken in the accumulator's type. Those of floats smaller than float32
+are taken in float32, each in a loop of its own. An operand that is in registers, or in the
+accumulator's buffer, is copied to shared memory first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AnyFloat, Float32Type, MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float32Type,
+    Float64Type,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+)
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from tilewright.analysis.layout_inference.feasible import Infeasible
+from tilewright.analysis.layout_inference.feasible import Infeasible, type_name
 from tilewright.analysis.layout_inference.gemm_instructions import choose
 from tilewright.analysis.layout_inference.gemm_plan import Gpu
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
@@ -36,10 +47,10 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
-from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
+from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
-NO_TENSOR_CORES = "TW3008"
+NO_TENSOR_CORES, EXACT = "TW3008", "TW3009"
 _SINGLE = 32
 
 
@@ -60,6 +71,10 @@ class ExpandGemms(Pass):
                     self._expand(op, gpu, engine)
 
     def _expand(self, op: GemmOp, gpu: Gpu, engine: DiagnosticEngine) -> None:
+        if _needs_all_bits(op):
+            _report_exact(op, engine)
+            _write(op)
+            return
         try:
             choose(op, threads_of(op), gpu, wgmma=self.wgmma)
         except Infeasible as error:
@@ -72,7 +87,70 @@ class ExpandGemms(Pass):
             _write(op)
 
 
+def _needs_all_bits(op: GemmOp) -> bool:
+    """Whether a GEMM requests all bits of operands of which the tensor cores read fewer, or none.
+
+    Narrower floats are exact in every instruction, and float32 is in those of AMD.
+    """
+    if op.precision is None or op.precision.data != "ieee":
+        return False
+    chip, element = amd_chip_of(op), element_type_of(op.a.type)
+    if isinstance(element, Float64Type):
+        return True
+    if not isinstance(element, Float32Type):
+        return False
+    return chip is None or not chip.instructions_for("f32", "f32")
+
+
+def _report_exact(op: GemmOp, engine: DiagnosticEngine) -> None:
+    element = type_name(element_type_of(op.a.type))
+    remark = engine.remark(
+        op,
+        f"tensor cores not used for this GEMM: precision ieee multiplies all bits of {element} on "
+        "the FMA units",
+        EXACT,
+    )
+    if element == "float32":
+        remark.note(None, "help: tf32x3 or bf16x6 are nearly as precise, on tensor cores")
+
+
 def _write(op: GemmOp) -> None:
+    target = element_type_of(op.c.type)
+    if _sum_type(target) == target:
+        _write_outer(op, target)
+    else:
+        _write_inner(op, target)
+
+
+def _write_outer(op: GemmOp, type: Attribute) -> None:
+    """K outside: each step adds one term to all elements."""
+    m, n, k = op.mnk
+    code = IndexBuilder(op)
+    left, right = (_in_memory(code, each, op.c) for each in (op.a, op.b))
+    c = part_of(op.c)
+    if op.clear is not None or op.clear_if is not None:
+        loop = ParallelOp([m, n])
+        code.add(loop)
+        body = code.inside(loop.body.block)
+        element = _element(body, c, *loop.body.block.args)
+        body.add(StoreOp(_first(op, body, LoadOp(c.buffer, element), type), c.buffer, element))
+    inner = Block([YieldOp()], arg_types=[INDEX])
+    lower, upper, step = (code.index(each) for each in (0, k, 1))
+    code.add(ForOp(lower, upper, step, [], Region(inner)))
+    loop = ParallelOp([m, n])
+    code.inside(inner).add(loop)
+    body = code.inside(loop.body.block)
+    i, j = loop.body.block.args
+    element = _element(body, c, i, j)
+    before = body.add(LoadOp(c.buffer, element)).results[0]
+    body.add(
+        StoreOp(_step(op, body, (left, right), (i, j, inner.args[0]), before), c.buffer, element)
+    )
+    code.rewriter.erase(op)
+
+
+def _write_inner(op: GemmOp, target: Attribute) -> None:
+    """K inside: each element is a sum of its own, in a wider type."""
     m, n, k = op.mnk
     code = IndexBuilder(op)
     left, right = (_apart(code, each, op.c) for each in (op.a, op.b))
@@ -82,7 +160,6 @@ def _write(op: GemmOp) -> None:
     body = code.inside(loop.body.block)
     c = part_of(op.c)
     element = _element(body, c, i, j)
-    target = element_type_of(op.c.type)
     type = _sum_type(target)
     first = _first(op, body, LoadOp(c.buffer, element), type)
     inner = Block(arg_types=[INDEX, type])
@@ -90,16 +167,33 @@ def _write(op: GemmOp) -> None:
     reduction = ForOp(lower, upper, step, [first], Region(inner))
     body.add(reduction)
     inner.add_op(end := YieldOp([inner.args[1]]))
-    inside = code.inside(inner)
-    at = inner.args[0]
-    a = _factor(inside, left, (i, at), type, turned=op.transpose_a is not None)
-    b = _factor(inside, right, (at, j), type, turned=op.transpose_b is not None)
-    is_float = isinstance(type, AnyFloat)
-    term = inside.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
-    total = inside.add((AddfOp if is_float else AddiOp)(inner.args[1], term)).results[0]
-    end.operands[0] = total
+    at, total = inner.args
+    end.operands[0] = _step(op, code.inside(inner), (left, right), (i, j, at), total)
     body.add(StoreOp(converted(body, reduction.results[0], target), c.buffer, element))
     code.rewriter.erase(op)
+
+
+def _step(
+    op: GemmOp,
+    code: IndexBuilder,
+    operands: tuple[SSAValue, SSAValue],
+    position: tuple[SSAValue, SSAValue, SSAValue],
+    before: SSAValue,
+) -> SSAValue:
+    """The sum with one more term."""
+    (i, j, at), type = position, before.type
+    a = _factor(code, operands[0], (i, at), type, turned=op.transpose_a is not None)
+    b = _factor(code, operands[1], (at, j), type, turned=op.transpose_b is not None)
+    is_float = isinstance(type, AnyFloat)
+    term = code.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
+    return code.add((AddfOp if is_float else AddiOp)(before, term)).results[0]
+
+
+def _in_memory(code: IndexBuilder, operand: SSAValue, accumulator: SSAValue) -> SSAValue:
+    """The operand, or a copy of it in memory that all threads see."""
+    if space_of(operand.type) is Space.FRAGMENT:
+        return _staged(code, operand)
+    return _apart(code, operand, accumulator)
 
 
 def _apart(code: IndexBuilder, operand: SSAValue, accumulator: SSAValue) -> SSAValue:
@@ -107,9 +201,15 @@ def _apart(code: IndexBuilder, operand: SSAValue, accumulator: SSAValue) -> SSAV
     owner = base_of(operand).owner
     if base_of(operand) is not base_of(accumulator) or not isinstance(owner, AllocOp):
         return operand
+    return _staged(code, operand)
+
+
+def _staged(code: IndexBuilder, operand: SSAValue) -> SSAValue:
+    owner = base_of(operand).owner
+    name = owner.buffer_name if isinstance(owner, AllocOp) else "operand"
     shape = [each for each in part_of(operand).extents if isinstance(each, int)]
     type = MemRefType(element_type_of(operand.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    staged = code.add(AllocOp(type, name=f"{owner.buffer_name}_staged")).results[0]
+    staged = code.add(AllocOp(type, name=f"{name}_staged")).results[0]
     copy_elements(code, operand, staged)
     return staged
 
@@ -148,12 +248,4 @@ def _factor(
 def _element(
     code: IndexBuilder, part: TileRegion, row: SSAValue, column: SSAValue
 ) -> list[SSAValue]:
-    return part.element(code, (row, column), _axes(part))
-
-
-def _axes(part: TileRegion) -> list[int]:
-    """The two dimensions of a matrix, as `GemmOp.mnk` finds them: extents of 1 are left out."""
-    axes = list(range(len(part.extents)))
-    while len(axes) > 2 and part.extents[axes[0]] == 1:
-        del axes[0]
-    return axes if len(axes) == 2 else part.axes
+    return part.element(code, (row, column), matrix_axes(part))

@@ -60,14 +60,7 @@ class FlattenMemrefs(Pass):
                 new = StoreOp(op.value, _flat(op.memref, flat, op), [linear])
             elif isinstance(op, AtomicOp) and _is_deep(op.dst):
                 linear = _linear_index(IndexBuilder(op), op.dst, op.indices)
-                new = AtomicOp(
-                    op.kind.data,
-                    _flat(op.dst, flat, op),
-                    [linear],
-                    op.value,
-                    return_previous=op.previous is not None,
-                    memory_order=None if op.memory_order is None else op.memory_order.data,
-                )
+                new = op.of_element(_flat(op.dst, flat, op), [linear])
             elif isinstance(op, _Move):
                 new = _move(op, flat)
             elif isinstance(op, PtrOfOp) and _is_deep(op.base):

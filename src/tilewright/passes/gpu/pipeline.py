@@ -55,9 +55,11 @@ from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
+from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
+from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
@@ -146,7 +148,9 @@ class GpuPipeline(DevicePipeline):
             OrderTensorWrites(),
             ExpandCopies(),
             ApplyTensorLayouts(),
+            UpcastScaledGemms(),
             WidenOperands(),
+            SplitPrecision(),
             ExpandGemms(wgmma=self.wgmma),
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),

@@ -55,6 +55,14 @@ def part_of(value: SSAValue) -> TileRegion:
     return TileRegion(value, (0,) * len(shape), shape)
 
 
+def matrix_axes(part: TileRegion) -> list[int]:
+    """The two dimensions of a matrix, as `GemmOp.mnk` finds them: extents of 1 are left out."""
+    axes = list(range(len(part.extents)))
+    while len(axes) > 2 and part.extents[axes[0]] == 1:
+        del axes[0]
+    return axes if len(axes) == 2 else part.axes
+
+
 def copy_elements(code: IndexBuilder, source: SSAValue, target: SSAValue) -> None:
     """Threads copy a part of a buffer to another of the same shape and type."""
     here, there = part_of(source), part_of(target)

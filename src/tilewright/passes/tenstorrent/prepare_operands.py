@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import AnyFloat, Float16Type, IndexType, StringAttr
+from xdsl.dialects.builtin import AnyFloat, Float16Type, Float32Type, IndexType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp, ConstantOp, MinnumfOp, NegfOp, SelectOp
@@ -45,6 +45,7 @@ LOWEST, LOWEST_F16 = -3.0e38, -65504.0
 
 def prepare_gemm(op: GemmOp) -> None:
     """Transpose A in a buffer of its own: the unpacker transposes tiles of B only."""
+    _check_precision(op)
     _clear_accumulator(op)
     for position, along_rows in ((0, op.transpose_a is not None), (1, op.transpose_b is None)):
         _mask_operand(op, position, along_rows=along_rows)
@@ -62,6 +63,17 @@ def prepare_gemm(op: GemmOp) -> None:
     rewriter.insert_before(op, TransposeOp(op.a, made.result))
     op.operands[0] = made.result
     op.transpose_a = None
+
+
+def _check_precision(op: GemmOp) -> None:
+    """The unpacker reads float32 as tf32."""
+    is_single = isinstance(element_type_of(op.a.type), Float32Type)
+    if is_single and op.precision is not None and op.precision.data != "tf32":
+        raise NotSupported(
+            op,
+            f"a GEMM of float32 with precision {op.precision.data} has no counterpart on the "
+            "Tenstorrent target, which multiplies the 10 mantissa bits of tf32: request tf32",
+        )
 
 
 def _clear_accumulator(op: GemmOp) -> None:

@@ -41,6 +41,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.interfaces import has_body
 from tilewright.dialects.tile.mixed import Mixed, integers_attr
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import element_type_of, shape_of
@@ -142,7 +143,7 @@ def _lower(op: Operation, axes: Axes) -> None:
             "T.Persistent is supported where it is all that a kernel does, with one worker per "
             "block of the grid: use one block per tile, T.Kernel(columns, rows)",
         )
-    elif not (op.regions or is_removable(op) or isinstance(op, (YieldOp, ScfYieldOp))):
+    elif not (has_body(op) or is_removable(op) or isinstance(op, (YieldOp, ScfYieldOp))):
         raise NotSupported(
             op,
             f"'{op.name}' has no counterpart on the Tenstorrent target: use T.copy, T.gemm, "

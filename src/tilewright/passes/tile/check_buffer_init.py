@@ -33,10 +33,11 @@ from tilewright.dialects.tile import (
     PersistentOp,
     PipelineOp,
     ReducerAllocOp,
+    ScaledGemmOp,
     WsOp,
     space_of,
 )
-from tilewright.dialects.tile.interfaces import AccessedRegion, base_of, reads, writes
+from tilewright.dialects.tile.interfaces import AccessedRegion, base_of, has_body, reads, writes
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
@@ -90,7 +91,7 @@ class _Kernel:
         for op in block.ops:
             if _is_role(op):
                 self._roles(op, path)
-            elif op.regions:
+            elif has_body(op):
                 self._inside(op, path)
             else:
                 self._leaf(op, path)
@@ -156,14 +157,16 @@ class _Kernel:
         if later is not None and later is not op:
             diagnostic.note(later, "first write is here")
         fix = f"help: clear it first with T.clear({name})"
-        if isinstance(op, GemmOp) and base_of(op.c) is region.base:
+        if isinstance(op, GemmOp | ScaledGemmOp) and base_of(op.c) is region.base:
             fix += ", or pass clear_accum=True to T.gemm"
         diagnostic.note(None, fix)
 
 
 def _path_of_read(op: Operation, region: AccessedRegion, path: _Path) -> _Path:
     """A GEMM that clears its accumulator under a condition reads it under the opposite one."""
-    if not isinstance(op, GemmOp) or op.clear_if is None or base_of(op.c) is not region.base:
+    if not isinstance(op, GemmOp | ScaledGemmOp) or op.clear_if is None:
+        return path
+    if base_of(op.c) is not region.base:
         return path
     return replace(path, is_certain=False)
 
@@ -203,6 +206,6 @@ def _may_come_round(
 
 def _first_write(kernel: KernelOp, region: AccessedRegion) -> Operation | None:
     for op in walk(kernel):
-        if not op.regions and any(region.may_overlap(written) for written in writes(op)):
+        if not has_body(op) and any(region.may_overlap(written) for written in writes(op)):
             return op
     return None

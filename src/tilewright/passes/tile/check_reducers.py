@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import FillOp, KernelOp, ReducerAllocOp, ReducerFinalizeOp
-from tilewright.dialects.tile.interfaces import base_of, reads, writes
+from tilewright.dialects.tile.interfaces import base_of, has_body, reads, writes
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -87,7 +87,7 @@ class _Epochs:
             return state
         if isinstance(op, IfOp):
             return self._branches(op, state)
-        if op.regions:
+        if has_body(op):
             return self._loop(op, state)
         if isinstance(op, FillOp):
             if state == "open":

@@ -1,25 +1,31 @@
-"""Clones of ops that preserve locations and names.
-
-xDSL's ``clone`` drops locations and the names of values.
-"""
+"""Clones of ops, with the locations and names of the originals."""
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
-
-from tilewright.ir.traversal import walk
+from xdsl.ir import Block, Operation, SSAValue
 
 
 def copy_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy of `op` that uses what `values` maps its operands to; its results join `values`."""
-    copy = op.clone(values)
-    for old, new in zip(walk(op), walk(copy), strict=True):
-        new.location = old.location
-        for before, after in zip(old.results, new.results, strict=True):
-            after.name_hint = before.name_hint
-        for region, other in zip(old.regions, new.regions, strict=True):
-            for block, twin in zip(region.blocks, other.blocks, strict=True):
-                for before, after in zip(block.args, twin.args, strict=True):
-                    after.location = before.location
-                    after.name_hint = before.name_hint
+    """A copy of `op` that uses what `values` maps its operands to; its results join `values`.
+
+    Values are defined before their uses, except across blocks of one region: there `clone` gives
+    the ops their operands in a second walk.
+    """
+    if any(region.first_block is not region.last_block for region in op.regions):
+        return op.clone(values)
+    copy = op.clone_without_regions(values)
+    for region, twin in zip(op.regions, copy.regions, strict=True):
+        block = region.first_block
+        if block is not None:
+            twin.add_block(_copied(block, values))
+    return copy
+
+
+def _copied(block: Block, values: dict[SSAValue, SSAValue]) -> Block:
+    copy = Block(arg_types=[each.type for each in block.args])
+    for old, new in zip(block.args, copy.args, strict=True):
+        new.location, new.name_hint = old.location, old.name_hint
+        values[old] = new
+    for op in block.ops:
+        copy.add_op(copy_op(op, values))
     return copy

@@ -32,8 +32,11 @@ from tilewright.dialects.tile import (
     KernelOp,
     ParallelOp,
     PipelineOp,
+    ReduceByOp,
     ReduceOp,
     Role,
+    ScaledGemmOp,
+    ScanByOp,
     ScanOp,
     WsOp,
     YieldOp,
@@ -45,7 +48,10 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.clone_ops import copy_op
 
-_DISTRIBUTED = (CopyOp, FillOp, GemmOp, ParallelOp, PipelineOp, ReduceOp, ScanOp)
+_DISTRIBUTED = (
+    *(CopyOp, FillOp, GemmOp, ParallelOp, PipelineOp, ScaledGemmOp),
+    *(ReduceByOp, ReduceOp, ScanByOp, ScanOp),
+)
 _CASTS = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
 _WARP_GROUP = 128
 

@@ -25,6 +25,7 @@ from tilewright.dialects.tile import (
     GemmOp,
     ParallelOp,
     ReduceOp,
+    RegionOp,
     Space,
     SpaceAttr,
 )
@@ -139,8 +140,11 @@ def _exchange_result(loop: ParallelOp, fragment: SSAValue) -> bool:
 
 
 def _is_operand(fragment: SSAValue) -> bool:
+    """Whether a GEMM reads a fragment, or a part of it."""
     return any(
-        isinstance(use.operation, GemmOp) and use.index in _OPERANDS for use in fragment.uses
+        (isinstance(use.operation, GemmOp) and use.index in _OPERANDS)
+        or (isinstance(use.operation, RegionOp) and _is_operand(use.operation.result))
+        for use in fragment.uses
     )
 
 

@@ -64,7 +64,7 @@ def _has_threads(function: FuncOp) -> bool:
 
 
 def _wrap(op: AtomicOp, engine: DiagnosticEngine) -> None:
-    order = "relaxed" if op.memory_order is None else op.memory_order.data
+    order = op.order
     is_used = op.previous is not None and any(True for _ in op.previous.uses)
     is_ordered = order in (*_ACQUIRES, *_RELEASES)
     if (is_used or is_ordered) and not _is_reached(op, engine, is_ordered=is_ordered):
@@ -76,14 +76,7 @@ def _wrap(op: AtomicOp, engine: DiagnosticEngine) -> None:
     loop = ParallelOp([1])
     code.add(loop)
     body, here = code.inside(loop.body.block), loop.body.block.args[0]
-    made = AtomicOp(
-        op.kind.data,
-        op.dst,
-        list(op.indices),
-        op.value,
-        return_previous=op.previous is not None,
-        memory_order=None if op.memory_order is None else order,
-    )
+    made = op.of_element(op.dst, list(op.indices))
     body.add(made)
     results: list[SSAValue] = list(made.results)
     if cell is not None and made.previous is not None:

@@ -2,8 +2,9 @@
 
 A run on a CPU has space for everything. What a block needs is known exactly only once loops are
 pipelined, copies staged and buffers merged, so the passes for the GPU are run up to the one that
-places buffers; its report (TW5001) is the result. A kernel that could not be too large, with every
-buffer in every stage and all fragments in shared memory besides, is spared that.
+places buffers; its report (TW5001) is the result, if no other form of the kernel fits. A kernel
+that could not be too large, with every buffer in every stage and all fragments in shared memory
+besides, is spared that.
 
 The GPU is that of the kernel's target; for a kernel that is run on a CPU it is the one that it
 would be compiled for by default.
@@ -18,12 +19,13 @@ from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
-from tilewright.runtime.tile.pipelines import pipeline_of
+from tilewright.runtime.tile.pipelines import forms_of
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from tilewright.passes.gpu.device_pipeline import DevicePipeline
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 
@@ -33,11 +35,19 @@ def require_capacity(kernel: CompiledTileKernel) -> str | None:
     module = kernel.prim_func.module
     if _at_most(module) <= target_named(arch).smem_bytes:
         return None
-    engine = DiagnosticEngine()
-    _place_shared_memory(module.clone(), kernel, arch, engine)
-    errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
-    if not errors:
-        return None
+    engine: DiagnosticEngine | None = None
+    errors: list[Diagnostic] = []
+    for pipeline in forms_of(kernel, arch):
+        form = DiagnosticEngine()
+        _place_shared_memory(module.clone(), pipeline, form)
+        wrong = [each for each in form.diagnostics if each.severity is Severity.ERROR]
+        if not wrong:
+            return None
+        if engine is None:
+            engine, errors = form, wrong
+        if any(each.code != SHARED_MEMORY_EXCEEDED for each in wrong):
+            break
+    assert engine is not None, "there is a pipeline"
     from tilewright.targets.numpy.tile.api import TileFault
 
     found = next((each for each in errors if each.code == SHARED_MEMORY_EXCEEDED), None)
@@ -64,12 +74,12 @@ def _at_most(module: ModuleOp) -> int:
 
 
 def _place_shared_memory(
-    module: ModuleOp, kernel: CompiledTileKernel, arch: str, engine: DiagnosticEngine
+    module: ModuleOp, pipeline: DevicePipeline, engine: DiagnosticEngine
 ) -> None:
     """Run the passes up to the shared-memory placement."""
     from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 
-    for each in pipeline_of(kernel, arch).passes():
+    for each in pipeline.passes():
         each.run(module, engine)
         if engine.error_count or isinstance(each, PlaceSharedMemory):
             return

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 _MAX_CACHED_CALLS = 256
-_NARROW = (1 << 31) - 1
+NARROW = (1 << 31) - 1
 """Elements of a tensor that numbers of 32 bits can address."""
 _WIDE = 64
 _SCALARS = (int, float, np.generic, type(None))
@@ -213,9 +213,9 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
             for index, param in enumerate(kernel.params)
             if index in kernel.out_idx
         )
-        reaches = [_reach(each) for each in given if isinstance(each, DeviceArray)]
-        if any(size > _NARROW for size in (*reaches, *(prod(each[1]) for each in made))):
-            self._widen()
+        reaches = [reach(each) for each in given if isinstance(each, DeviceArray)]
+        if any(size > NARROW for size in (*reaches, *(prod(each[1]) for each in made))):
+            self.widen()
         outputs, values = self._with_outputs(_Call(made, Plan(())), arguments, given)
         return _Call(made, self.device.planned(values), self._spans(given)), outputs, values
 
@@ -226,7 +226,7 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
         kernel = self._kernel
         positions = [n for n in range(len(kernel.params)) if n not in kernel.out_idx]
         spans = tuple(
-            _Span(index, position, _reach(each) * each.element_bytes, position in kernel.written)
+            _Span(index, position, reach(each) * each.element_bytes, position in kernel.written)
             for index, (position, each) in enumerate(zip(positions, given, strict=False))
             if isinstance(each, DeviceArray) and all(each.shape)
         )
@@ -244,7 +244,7 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
             self._others[positions] = found
         return found
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
         """Compile again for tensors that 32 bits cannot address, unless that was done."""
         if self.program.index_bits >= _WIDE:
             return
@@ -329,7 +329,7 @@ def _torch(shape: Sequence[int], dtype: Dtype) -> Any:
     return torch.empty(tuple(shape), dtype=dtype.as_torch(), device="cuda")
 
 
-def _reach(array: DeviceArray) -> int:
+def reach(array: DeviceArray) -> int:
     """Elements from the first to the last, those between them included."""
     steps = zip(array.shape, array.strides, strict=True)
     return 1 + sum((extent - 1) * stride for extent, stride in steps)

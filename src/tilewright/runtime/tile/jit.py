@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
@@ -222,6 +221,8 @@ class TileJIT:
         try:
             return self.function(*args, **kwargs)
         except FrontendError as error:
+            import traceback
+
             file = self.function.__code__.co_filename
             frames = traceback.extract_tb(error.__traceback__)
             own = [each for each in frames if each.filename == file]

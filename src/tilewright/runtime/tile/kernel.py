@@ -32,7 +32,6 @@ from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
-from tilewright.runtime.tile.profiler import Profiler
 from tilewright.runtime.tile.targets import (
     CUDA,
     HIP,
@@ -48,6 +47,7 @@ from tilewright.runtime.tile.tensors import example_of, new_tensor
 if TYPE_CHECKING:
     from tilewright.runtime.tile.gpu import CudaKernel
     from tilewright.runtime.tile.hip import HipGpuKernel
+    from tilewright.runtime.tile.profiler import Profiler
     from tilewright.runtime.tile.tenstorrent import TenstorrentKernel
     from tilewright.targets.cuda.export import Parameter as CParameter
     from tilewright.targets.cuda.settings import Settings
@@ -417,6 +417,8 @@ class CompiledTileKernel:
         self, tensor_supply_type: TensorSupplyType = TensorSupplyType.Auto
     ) -> Profiler:
         """Times and compares the kernel with inputs that it makes itself."""
+        from tilewright.runtime.tile.profiler import Profiler
+
         return Profiler(self, tensor_supply_type)
 
     def __repr__(self) -> str:

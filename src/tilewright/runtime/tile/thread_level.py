@@ -41,6 +41,8 @@ class ThreadLaunches:
     """What was executed of one kernel."""
 
     target: str
+    level: str = "tile level"
+    """What the results are compared with."""
     blocks: int = 0
     schedules: int = 0
     difference: float | None = None
@@ -55,7 +57,7 @@ class ThreadLaunches:
         what = f"thread code of {self.target}: {blocks} in {schedules}"
         if self.difference is None:
             return what
-        return f"{what}, largest difference from the tile level {self.difference:.1e}"
+        return f"{what}, largest difference from the {self.level} {self.difference:.1e}"
 
 
 @dataclass
@@ -70,9 +72,16 @@ class ThreadRuns:
     )
 
     def launch(
-        self, kernel: CompiledTileKernel, arguments: Sequence[Any], options: TileOptions
+        self,
+        kernel: CompiledTileKernel,
+        arguments: Sequence[Any],
+        options: TileOptions,
+        as_written: Callable[[], object] | None = None,
     ) -> TileReport:
-        """Run one kernel; arrays are changed in place, by its threads."""
+        """Run one kernel; arrays are changed in place, by its threads.
+
+        `as_written` runs a kernel that was written on pointers; others run at the tile level.
+        """
         from tilewright.targets.numpy.api import Buffer
         from tilewright.targets.numpy.simt import SimtOptions
         from tilewright.targets.numpy.tile import TileReport
@@ -81,7 +90,11 @@ class ThreadRuns:
             return kernel.program.launch(arguments, options)
         buffers = [each for each in arguments if isinstance(each, Buffer)]
         before = [each.array.copy() for each in buffers]
-        report = kernel.program.launch(arguments, options) if self.compare else None
+        report = None
+        if self.compare and as_written is not None:
+            as_written()
+        elif self.compare:
+            report = kernel.program.launch(arguments, options)
         expected = [each.array.copy() for each in buffers] if self.compare else None
         for buffer, values in zip(buffers, before, strict=True):
             _reset(buffer, values)
@@ -93,7 +106,8 @@ class ThreadRuns:
             sources=options.sources,
         )
         done = self._program(kernel).launch(arguments, settings)
-        log = self.launches.setdefault(kernel.name, ThreadLaunches(kernel.target))
+        level = "tile level" if as_written is None else "pointer level"
+        log = self.launches.setdefault(kernel.name, ThreadLaunches(kernel.target, level))
         log.blocks += done.blocks
         log.schedules = done.schedules
         if expected is not None:
@@ -101,7 +115,7 @@ class ThreadRuns:
                 found = _difference(buffer.array, reference)
                 log.difference = max(log.difference or 0.0, found)
                 if found > _limit(buffer.array.dtype):
-                    log.wrong.append(_described(buffer, reference, found))
+                    log.wrong.append(_described(buffer, reference, found, level))
         if report is None:
             report = TileReport(programs=done.blocks, schedules=done.schedules)
         report.seconds += done.seconds
@@ -110,15 +124,10 @@ class ThreadRuns:
     def _program(self, kernel: CompiledTileKernel) -> SimtProgram:
         """The kernel after all passes of its GPU; raises what they report as errors."""
         if kernel not in self._programs:
-            from tilewright.ir.diagnostics import DiagnosticEngine
-            from tilewright.runtime.tile.pipelines import pipeline_of
+            from tilewright.runtime.tile.pipelines import thread_module
             from tilewright.targets.numpy.simt import compile_simt
 
-            assert kernel.gpu is not None
-            module, engine = kernel.prim_func.module.clone(), DiagnosticEngine()
-            pipeline_of(kernel, kernel.gpu.settings.arch).run(module, engine)
-            engine.raise_if_errors()
-            self._programs[kernel] = compile_simt(module)
+            self._programs[kernel] = compile_simt(thread_module(kernel))
         return self._programs[kernel]
 
 
@@ -155,7 +164,7 @@ def _limit(dtype: np.dtype[Any]) -> float:
     return max(_ROUNDING, 2 * float(_FINFO(dtype).eps))
 
 
-def _described(buffer: Buffer, expected: Any, difference: float) -> str:
+def _described(buffer: Buffer, expected: Any, difference: float, level: str) -> str:
     """``C[3, 5] is nan, 1.5 at the tile level``, with the element that is furthest off."""
     one, other = (np.asarray(each).astype(np.float64) for each in (buffer.array, expected))
     with np.errstate(invalid="ignore"):
@@ -164,7 +173,7 @@ def _described(buffer: Buffer, expected: Any, difference: float) -> str:
     at = np.unravel_index(int(gap.argmax()), gap.shape)
     index = ", ".join(map(str, at))
     return (
-        f"wrong result: {buffer.name}[{index}] is {one[at]:g}, {other[at]:g} at the tile level "
+        f"wrong result: {buffer.name}[{index}] is {one[at]:g}, {other[at]:g} at the {level} "
         f"({difference:.1e} of the largest value)"
     )
 

@@ -234,9 +234,7 @@ class Emitter:
 
 def only_use(value: SSAValue) -> Use | None:
     """The use of a value that has one."""
-    uses = iter(value.uses)
-    first = next(uses, None)
-    return first if next(uses, None) is None else None
+    return value.get_unique_use()
 
 
 def _is_near(value: SSAValue, use: Use) -> bool:

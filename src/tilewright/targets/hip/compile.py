@@ -10,7 +10,7 @@ functions here always compile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from tilewright.ir.diagnostics import (
 )
 from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.passes.amd.read_shared_operands import has_shared_operands
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.cxx.kernel import Source, kernels_of
 from tilewright.targets.hip.artefact import HipKernel, HipProgram
@@ -41,11 +42,14 @@ from tilewright.targets.hip.notes import KernelNote, kernel_notes
 from tilewright.targets.hip.settings import HipSettings
 from tilewright.targets.hip.spills import warn_of_spills
 from tilewright.targets.host.read import host_steps
-from tilewright.targets.variants import Variants
+from tilewright.targets.variants import Revision, Variants, spilled
 
+READ_IN_SHARED = "TW7554"
 _LARGE_CODE = 512 << 10
 """Bytes of a code object from which spills are accepted."""
 _OPERAND_PARTS = (2, 4, 8)
+_SMALL_PARTS = (2, 4, 8, 16)
+"""Fractions of shared memory, where loops are not pipelined."""
 _WIDE = 64
 
 
@@ -74,48 +78,57 @@ def lower_module(
     `CompileError` if something is wrong, and only then reports to `engine`.
     """
     engine = engine or DiagnosticEngine()
-    try:
-        return _lowered(module, pipeline, engine)
-    except CompileError as error:
-        if not _exceeds_shared_memory(error):
-            raise
-        for smaller in _with_less_shared_memory(pipeline):
-            try:
-                return _lowered(module, smaller, DiagnosticEngine())
-            except CompileError as other:
-                if not _exceeds_shared_memory(other):
-                    break
-        raise
+    first: CompileError | None = None
+    for form in forms(pipeline):
+        try:
+            return _lowered(module, form, engine)
+        except CompileError as error:
+            first = first or error
+            if not exceeds_shared_memory(error.diagnostics):
+                break
+    assert first is not None, "there is a form"
+    for each in first.diagnostics:
+        engine.emit(each)
+    raise CompileError(engine) from None
 
 
-def _exceeds_shared_memory(error: CompileError) -> bool:
-    errors = [each for each in error.diagnostics if each.severity is Severity.ERROR]
+def exceeds_shared_memory(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether nothing else is wrong."""
+    errors = [each for each in diagnostics if each.severity is Severity.ERROR]
     return all(each.code == SHARED_MEMORY_EXCEEDED for each in errors)
 
 
-def _with_less_shared_memory(pipeline: AmdPipeline) -> Iterator[AmdPipeline]:
-    """Operands stored once, then one version of each tile, then operands filled in parts."""
-    once = replace(pipeline, leave_out=(*pipeline.leave_out, DuplicateOperands.name))
+def forms(pipeline: AmdPipeline) -> Iterator[AmdPipeline]:
+    """The passes as requested, then those for kernels that exceed the shared memory of a block.
+
+    Operands stored once, then one version of each tile, then operands filled in parts, at last in
+    loops that are not pipelined.
+    """
+    yield pipeline
+    left_out = (*pipeline.leave_out, DuplicateOperands.name)
+    once = replace(pipeline, leave_out=left_out, check_tile_sizes=True)
     single = replace(once, max_versions=1)
     yield from (once, single)
     for parts in _OPERAND_PARTS:
         yield replace(single, operand_parts=parts)
+    for parts in _SMALL_PARTS:
+        yield replace(single, operand_parts=parts, pipelined_parts=False)
 
 
 @collector_paused()
 def _lowered(module: ModuleOp, pipeline: AmdPipeline, engine: DiagnosticEngine) -> Lowered:
+    """One form of the kernels; reports nothing to `engine`."""
     lowered = module.clone()
-    with engine.capture() as log:
-        pipeline.run(lowered, engine)
-    if log.has_errors:
-        for each in log.diagnostics:
-            engine.emit(each)
-    engine.raise_if_errors()
+    own = DiagnosticEngine(
+        minimum=engine.minimum, max_errors=engine.max_errors, sources=engine.sources
+    )
+    pipeline.run(lowered, own)
+    own.raise_if_errors()
     functions = kernels_of(lowered)
     host = next(op for op in lowered.body.ops if isinstance(op, FuncOp) and op not in functions)
     chip = chip_of(pipeline)
     sources = [emit_kernel(function, chip) for function in functions]
-    return Lowered(lowered, host, functions, sources, log.diagnostics)
+    return Lowered(lowered, host, functions, sources, own.diagnostics)
 
 
 def compile_module(
@@ -149,6 +162,7 @@ def _compiled(
         lambda lowered: _kernels(lowered, chip, options),
         lambda kernel: len(kernel.code_object),
         _LARGE_CODE,
+        lambda requested, _, kernels: _revisions(module, requested, kernels),
     )
     chosen = variants.chosen(engine)
     # Once of each: the copies of an unrolled loop body all have one source line.
@@ -161,6 +175,19 @@ def _compiled(
     remarks = tuple(map(one_line, engine.diagnostics))
     steps = host_steps(chosen.lowered.host)
     return HipProgram(steps, chosen.kernels, chosen.lowered.module, remarks)
+
+
+def _revisions(
+    module: ModuleOp, pipeline: AmdPipeline, kernels: Mapping[str, HipKernel]
+) -> Iterator[Revision[AmdPipeline]]:
+    """Another form of kernels that spill: operands in shared memory instead of registers."""
+    if has_shared_operands(module):
+        yield Revision(
+            replace(pipeline, read_shared_operands=True),
+            "operands of GEMMs read in shared memory, not copied to registers: "
+            f"{spilled(kernels)} B per thread spill otherwise",
+            READ_IN_SHARED,
+        )
 
 
 def _kernels(lowered: Lowered, chip: Chip, options: Sequence[str]) -> dict[str, HipKernel]:

@@ -59,6 +59,26 @@ func.func @barriers() {
 
 // -----
 
+#shared = #tile.space<shared>
+#fragment = #tile.space<fragment>
+func.func @precision(%a: memref<64x64xf16, #shared>, %c: memref<64x64xf32, #fragment>) {
+  // expected-error @+1 {{'tile.gemm' op precision tf32x3 is for 'f32' operands, got 'f16'}}
+  tile.gemm %a, %a -> %c precision tf32x3 : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
+  func.return
+}
+
+// -----
+
+#shared = #tile.space<shared>
+#fragment = #tile.space<fragment>
+func.func @ieee(%a: memref<64x64xi8, #shared>, %c: memref<64x64xi32, #fragment>) {
+  // expected-error @+1 {{'tile.gemm' op precision ieee is for floats, got 'i8'}}
+  tile.gemm %a, %a -> %c precision ieee : memref<64x64xi8, #shared>, memref<64x64xi8, #shared> -> memref<64x64xi32, #fragment>
+  func.return
+}
+
+// -----
+
 func.func @unknown() {
   // expected-error @+1 {{unknown operation 'tile.coppy'; did you mean 'tile.copy'?}}
   tile.coppy

@@ -48,7 +48,7 @@ def agree(name: str, found: list[np.ndarray]) -> None:
             np.testing.assert_allclose(*wide, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", every(2, NAMES))
+@pytest.mark.parametrize("name", every(3, NAMES))
 def test_on_hopper(name: str) -> None:
     agree(name, example_results(load(name)))
 

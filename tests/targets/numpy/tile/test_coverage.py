@@ -17,7 +17,10 @@ from tilewright.targets.numpy.tile.ops import RULES
 
 THREAD_LEVEL = ("async_moves", "cache", "matrix", "tma", "updates")
 """Files of ops that only kernels of single threads hold: `targets/numpy/simt` runs those."""
-ENDS = {"tile.yield", "scf.yield", "scf.condition", "scf.reduce.return", "scf.forall.in_parallel"}
+ENDS = {
+    *("tile.yield", "tile.return"),
+    *("scf.yield", "scf.condition", "scf.reduce.return", "scf.forall.in_parallel"),
+}
 
 
 @pytest.mark.parametrize("dialect", [Tile, Nv], ids=lambda dialect: dialect.name)

@@ -34,6 +34,8 @@ def run_block(scope: Scope, block: Block) -> Scope:
 
 
 def run_op(scope: Scope, op: Operation) -> Scope:
+    if op in scope.machine.irrelevant:
+        return scope
     rule = RULES.get(op.name)
     if rule is not None:
         rule(scope, op)

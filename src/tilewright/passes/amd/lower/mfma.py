@@ -20,7 +20,11 @@ import numpy as np
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.amd_gemms import READ_BITS, instruction_of
+from tilewright.analysis.layout_inference.amd_gemms import (
+    READ_BITS,
+    held_depth,
+    instruction_of,
+)
 from tilewright.analysis.layout_inference.amd_storage import (
     ROWS,
     axis_of_k,
@@ -42,6 +46,7 @@ from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.mma import pattern_step
+from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
@@ -179,6 +184,14 @@ class _Writer:
         type = MemRefType(element, (tiles * self.size,), NoneAttr(), SpaceAttr(Space.LOCAL))
         return code.add(AllocOp(type, name=f"{operand.name}_frag")).results[0]
 
+    def _held_steps(self, operand: _Operand) -> tuple[int, int]:
+        """At which step along K a part of a fragment begins, and how many the fragment has."""
+        begin = part_of(operand.value).offsets[-1 if operand.k_last else -2]
+        whole = held_depth(self.op, is_a=operand is self.a)
+        assert isinstance(begin, int), "registers have no run-time indices"
+        assert begin % self.deep == 0, "a part of a fragment begins with a step"
+        return begin // self.deep, whole // self.deep
+
     def _tile(
         self,
         code: IndexBuilder,
@@ -188,9 +201,11 @@ class _Writer:
         step: SSAValue,
         part: SSAValue,
     ) -> SSAValue:
-        """Where an instruction's registers begin: of a fragment, all of K tile by tile."""
+        """Where an instruction's registers begin: of a fragment, all of its K tile by tile."""
         if operand.is_held:
-            loaded = combined(code, "+", combined(code, "*", tile, self.steps), step)
+            begin, steps = self._held_steps(operand)
+            loaded = combined(code, "+", combined(code, "*", tile, steps), step)
+            loaded = combined(code, "+", loaded, begin)
         first = combined(code, "*", loaded, self.size)
         return code.index(combined(code, "+", first, combined(code, "*", part, self.core.width)))
 

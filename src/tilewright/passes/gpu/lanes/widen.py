@@ -19,6 +19,7 @@ from tilewright.dialects.tile import AllocOp, AtomicOp, Space, SpaceAttr, names
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, fill_of
 from tilewright.passes.gpu.lanes.widths import LaneWidths, Width, needed_by
+from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _Values = dict[SSAValue, SSAValue]
@@ -183,7 +184,7 @@ class Widening:
         if not isinstance(owner, Operation) or not self._widths.is_inside(owner):
             return value
         operands = {each: self._outside(code, each, values) for each in needed_by(owner)}
-        copy = owner.clone(operands)
+        copy = copy_op(owner, operands)
         code.add(copy)
         for old, new in zip(owner.results, copy.results, strict=True):
             values[old] = new

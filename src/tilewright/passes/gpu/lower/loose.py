@@ -80,14 +80,7 @@ def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, storage: BufferStorag
     elif isinstance(op, StoreOp):
         new = StoreOp(op.value, part.buffer, [offset])
     else:
-        new = AtomicOp(
-            op.kind.data,
-            part.buffer,
-            [offset],
-            op.value,
-            return_previous=op.previous is not None,
-            memory_order=op.memory_order.data if op.memory_order is not None else None,
-        )
+        new = op.of_element(part.buffer, [offset])
     code.add(new)
     for old, result in zip(op.results, new.results, strict=True):
         result.name_hint = old.name_hint

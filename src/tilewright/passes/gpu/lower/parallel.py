@@ -36,6 +36,7 @@ from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, split, written
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.matrix_stores import lower_matrix_store
+from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
@@ -157,7 +158,7 @@ class _Writer:
         elif op.regions:
             new = self._nested(code, op)
         else:
-            new = op.clone(dict(self.values))
+            new = copy_op(op, self.values)
             code.add(new) if not _is_end(op) else self._end(code, new)
         new.location = op.location
         for old, result in zip(op.results, new.results, strict=True):
@@ -171,16 +172,11 @@ class _Writer:
         if space is not None and space.is_shared:
             part = self.storage.shared_part(code, buffer)
             buffer, indices = part.buffer, [part.offset(code, indices)]
-        value = None if op.value is None else self.values.get(op.value, op.value)
-        new = AtomicOp(
-            op.kind.data,
-            buffer,
-            [code.index(each) for each in indices],
-            value,
-            return_previous=op.previous is not None,
-            memory_order=op.memory_order.data if op.memory_order is not None else None,
+        value, compare = (
+            None if each is None else self.values.get(each, each) for each in (op.value, op.compare)
         )
-        return code.add(new)
+        found = [code.index(each) for each in indices]
+        return code.add(op.of_element(buffer, found, value, compare))
 
     def _end(self, code: IndexBuilder, op: Operation) -> None:
         """The end of a nested block replaces its original terminator."""

@@ -1,4 +1,4 @@
-"""Atomic updates of one element, for the whole GPU.
+"""Atomic updates of one element, for the whole GPU; those that end in `_system` for all devices.
 
 Integers, `float` and `double` have instructions (sums of floats with `-munsafe-fp-atomics`; without
 it the compiler makes a loop). Everything else swaps: `Word` is an unsigned integer as wide as the
@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from tilewright.dialects.amd.chips import Chip
 from tilewright.targets.hip.header.function import Function, device
 
-_SCOPE = "__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT"
+_SCOPES: Mapping[str, str] = {
+    "": "__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT",
+    "_system": "__ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM",
+}
+"""By the end of a function's name."""
 
 _KINDS = """
 template <typename T> struct Kind { static constexpr bool integer = false, added = false; };
@@ -37,81 +41,96 @@ template <> struct WordOf<4> { using type = unsigned; };
 template <> struct WordOf<8> { using type = unsigned long long; };
 """
 
-_SWAP = f"""
+
+def _swap_loop(suffix: str) -> Function:
+    scope = _SCOPES[suffix]
+    return Function(
+        f"""
 // Reads, and as long as `changed` has something to change, tries to swap the element.
 template <typename T, typename Change>
-__device__ __forceinline__ T swap_loop(T* place, Change changed) {{
+__device__ __forceinline__ T swap_loop{suffix}(T* place, Change changed) {{
   using Word = typename WordOf<sizeof(T)>::type;
   Word* const word = reinterpret_cast<Word*>(place);
-  Word before = __hip_atomic_load(word, {_SCOPE});
+  Word before = __hip_atomic_load(word, {scope});
   while (true) {{
     const T old = bits_as<T>(before);
     const T next = changed(old);
     const Word after = bits_as<Word>(next);
     if (after == before) return old;
     if (__hip_atomic_compare_exchange_strong(word, &before, after, __ATOMIC_RELAXED,
-                                             {_SCOPE}))
+                                             {scope}))
       return old;
   }}
-}}"""
-
-
-def _update(name: str, builtin: str, kind: str, change: str) -> Function:
-    return device(
-        f"template <typename T>@T atomic_{name}(T* place, T value)",
-        f"  if constexpr (Kind<T>::{kind})\n"
-        f"    return __hip_atomic_{builtin}(place, value, {_SCOPE});\n"
-        "  else\n"
-        f"    return swap_loop(place, [value](T old) {{ return {change}; }});",
-        ("atomic_kinds", "swap_loop"),
+}}""",
+        ("bits_as", "word_of"),
     )
 
 
-def _bits(name: str, sign: str) -> Function:
-    return _update(name, f"fetch_{name}", "integer", f"T(old {sign} value)")
+def _update(suffix: str, name: str, builtin: str, kind: str, change: str) -> Function:
+    return device(
+        f"template <typename T>@T atomic_{name}{suffix}(T* place, T value)",
+        f"  if constexpr (Kind<T>::{kind})\n"
+        f"    return __hip_atomic_{builtin}(place, value, {_SCOPES[suffix]});\n"
+        "  else\n"
+        f"    return swap_loop{suffix}(place, [value](T old) {{ return {change}; }});",
+        ("atomic_kinds", f"swap_loop{suffix}"),
+    )
+
+
+def _bits(suffix: str, name: str, sign: str) -> Function:
+    return _update(suffix, name, f"fetch_{name}", "integer", f"T(old {sign} value)")
+
+
+def _functions(suffix: str) -> Mapping[str, Function]:
+    scope = _SCOPES[suffix]
+    found = {
+        "swap_loop": _swap_loop(suffix),
+        "atomic_add": _update(suffix, "add", "fetch_add", "added", "T(old + value)"),
+        "atomic_max": _update(suffix, "max", "fetch_max", "integer", "old < value ? value : old"),
+        "atomic_min": _update(suffix, "min", "fetch_min", "integer", "value < old ? value : old"),
+        "atomic_and": _bits(suffix, "and", "&"),
+        "atomic_or": _bits(suffix, "or", "|"),
+        "atomic_xor": _bits(suffix, "xor", "^"),
+        "atomic_exch": device(
+            f"template <typename T>@T atomic_exch{suffix}(T* place, T value)",
+            "  using Word = typename WordOf<sizeof(T)>::type;\n"
+            "  return bits_as<T>(__hip_atomic_exchange(\n"
+            f"      reinterpret_cast<Word*>(place), bits_as<Word>(value), {scope}));",
+            ("bits_as", "word_of"),
+        ),
+        "atomic_cas": device(
+            f"template <typename T>@T atomic_cas{suffix}(T* place, T expected, T value)",
+            "  using Word = typename WordOf<sizeof(T)>::type;\n"
+            "  Word seen = bits_as<Word>(expected);\n"
+            "  __hip_atomic_compare_exchange_strong(\n"
+            "      reinterpret_cast<Word*>(place), &seen, bits_as<Word>(value), __ATOMIC_RELAXED,\n"
+            f"      {scope});\n"
+            "  return bits_as<T>(seen);",
+            ("bits_as", "word_of"),
+        ),
+        "atomic_load": device(
+            f"template <typename T>@T atomic_load{suffix}(const T* place)",
+            "  using Word = typename WordOf<sizeof(T)>::type;\n"
+            "  return bits_as<T>(__hip_atomic_load(\n"
+            f"      reinterpret_cast<const Word*>(place), {scope}));",
+            ("bits_as", "word_of"),
+        ),
+        "atomic_store": device(
+            f"template <typename T>@void atomic_store{suffix}(T* place, T value)",
+            "  using Word = typename WordOf<sizeof(T)>::type;\n"
+            "  __hip_atomic_store(reinterpret_cast<Word*>(place), bits_as<Word>(value),\n"
+            f"                     {scope});",
+            ("bits_as", "word_of"),
+        ),
+    }
+    return {f"{name}{suffix}": function for name, function in found.items()}
 
 
 _ATOMICS: Mapping[str, Function] = {
     "atomic_kinds": Function(_KINDS),
     "word_of": Function(_WORD),
-    "swap_loop": Function(_SWAP, ("bits_as", "word_of")),
-    "atomic_add": _update("add", "fetch_add", "added", "T(old + value)"),
-    "atomic_max": _update("max", "fetch_max", "integer", "old < value ? value : old"),
-    "atomic_min": _update("min", "fetch_min", "integer", "value < old ? value : old"),
-    "atomic_and": _bits("and", "&"),
-    "atomic_or": _bits("or", "|"),
-    "atomic_xor": _bits("xor", "^"),
-    "atomic_exch": device(
-        "template <typename T>@T atomic_exch(T* place, T value)",
-        "  using Word = typename WordOf<sizeof(T)>::type;\n"
-        "  return bits_as<T>(__hip_atomic_exchange(\n"
-        f"      reinterpret_cast<Word*>(place), bits_as<Word>(value), {_SCOPE}));",
-        ("bits_as", "word_of"),
-    ),
-    "atomic_cas": device(
-        "template <typename T>@T atomic_cas(T* place, T expected, T value)",
-        "  using Word = typename WordOf<sizeof(T)>::type;\n"
-        "  Word seen = bits_as<Word>(expected);\n"
-        "  __hip_atomic_compare_exchange_strong(\n"
-        "      reinterpret_cast<Word*>(place), &seen, bits_as<Word>(value), __ATOMIC_RELAXED,\n"
-        f"      {_SCOPE});\n"
-        "  return bits_as<T>(seen);",
-        ("bits_as", "word_of"),
-    ),
-    "atomic_load": device(
-        "template <typename T>@T atomic_load(const T* place)",
-        "  using Word = typename WordOf<sizeof(T)>::type;\n"
-        "  return bits_as<T>(__hip_atomic_load(\n"
-        f"      reinterpret_cast<const Word*>(place), {_SCOPE}));",
-        ("bits_as", "word_of"),
-    ),
-    "atomic_store": device(
-        "template <typename T>@void atomic_store(T* place, T value)",
-        "  using Word = typename WordOf<sizeof(T)>::type;\n"
-        "  __hip_atomic_store(reinterpret_cast<Word*>(place), bits_as<Word>(value),\n"
-        f"                     {_SCOPE});",
-        ("bits_as", "word_of"),
-    ),
+    **_functions(""),
+    **_functions("_system"),
 }
 
 

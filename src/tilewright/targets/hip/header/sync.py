@@ -110,6 +110,10 @@ def sync(chip: Chip) -> Mapping[str, Function]:
             "void fence_block()",
             f'{_wait(chip, _EVERYTHING)}\n  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");',
         ),
+        "fence_system": device(
+            "void fence_system()",
+            f'{_wait(chip, _EVERYTHING)}\n  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "");',
+        ),
         "trap": device("void trap()", "  __builtin_trap();"),
     }
     if chip.direct_copy_bytes:

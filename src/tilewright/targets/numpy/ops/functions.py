@@ -127,14 +127,14 @@ _OUTSIDE = frozenset(("tt.get_program_id", "tt.print", "tt.assert", "tt.atomic_p
 
 def write_lambda(emitter: Emitter, region: Region, rank: int) -> Expr:
     """Write a region as a function of arrays; those have `rank` axes after that of programs."""
-    ops = [op for block in region.blocks for each in block.ops for op in walk(each)]
+    ops = _ops_of(region)
     for op in ops:
         if op.name in _OUTSIDE or op.name.startswith(("tt.load", "tt.store", "tt.atomic")):
             emitter.location = op.location
             raise emitter.unsupported(
                 f"'{op.name}' in an elementwise function is not supported on target numpy"
             )
-    captured = _captured(region, ops)
+    captured = captured_values(region)
     saved = {value: emitter.values[value] for value in captured}
     lifted = [_lift(emitter, value, rank) for value in captured]
     depth = max((expr.depth for expr in lifted), default=0)
@@ -166,10 +166,14 @@ def write_lambda(emitter: Emitter, region: Region, rank: int) -> Expr:
     return Expr(symbol_text(function), axes, 0, depth, nest)
 
 
-def _captured(region: Region, ops: Sequence[Operation]) -> list[SSAValue]:
+def _ops_of(region: Region) -> list[Operation]:
+    return [op for block in region.blocks for each in block.ops for op in walk(each)]
+
+
+def captured_values(region: Region) -> list[SSAValue]:
     """Values from outside that are used in a region."""
     found: dict[SSAValue, None] = {}
-    for op in ops:
+    for op in _ops_of(region):
         for operand in op.operands:
             owner = operand.owner
             block = owner if isinstance(owner, Block) else owner.parent

@@ -338,6 +338,7 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         )
     where, flat_index = compiler.slot(op.dst), index_of(compiler, op.dst, op.indices)
     value = None if op.value is None else compiler.slot(op.value)
+    compare = None if op.compare is None else compiler.slot(op.compare)
     result = None if op.previous is None else compiler.slot(op.previous)
     kind, dtype = op.kind.data, type_of(op.dst).dtype
     inside = _inside(compiler, op.dst, op.indices)
@@ -347,6 +348,7 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         if frame.block.options.guarded:
             checked(frame, held.name, held.size, index, 1)
         given = None if value is None else frame.wide(frame.env[value])
+        expected = None if compare is None else frame.wide(frame.env[compare])
         old = np.zeros(frame.count, dtype)
         in_bounds = inside(frame)
         taking = np.flatnonzero(frame.active if in_bounds is None else in_bounds)
@@ -355,7 +357,10 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         for thread in taking:
             at = index[thread]
             old[thread] = held.data[at]
-            if given is not None:
+            if given is not None and expected is not None:
+                if old[thread].tobytes() == expected[thread].astype(dtype).tobytes():
+                    held.data[at] = given[thread]
+            elif given is not None:
                 held.data[at] = _UPDATES[kind](held.data[at], given[thread])
         if isinstance(held, SharedBuffer):
             _mark_atomic(frame, op, held, index)

@@ -40,6 +40,8 @@ from tilewright.targets.numpy.simt.state import GROUP, Frame
 
 _ROW_BYTES = 16
 _SIDE = 8
+_TF32_MASK = np.uint32(0xFFFFE000)
+"""The bits of single precision that tf32 has."""
 
 
 def _maps(fragment: Fragment) -> tuple[Any, Any]:
@@ -75,6 +77,13 @@ def multiply(a: Any, b: Any, c: Any) -> Any:
         return c + np.matmul(a.astype(np.int32), b.astype(np.int32))
     total = c.astype(np.float32) + np.matmul(a.astype(np.float32), b.astype(np.float32))
     return converted(total, c.dtype)
+
+
+def _as_read(values: Any) -> Any:
+    """Elements of an operand as tensor cores read them: single precision as tf32."""
+    if values.dtype != np.float32:
+        return values
+    return (np.ascontiguousarray(values).view(np.uint32) & _TF32_MASK).view(np.float32)
 
 
 # -- ldmatrix, stmatrix ------------------------------------------------------------------------
@@ -174,7 +183,7 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
         )
         thread, register = maps[2]
         a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
-        values[2][:, thread, register] = multiply(a, b, c)
+        values[2][:, thread, register] = multiply(_as_read(a), _as_read(b), c)
         where = held[2].fragment(frame, frame.env[indices[2]], counts[2], writes=True)
         held[2].data[where] = values[2].reshape(warps * NVIDIA_WARP, counts[2])
 
@@ -300,7 +309,7 @@ class _Wgmma:
             held = acc.data[rows, columns]
             c = held[thread, register] if adds else np.zeros((64, self.n), acc.data.dtype)
             a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
-            held[thread, register] = multiply(a, b.T, c)
+            held[thread, register] = multiply(_as_read(a), _as_read(b).T, c)
 
         def landed() -> None:
             acc.flight[rows, columns] -= 1

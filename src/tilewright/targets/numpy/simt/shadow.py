@@ -18,6 +18,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.shadow import copy_of
+from tilewright.analysis.thread_sync.thread_accesses import some
 from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
@@ -62,18 +63,28 @@ class Shadow:
         self.written = np.zeros(count, np.int32)
         self.write_lane = np.zeros(count, np.int8)
         self.write_op = np.zeros(count, np.int32)
-        self.read = np.zeros((count, self.readers), np.int32)
-        self.read_lane = np.zeros((count, clocks.warps), np.int8)
-        self.read_op = np.zeros((count, self.readers), np.int32)
+        self.read = np.zeros((self.readers, count), np.int32)
+        self.read_lane = np.zeros((clocks.warps, count), np.int8)
+        self.read_op = np.zeros((self.readers, count), np.int32)
+        self.latest_write = np.zeros(clocks.agents, np.int32)
+        self.latest_read = np.zeros(self.readers, np.int32)
+        """By agent: a clock that covers these covers the accesses to all granules."""
         self.ops: list[Operation] = []
         self._op_indices: dict[Operation, int] = {}
+        self._spreads: dict[int, tuple[Any, Any, Any]] = {}
+        """By granules of an access: the threads of the last one, and their warps and lanes."""
 
     def access(self, start: Any, size: int, threads: Any) -> ShadowAccess:
         """The access of `size` bytes from `start` on by each thread."""
         steps = max(1, size // self.granule)
-        granules = (start // self.granule)[:, None] + np.arange(steps)
-        spread = np.repeat(threads, steps)
-        return ShadowAccess(granules.ravel(), *divmod(spread, self.clocks.warp_size))
+        granules = start // self.granule
+        if steps > 1:
+            granules = (granules[:, None] + np.arange(steps)).ravel()
+        last = self._spreads.get(steps)
+        if last is None or last[0] is not threads:
+            spread = np.repeat(threads, steps)
+            last = self._spreads[steps] = threads, *divmod(spread, self.clocks.warp_size)
+        return ShadowAccess(granules, last[1], last[2])
 
     def spread(self, addresses: Any, size: int) -> Any:
         """The granules of elements of `size` bytes."""
@@ -87,15 +98,17 @@ class Shadow:
         at, warps, lanes = access.granules, access.warps, access.lanes
         self._check_written(op, at)
         self._after_write(op, access, "reads")
-        now = self.clocks.observed[warps, warps]
-        before = self.read[at, warps]
-        lane = np.where((before == now) & (self.read_lane[at, warps] != lanes), SEVERAL, lanes)
-        self.read[at, warps] = now
-        self.read_lane[at, warps] = lane
-        mixed = self.read_lane[at, warps] != lane
-        if mixed.any():
-            self.read_lane[at[mixed], warps[mixed]] = SEVERAL
-        self.read_op[at, warps] = self._op_index(op)
+        now = self.clocks.observed.diagonal()[warps]
+        where = warps * self.read.shape[1] + at
+        read, read_lane = self.read.reshape(-1), self.read_lane.reshape(-1)
+        lane = np.where((read[where] == now) & (read_lane[where] != lanes), SEVERAL, lanes)
+        read[where] = now
+        read_lane[where] = lane
+        mixed = read_lane[where] != lane
+        if some(mixed):
+            read_lane[where[mixed]] = SEVERAL
+        self.read_op.reshape(-1)[where] = self._op_index(op)
+        self.latest_read[warps] = now
 
     def write_by_threads(
         self, op: Operation, access: ShadowAccess, is_there: LazyMask | None = None
@@ -111,10 +124,11 @@ class Shadow:
     def record_write(self, op: Operation, access: ShadowAccess) -> None:
         """The write is in memory as one of these threads."""
         at, warps = access.granules, access.warps
-        self.writer[at] = warps
-        self.written[at] = self.clocks.observed[warps, warps]
+        now = self.clocks.observed.diagonal()[warps]
+        self.writer[at], self.written[at] = warps, now
         self.write_lane[at] = access.lanes
         self.write_op[at] = self._op_index(op)
+        self.latest_write[warps] = now
 
     def update_by_threads(self, op: Operation, access: ShadowAccess) -> None:
         """Atomic updates: in any order among themselves, each with all other accesses."""
@@ -141,6 +155,7 @@ class Shadow:
         at = access.granules
         self.writer[at], self.written[at] = own, times
         self.write_lane[at], self.write_op[at] = access.lanes, self._op_index(op)
+        self.latest_write[own] = times
         return times
 
     def finish_copy(self, op: Operation, access: ShadowAccess, times: Any) -> None:
@@ -175,27 +190,33 @@ class Shadow:
             where = int(granules[int(np.argmax(unfenced))])
             other = self.ops[int(self.write_op[where])]
             self._raise_unfenced(op, where, "reads", "written", other)
-        self.read[granules, agent] = time
-        self.read_op[granules, agent] = self._op_index(op)
+        self.read[agent, granules] = time
+        self.read_op[agent, granules] = self._op_index(op)
+        self.latest_read[agent] = time
 
     def write_by_engine(
         self, op: Operation, granules: Any, agent: int, time: int, issuer: ClockSnapshot
     ) -> None:
         self._known_to(op, granules, issuer, "writes", None)
-        late = self.read[granules] > issuer.observed[: self.readers]
+        recent, late = self._read_after(granules, issuer.observed[: self.readers])
         if late.any():
-            row, reader = (int(each) for each in np.argwhere(late)[0])
-            self._raise_race(op, int(granules[row]), "writes", reader=reader)
+            row, reader = (int(each) for each in np.argwhere(late.T)[0])
+            self._raise_race(op, int(granules[row]), "writes", reader=int(recent[reader]))
         self._check_fenced_for_write(op, granules, issuer)
         self.mark_by_engine(op, granules, agent, time)
+
+    def _read_after(self, granules: Any, times: Any) -> tuple[Any, Any]:
+        """Agents that read after these times, and whether each of them read a granule then."""
+        recent = (self.latest_read[: len(times)] > times).nonzero()[0]
+        return recent, self.read[recent[:, None], granules] > times[recent][:, None]
 
     def _check_fenced_for_write(self, op: Operation, granules: Any, issuer: ClockSnapshot) -> None:
         """Threads that accessed what TMA is about to write have passed a proxy fence since."""
         warps = self.clocks.warps
-        unread = self.read[granules, :warps] > issuer.fenced[:warps]
+        recent, unread = self._read_after(granules, issuer.fenced[:warps])
         if unread.any():
-            row, warp = (int(each) for each in np.argwhere(unread)[0])
-            other = self.ops[int(self.read_op[int(granules[row]), warp])]
+            row, warp = (int(each) for each in np.argwhere(unread.T)[0])
+            other = self.ops[int(self.read_op[int(recent[warp]), int(granules[row])])]
             self._raise_unfenced(op, int(granules[row]), "writes", "read", other)
         writer, written = self.writer[granules], self.written[granules]
         late = (writer >= 0) & (writer < warps) & (issuer.fenced[writer] < written)
@@ -209,13 +230,23 @@ class Shadow:
         """Record a write without checking its order."""
         self.writer[granules], self.written[granules] = agent, time
         self.write_lane[granules], self.write_op[granules] = 0, self._op_index(op)
+        self.latest_write[agent] = time
 
     # -- order -------------------------------------------------------------------------------
+
+    def _is_all_known(self, latest: Any, warps: Any) -> bool:
+        """Whether some warps have observed all accesses, whatever the granule."""
+        own = np.bincount(warps).nonzero()[0]
+        if some(latest[own] >= self.clocks.converged[own]):
+            return False
+        return not some(latest > self.clocks.observed[own, : len(latest)])
 
     def _after_write(
         self, op: Operation, access: ShadowAccess, verb: str, is_there: LazyMask | None = None
     ) -> None:
         at, warps = access.granules, access.warps
+        if self._is_all_known(self.latest_write, warps):
+            return
         writer, written = self.writer[at], self.written[at]
         late = (writer >= 0) & (self.clocks.observed[warps, writer] < written)
         own = (writer == warps) & (written >= self.clocks.converged[warps])
@@ -229,13 +260,16 @@ class Shadow:
 
     def _after_reads(self, op: Operation, access: ShadowAccess) -> None:
         at, warps = access.granules, access.warps
-        read = self.read[at]
-        late = read > self.clocks.observed[warps, : self.readers]
-        own = read[np.arange(len(at)), warps]
+        if self._is_all_known(self.latest_read, warps):
+            return
+        read = self.read[:, at]
+        late = read > self.clocks.observed[warps, : self.readers].T
+        each = np.arange(len(at))
+        own = read[warps, each]
         others = (own > 0) & (own >= self.clocks.converged[warps])
-        late[np.arange(len(at)), warps] = others & (self.read_lane[at, warps] != access.lanes)
+        late[warps, each] = others & (self.read_lane[warps, at] != access.lanes)
         if late.any():
-            where, reader = (int(each) for each in np.argwhere(late)[0])
+            where, reader = (int(each) for each in np.argwhere(late.T)[0])
             thread = int(warps[where]) * self.clocks.warp_size + int(access.lanes[where])
             self._raise_race(op, int(at[where]), "writes", thread=thread, reader=reader)
 
@@ -261,8 +295,10 @@ class Shadow:
         return found
 
     def _check_written(self, op: Operation, granules: Any) -> None:
+        if self.is_filled:
+            return
         missing = self.writer[granules] == _UNWRITTEN
-        if missing.any() and not self.is_filled:
+        if some(missing):
             where = int(granules[int(np.argmax(missing))])
             raise SimtRuntimeFault(
                 "uninitialised",
@@ -283,7 +319,7 @@ class Shadow:
             agent, other = int(self.writer[granule]), self.ops[int(self.write_op[granule])]
             did = "written"
         else:
-            agent, other, did = reader, self.ops[int(self.read_op[granule, reader])], "read"
+            agent, other, did = reader, self.ops[int(self.read_op[reader, granule])], "read"
         subject = "an asynchronous unit" if thread is None else f"thread {thread}"
         raise SimtRuntimeFault(
             "race",

@@ -30,7 +30,7 @@ from tilewright.targets.numpy.values import PROGRAM, Expr, Nest, Scope, Tensor
 LANE = PROGRAM
 """The live axis of what differs between iterations."""
 
-_ENDS = frozenset(("tile.yield", "func.return", "scf.yield", "scf.condition"))
+_ENDS = frozenset(("tile.yield", "tile.return", "func.return", "scf.yield", "scf.condition"))
 
 
 @dataclass
@@ -72,6 +72,8 @@ class TileEmitter(Emitter):
         """Ops that were emitted ahead of their position."""
         self.in_task = False
         """Whether code is written that a task runs, which others may interrupt."""
+        self.in_combiner = False
+        """Whether code is written that is applied to whole arrays of elements."""
 
     # -- values ------------------------------------------------------------------------------
 

@@ -7,16 +7,17 @@ of elements, and control flow is that of a batch whose programs are elements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.arg_reduce import is_arg_reduce
 from tilewright.dialects.tt.functions import CallOp
 from tilewright.dialects.tt.reductions import HistogramOp, MapElementwiseOp, ReduceOp, ScanOp
 from tilewright.dialects.type_utils import rank_of, shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arg_reduce import is_arg_reduce
-from tilewright.targets.numpy.ops.elementwise import is_narrow, to_rank
+from tilewright.targets.numpy.ops.combiners import ROUNDED, SAME_AGAIN, summation, ufunc_of
+from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.ops.functions import write_lambda
 from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.values import (
@@ -29,46 +30,12 @@ from tilewright.targets.numpy.values import (
     axis_bit,
 )
 
-_UFUNCS: Mapping[str, str] = {
-    "arith.addf": "np.add",
-    "arith.addi": "np.add",
-    "arith.mulf": "np.multiply",
-    "arith.muli": "np.multiply",
-    "arith.maxsi": "np.maximum",
-    "arith.minsi": "np.minimum",
-    "arith.maximumf": "np.maximum",
-    "arith.minimumf": "np.minimum",
-    "arith.maxnumf": "np.fmax",
-    "arith.minnumf": "np.fmin",
-    "arith.andi": "np.bitwise_and",
-    "arith.ori": "np.bitwise_or",
-    "arith.xori": "np.bitwise_xor",
-}
-_BOOL_UFUNCS: Mapping[str, str] = {
-    "arith.addi": "np.logical_xor",
-    "arith.muli": "np.logical_and",
-    "arith.maxsi": "np.logical_and",
-    "arith.minsi": "np.logical_or",
-    "arith.andi": "np.logical_and",
-    "arith.ori": "np.logical_or",
-    "arith.xori": "np.logical_xor",
-}
-_ROUNDED = frozenset(("np.add", "np.multiply"))
-_SAME_AGAIN = frozenset(
-    ("np.maximum", "np.minimum", "np.fmax", "np.fmin", "np.bitwise_and", "np.bitwise_or",
-     "np.logical_and", "np.logical_or")
-)  # fmt: skip
-"""Combining a number with itself gives the number."""
-
 
 def _ufunc(emitter: Emitter, op: ReduceOp | ScanOp) -> str | None:
     single = op.single_combiner
-    if isinstance(single, CallOp):
+    while isinstance(single, CallOp):
         single = _single_of(emitter, single)
-    if single is None:
-        return None
-    is_bool = emitter.scalar_type(op.operands[0]).kind == "b"
-    return (_BOOL_UFUNCS if is_bool else _UFUNCS).get(single.name)
+    return None if single is None else ufunc_of(single, emitter.scalar_type(op.operands[0]))
 
 
 def _single_of(emitter: Emitter, call: CallOp) -> Operation | None:
@@ -128,23 +95,23 @@ def _reduce_by_ufunc(emitter: Emitter, op: ReduceOp, ufunc: str) -> Expr:
     source, axis = op.operands[0], op.axis_index
     expr = emitter.expr(source)
     is_live = bool(expr.axes & axis_bit(axis))
-    if not is_live and (ufunc in _SAME_AGAIN or shape_of(source.type)[axis] == 1):
+    if not is_live and (ufunc in SAME_AGAIN or shape_of(source.type)[axis] == 1):
         return _dropped(emitter, expr, axis)
     if not is_live:
         expr = emitter.grown(expr, shape_of(source.type), axis_bit(axis))
     type = emitter.scalar_type(source)
     at = axis + 1
-    if type.kind in "fs" and ufunc in _ROUNDED:
-        function = "fold" if is_narrow(type) else "total"
+    function = summation(ufunc, type)
+    if function is not None:
         return _reduced(emitter, expr, axis, f"{function}({ufunc}, {{0}}, {at})")
-    dtype = f", dtype={type.name}" if ufunc in _ROUNDED else ""
+    dtype = f", dtype={type.name}" if ufunc in ROUNDED else ""
     return _reduced(emitter, expr, axis, f"{ufunc}.reduce({{0}}, axis={at}{dtype})")
 
 
 def _reduce_by_function(emitter: Emitter, op: ReduceOp) -> list[Expr]:
     axis = op.axis_index
     combine = _combine(emitter, op)
-    largest = is_arg_reduce(op)
+    largest = is_arg_reduce(op.combiner)
     if largest is not None:
         values = full_expr(emitter, op.operands[0])
         indices = _along(emitter, op.operands[1], axis)

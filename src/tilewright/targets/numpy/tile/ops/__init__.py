@@ -9,6 +9,7 @@ from tilewright.targets.numpy.ops import arith, math
 from tilewright.targets.numpy.ops.arith.casts import CXX_RULES
 from tilewright.targets.numpy.tile.ops import (
     atomics,
+    combiners,
     kernel,
     loops,
     memory,
@@ -24,6 +25,7 @@ RULES: Mapping[str, Rule] = {
     **memory.RULES,
     **loops.RULES,
     **tiles.RULES,
+    **combiners.RULES,
     **atomics.RULES,
     **others.RULES,
     **sync.RULES,

@@ -63,10 +63,15 @@ def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     listed = "".join(f", {expr.text}" for expr in index)
     returns = op.previous is not None
     options = ", returns=True" if returns else ""
-    if op.memory_order is not None and op.memory_order.data != "relaxed":
-        options += f", order={op.memory_order.data!r}"
+    # Within a block, execution is in order: only wider scopes order accesses of blocks.
+    if op.order != "relaxed" and op.memory_scope != "cta":
+        options += f", order={op.order!r}"
+    if op.compare is not None:
+        require_defined(emitter, emitter.tensor(op.compare), "the value of an atomic", ())
+        options += f", compare={emitter.expr(op.compare).text}"
+    compare = [] if op.compare is None else [emitter.expr(op.compare)]
     text = f"atomic({{0}}, {op.kind.data!r}, {{1}}, {{2}}{listed}{options})"
-    operands = (lanes_or_none, emitter.buffer(op.dst), new, *index)
+    operands = (lanes_or_none, emitter.buffer(op.dst), new, *index, *compare)
     if emitter.lanes is None:
         emitter.step()
     if op.previous is None:
@@ -103,7 +108,6 @@ def _each(emitter: TileEmitter, op: AtomicOp) -> None:
         raise emitter.unsupported(
             "the extent of an atomic update is a run-time value", "use a constant extent"
         )
-    order = op.memory_order.data if op.memory_order is not None else None
     made = _Made(emitter, op)
     for point in product(*map(range, sizes)):
         value = op.value
@@ -113,7 +117,7 @@ def _each(emitter: TileEmitter, op: AtomicOp) -> None:
             inner_point = [0 if length == 1 else next(inner) for length in lengths]
             value = made.add(LoadOp(source, made.indices(begin, inner_point)))
         index = made.indices(offsets, point)
-        made.write(AtomicOp(op.kind.data, buffer, index, value, memory_order=order))
+        made.write(op.of_element(buffer, index, value))
     made.forget()
 
 

@@ -140,7 +140,8 @@ def _diverging(name: str, condition: Callable[[Operation], list[SSAValue]]) -> R
         emitter = tile(base)
         exprs = [emitter.tensor(value).expr for value in condition(op)]
         differ = any(expr.axes for expr in exprs)
-        if differ and (emitter.lanes or emitter.threads) is None:
+        is_parallel = emitter.in_combiner or (emitter.lanes or emitter.threads) is not None
+        if differ and not is_parallel:
             raise emitter.unsupported("divergent control flow outside a parallel loop")
         emitter.divergence += differ
         SCF_RULES[name](emitter, op)
@@ -215,7 +216,7 @@ def _for(base: Emitter, op: Operation) -> None:
 def _while(base: Emitter, op: Operation) -> None:
     """Whether its condition differs is known only once it is written."""
     emitter = tile(base)
-    is_parallel = (emitter.lanes or emitter.threads) is not None
+    is_parallel = emitter.in_combiner or (emitter.lanes or emitter.threads) is not None
     emitter.divergence += is_parallel
     SCF_RULES["scf.while"](emitter, op)
     emitter.divergence -= is_parallel

@@ -6,6 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tile.compute import GemmOp, ReduceOp, ScanOp
 from tilewright.dialects.tile.movement import AsyncCopyOp, CopyOp, FillOp, Im2colOp, TransposeOp
+from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tile.emitter import TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
@@ -102,6 +103,29 @@ def _gemm(base: Emitter, op: Operation) -> None:
         emitter.call(f"gemm({{0}}, {{1}}, {{2}}{options})", *operands)
 
 
+def _scaled_gemm(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ScaledGemmOp)
+    exprs: list[Expr] = []
+
+    def memory(value: SSAValue | None) -> str:
+        if value is None:
+            return "None"
+        exprs.append(whole(emitter, value))
+        return f"{{{len(exprs) - 1}}}"
+
+    sides = [
+        f"{memory(side.value)}, {memory(side.scale)}, {side.format!r}" for side in (op.lhs, op.rhs)
+    ]
+    marks = ("transpose_a", "transpose_b", "pack_m", "pack_n", "clear")
+    options = "".join(f", {name}=True" for name in marks if getattr(op, name) is not None)
+    target = memory(op.c)
+    if op.clear_if is not None:
+        options += f", clear={{{len(exprs)}}}"
+        exprs.append(emitter.uniform(op.clear_if, "the clear condition of a GEMM"))
+    emitter.call(f"scaled_gemm({sides[0]}, {sides[1]}, {target}{options})", *exprs)
+
+
 def _reduce(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ReduceOp)
@@ -132,6 +156,7 @@ RULES: dict[str, Rule] = {
     "tile.transpose": _transpose,
     "tile.im2col": _im2col,
     "tile.gemm": _gemm,
+    "tile.scaled_gemm": _scaled_gemm,
     "tile.reduce": _reduce,
     "tile.scan": _scan,
 }

@@ -10,7 +10,8 @@ _PACKAGE = "tilewright.targets.numpy.tile.support"
 _BY_MODULE = {
     "atomics": "atomic atomic_region",
     "block": "persistent",
-    "compute": "gemm reduce scan",
+    "combiners": "reduce_by reduce_each scan_by scan_each",
+    "compute": "gemm reduce scaled_gemm scan",
     "elements": "get load load_quotients put store",
     "movement": "copy fill im2col transpose",
     "own_memory": "load_own private settle store_own",

@@ -81,12 +81,16 @@ def atomic(
     *index: Any,
     returns: bool = False,
     order: str = "relaxed",
+    compare: Any = None,
 ) -> Any:
     """Update an element in each iteration; the old values if they are requested."""
     reads, writes = kind != "store", kind != "load"
     if buffer.seen is not None and order in ACQUIRES:
         buffer.seen.synchronise(order, reads=reads, writes=False)
-    old = _atomic(lanes, kind, buffer, value, index, returns)
+    if compare is not None:
+        old = _swap(lanes, buffer, value, compare, index)
+    else:
+        old = _atomic(lanes, kind, buffer, value, index, returns)
     if buffer.seen is not None and order in RELEASES:
         buffer.seen.synchronise(order, reads=False, writes=writes)
     return old
@@ -120,6 +124,33 @@ def _atomic(
         buffer.seen.update(buffer.name, where)
     ufunc.at(buffer.data, where, values)
     return None
+
+
+def _swap(
+    lanes: Lanes | None, buffer: TileBuffer, value: Any, compare: Any, index: tuple[Any, ...]
+) -> Any:
+    """Where an element has the bits of `compare`, store `value`; iterations are sequential."""
+    new, expected = (np.asarray(each, buffer.data.dtype) for each in (value, compare))
+    if lanes is None or (lanes.size == 1 and lanes.active is None):
+        where = [np.asarray(each).reshape(-1)[0] for each in index]
+        return _swap_one(buffer, new.reshape(-1)[0], expected.reshape(-1)[0], where)
+    if not buffer.writable:
+        raise read_only(buffer)
+    _, mask = _where(lanes, buffer, index)
+    whole = [lanes.spread(each) for each in index]
+    news, required = lanes.spread(new), lanes.spread(expected)
+    result = np.full(lanes.shape, buffer.safe, buffer.data.dtype)
+    for lane in zip(*np.nonzero(mask), strict=True):
+        where = [each[lane] for each in whole]
+        result[lane] = _swap_one(buffer, news[lane], required[lane], where)
+    return result
+
+
+def _swap_one(buffer: TileBuffer, new: Any, expected: Any, where: list[Any]) -> Any:
+    old = get(buffer, *where, atomic="update")
+    is_equal = np.asarray(old).tobytes() == np.asarray(expected).tobytes()
+    put(buffer, new if is_equal else old, *where, atomic=True)
+    return old
 
 
 def _check_readable(buffer: TileBuffer, where: tuple[Any, ...]) -> None:

@@ -259,8 +259,9 @@ class TileBuffer:
         made.pending = self.pending
         made.home = self.home
         made.origin = self.origin * size // dtype.itemsize + start
-        before = window.reach()[1] if self.capacity is None else self.capacity
-        capacity = made.capacity = before * size // dtype.itemsize
+        elements = window.reach()[1] if self.capacity is None else self.capacity
+        capacity = elements * size // dtype.itemsize
+        made.capacity = capacity
         in_memory = replace(view, offset=made.origin)
         low, high = in_memory.reach()
         if low < 0 or high > capacity:

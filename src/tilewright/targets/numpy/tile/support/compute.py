@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.targets.numpy.support.dot import dot
+from tilewright.targets.numpy.support.dot import dot, dot_scaled
 from tilewright.targets.numpy.support.extrema import maximumf, maxnumf, minimumf, minnumf
 from tilewright.targets.numpy.support.integers import maxui, minui
 from tilewright.targets.numpy.support.reductions import fold, total
@@ -63,6 +63,45 @@ def multiply(
     else:
         before = np.ascontiguousarray(accumulator(c, engine).reshape(shape))
     c.write(dot(left, right, before).reshape(c.extents), engine=engine)
+
+
+def scaled_gemm(
+    a: TileLike,
+    a_scale: TileLike | None,
+    a_format: str,
+    b: TileLike,
+    b_scale: TileLike | None,
+    b_format: str,
+    c: TileLike,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    pack_m: bool = False,
+    pack_n: bool = False,
+    clear: Any = False,
+) -> None:
+    """`c += (a * a_scale) @ (b * b_scale)`, computed as at the pointer level."""
+    left, right = (
+        np.array(values.T if is_transposed else values, order="C")
+        for values, is_transposed in ((_plain(a), transpose_a), (_plain(b), transpose_b))
+    )
+    scales = [None if each is None else _plain(each) for each in (a_scale, b_scale)]
+    target = as_region(c)
+    rows = left.shape[0] * (2 if a_format == "e2m1" and pack_m else 1)
+    columns = right.shape[1] * (2 if b_format == "e2m1" and pack_n else 1)
+    if bool(clear):
+        before = np.zeros((rows, columns), target.buffer.data.dtype)
+    else:
+        before = np.ascontiguousarray(accumulator(target, "").reshape(rows, columns))
+    result = dot_scaled(
+        left, scales[0], a_format, not pack_m, right, scales[1], b_format, not pack_n, before
+    )
+    target.write(result.reshape(target.extents))
+
+
+def _plain(value: TileLike) -> Any:
+    """A matrix as it is in memory."""
+    return np.array(matrix(as_region(value).read()[0]), order="C")
 
 
 def accumulator(c: TileSlice, engine: str) -> Any:

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.arith import CmpfOp, CmpiOp
-from tilewright.dialects.tt.reductions import ReduceOp
 
 _LARGER = {"ogt": True, "sgt": True, "olt": False, "slt": False}
 
 
-def is_arg_reduce(op: ReduceOp) -> bool | None:
+def is_arg_reduce(combiner: Block) -> bool | None:
     """True for the greatest, False for the least, None for any other region."""
-    if len(op.operands) != 2:
+    if len(combiner.args) != 4:
         return None
-    v0, i0, v1, i1 = op.combiner.args
-    end = op.combiner.last_op
+    v0, i0, v1, i1 = combiner.args
+    end = combiner.last_op
     assert end is not None
     better = _selected(end.operands[0], v0, v1)
     if better is None or better is not _selected(end.operands[1], i0, i1):

@@ -1,0 +1,40 @@
+"""Reductions and scans by their combiner: one op on two elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.dialects.tt import ReduceOp, ScanOp
+
+
+@dataclass(frozen=True)
+class ReduceKind:
+    name: str
+    propagates_nan: bool = False
+
+
+_REDUCE = {
+    "arith.addf": ReduceKind("sum"),
+    "arith.addi": ReduceKind("sum"),
+    "arith.maxnumf": ReduceKind("max"),
+    "arith.maxsi": ReduceKind("max"),
+    "arith.maximumf": ReduceKind("max", True),
+    "arith.minnumf": ReduceKind("min"),
+    "arith.minsi": ReduceKind("min"),
+    "arith.minimumf": ReduceKind("min", True),
+    "arith.andi": ReduceKind("bitand"),
+    "arith.ori": ReduceKind("bitor"),
+    "arith.xori": ReduceKind("bitxor"),
+}
+_SCAN = {"arith.addf": "sum", "arith.addi": "sum", "arith.maxnumf": "max", "arith.maxsi": "max"}
+
+
+def reduce_kind(op: ReduceOp) -> ReduceKind | None:
+    """The reduction that ``tile.reduce`` has; None if there is none."""
+    combiner = op.single_combiner
+    return None if combiner is None else _REDUCE.get(combiner.name)
+
+
+def scan_kind(op: ScanOp) -> str | None:
+    combiner = op.single_combiner
+    return None if combiner is None else _SCAN.get(combiner.name)

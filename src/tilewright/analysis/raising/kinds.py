@@ -1,0 +1,122 @@
+"""What each op of a pointer-level kernel is to the raising.
+
+    STRUCTURAL   changes indices only: no code of its own
+    ELEMENTWISE  one scalar op for each element
+    TILE         an op on whole tiles: its operands and results are buffers
+    MEMORY       accesses memory
+    CONTROL      has regions with code
+    SCALAR       computes scalars, copied as it is
+
+An op in none of them has no counterpart and refuses the kernel.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tt import PtrType, TensorDescType
+from tilewright.dialects.type_utils import element_type_of, is_tensor
+
+STRUCTURAL = frozenset(
+    f"tt.{name}"
+    for name in (
+        "splat",
+        "make_range",
+        "expand_dims",
+        "broadcast",
+        "trans",
+        "reshape",
+        "join",
+        "split",
+        "cat",
+    )
+) | {"ub.poison", "arith.constant"}
+
+MEMORY = frozenset(
+    f"tt.{name}"
+    for name in (
+        "load",
+        "store",
+        "atomic_rmw",
+        "atomic_load",
+        "atomic_store",
+        "descriptor_load",
+        "descriptor_store",
+        "descriptor_reduce",
+        "descriptor_gather",
+        "descriptor_scatter",
+    )
+)
+
+WRITES = MEMORY - {"tt.load", "tt.descriptor_load", "tt.descriptor_gather"}
+"""Atomic loads are among them: they order other accesses."""
+
+TILE = frozenset(("tt.dot", "tt.reduce", "tt.scan", "tt.histogram", "tt.gather"))
+
+EFFECTS = frozenset(("tt.assert", "tt.print", "ttg.barrier", "gpu.barrier"))
+
+CONTROL = frozenset(("scf.for", "scf.while", "scf.if"))
+
+POINTERS = frozenset(("tt.addptr", "tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"))
+
+TERMINATORS = frozenset(
+    ("scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return")
+)
+
+DROPPED = frozenset(("llvm.intr.assume",))
+
+_HEAVY = frozenset(
+    (
+        "arith.divf",
+        "arith.remf",
+        "arith.divsi",
+        "arith.divui",
+        "arith.remsi",
+        "arith.remui",
+        "tt.precise_divf",
+        "tt.precise_sqrt",
+        "tt.extern_elementwise",
+    )
+)
+
+_OTHER_ELEMENTWISE = frozenset(
+    f"tt.{name}"
+    for name in (
+        "bitcast",
+        "fp_to_fp",
+        "clampf",
+        "precise_sqrt",
+        "precise_divf",
+        "approx_divf",
+        "mulhiui",
+        "extern_elementwise",
+    )
+)
+
+
+def is_elementwise(op: Operation) -> bool:
+    name = op.name
+    if name.startswith(("arith.", "math.")):
+        return name != "arith.constant"
+    return name in _OTHER_ELEMENTWISE
+
+
+def is_heavy(op: Operation) -> bool:
+    """Whether computing it again costs more than keeping it."""
+    return op.name in _HEAVY or op.name.startswith("math.")
+
+
+def is_data_tensor(value: SSAValue) -> bool:
+    """Whether a value is a tensor of numbers."""
+    return is_tensor(value.type) and not isinstance(element_type_of(value.type), PtrType)
+
+
+def is_pointer(value: SSAValue) -> bool:
+    """Whether a value is an address, a tensor of addresses or a descriptor."""
+    return isinstance(element_type_of(value.type), PtrType) or isinstance(
+        value.type, PtrType | TensorDescType
+    )
+
+
+def is_scalar(value: SSAValue) -> bool:
+    return not is_tensor(value.type) and not is_pointer(value)

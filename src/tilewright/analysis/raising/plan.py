@@ -1,0 +1,99 @@
+"""The plan of a raising: what every access, value and loop becomes, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, BlockArgument, Operation
+
+from tilewright.analysis.affine import Formula, Poly
+from tilewright.analysis.raising.addresses import Addresses
+from tilewright.analysis.raising.loops import LoopPlan
+from tilewright.analysis.raising.refusals import Refusal
+from tilewright.analysis.raising.slots import Slots
+from tilewright.analysis.raising.values import ValueClass, Values
+from tilewright.analysis.raising.views import Box, View
+from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.type_utils import shape_of
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A matrix whose rows are accessed in any order."""
+
+    offset: Poly
+    shape: tuple[Poly, Poly]
+    strides: tuple[Poly, Poly]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How an access finds its memory."""
+
+    base: BlockArgument
+    element: Attribute
+    address: Poly | None
+    """The offset in elements, over the lanes; None: as the kernel adds it up."""
+    mask: Formula | None = None
+    """Of descriptors and block pointers: which lanes are inside."""
+    fills_nan: bool = False
+    box: Box | None = None
+    rows: Rows | None = None
+    """Of gathers and scatters: rows that are read from a tensor of indices."""
+
+    def __str__(self) -> str:
+        if self.box is not None:
+            starts = ", ".join(map(str, self.box.starts))
+            return f"view {self.box.view} at [{starts}], part {list(self.box.parts)}"
+        return f"elements at {self.address if self.address is not None else 'computed addresses'}"
+
+
+@dataclass(frozen=True, eq=False)
+class RaisePlan:
+    """Everything that is decided before the first op is written."""
+
+    function: FuncOp
+    addresses: Addresses
+    accesses: dict[Operation, Access]
+    views: tuple[View, ...]
+    copies: frozenset[Operation]
+    """Loads and stores that copy whole boxes; all others access elements."""
+    values: Values
+    slots: Slots
+    loops: dict[Operation, LoopPlan]
+    refusals: tuple[Refusal, ...]
+    remarks: tuple[Refusal, ...] = ()
+    """Raised, but slowly."""
+
+    @property
+    def is_raised(self) -> bool:
+        return not self.refusals
+
+    def verify(self) -> None:
+        """Raise ``ValueError`` if the plan contradicts itself."""
+        for op, access in self.accesses.items():
+            if access.box is not None and not access.box.view < len(self.views):
+                raise ValueError(f"'{op.name}' means view {access.box.view}, which does not exist")
+        for value, slot in self.slots.of.items():
+            if shape_of(value.type) != slot.shape:
+                raise ValueError(f"a value of type '{value.type}' shares a buffer of {slot.shape}")
+
+    def _lines(self) -> Iterator[str]:
+        yield f"kernel {self.function.sym_name.data}"
+        for index, view in enumerate(self.views):
+            yield f"  view {index}: {view}"
+        for op, access in self.accesses.items():
+            yield f"  {op.name} {access.base.name_hint or 'pointer'}: {access}"
+        for value, kind in self.values.classes.items():
+            if kind is not ValueClass.EXPRESSION and value in self.slots.of:
+                slot = self.slots.of[value]
+                yield f"  %{value.name_hint or '_'}: {kind.value} '{slot.name}' {list(slot.shape)}"
+        for loop in self.loops.values():
+            how = f"pipeline of {loop.stages} stages" if loop.stages else "sequential"
+            yield f"  loop: {how}"
+        for refusal in self.refusals:
+            yield f"  refused: {refusal}"
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())

@@ -1,0 +1,81 @@
+"""From a prepared kernel to the plan: ops, addresses, values, buffers, loops, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation
+
+from tilewright.analysis.raising.accesses import bases_of, plan_accesses
+from tilewright.analysis.raising.addresses import addresses_of
+from tilewright.analysis.raising.loops import plan_loops
+from tilewright.analysis.raising.plan import Access, RaisePlan
+from tilewright.analysis.raising.refusals import NO_EXTENT, SLOW, Refusal, Refusals
+from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
+from tilewright.analysis.raising.slots import Slots, assign_slots
+from tilewright.analysis.raising.support import check_ops
+from tilewright.analysis.raising.values import ValueClass, Values, classify_values
+from tilewright.analysis.raising.views import View
+from tilewright.dialects.tt import FuncOp
+
+
+def plan_raising(function: FuncOp, num_stages: int = 3) -> RaisePlan:
+    """Decide everything; what cannot be raised is in ``refusals``."""
+    refusals = Refusals()
+    check_ops(function, refusals)
+    addresses = addresses_of(function)
+    accesses, views = plan_accesses(addresses, refusals)
+    values = classify_values(function, bases_of(accesses), stored_tiles(accesses))
+    copies = plan_copies(accesses, values)
+    slots = assign_slots(function, values)
+    _orient(accesses, slots)
+    loops = plan_loops(function, values, num_stages)
+    remarks = _slow(accesses, values, views)
+    return RaisePlan(
+        function,
+        addresses,
+        accesses,
+        views,
+        copies,
+        values,
+        slots,
+        loops,
+        refusals.listed(),
+        remarks,
+    )
+
+
+def _orient(accesses: Mapping[Operation, Access], slots: Slots) -> None:
+    """Shared buffers hold operands as memory does: transposed, if the box is."""
+    for op, access in accesses.items():
+        slot = slots.of.get(op.results[0]) if op.results else None
+        if slot is None or not slot.is_shared or access.box is None or len(slot.shape) != 2:
+            continue
+        slot.is_transposed = access.box.order(slot.shape) == (1, 0)
+
+
+def _slow(
+    accesses: Mapping[Operation, Access], values: Values, views: Sequence[View]
+) -> tuple[Refusal, ...]:
+    """Operands of GEMMs that are copied element by element."""
+    found = Refusals()
+    for op, access in accesses.items():
+        if not op.results or values.classes.get(op.results[0]) is not ValueClass.SHARED:
+            continue
+        if not is_region_load(op, access):
+            found.add(
+                SLOW,
+                op,
+                "an operand of a GEMM is copied element by element: its address and mask are "
+                "not a box of a tensor",
+                "use an affine address, and a mask that bounds each dimension",
+            )
+        elif access.box is not None and None in views[access.box.view].extents:
+            found.add(
+                NO_EXTENT,
+                op,
+                "an operand of a GEMM has no known extent along a dimension: what the array has "
+                "left is used",
+                "mask the access, or derive its start from program ids and loop counters",
+            )
+    return found.listed()

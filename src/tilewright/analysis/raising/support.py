@@ -1,0 +1,271 @@
+"""Which ops have a form at tile level, and the reason for those that have none.
+
+One entry for each op that needs a closer look; an op in no table of ``kinds`` has no counterpart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float64Type,
+    IntegerType,
+)
+from xdsl.ir import Operation
+
+from tilewright.analysis.arg_reduce import is_arg_reduce
+from tilewright.analysis.raising.combiners import reduce_kind, scan_kind
+from tilewright.analysis.raising.constants import splat_attribute
+from tilewright.analysis.raising.extern import library_name
+from tilewright.analysis.raising.kinds import (
+    CONTROL,
+    DROPPED,
+    EFFECTS,
+    MEMORY,
+    POINTERS,
+    STRUCTURAL,
+    TERMINATORS,
+    TILE,
+    is_data_tensor,
+    is_elementwise,
+    is_pointer,
+)
+from tilewright.analysis.raising.refusals import (
+    CONTROL_FLOW,
+    DOT,
+    ELEMENT_TYPE,
+    NO_COUNTERPART,
+    POINTER_FROM_DATA,
+    Refusals,
+)
+from tilewright.dialects.scf import WhileOp
+from tilewright.dialects.tt import (
+    AtomicRMWOp,
+    DotOp,
+    ExternElementwiseOp,
+    FpToFpOp,
+    FuncOp,
+    LoadOp,
+    ReduceOp,
+    ScanOp,
+    StoreOp,
+)
+from tilewright.dialects.tt.enums import INPUT_PRECISION, ROUNDING
+from tilewright.dialects.type_utils import bit_width, element_type_of
+
+_SCALARS = frozenset(("tt.get_program_id", "tt.get_num_programs", "ub.poison"))
+_ALL = STRUCTURAL | MEMORY | TILE | EFFECTS | CONTROL | POINTERS | TERMINATORS | DROPPED | _SCALARS
+
+_MISSING = {
+    "tt.dot_scaled": "scaled GEMMs (tt.dot_scaled) have no tile op",
+    "tt.atomic_cas": "compare-and-swap has no tile op",
+    "tt.atomic_poll": "polling has no tile op",
+    "tt.elementwise_inline_asm": "inline assembly has no tile op",
+    "tt.map_elementwise": "tt.map_elementwise has no tile op",
+    "tt.grid_dependency_wait": "programmatic dependent launch has no tile op",
+    "tt.grid_dependency_launch_dependents": "programmatic dependent launch has no tile op",
+}
+
+
+def check_ops(function: FuncOp, refusals: Refusals) -> None:
+    """Add a refusal for each op that cannot be raised."""
+    if len(function.body.blocks) != 1:
+        refusals.add(
+            CONTROL_FLOW,
+            function,
+            "jumps between blocks that join or form a cycle",
+            "use if and for statements with one return",
+        )
+        return
+    for op in function.body.block.walk():
+        _check(op, refusals)
+
+
+def _check(op: Operation, refusals: Refusals) -> None:
+    if op.parent_op() is not None and isinstance(op.parent_op(), ReduceOp | ScanOp):
+        return
+    if op.name in ("tt.int_to_ptr", "tt.ptr_to_int"):
+        refusals.add(
+            POINTER_FROM_DATA,
+            op,
+            f"addresses are computed as integers ({op.name})",
+            "pass the array as an argument of the kernel",
+        )
+        return
+    if op.name not in _ALL and not is_elementwise(op):
+        reason = _MISSING.get(op.name, f"'{op.name}' has no counterpart at tile level")
+        refusals.add(NO_COUNTERPART, op, reason, "rewrite it with ops that tiles have, or keep it")
+        return
+    if op.name.startswith("cf."):
+        refusals.add(CONTROL_FLOW, op, "a jump", "use if and for statements")
+        return
+    check = _CHECKS.get(op.name)
+    if check is not None:
+        check(op, refusals)
+    _check_types(op, refusals)
+
+
+def _check_types(op: Operation, refusals: Refusals) -> None:
+    for result in op.results:
+        element = element_type_of(result.type)
+        if is_pointer(result):
+            continue
+        if not isinstance(element, AnyFloat | IntegerType):
+            refusals.add(
+                ELEMENT_TYPE,
+                op,
+                f"elements of type '{element}' are not supported in tiles",
+                "convert them to an integer or float type",
+            )
+
+
+# Single ops.
+
+
+def _check_constant(op: Operation, refusals: Refusals) -> None:
+    if is_data_tensor(op.results[0]) and splat_attribute(op) is None:
+        refusals.add(
+            NO_COUNTERPART,
+            op,
+            "a constant tensor whose elements differ",
+            "compute the elements from their index, or load them",
+        )
+
+
+def _check_reduce(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, ReduceOp)
+    if is_arg_reduce(op.combiner) is not None:
+        return
+    if len(op.operands) != 1:
+        _refuse_combiner(op, "a reduction of several tensors at once", refusals)
+    elif reduce_kind(op) is None:
+        _refuse_combiner(op, "a reduction with a combiner that is not one op", refusals)
+
+
+def _check_scan(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, ScanOp)
+    if len(op.operands) != 1:
+        _refuse_combiner(op, "a scan of several tensors at once", refusals)
+    elif scan_kind(op) is None:
+        _refuse_combiner(op, "a scan whose combiner is neither a sum nor a maximum", refusals)
+
+
+def _refuse_combiner(op: Operation, reason: str, refusals: Refusals) -> None:
+    refusals.add(
+        NO_COUNTERPART, op, reason, "use sums, maxima, minima or bitwise combinations of one tensor"
+    )
+
+
+def _check_dot(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, DotOp)
+    a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.d))
+    if isinstance(a, Float64Type):
+        _refuse_dot(op, "no tensor core instruction for f64 is generated", refusals)
+    elif isinstance(a, AnyFloat) and bit_width(a) == 32:
+        precision = INPUT_PRECISION.keyword(op.input_precision)
+        if precision != "tf32":
+            _refuse_dot(op, f"f32 operands with input precision '{precision}'", refusals)
+    elif (
+        isinstance(a, AnyFloat) and bit_width(a) == 8 and (str(a) not in _FP8 or str(b) not in _FP8)
+    ):
+        _refuse_dot(op, f"operands of type '{a}'", refusals)
+    if a != b and not (bit_width(a) == bit_width(b) == 8):
+        _refuse_dot(op, f"operands of types '{a}' and '{b}'", refusals)
+    if bit_width(c) < bit_width(a):
+        _refuse_dot(op, f"an accumulator of type '{c}'", refusals)
+
+
+_FP8 = ("f8E4M3FN", "f8E5M2")
+
+
+def _refuse_dot(op: Operation, reason: str, refusals: Refusals) -> None:
+    refusals.add(
+        DOT,
+        op,
+        f"{reason}: no such GEMM at tile level",
+        "use f16, bf16, fp8 or int8 operands, or tf32 for f32",
+    )
+
+
+def _check_load(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, LoadOp)
+    if is_pointer(op.result):
+        refusals.add(
+            POINTER_FROM_DATA,
+            op,
+            "a pointer is read from memory",
+            "pass the array as an argument of the kernel",
+        )
+
+
+def _check_store(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, StoreOp)
+    if is_pointer(op.value):
+        refusals.add(
+            POINTER_FROM_DATA, op, "a pointer is stored to memory", "store an index instead"
+        )
+
+
+def _check_extern(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, ExternElementwiseOp)
+    if library_name(op) is None:
+        refusals.add(
+            NO_COUNTERPART,
+            op,
+            f"the device function '{op.symbol.data}' has no counterpart at tile level",
+            "use a function of tl.math",
+        )
+
+
+def _check_conversion(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, FpToFpOp)
+    rounding = "rtne" if op.rounding is None else ROUNDING.keyword(op.rounding)
+    target = str(element_type_of(op.results[0].type))
+    if rounding == "rs" or (rounding == "rtz" and target not in _HAVE_INFINITY):
+        refusals.add(
+            ELEMENT_TYPE,
+            op,
+            f"a conversion with rounding '{rounding}'",
+            "round to nearest even, the default",
+        )
+
+
+_HAVE_INFINITY = ("f32", "f16", "bf16", "f8E5M2")
+
+
+def _check_atomic(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, AtomicRMWOp)
+    if bit_width(element_type_of(op.val.type)) < 16:
+        refusals.add(
+            ELEMENT_TYPE,
+            op,
+            f"an atomic update of elements of type '{element_type_of(op.val.type)}'",
+            "use elements of 16 bits or more",
+        )
+
+
+def _check_while(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, WhileOp)
+    if any(is_pointer(argument) for argument in op.operands):
+        _refuse_choice(op, "a while loop that carries a pointer", refusals)
+
+
+def _refuse_choice(op: Operation, reason: str, refusals: Refusals) -> None:
+    refusals.add(
+        CONTROL_FLOW, op, reason, "carry an integer offset instead, and add it where it is used"
+    )
+
+
+_CHECKS: Mapping[str, Callable[[Operation, Refusals], None]] = {
+    "arith.constant": _check_constant,
+    "tt.reduce": _check_reduce,
+    "tt.scan": _check_scan,
+    "tt.dot": _check_dot,
+    "tt.load": _check_load,
+    "tt.store": _check_store,
+    "tt.extern_elementwise": _check_extern,
+    "tt.fp_to_fp": _check_conversion,
+    "tt.atomic_rmw": _check_atomic,
+    "scf.while": _check_while,
+}

@@ -1,0 +1,189 @@
+"""Loops and branches.
+
+Scalars stay values: ``iter_args`` and results. Tensors are in buffers, which the body updates.
+Pointers are gone: addresses are functions of the counters. A loop counts its iterations from 0, so
+that counters of the address analysis are the loop's own index::
+
+    scf.for %k = %lo to %hi step %s      scf.for %t = 0 to ceildiv(%hi - %lo, %s)
+                                           %k = %lo + %t * %s
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Block, Region, SSAValue
+
+from tilewright.analysis.raising.kinds import is_data_tensor, is_scalar
+from tilewright.analysis.raising.slots import Slot
+from tilewright.dialects.arith import AddiOp, CeildivsiOp, IndexCastOp, MuliOp, SubiOp
+from tilewright.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from tilewright.dialects.tile import PipelineOp
+from tilewright.ir.interfaces import constant_value
+from tilewright.passes.raising.builder import INDEX
+from tilewright.passes.raising.groups import flush
+from tilewright.passes.raising.moves import assign
+from tilewright.passes.raising.state import Raising
+
+EmitBlock = Callable[[Raising, Block], None]
+
+
+def _integer(value: SSAValue) -> int | None:
+    found = constant_value(value)
+    data = getattr(getattr(found, "value", None), "data", None)
+    return data if isinstance(data, int) else None
+
+
+def _moves(
+    state: Raising, targets: Sequence[SSAValue], sources: Sequence[SSAValue]
+) -> list[tuple[Slot, SSAValue]]:
+    """What goes into the buffers of `targets`."""
+    found: list[tuple[Slot, SSAValue]] = []
+    for target, source in zip(targets, sources, strict=True):
+        slot = state.slot(target)
+        if is_data_tensor(target) and slot is not None:
+            found.append((slot, source))
+    return found
+
+
+def _scalars(targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> list[SSAValue]:
+    return [source for target, source in zip(targets, sources, strict=True) if is_scalar(target)]
+
+
+def _bind(state: Raising, targets: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+    """Scalars among `targets`, in order, are `values`."""
+    for target, value in zip((each for each in targets if is_scalar(each)), values, strict=True):
+        value.name_hint = target.name_hint
+        state.scalars[target] = value
+
+
+# for
+
+
+def emit_for(state: Raising, op: ForOp, emit: EmitBlock) -> None:
+    assign(state, op, _moves(state, op.iter_args, op.init_args))
+    flush(state)
+    trips = _trip_count(state, op)
+    stages = state.plan.loops[op].stages
+    body = op.body.block
+    inits = [] if stages else _scalars(op.iter_args, op.init_args)
+    loop: PipelineOp | ForOp
+    if stages:
+        loop = PipelineOp(0, trips, num_stages=stages)
+    else:
+        zero, one = state.at.index(0), state.at.index(1)
+        loop = ForOp(zero, trips, one, [state.scalar(init) for init in inits])
+    inner = state.at.inside(loop.body.block)
+    outside = state.move_to(inner)
+    counter, *carried = loop.body.block.args
+    counter.name_hint = "t"
+    symbol = state.plan.addresses.counters.get(op)
+    if symbol is not None:
+        state.symbols.counters[symbol] = counter
+    if not stages:
+        _bind(state, op.iter_args, carried)
+    _bind_variable(state, op, counter)
+    emit(state, body)
+    end = body.last_op
+    assert end is not None
+    state.on_behalf_of(end)
+    assign(state, end, _moves(state, op.iter_args, end.operands))
+    flush(state)
+    if inits:
+        yielded = [state.scalar(each) for each in _scalars(op.iter_args, end.operands)]
+        inner.add(YieldOp(yielded))
+    state.move_to(outside)
+    state.on_behalf_of(op)
+    outside.add(loop)
+    if not stages:
+        _bind(state, op.results, loop.results)
+
+
+def _trip_count(state: Raising, op: ForOp) -> SSAValue:
+    at = state.at
+    upper = at.to_index(state.scalar(op.upper_bound))
+    lower, step = _integer(op.lower_bound), _integer(op.step)
+    if lower != 0:
+        upper = at.value(SubiOp(upper, at.to_index(state.scalar(op.lower_bound))))
+    if step != 1:
+        upper = at.value(CeildivsiOp(upper, at.to_index(state.scalar(op.step))))
+    return upper
+
+
+def _bind_variable(state: Raising, op: ForOp, counter: SSAValue) -> None:
+    at, variable = state.at, op.induction_variable
+    type = variable.type
+    value = counter if type == INDEX else at.value(IndexCastOp(counter, type))
+    if _integer(op.step) != 1:
+        value = at.value(MuliOp(value, state.scalar(op.step)))
+    if _integer(op.lower_bound) != 0:
+        value = at.value(AddiOp(value, state.scalar(op.lower_bound)))
+    value.name_hint = variable.name_hint
+    state.scalars[variable] = value
+
+
+# if
+
+
+def emit_if(state: Raising, op: IfOp, emit: EmitBlock) -> None:
+    flush(state)
+    types = [result.type for result in op.results if is_scalar(result)]
+    regions = [
+        _branch(state, op, region, emit) for region in op.regions if region.first_block is not None
+    ]
+    if len(regions) < 2 and (types or any(is_data_tensor(each) for each in op.results)):
+        raise AssertionError("a branch with results has both sides")
+    state.on_behalf_of(op)
+    made = IfOp(state.scalar(op.condition), types, *regions)
+    state.at.add(made)
+    _bind(state, op.results, made.results)
+
+
+def _branch(state: Raising, op: IfOp, region: Region, emit: EmitBlock) -> Region:
+    block = Block()
+    inner = state.at.inside(block)
+    outside = state.move_to(inner)
+    emit(state, region.block)
+    end = region.block.last_op
+    assert end is not None
+    state.on_behalf_of(end)
+    assign(state, end, _moves(state, op.results, end.operands))
+    flush(state)
+    inner.add(YieldOp([state.scalar(each) for each in _scalars(op.results, end.operands)]))
+    state.move_to(outside)
+    return Region(block)
+
+
+# while
+
+
+def emit_while(state: Raising, op: WhileOp, emit: EmitBlock) -> None:
+    before, after = op.before_region.block, op.after_region.block
+    assign(state, op, _moves(state, before.args, op.operands))
+    flush(state)
+    inits = [state.scalar(each) for each in _scalars(before.args, op.operands)]
+    types = [result.type for result in op.results if is_scalar(result)]
+    loop = WhileOp(inits, types)
+    inner = state.at.inside(loop.before_region.block)
+    outside = state.move_to(inner)
+    _bind(state, before.args, loop.before_region.block.args)
+    emit(state, before)
+    condition = before.last_op
+    assert isinstance(condition, ConditionOp)
+    assign(state, condition, _moves(state, after.args, condition.arguments))
+    flush(state)
+    forwarded = [state.scalar(each) for each in _scalars(after.args, condition.arguments)]
+    inner.add(ConditionOp(state.scalar(condition.condition), forwarded))
+    inner = outside.inside(loop.after_region.block)
+    state.move_to(inner)
+    _bind(state, after.args, loop.after_region.block.args)
+    emit(state, after)
+    end = after.last_op
+    assert end is not None
+    assign(state, end, _moves(state, before.args, end.operands))
+    flush(state)
+    inner.add(YieldOp([state.scalar(each) for each in _scalars(before.args, end.operands)]))
+    state.move_to(outside)
+    state.on_behalf_of(op)
+    outside.add(loop)
+    _bind(state, op.results, loop.results)

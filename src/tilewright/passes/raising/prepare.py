@@ -1,0 +1,159 @@
+"""A kernel as one function without calls and without jumps.
+
+    returns in branches     a tree of blocks that each end in a return becomes nested ``scf.if``
+    calls                   replaced by the body of the function
+    canonicalize, cse, dce  what is left is what is raised
+
+Joins and cycles of blocks, recursion and calls of unknown functions stay as they are; the ops table
+refuses them.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.dialects.cf import BranchOp, CondBranchOp
+from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.tt import CallOp, FuncOp, ReturnOp
+from tilewright.ir.interfaces import branch_edges
+from tilewright.ir.rewrite import Rewriter, inherit_location
+from tilewright.ir.traversal import walk
+from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cse import eliminate_common_subexpressions
+from tilewright.passes.dce import eliminate_dead_code
+
+_MAX_NESTING = 64
+"""Calls inside calls; more is taken for recursion."""
+
+
+def prepare(module: ModuleOp) -> None:
+    """Rewrite the functions of `module` to the form that is raised, in place."""
+    for function in _functions(module):
+        structure_returns(function)
+    inline_calls(module)
+    rewriter = Rewriter()
+    canonicalize(module)
+    eliminate_common_subexpressions(module, rewriter)
+    eliminate_dead_code(module, rewriter)
+
+
+def _functions(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+
+
+# Returns in branches.
+
+
+def structure_returns(function: FuncOp) -> None:
+    """Turn a tree of blocks that each end in a return into one block with nested ``scf.if``."""
+    blocks = list(function.body.blocks)
+    if len(blocks) < 2 or not _is_tree(blocks):
+        return
+    types = function.function_type.outputs.data
+    entry = blocks[0]
+    end = entry.last_op
+    assert end is not None
+    results = _flatten(end, list(types))
+    final = ReturnOp(*results)
+    inherit_location(final, end.location)
+    end.detach()
+    entry.add_op(final)
+    end.erase()
+    for block in blocks[1:]:
+        function.body.detach_block(block)
+        block.erase()
+
+
+def _is_tree(blocks: list[Block]) -> bool:
+    """Whether every block but the first is reached by one jump, and every path ends in a return."""
+    reached: list[Block] = []
+    for block in blocks:
+        last = block.last_op
+        if not isinstance(last, ReturnOp | BranchOp | CondBranchOp):
+            return False
+        reached += last.successors
+    return len(reached) == len(set(reached)) == len(blocks) - 1 and blocks[0] not in reached
+
+
+def _flatten(end: Operation, types: list[object]) -> list[SSAValue]:
+    """Put what follows a terminator before it; what the function returns there."""
+    if isinstance(end, ReturnOp):
+        return list(end.operands)
+    target = end.parent
+    assert target is not None
+    for edge in branch_edges(end):
+        for source, into in zip(edge.operands, edge.inputs, strict=True):
+            into.replace_all_uses_with(source)
+    if isinstance(end, BranchOp):
+        return _move(end.successors[0], target, end, types)
+    regions: list[Region] = []
+    for successor in end.successors:
+        inner = Block()
+        last = YieldOp()
+        inner.add_op(last)
+        yielded = _move(successor, inner, last, types)
+        last.operands = yielded
+        inherit_location(last, end.location)
+        regions.append(Region(inner))
+    choice = IfOp(end.operands[0], list(types), *regions)  # pyright: ignore[reportArgumentType]
+    choice.location = end.location
+    target.insert_op_before(choice, end)
+    return list(choice.results)
+
+
+def _move(source: Block, target: Block, before: Operation, types: list[object]) -> list[SSAValue]:
+    """Move the ops of a block, flattened; what the function returns at its end."""
+    end = source.last_op
+    assert end is not None
+    for op in list(source.ops):
+        if op is not end:
+            op.detach()
+            target.insert_op_before(op, before)
+    end.detach()
+    target.insert_op_before(end, before)
+    results = _flatten(end, types)
+    end.detach()
+    end.erase()
+    return results
+
+
+# Calls.
+
+
+def inline_calls(module: ModuleOp) -> None:
+    """Replace calls by the bodies they run, as far as these are one block."""
+    table = {function.sym_name.data: function for function in _functions(module)}
+    kernels = [function for function in table.values() if _is_public(function)]
+    for kernel in kernels:
+        for _ in range(_MAX_NESTING):
+            calls = [op for op in walk(kernel) if isinstance(op, CallOp)]
+            inlined = [_inline(call, table) for call in calls]
+            if not any(inlined):
+                break
+    for function in table.values():
+        if kernels and not _is_public(function):
+            function.detach()
+            function.erase()
+
+
+def _is_public(function: FuncOp) -> bool:
+    visibility = function.sym_visibility
+    return visibility is None or visibility.data == "public"
+
+
+def _inline(call: CallOp, table: dict[str, FuncOp]) -> bool:
+    function = table.get(call.callee.string_value())
+    if function is None or function.is_declaration or len(function.body.blocks) != 1:
+        return False
+    body = function.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands, strict=True))
+    end = body.last_op
+    assert end is not None
+    rewriter = Rewriter()
+    for op in body.ops:
+        if op is not end:
+            rewriter.insert_before(call, op.clone(values))
+    results = [values.get(operand, operand) for operand in end.operands]
+    rewriter.replace_op(call, [], results)
+    return True

@@ -1,0 +1,74 @@
+"""Copies of whole boxes between views and buffers."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.analysis.raising.constants import is_zero
+from tilewright.analysis.raising.plan import Access
+from tilewright.analysis.raising.slots import Slot
+from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.tile import CopyOp, FillOp, RegionOp
+from tilewright.dialects.tt import LoadOp
+from tilewright.passes.raising.builder import Builder
+from tilewright.passes.raising.expressions import Point, element
+from tilewright.passes.raising.groups import flush
+from tilewright.passes.raising.state import Raising
+
+
+def region_of(state: Raising, access: Access, at: Builder) -> SSAValue:
+    """The box as a region of its view."""
+    assert access.box is not None
+    starts = [state.symbols.index(at, start) for start in access.box.starts]
+    view = state.views[access.box.view]
+    return at.value(RegionOp(view, starts, list(access.box.parts)))
+
+
+def _fill(state: Raising, op: Operation, access: Access, slot: Slot) -> SSAValue | None:
+    """What is read outside of the box; None for zero."""
+    if access.fills_nan:
+        return state.at.constant(float("nan"), slot.element)
+    if not isinstance(op, LoadOp) or op.other is None or is_zero(op.other):
+        return None
+    first = tuple(0 for _ in slot.shape)
+    return element(state, op.other, first, Point(state.at, state.at))
+
+
+def copy_in(state: Raising, op: Operation, access: Access, slot: Slot) -> None:
+    """Load a box into a buffer; the fill where a condition for the whole box does not hold."""
+    flush(state)
+    fill = _fill(state, op, access, slot)
+    buffer = state.buffer(slot)
+    assert access.box is not None
+
+    def load(at: Builder) -> None:
+        at.add(CopyOp(region_of(state, access, at), buffer, fill=fill))
+
+    if access.box.guard is None:
+        load(state.at)
+        return
+    holds = state.symbols.truth(state.at, access.box.guard)
+    yes, no = Block([YieldOp()]), Block([YieldOp()])
+    load(state.at.inside(yes))
+    other = state.at.inside(no)
+    outside = other.constant(0, slot.element) if fill is None else fill
+    other.add(FillOp(buffer, outside))
+    state.at.add(IfOp(holds, [], Region(yes), Region(no)))
+
+
+def copy_out(state: Raising, access: Access, slot: Slot) -> None:
+    """Store a buffer to a box."""
+    flush(state)
+    buffer = state.buffer(slot)
+    assert access.box is not None
+
+    def store(at: Builder) -> None:
+        at.add(CopyOp(buffer, region_of(state, access, at)))
+
+    if access.box.guard is None:
+        store(state.at)
+        return
+    holds = state.symbols.truth(state.at, access.box.guard)
+    block = Block([YieldOp()])
+    store(state.at.inside(block))
+    state.at.add(IfOp(holds, [], Region(block)))

@@ -1,0 +1,221 @@
+"""A `tl` kernel raised to tiles, for our own CUDA, HIP and Tenstorrent.
+
+    with tw.running(target="cuda:sm_90a"): kernel[grid](x, y, n, BLOCK=128)
+
+The kernel is traced as always, `raise_module` makes a kernel on tiles of it, and from there it is a
+kernel like those of `T` (`CompiledTileKernel`): same passes, machine code, disk cache, thread-level
+executor and model. Its arguments are flat memory, scalars and the sizes of the grid. Integers that
+a specialisation found divisible by 16 are so in every launch of it, since the next launch finds the
+specialisation of its own arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tt import DescriptorGatherOp, DescriptorLoadOp, LoadOp
+from tilewright.dialects.tt import FuncOp as TritonFuncOp
+from tilewright.frontend.callers import located
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.language.T.prim_func import PrimFunc
+from tilewright.passes.tile.raise_to_tile import (
+    NotRaised,
+    RaisedKernel,
+    RaiseOptions,
+    raise_module,
+)
+from tilewright.runtime.arrays import HostArray
+from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument
+from tilewright.runtime.raised_arguments import (
+    BadArgument,
+    device_memory,
+    flat_arguments,
+    flat_names,
+    host_memory,
+    on_host,
+    overlapping_on_gpu,
+    overlapping_on_host,
+    param_of,
+)
+from tilewright.runtime.tile.gpu import NARROW, reach
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.launch_hooks import notify_observers
+from tilewright.runtime.tile.options import current_tile_options
+from tilewright.runtime.tile.targets import arch_of, checked_target, is_gpu
+from tilewright.runtime.tile.thread_level import thread_runs
+from tilewright.runtime.uninitialised import is_fresh
+from tilewright.targets.numpy.api import Buffer
+
+if TYPE_CHECKING:
+    from tilewright.runtime.compiled import CompiledKernel
+    from tilewright.runtime.raised_tenstorrent import FixedKernel
+    from tilewright.runtime.tile.thread_level import ThreadRuns
+
+TARGET_NEEDS_TILES = "TW8030"
+_READS = (LoadOp, DescriptorLoadOp, DescriptorGatherOp)
+
+
+def raised_tile_kernel(compiled: CompiledKernel) -> RaisedTileKernel:
+    """The kernel of `compiled` on tiles, for the target of its choice.
+
+    Raises:
+        CompileError: with the reasons, if it is not raised.
+    """
+    if compiled.choice.raised is None:
+        raise located(
+            ValueError(
+                f"target {compiled.choice} runs kernels on pointers: name a target that they are "
+                "raised to tiles for, for example target='cuda:sm_90a'"
+            ),
+            BAD_LAUNCH,
+        )
+    target = checked_target(compiled.choice.raised)
+    if is_gpu(target):
+        target = f"cuda:{arch_of(target)}"
+    options = compiled.metadata
+    settings = RaiseOptions(options["num_warps"], options["num_stages"])
+    result = raise_module(_with_names(compiled), settings)
+    if isinstance(result, NotRaised):
+        raise _refused(result, compiled, target)
+    return RaisedTileKernel(compiled, result, target)
+
+
+def _with_names(compiled: CompiledKernel) -> ModuleOp:
+    """The traced module, whose arguments have the names of the kernel's parameters."""
+    module = compiled.module.clone()
+    function = next(op for op in module.ops if isinstance(op, TritonFuncOp) and op.is_public)
+    names = flat_names(compiled.kernel.arg_names, compiled.keys)
+    for argument, name in zip(function.body.block.args, names, strict=True):
+        argument.name_hint = name
+    return module
+
+
+def _refused(result: NotRaised, compiled: CompiledKernel, target: str) -> CompileError:
+    """An error at the kernel, and the remark of each op that stands against raising it."""
+    engine = DiagnosticEngine()
+    machine = compiled.choice.machine
+    known = f":{machine.arch_name}" if compiled.choice.raised != "cuda" else ""
+    error = engine.error(
+        next(iter(compiled.module.body.block.ops)),
+        f"{result.name} cannot be compiled for {target}, because it is not raised to tiles; the "
+        "remarks give the reasons",
+        TARGET_NEEDS_TILES,
+    )
+    error.note(None, f"help: change what the remarks name, or use target 'triton{known}'")
+    for refusal in result.refusals:
+        refusal.report(engine)
+    return CompileError(engine)
+
+
+class RaisedTileKernel(CompiledTileKernel):
+    """A kernel on tiles that was written on pointers."""
+
+    def __init__(self, compiled: CompiledKernel, raised: RaisedKernel, target: str) -> None:
+        function = next(op for op in raised.module.ops if isinstance(op, FuncOp))
+        names = (*raised.parameters, *raised.grid)
+        arguments = function.body.block.args
+        params = tuple(param_of(n, a.type) for n, a in zip(names, arguments, strict=True))
+        traced = compiled.traced
+        prim_func = PrimFunc(raised.name, raised.module, params, "", traced.captured)
+        super().__init__(prim_func, (), target=target)
+        self.compiled = compiled
+        self.raised = raised
+        self._fixed: dict[tuple[Any, ...], FixedKernel] = {}
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """The positions of arrays that the kernel writes."""
+        accesses = self.raised.plan.accesses.items()
+        return frozenset(access.base.index for op, access in accesses if not isinstance(op, _READS))
+
+    # -- launches ----------------------------------------------------------------------------
+
+    def run(self, grid: tuple[int, int, int], values: Sequence[Any], stream: object = None) -> None:
+        """Launch over `grid`, with one value for each parameter of the kernel as written."""
+        try:
+            threads = thread_runs()
+            if threads is not None or self.tenstorrent is not None:
+                self._run_here(grid, values, threads)
+            else:
+                self._run_on_gpu(grid, values, stream)
+        except BadArgument as error:
+            # Its class is of no interest to a user.
+            raise bad_argument(ValueError(str(error)), self.compiled.kernel, error.name) from None
+
+    def flat_values(self, grid: tuple[int, int, int], values: Sequence[Any]) -> list[Any]:
+        """One value for each parameter of the raised function, arrays as memory of this machine."""
+        flat = (*flat_arguments(self.compiled.keys, values), *grid)
+        return [host_memory(param, each) for param, each in zip(self.params, flat, strict=True)]
+
+    def fixed(self, given: Sequence[Any]) -> FixedKernel:
+        """The kernel for the extents, integers and grid of a launch on Tenstorrent."""
+        key = tuple(each.array.size if isinstance(each, HostArray) else each for each in given)
+        if key not in self._fixed:
+            from tilewright.runtime.raised_tenstorrent import fixed_kernel  # GPUs do without
+
+            self._fixed[key] = fixed_kernel(self, given)
+        return self._fixed[key]
+
+    def _run_here(
+        self, grid: tuple[int, int, int], values: Sequence[Any], threads: ThreadRuns | None
+    ) -> None:
+        """On the model of the hardware, or as threads in the executor."""
+        values = [on_host(each) for each in values]
+        given = self.flat_values(grid, values)
+        self._require_distinct(overlapping_on_host(self.params, given, self.written))
+        if self.tenstorrent is not None:
+            fixed = self.fixed(given)
+            fixed.kernel.launch(fixed.values(given))
+            return
+        assert threads is not None
+        passed = (*flat_arguments(self.compiled.keys, values), *grid)
+        arguments = [
+            Buffer(param.name, each.array, initialised=not _is_fresh(original))
+            if isinstance(each, HostArray)
+            else each
+            for param, original, each in zip(self.params, passed, given, strict=True)
+        ]
+        report = threads.launch(
+            self,
+            arguments,
+            current_tile_options(),
+            as_written=lambda: self.compiled.launch_on_host(grid, values),
+        )
+        notify_observers(self.name, report)
+        for each in given:
+            if isinstance(each, HostArray) and each.finish is not None:
+                each.finish()
+
+    def _run_on_gpu(
+        self, grid: tuple[int, int, int], values: Sequence[Any], stream: object
+    ) -> None:
+        assert self.gpu is not None
+        flat = (*flat_arguments(self.compiled.keys, values), *grid)
+        self._require_distinct(overlapping_on_gpu(self.params, flat, self.written))
+        pairs = zip(self.params, flat, strict=True)
+        given = [device_memory(param, each) for param, each in pairs]
+        if any(reach(each) > NARROW for each in given if not isinstance(each, int | float)):
+            self.gpu.widen()
+        self.gpu.device.launch(given, stream)
+
+    def _require_distinct(self, names: tuple[str, str] | None) -> None:
+        """Refuse a launch whose arrays share bytes: the code relies on distinct memory."""
+        if names is None:
+            return
+        written, other = names
+        message = (
+            f"{written} and {other} share bytes, and the kernel writes {written}: code for "
+            f"{self.target} takes arrays for distinct memory; pass a copy of {other}, or launch "
+            "with target='triton'"
+        )
+        raise at_launch(ValueError(message), self.compiled.kernel)
+
+
+def _is_fresh(passed: Any) -> bool:
+    """Whether nothing was written to an array since `tw.empty` made it."""
+    return is_fresh(passed.array if isinstance(passed, HostArray) else passed)

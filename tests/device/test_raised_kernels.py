@@ -1,0 +1,75 @@
+"""`tl` kernels raised to tiles, through our own CUDA on a GPU, give what the interpreter gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.device.test_tile_kernels import assert_same, on_gpu, poisoned  # noqa: E402
+from tests.examples.tl_examples import load  # noqa: E402
+from tests.runtime.test_raised import add  # noqa: E402
+from tilewright.runtime.compiled import CompiledKernel  # noqa: E402
+
+pytestmark = pytest.mark.device
+
+EXAMPLES = ("vector_add", "softmax", "matmul", "attention", "rms_norm", "cross_entropy")
+Recorded = tuple[CompiledKernel, tuple[int, int, int], list[Any], list[Any]]
+
+
+def recorded(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Recorded]:
+    """The launches of an example, with the arguments before and after their runs on the host."""
+    found: list[Recorded] = []
+    launch = CompiledKernel.launch
+
+    def copied(values: Any) -> list[Any]:
+        return [np.array(each) if isinstance(each, np.ndarray) else each for each in values]
+
+    def recording(self: CompiledKernel, grid: Any, values: Any, stream: Any = None) -> Any:
+        before = copied(values)
+        report = launch(self, grid, values, stream)
+        found.append((self, grid, before, copied(values)))
+        return report
+
+    monkeypatch.setattr(CompiledKernel, "launch", recording)
+    load(name).example(np.random.default_rng(0))
+    monkeypatch.undo()
+    return found
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for compiled, grid, before, after in recorded(name, monkeypatch):
+        arguments = [on_gpu(each) if isinstance(each, np.ndarray) else each for each in before]
+        for argument, one, other in zip(arguments, before, after, strict=True):
+            if isinstance(one, np.ndarray) and one.tobytes() != other.tobytes():
+                poisoned(argument)  # an output
+        options = {key: compiled.metadata[key] for key in ("num_warps", "num_stages")}
+        compiled.kernel[grid](*arguments, **options, target="cuda")
+        torch.cuda.synchronize()
+        names = compiled.kernel.arg_names
+        for parameter, got, expected in zip(names, arguments, after, strict=True):
+            if isinstance(expected, np.ndarray):
+                assert_same(f"{name}.{parameter}", got, expected, 2e-2)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 4096, 4097])
+def test_sizes(size: int) -> None:
+    x, y = torch.randn(2, size + 8, device="cuda").unbind()
+    x, y = x[:size].clone(), y[:size].clone()
+    memory = torch.empty(size + 64, device="cuda")
+    poisoned(memory)
+    out = memory[:size]
+    add[(-(-size // 256),)](x, y, out, size, BLOCK=256, target="cuda")
+    torch.cuda.synchronize()
+    assert torch.equal(out, x + y)
+    assert torch.isnan(memory[size:]).all()  # nothing is written past the end
+
+
+def test_arrays_that_overlap_are_refused() -> None:
+    x = torch.ones(1024, device="cuda")
+    with pytest.raises(ValueError, match="out_ptr and x_ptr share bytes"):
+        add[(4,)](x, torch.ones_like(x), x, 1024, BLOCK=256, target="cuda")

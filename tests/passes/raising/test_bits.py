@@ -1,0 +1,158 @@
+"""Raised kernels compute the bits of the kernels on pointers."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.passes.raising.launches import NAMES, example_launches, plausible
+from tests.passes.raising.levels import (
+    Launch,
+    assert_same,
+    compare,
+    on_pointers,
+    on_tiles,
+    parsed,
+    raised,
+)
+from tests.sampling import only
+from tilewright.passes.tile.pipeline import TilePipeline
+from tilewright.passes.tile.raise_to_tile import NotRaised, raise_module
+from tilewright.targets.numpy import Buffer, NumpyFault
+from tilewright.targets.numpy.tile import TileFault
+
+REFUSED_EXAMPLES = {"block_scaled_matmul", "grouped_gemm"}
+
+
+@functools.cache
+def _launches(name: str) -> list[tuple[str, Launch]]:
+    return example_launches(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples(name: str) -> None:
+    for kernel, launch in _launches(name):
+        result = raise_module(parsed(launch.text))
+        if isinstance(result, NotRaised):
+            assert name in REFUSED_EXAMPLES or kernel == "backward_kernel", result.refusals
+            continue
+        expected, _ = on_pointers(launch)
+        actual, _ = on_tiles(result, launch)
+        assert_same(expected, actual)
+
+
+SCHEDULED = ("vector_add", "softmax", "matmul", "attention", "layer_norm")
+
+
+@pytest.mark.parametrize("name", only(SCHEDULED[:3], SCHEDULED))
+def test_examples_after_scheduling(name: str) -> None:
+    for _, launch in _launches(name):
+        result = raise_module(parsed(launch.text))
+        if isinstance(result, NotRaised):
+            continue
+        expected, _ = on_pointers(launch)
+        actual, _ = on_tiles(result, launch, TilePipeline(), schedules=5)
+        assert_same(expected, actual)
+
+
+def _dumps() -> list[str]:
+    try:
+        from tests.dumps import test_frontend as front_end
+    except Exception:
+        return []
+    return [case.name for case in front_end.CASES if case.available_targets]
+
+
+DUMPS = _dumps()
+UNSUITABLE = ("TW6108", "TW6128")
+"""Two elements of the plausible data have one address; a divisor is zero."""
+
+
+@pytest.mark.parametrize("name", only(DUMPS[::12], DUMPS))
+def test_dumps(name: str) -> None:
+    from tests.dumps import test_frontend as front_end
+
+    (case,) = [each for each in front_end.CASES if each.name == name]
+    text = front_end.our_text(case, front_end._targets(case), locations=True)
+    result = raise_module(parsed(text))
+    if isinstance(result, NotRaised):
+        assert result.refusals
+        return
+    for integer in (64, 128):
+        launch = plausible(text, integer=integer)
+        try:
+            expected, lines = on_pointers(launch)
+        except NumpyFault:
+            continue  # the data do not suit the kernel
+        try:
+            actual, printed = on_tiles(result, launch)
+        except TileFault as fault:
+            assert fault.diagnostic.code in UNSUITABLE, fault
+            continue
+        assert_same(expected, actual)
+        assert len(printed) == len(lines)
+
+
+# Sizes.
+
+ADD = """
+tt.func public @add(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {
+  %c32 = arith.constant 32 : i32
+  %pid = tt.get_program_id x : i32
+  %at = arith.muli %pid, %c32 : i32
+  %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %s = tt.splat %at : i32 -> tensor<32xi32>
+  %o = arith.addi %s, %r : tensor<32xi32>
+  %ns = tt.splat %n : i32 -> tensor<32xi32>
+  %m = arith.cmpi slt, %o, %ns : tensor<32xi32>
+  %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %o : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %o : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %v = tt.load %xp, %m : tensor<32x!tt.ptr<f32>>
+  %w = tt.load %yp, %m : tensor<32x!tt.ptr<f32>>
+  %z = arith.addf %v, %w : tensor<32xf32>
+  tt.store %yp, %z, %m : tensor<32x!tt.ptr<f32>>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("n", [1, 7, 31, 32, 33, 97])
+def test_sizes(n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, y = (rng.standard_normal(n + 5).astype(np.float32) for _ in range(2))
+    compare(Launch(ADD, (-(-n // 32),), [Buffer("x", x), Buffer("y", y), n]), schedules=2)
+
+
+def test_a_changed_bound_is_found() -> None:
+    """Fault injection: the comparison sees one element too few."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal(40).astype(np.float32) for _ in range(2))
+    launch = Launch(ADD, (2,), [Buffer("x", x), Buffer("y", y), 37])
+    expected, _ = on_pointers(launch)
+    short = Launch(ADD, (2,), [*launch.arguments[:2], 36])
+    actual, _ = on_tiles(raised(ADD), short)
+    with pytest.raises(AssertionError, match="array 1: 1 of 40 elements differ, first at \\[36\\]"):
+        assert_same(expected, actual)
+
+
+CONSTANT_SUM = """
+tt.func public @constant_sum(%y: !tt.ptr<i32>) {
+  %ones = arith.constant dense<3> : tensor<32xi32>
+  %sum = "tt.reduce"(%ones) <{axis = 0 : i32}> ({
+  ^bb0(%l: i32, %k: i32):
+    %z = arith.addi %l, %k : i32
+    tt.reduce.return %z : i32
+  }) : (tensor<32xi32>) -> i32
+  tt.store %y, %sum : !tt.ptr<i32>
+  tt.return
+}
+"""
+
+
+def test_a_reduction_of_a_constant() -> None:
+    kernel = compare(Launch(CONSTANT_SUM, (1,), [Buffer("y", np.zeros(1, np.int32))]))
+    assert kernel.name == "constant_sum"

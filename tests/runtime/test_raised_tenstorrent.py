@@ -1,0 +1,57 @@
+"""Raised kernels on the model of Tenstorrent: memory gets the shapes that the kernel sees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import tl
+from tilewright.ir.diagnostics import CompileError
+
+
+@tw.jit
+def scaled(x_ptr, out_ptr, M, N, stride_x, stride_out, factor):
+    rows = tl.program_id(0) * 32 + tl.arange(0, 32)[:, None]
+    columns = tl.program_id(1) * 32 + tl.arange(0, 32)[None, :]
+    inside = (rows < M) & (columns < N)
+    x = tl.load(x_ptr + rows * stride_x + columns, mask=inside)
+    tl.store(out_ptr + rows * stride_out + columns, x * factor, mask=inside)
+
+
+@tw.jit
+def twice(x_ptr, N):
+    """Writes its memory as one tensor, and as another one that starts later."""
+    at = tl.arange(0, 32)
+    tl.store(x_ptr + at, tl.load(x_ptr + at, mask=at < N) * 2, mask=at < N)
+    tl.store(x_ptr + 32 + at, at.to(tl.float32), mask=at < N)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (33, 65), (64, 32)])
+def test_padded_strides(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    memory = rng.standard_normal((shape[0], shape[1] + 5), dtype=np.float32)
+    results = np.full((shape[0], shape[1] + 3), 7, np.float32)
+    x, out = memory[:, : shape[1]], results[:, : shape[1]]
+    strides = memory.shape[1], results.shape[1]
+    grid = tw.cdiv(shape[0], 32), tw.cdiv(shape[1], 32)
+    with tw.running(target="tenstorrent:wormhole"):
+        for factor in (2.0, 3.0):
+            scaled[grid](x, out, *shape, *strides, factor)
+            np.testing.assert_array_equal(out, x * np.float32(factor))
+    assert (results[:, shape[1] :] == 7).all()  # between the rows
+
+
+def test_memory_that_is_written_is_one_tensor() -> None:
+    x = np.ones(64, np.float32)
+    with tw.running(target="tenstorrent:wormhole"), pytest.raises(CompileError) as failed:
+        twice[(1,)](x, 32)
+    assert "'x_ptr' is written, and seen with more than one shape" in str(failed.value)
+    assert (x == 1).all()
+
+
+def test_arrays_that_overlap_are_refused() -> None:
+    x = np.ones((32, 32), np.float32)
+    message = "out_ptr and x_ptr share bytes, and the kernel writes out_ptr"
+    with tw.running(target="tenstorrent:wormhole"), pytest.raises(ValueError, match=message):
+        scaled[(1, 1)](x, x, 32, 32, 32, 32, 2.0)
