@@ -14,12 +14,12 @@ no order among themselves, but with plain accesses to it they do. (`order-tensor
 tensors that are only written.)
 
 What TMA writes is ordered by its own barriers and not looked at here. Two kinds of accesses by
-threads need an async proxy fence before the barrier, or before the arrival at an mbarrier that
-signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA or a tensor core
-reads, and every access to what TMA writes next. Without the fence a load of a thread that has been
-issued may be performed after a later TMA write: zeros past the end of a tensor arrive within a few
-cycles. Where TMA loads a tensor that threads of the kernel write, the fences order writes to
-tensors as well.
+threads need an async proxy fence before the barrier, or before the arrival at an mbarrier or a
+named barrier that signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA
+or a tensor core reads, and every access to what TMA writes next. Without the fence a load of a
+thread that has been issued may be performed after a later TMA write: zeros past the end of a tensor
+arrive within a few cycles. Where TMA loads a tensor that threads of the kernel write, the fences
+order writes to tensors as well.
 """
 
 from __future__ import annotations
@@ -192,7 +192,8 @@ class _Walk:
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
         """The barrier of the role that is being walked: its id, and its threads."""
-        self.next_id = _FIRST_ID
+        taken = {op.id.value.data for op in walk(function) if isinstance(op, BarOp)}
+        self.free_ids = [each for each in range(_FIRST_ID, _IDS) if each not in taken]
         self.ids: dict[_Ranges, int] = {}
         """The last named barrier of a role with these threads."""
         self.tensors = tensors_in_use(function)
@@ -309,7 +310,11 @@ class _Walk:
             self._while(op, pending)
         elif op.regions:
             self._whole(op, pending)
+        elif isinstance(op, BarOp) and op.mode.data == "arrive":
+            self._signal(op, pending)  # its threads do not wait
         elif isinstance(op, (BarrierOp, BarOp)):
+            if self._is_between_roles(op):
+                self._signal(op, pending)
             self._fence_for_tma(op, pending)
             if nv_names.ROLE_BARRIER in op.attributes:
                 self._synchronise(op)
@@ -330,6 +335,12 @@ class _Walk:
             self._signal(op, pending)
         else:
             self._access(op, self._accesses(op), pending)
+
+    def _is_between_roles(self, op: BarrierOp | BarOp) -> bool:
+        """Whether other threads than those of the role that is walked wait at a named barrier."""
+        return (
+            isinstance(op, BarOp) and self.role is not None and op.count.value.data != self.role[1]
+        )
 
     def _signal(self, op: Operation, pending: Pending) -> None:
         """An arrival lets other threads, or asynchronous units, read what this thread wrote."""
@@ -359,7 +370,7 @@ class _Walk:
         else:
             self._access(op, accesses, pending)
         for inner in list(walk(op)):
-            if isinstance(inner, MBarrierArriveOp):
+            if isinstance(inner, MBarrierArriveOp | BarOp):
                 self._signal(inner, pending.copy())
 
     def _access(self, op: Operation, accesses: list[SharedAccess], pending: Pending) -> None:
@@ -507,9 +518,8 @@ class _Walk:
 
     def _barrier_id(self, role: Role) -> int:
         """A named barrier for a role; the same threads share one where none is left."""
-        if self.next_id < _IDS:
-            self.ids[role.ranges] = self.next_id
-            self.next_id += 1
+        if self.free_ids:
+            self.ids[role.ranges] = self.free_ids.pop(0)
         return self.ids.get(role.ranges, _IDS - 1)
 
     def _synchronise(self, op: Operation) -> None:
