@@ -13,6 +13,7 @@ from tests.passes.gpu.seeds import check, lowered, whole
 from tests.targets.cuda.test_accumulators_in_flight import disassembled
 from tilewright import T
 from tilewright.dialects.nv import OpaqueOp, RedAddOp
+from tilewright.dialects.scf import IfOp
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -60,6 +61,14 @@ def test_values_of_rows_inside_and_out_of_bounds(rows: int) -> None:
     assert any(isinstance(op, RedAddOp) for op in ops)
     assert sum(isinstance(op, OpaqueOp) for op in ops) == 1
     check(add_rows, a, first, length, c, expected=expected)
+
+
+def test_an_update_and_its_registers_are_in_one_branch() -> None:
+    """Unswitched, the loop over registers had a condition of its own, equal to that of the update."""
+    module, _ = lowered(add_rows, *arguments(61))
+    branches = [op for op in walk(module) if isinstance(op, IfOp)]
+    assert len(branches) == 2  # one for the length, in it one for the extent
+    assert branches[0].is_ancestor(branches[1])
 
 
 def test_branches_have_fewer_instructions(tmp_path: Path) -> None:

@@ -183,6 +183,7 @@ class GpuPipeline(DevicePipeline):
             Cse(),
             UnswitchLoops(),
             UnrollLoops(),
+            Cse(),
             MergeGuards(),
             UseWarpIndex(),
             Dce(),
