@@ -84,6 +84,44 @@ def body_of(text: str) -> str:
     return re.sub(r"\s*//.*", "", source.text)
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "bits", "expected"),
+    [
+        ("sge, %i, %c0", "slt, %i, %c8", "", "if (unsigned(i) < 8u) {"),
+        ("slt, %i, %c8", "sge, %i, %c0", "", "if (unsigned(i) < 8u) {"),
+        (
+            *("sge, %i, %c0", "slt, %i, %c8", ", simt.index_bits = 64 : i64"),
+            "if ((unsigned long long)(i) < (unsigned long long)(8LL)) {",
+        ),
+        ("sge, %i, %c0", "slt, %j, %c8", "", "if (i >= 0 & j < 8) {"),
+        ("sge, %i, %c1", "slt, %i, %c8", "", "if (i >= 1 & i < 8) {"),
+        ("sge, %i, %c0", "slt, %i, %n", "", "if (i >= 0 & i < n) {"),
+        ("sge, %i, %c0", "slt, %i, %m1", "", "if (i >= 0 & i < -1) {"),
+    ],
+)
+def test_a_range_test_is_one_comparison(lower: str, upper: str, bits: str, expected: str) -> None:
+    """Of unsigned integers, where the lower bound is 0 and the upper one a constant."""
+    body = body_of(
+        f"""
+func.func @k(%x: memref<?xf32, #tile.space<global>>, %i: index, %j: index, %n: index) attributes {{simt.kernel{bits}}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %m1 = arith.constant -1 : index
+  %one = arith.constant 1.0 : f32
+  %first = arith.cmpi {lower} : index
+  %second = arith.cmpi {upper} : index
+  %both = arith.andi %first, %second : i1
+  scf.if %both {{
+    memref.store %one, %x[%i] : memref<?xf32, #tile.space<global>>
+  }}
+  func.return
+}}
+"""
+    )
+    assert expected in body
+
+
 def test_what_was_read_is_not_read_again_behind_a_barrier() -> None:
     body = body_of(
         """

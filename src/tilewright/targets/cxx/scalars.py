@@ -47,8 +47,8 @@ class Infix:
         type = emitter.scalar(op.results[0].type)
         if self.is_unsigned:
             name = unsigned(type.bits)
-            first = _unsigned_operand(emitter, left, name)
-            second = _unsigned_operand(emitter, right, name)
+            first = unsigned_operand(emitter, left, name)
+            second = unsigned_operand(emitter, right, name)
             text = f"{first} {self.sign} {second}"
             emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({text})"))
         elif type.is_float and not type.has_arithmetic:
@@ -64,7 +64,7 @@ class Infix:
             emitter.pure(op.results[0], narrow(type.name, type.bits, text))
 
 
-def _unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
+def unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
     """An operand as an unsigned integer; a constant with an unsigned suffix."""
     text = emitter.operand(value)
     if text.isdecimal() and name == "unsigned":
@@ -143,7 +143,7 @@ def _compare(emitter: Emitter, op: Operation) -> None:
     left, right = op.operands
     if is_unsigned and not isinstance(left.type, IndexType):
         name = unsigned(emitter.scalar(left.type).bits)
-        operands = [_unsigned_operand(emitter, each, name) for each in op.operands]
+        operands = [unsigned_operand(emitter, each, name) for each in op.operands]
         emitter.pure(op.results[0], Text(f" {sign} ".join(operands), binds))
         return
     first, second = emitter.operand(left, binds), emitter.operand(right, binds + 1)
@@ -227,7 +227,7 @@ def _count_bits(name: str, *, from_the_top: bool = False) -> Rule:
 
     def rule(emitter: Emitter, op: Operation) -> None:
         type = emitter.scalar(op.results[0].type)
-        operand = _unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
+        operand = unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
         call = emitter.library(f"{name}{'ll' if type.bits > INT.bits else ''}", [operand])
         above = max(0, INT.bits - type.bits) if from_the_top else 0
         text = f"{call} - {above}" if above else call
