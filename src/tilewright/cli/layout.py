@@ -1,9 +1,9 @@
 """``tilewright layout``: which thread holds what, how shared memory is swizzled, as a picture.
 
 A Python file is run as a script: the `T` kernels it calls are traced with the arguments they get,
-the `tl` kernels it launches are raised to tiles, and neither are run. They go through the passes for
-a GPU up to `infer-layouts`; what that decided is drawn. IR text with `tile` kernels goes the same
-way. No GPU is needed.
+the `tl` kernels it launches are raised to tiles, and neither are run. They go through the passes
+for a GPU up to `infer-layouts`; what that decided is drawn. IR text with `tile` kernels goes the
+same way. No GPU is needed.
 """
 
 from __future__ import annotations
