@@ -22,9 +22,9 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @tw.jit
-def locked(lock_ptr, x_ptr):
-    if tl.atomic_cas(lock_ptr, 0, 1) == 0:
-        tl.store(x_ptr, 1.0)
+def indirect(table_ptr):
+    x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))
+    tl.store(x_ptr, 1.0)
 
 
 @tw.jit
@@ -92,12 +92,12 @@ def test_other_targets_have_no_raised_kernel():
 
 def test_a_refused_kernel_is_an_error_with_the_reasons(cuda):
     with pytest.raises(CompileError) as failed:
-        locked[(1,)](OnGpu((1,), "<i4"), OnGpu((1,), address=0x20000), target="cuda:sm_90a")
+        indirect[(1,)](OnGpu((1,), "<i8"), target="cuda:sm_90a")
     text = str(failed.value)
-    assert "error[TW8030]: locked cannot be compiled for cuda:sm_90a" in text
+    assert "error[TW8030]: indirect cannot be compiled for cuda:sm_90a" in text
     assert "use target 'triton:sm_90'" in text
-    assert "remark[TW8001]: not raised to tiles: compare-and-swap" in text
-    assert "if tl.atomic_cas(lock_ptr, 0, 1) == 0:" in text
+    assert "remark[TW8012]: not raised to tiles: addresses are computed as integers" in text
+    assert "x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))" in text
     assert not cuda.launches
 
 
