@@ -28,6 +28,14 @@ def indirect(table_ptr):
 
 
 @tw.jit
+def clear_positive(x_ptr, n, BLOCK: tl.constexpr):
+    if tl.load(x_ptr) <= 0:
+        return
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, 0.0, mask=at < n)
+
+
+@tw.jit
 def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c):
     rows = tl.program_id(0) * 64 + tl.arange(0, 64)
     columns = tl.program_id(1) * 64 + tl.arange(0, 64)
@@ -75,6 +83,11 @@ def test_cuda_source_has_the_names_of_the_kernel():
     assert "__restrict__ out" in source
     assert kernel.n_regs is not None and kernel.n_regs > 0
     assert "tile.kernel" in compiled.text("tile")
+
+
+def test_a_kernel_that_returns_early_compiles():
+    compiled = clear_positive.warmup(*_vectors(1), 1000, BLOCK=1024, target="cuda:sm_80")
+    assert "__restrict__ x" in compiled.raised.get_kernel_source()
 
 
 @pytest.mark.parametrize(("warps", "threads"), [(1, 32), (8, 256)])

@@ -90,7 +90,7 @@ def _with_names(compiled: CompiledKernel) -> ModuleOp:
     module = compiled.module.clone()
     function = next(op for op in module.ops if isinstance(op, TritonFuncOp) and op.is_public)
     names = flat_names(compiled.kernel.arg_names, compiled.keys)
-    for argument, name in zip(function.body.block.args, names, strict=True):
+    for argument, name in zip(function.body.blocks[0].args, names, strict=True):
         argument.name_hint = name
     return module
 
