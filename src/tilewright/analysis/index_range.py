@@ -6,12 +6,14 @@ are computed:
 
     tile.kernel (%bx) in (%g)          0 <= bx < g
     scf.for, tile.parallel, ...        lower <= i < upper, i = lower modulo the step
+    func.func(%n: i32 {tile.divisibility = 8})    n % 8 = 0
     tile.assume %c                     c, from there to the end of the block; x % 8 == 0 makes x a
                                        multiple of 8, however the remainder is rounded
     scf.if %c                          c in one branch, not c in the other
 
 ``index`` values do not wrap: an index that leaves 64 bits addresses nothing. Integers of a width
-are followed as long as they provably fit it; where they may wrap, a new unknown begins.
+are followed as long as they provably fit it; where they may wrap, a new unknown begins, of which
+only the power of two that divides it is known.
 
 The analysis visits every op once and no more than `budget` of them; ops past that, or deeper than
 `MAX_DEPTH` regions, are unknown. A visit records only the operands and the scope of an op: values
@@ -24,9 +26,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import gcd, prod
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, StridedLayoutAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
 from tilewright.analysis.divisibility import multiple_in
@@ -40,11 +43,15 @@ from tilewright.analysis.index_rules import (
     range_of_type,
 )
 from tilewright.dialects.arith import CmpiOp, SelectOp
+from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.memref import DimOp, HasExtents
 from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.tile import AssumeOp, KernelOp, ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.names import DIVISIBILITY
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.text.accessors import operands_of
 
@@ -53,7 +60,9 @@ MAX_DEPTH = 48
 _MAX_EXTENT = range_of_type(IndexType()).hi
 
 _IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
-_READ = frozenset({*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
+_READ = frozenset(
+    {*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name, StrideOp.name}
+)
 
 
 class Scope:
@@ -107,6 +116,10 @@ class IndexRanges:
         default_factory=dict[tuple[SSAValue, int], Poly]
     )
 
+    _strides: dict[tuple[SSAValue, int], Poly] = field(
+        default_factory=dict[tuple[SSAValue, int], Poly]
+    )
+
     def __post_init__(self) -> None:
         whole = Scope(None, lambda context: context)
         for region in self.root.regions:
@@ -157,6 +170,26 @@ class IndexRanges:
             self._extents[key] = self.space.symbol(name, Interval(0, _MAX_EXTENT))
         return self._extents[key]
 
+    def stride(self, buffer: SSAValue, axis: int) -> Poly:
+        """The stride of a buffer along an axis, in elements: that of every `simt.stride` of it."""
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        if not isinstance(type.layout, StridedLayoutAttr):
+            inner = range(axis + 1, type.get_num_dims())
+            return prod((self.extent(buffer, each) for each in inner), start=self.space.const(1))
+        declared = list(type.layout.get_strides())[axis]
+        if declared is not None:
+            return self.space.const(declared)
+        if isinstance(buffer.owner, ViewOp):
+            given = buffer.owner.stride(axis)
+            assert given is not None
+            return self.poly(given)
+        key = (buffer, axis)
+        if key not in self._strides:
+            name = f"{buffer.name_hint or 'buffer'}.stride{axis}"
+            self._strides[key] = self.space.symbol(name, range_of_type(IndexType()))
+        return self._strides[key]
+
     def learn(self, value: SSAValue, poly: Poly) -> None:
         """Define a value that was created after the analysis."""
         self._polys[value] = poly
@@ -181,11 +214,11 @@ class IndexRanges:
         self._truths[value] = formula
         return formula
 
-    def _unknown(self, value: SSAValue, within: Interval) -> Poly:
-        poly = self.space.symbol(f"{value.name_hint or 'v'}.{len(self.sources)}", within)
-        atom = poly.atom
-        assert atom is not None  # a symbol without a divisor
-        self.sources[atom.id] = value
+    def _unknown(self, value: SSAValue, within: Interval, divisor: int = 1) -> Poly:
+        name = f"{value.name_hint or 'v'}.{len(self.sources)}"
+        poly = self.space.symbol(name, within, divisor)
+        (atom,) = poly.atom_ids()
+        self.sources[atom] = value
         self._polys[value] = poly
         return poly
 
@@ -203,6 +236,8 @@ class IndexRanges:
     # -- visiting code -----------------------------------------------------------------------
 
     def _look_at_block(self, block: Block, scope: Scope, depth: int) -> None:
+        if isinstance(block.parent_op(), FuncOp):
+            scope = self._look_at_arguments(block, scope)
         for op in block.ops:
             if self.budget <= 0 or depth > MAX_DEPTH:
                 return
@@ -216,6 +251,13 @@ class IndexRanges:
                 self._unread[op.results[0]] = _Reading(op, operands_of(op), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
+
+    def _look_at_arguments(self, block: Block, scope: Scope) -> Scope:
+        for argument in block.args:
+            stated = argument_attributes(argument).get(DIVISIBILITY)
+            if isinstance(stated, IntegerAttr) and is_integer(argument.type):
+                scope = Scope(scope, partial(self._multiple, argument, stated.value.data))
+        return scope
 
     def _look_inside(self, op: Operation, scope: Scope, depth: int) -> None:
         if isinstance(op, IfOp):
@@ -255,8 +297,10 @@ class IndexRanges:
         found = multiple_in(condition) if holds else None
         if found is None:
             return inside
-        value, divisor = found
-        return inside.assume(inside.compare("=", inside.mod(self.poly(value), divisor)))
+        return self._multiple(*found, inside)
+
+    def _multiple(self, value: SSAValue, divisor: int, outside: Context) -> Context:
+        return outside.assume(outside.compare("=", outside.mod(self.poly(value), divisor)))
 
     def _index_ranges(
         self,
@@ -323,13 +367,17 @@ class IndexRanges:
     ) -> Poly | None:
         if isinstance(op, DimOp):
             return self._extent(result, operands[0], self.poly(operands[1]).constant)
+        if isinstance(op, StrideOp):
+            return self.stride(operands[0], op.axis.value.data)
         if isinstance(op, SelectOp | IfOp):
             condition, yes, no = operands
             if not is_truth(condition.type):
                 return None
             return ctx.select(self.formula(condition), self.poly(yes), self.poly(no))
         poly = INTEGER_RULES[op.name](ctx, *map(self.poly, operands))
-        return poly if poly is not None and fits(ctx, poly, result.type) else None
+        if poly is None or fits(ctx, poly, result.type):
+            return poly
+        return self._unknown(result, range_of_type(result.type), _divisor(ctx, poly, result.type))
 
     def _truth(self, op: Operation, operands: tuple[SSAValue, ...], ctx: Context) -> Formula | None:
         if isinstance(op, CmpiOp):
@@ -339,6 +387,12 @@ class IndexRanges:
             return comparison(ctx, op.predicate_name, self.poly(left), self.poly(right))
         rule = TRUTH_RULES.get(op.name)
         return None if rule is None else rule(ctx, *map(self.formula, operands))
+
+
+def _divisor(ctx: Context, poly: Poly, type: Attribute) -> int:
+    """The power of two that divides an integer that may have wrapped: the width is one, too."""
+    assert isinstance(type, IntegerType)
+    return gcd(ctx.congruence(poly).divisor, 1 << (type.width.data - 1))
 
 
 def _ranges(op: Operation) -> Sequence[tuple[Mixed, Mixed]] | None:

@@ -80,6 +80,7 @@ PASSES: PassRegistry = {
     "expand-gemms": _lazy("gpu.expand_gemms", "ExpandGemms"),
     "lower-persistent": _lazy("gpu.lower_persistent", "LowerPersistent"),
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),
+    "assert-assumptions": _lazy("gpu.assert_assumptions", "AssertAssumptions"),
     "hoist-views": _lazy("gpu.hoist_views", "HoistViews"),
     "lower-tile-ops": _lazy("gpu.lower_tile_ops", "LowerTileOps"),
     "join-wgmma-groups": _lazy("gpu.join_wgmma_groups", "JoinWgmmaGroups"),

@@ -29,7 +29,7 @@ from tilewright.analysis.outside_values import has_zeros, zero_of
 from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
-from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tile import (
@@ -60,7 +60,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
 from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
-from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -184,9 +184,7 @@ def _filled_load(
     """An element, or the fill outside of the tensor; `guard-memory-accesses` reduces the test."""
     tests: list[SSAValue] = []
     for axis, index in enumerate(indices):
-        extent: Mixed = shape_of(tensor.type)[axis]
-        if extent == DYNAMIC_INDEX:
-            extent = code.add(DimOp(tensor, code.index(axis))).results[0]
+        extent = extent_of(code, tensor, axis)
         tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
         tests.append(code.add(CmpiOp("slt", index, code.index(extent))).results[0])
     inside = tests[0]

@@ -10,31 +10,22 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.tensor_geometry import (
+    Known,
+    element_bytes,
+    uneven_start,
+    uneven_stride,
+)
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine, locate
-from tilewright.passes.gpu.strides import is_at_address, row_strides, stride_divisors
 
 NARROW = "TW3010"
 
 
-def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
+def unaligned(tensor: SSAValue, lanes: int, at: Operation, known: Known) -> str | None:
     """Why not every row begins at a multiple of `lanes` elements; None if all do."""
-    name = _name(tensor)
-    if is_at_address(tensor):
-        return f"the address of {name} is not known to be a multiple of {_bytes(tensor, lanes)}"
-    strides = zip(row_strides(tensor)[:-1], stride_divisors(tensor), strict=False)
-    for dimension, (stride, divisor) in enumerate(strides):
-        if divisor % lanes == 0:
-            continue
-        if stride is None:
-            return f"the stride of dimension {dimension} of {name} is a run-time value"
-        size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
-        return (
-            f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
-            f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
-            f"({-(-stride // lanes) * lanes} elements)"
-        )
-    return None
+    start = uneven_start(tensor, lanes * element_bytes(tensor), at, known)
+    return start or uneven_stride(tensor, lanes, at, known)
 
 
 def remark_narrow(

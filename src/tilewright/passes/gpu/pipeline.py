@@ -15,6 +15,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
+from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
@@ -139,6 +140,7 @@ class GpuPipeline(DevicePipeline):
             LowerPersistent(),
             FlattenThreads(),
             CheckDivergentCode(),
+            AssertAssumptions(),
             HoistViews(),
             FoldClears(),
             NarrowGuardedLoops(),

@@ -148,10 +148,17 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
             values[step.result] = operands[1] if operands[0] else operands[2]
         elif step.kind == "assert":
             if not operands[0]:
-                raise ValueError(step.constants[0])
+                raise located(ValueError(_failed(step, operands)), BAD_ARGUMENT)
         else:
             values[step.result] = _TWO[step.kind](*operands)
     return Plan(tuple(launches), workspace, zeros)
+
+
+def _failed(step: Step, operands: Sequence[Any]) -> str:
+    """The message of an assertion, with the values that it is about."""
+    text, *names = step.constants
+    values = ", ".join(f"{n} is {v}" for n, v in zip(names, operands[1:], strict=True))
+    return f"{text}; {values}" if values else text
 
 
 def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:

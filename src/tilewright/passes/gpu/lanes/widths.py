@@ -29,6 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Atom, Poly, SymbolKind
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.tensor_geometry import declared_strides, row_strides, uneven_start
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp
@@ -39,8 +40,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, written_in
-from tilewright.passes.gpu.narrow_accesses import uneven_stride
-from tilewright.passes.gpu.strides import declared_strides, row_strides
+from tilewright.passes.gpu.narrow_accesses import unaligned
 
 ACCESS_BITS = 128
 VECTOR_ATOMICS = 90
@@ -76,6 +76,9 @@ class LaneWidths:
         assert isinstance(bound, IntegerAttr)
         self.count = bound.value.data
         self._written = written_in(loop)
+
+    def _bytes(self, access: LaneAccess, lanes: int) -> int:
+        return lanes * max(8, bit_width(element_type_of(access.buffer.type))) // 8
 
     def widest(self, access: LaneAccess) -> int:
         """Lanes that fit into one access."""
@@ -127,12 +130,18 @@ class LaneWidths:
             return None
         if not self._begins_even(access, lanes):
             return f"the index of the first element is not known to be a multiple of {lanes}"
-        uneven = uneven_stride(access.buffer, lanes)
+        uneven = self._unaligned(access, lanes)
         if uneven is not None:
             return uneven
         if not all(self._is_uniform(guard.condition, lanes) for guard in access.guards):
             return f"its guard may differ among {lanes} consecutive elements"
         return None
+
+    def _unaligned(self, access: LaneAccess, lanes: int) -> str | None:
+        if space_of(access.buffer.type) is not Space.GLOBAL:
+            return None
+        around = access.guards[0] if access.guards else access.op
+        return unaligned(access.buffer, lanes, around, lambda: self.ranges)
 
     def _begins_even(self, access: LaneAccess, lanes: int) -> bool:
         around = access.guards[0] if access.guards else access.op
@@ -175,8 +184,10 @@ class LaneWidths:
             return None  # an inner condition may be valid inside of the outer branch only
         if not all(self._is_convex(guard.condition, lanes) for guard in access.guards):
             return None
-        if uneven_stride(access.buffer, lanes) is None:
+        if self._unaligned(access, lanes) is None:
             return Width(lanes, is_cut=True)
+        if uneven_start(access.buffer, self._bytes(access, lanes), access.op, lambda: self.ranges):
+            return None
         last = len(shape_of(access.buffer.type)) - 1
         is_dynamic = shape_of(access.buffer.type)[last] < 0
         if is_dynamic and declared_strides(access.buffer) is None:
