@@ -214,11 +214,22 @@ class _Assigner:
             own = self._slots.of.get(value)
             if own is None or own.is_shared or not isinstance(value, OpResult):
                 continue
-            is_last = list(self._values.anchors[value]) == [op] and value.op.parent is op.parent
+            is_last = self._is_last_read(op, value)
             is_same = own.shape == slot.shape and own.element == slot.element
             if is_last and is_same and _reads_in_place(op.results[0], value, self._values):
                 self._slots.share(op.results[0], own)
                 return
+
+    def _is_last_read(self, op: Operation, value: OpResult) -> bool:
+        """Whether `op` reads a value of its own block, and nothing reads it later."""
+        anchors = self._values.anchors[value]
+        if op not in anchors or value.op.parent is not op.parent:
+            return False
+        at = self._values.positions[op]
+        return all(
+            anchor.parent is op.parent and self._values.positions[anchor] <= at
+            for anchor in anchors
+        )
 
     def _join_accumulator(self, op: Gemm) -> None:
         slot, c = self._slots.of.get(op.d), op.c

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.kinds import (
@@ -49,9 +49,9 @@ from tilewright.passes.raising.tiles import EMITTERS as TILE_EMITTERS
 from tilewright.passes.raising.writes import write
 
 
-def emit_block(state: Raising, block: Block) -> None:
-    """Raise the ops of a block, its terminator excepted."""
-    for op in block.ops:
+def emit_ops(state: Raising, ops: Iterable[Operation]) -> None:
+    """Raise ops of a block, in order; its terminator has no code."""
+    for op in ops:
         state.on_behalf_of(op)
         _emit(state, op)
 
@@ -208,17 +208,17 @@ def _unsplat(state: Raising, op: Operation) -> None:
 
 def _for(state: Raising, op: Operation) -> None:
     assert isinstance(op, ForOp)
-    emit_for(state, op, emit_block)
+    emit_for(state, op, emit_ops)
 
 
 def _if(state: Raising, op: Operation) -> None:
     assert isinstance(op, IfOp)
-    emit_if(state, op, emit_block)
+    emit_if(state, op, emit_ops)
 
 
 def _while(state: Raising, op: Operation) -> None:
     assert isinstance(op, WhileOp)
-    emit_while(state, op, emit_block)
+    emit_while(state, op, emit_ops)
 
 
 def _gather(state: Raising, op: Operation) -> None:

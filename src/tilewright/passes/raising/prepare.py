@@ -3,6 +3,7 @@
     returns in branches     a tree of blocks that each end in a return becomes nested ``scf.if``
     calls                   replaced by the body of the function
     scaled operands         the bytes themselves: ``tt.dot_scaled`` has their format
+    last GEMMs of a loop    after all else of an iteration, so that they overlap with the next one
     canonicalize, cse, dce  what is left is what is raised
 
 Joins and cycles of blocks, recursion and calls of unknown functions stay as they are; the ops table
@@ -14,8 +15,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.raising.kinds import Gemm, is_elementwise
 from tilewright.dialects.cf import BranchOp, CondBranchOp
-from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tt import BitcastOp, CallOp, DotScaledOp, FuncOp, ReturnOp, TransOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.interfaces import branch_edges
@@ -40,6 +42,7 @@ def prepare(module: ModuleOp) -> None:
     eliminate_common_subexpressions(module, rewriter)
     read_scaled_bytes(module)
     eliminate_dead_code(module, rewriter)
+    sink_gemms(module)
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
@@ -190,3 +193,33 @@ def _bytes_of(value: SSAValue, user: DotScaledOp) -> SSAValue | None:
     inherit_location(swapped, owner.location)
     Rewriter().insert_before(user, swapped)
     return swapped.result
+
+
+# The order of a loop body.
+
+
+def sink_gemms(module: ModuleOp) -> None:
+    """Move GEMMs whose result only the next iteration uses to the end of the loop body.
+
+    What is computed for them alone moves along: it overwrites registers that the GEMM of the last
+    iteration uses, so that it has to wait for its end.
+    """
+    for op in list(walk(module)):
+        if isinstance(op, ForOp):
+            end = op.body.block.last_op
+            assert end is not None
+            for gemm in [each for each in op.body.block.ops if isinstance(each, Gemm)]:
+                if all(use.operation is end for use in gemm.d.uses):
+                    for moved in (*_computed_for(gemm), gemm):
+                        moved.detach()
+                        op.body.block.insert_op_before(moved, end)
+
+
+def _computed_for(gemm: Gemm) -> list[Operation]:
+    """Elementwise ops of the block that compute an operand and nothing else."""
+    owners = [value.owner for value in (gemm.c, gemm.a, gemm.b) if value.has_one_use()]
+    return [
+        owner
+        for owner in owners
+        if isinstance(owner, Operation) and owner.parent is gemm.parent and is_elementwise(owner)
+    ]

@@ -22,7 +22,8 @@ from tilewright.analysis.raising import RaisePlan, Refusal, plan_raising
 from tilewright.analysis.raising.assumptions import Assumption, assumptions_of
 from tilewright.analysis.raising.check import check_boxes
 from tilewright.dialects.tile.names import DIVISIBILITY as STATED
-from tilewright.dialects.tt import CallOp, FuncOp
+from tilewright.dialects.tt import CallOp, FuncOp, TensorDescType
+from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -35,6 +36,8 @@ from tilewright.passes.raising.function import GRID, raise_function
 from tilewright.passes.raising.prepare import prepare
 
 DIVISIBILITY = "tt.divisibility"
+TMA_BYTES = 16
+BYTE = 8
 
 
 @dataclass(frozen=True)
@@ -115,19 +118,38 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
 
 
 def _state_divisibility(raised: ModuleOp, function: FuncOp) -> None:
-    """Arguments are multiples of what the specialisation of the launch found."""
+    """State what arguments are multiples of in every launch."""
     (made,) = raised.body.block.ops
-    before, after = function.properties.get("arg_attrs"), made.properties.get("arg_attrs")
-    if not isinstance(before, ArrayAttr) or not isinstance(after, ArrayAttr):
-        return
+    after = made.properties.get("arg_attrs")
+    assert isinstance(after, ArrayAttr)
     attributes = [each for each in after.data if isinstance(each, DictionaryAttr)]
-    for index, (argument, each) in enumerate(
-        zip(function.body.block.args, before.data, strict=True)
-    ):
-        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
-        if known is not None and isinstance(argument.type, IntegerType):
-            attributes[index] = DictionaryAttr({**attributes[index].data, STATED: known})
+    for index, divisor in _multiples(function).items():
+        stated = IntegerAttr(divisor, IntegerType(32))
+        attributes[index] = DictionaryAttr({**attributes[index].data, STATED: stated})
     made.properties["arg_attrs"] = ArrayAttr(attributes)
+
+
+def _multiples(function: FuncOp) -> dict[int, int]:
+    """Integers among the arguments, by index, and what divides them.
+
+    The specialisation of a launch finds multiples of 16. A descriptor is followed by its shape and
+    its strides; strides are multiples of 16 bytes, as TMA requires.
+    """
+    found: dict[int, int] = {}
+    arguments = function.body.block.args
+    attributes = function.properties.get("arg_attrs")
+    listed = attributes.data if isinstance(attributes, ArrayAttr) else ()
+    for index, each in enumerate(listed):
+        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
+        if isinstance(known, IntegerAttr) and isinstance(arguments[index].type, IntegerType):
+            found[index] = known.value.data
+    for index, argument in enumerate(arguments):
+        if isinstance(argument.type, TensorDescType):
+            rank = len(argument.type.shape)
+            elements = max(TMA_BYTES * BYTE // bit_width(argument.type.element_type), 1)
+            first = index + 1 + rank
+            found.update({each: elements for each in range(first, first + rank - 1)})
+    return found
 
 
 def clean(module: ModuleOp) -> None:
