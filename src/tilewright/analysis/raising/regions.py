@@ -79,11 +79,12 @@ def stored_tiles(accesses: Mapping[Operation, Access]) -> frozenset[SSAValue]:
     return frozenset(
         stored_value(op)
         for op, access in accesses.items()
-        if is_region_store(op, access) and _is_from_gemm(stored_value(op))
+        if is_region_store(op, access) and is_from_gemm(stored_value(op))
     )
 
 
-def _is_from_gemm(value: SSAValue) -> bool:
+def is_from_gemm(value: SSAValue) -> bool:
+    """Whether a tensor is computed from the result of a GEMM."""
     work, seen = [value], set[SSAValue]()
     while work and len(seen) < _MAX_SEARCH:
         current = work.pop()

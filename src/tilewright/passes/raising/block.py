@@ -147,7 +147,7 @@ def _store_tile(state: Raising, op: Operation) -> bool:
         return False
     slot = state.slot(stored_value(op))
     assert slot is not None
-    copy_out(state, state.plan.accesses[op], slot)
+    copy_out(state, op, state.plan.accesses[op], slot)
     return True
 
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Intege
 from tilewright.analysis.raising import RaisePlan, Refusal, plan_raising
 from tilewright.analysis.raising.assumptions import Assumption, assumptions_of
 from tilewright.analysis.raising.check import check_boxes
+from tilewright.analysis.raising.planner import SHARED_BYTES
 from tilewright.dialects.tile.names import DIVISIBILITY as STATED
 from tilewright.dialects.tt import CallOp, FuncOp, TensorDescType
 from tilewright.dialects.type_utils import bit_width
@@ -46,6 +47,10 @@ class RaiseOptions:
 
     num_warps: int = 4
     num_stages: int = 3
+    shared_bytes: int = SHARED_BYTES
+    """What a block may have of shared memory."""
+    whole_rows: bool = False
+    """Whether rows of descriptors are multiples of 16 bytes: then TMA can store tiles of them."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     if len(kernels) != 1:
         raise ValueError(f"expected one kernel in the module, got {len(kernels)}")
     (function,) = kernels
-    plan = plan_raising(function, options.num_stages)
+    plan = plan_raising(function, options.num_stages, options.shared_bytes)
     name = function.sym_name.data
     if not plan.is_raised:
         return NotRaised(name, plan.refusals)
@@ -102,7 +107,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
         raise ValueError(f"the plan of '{name}' is wrong: {problems[0]}")
     raised = ModuleOp([raise_function(plan, options.num_warps)])
     clean(raised)
-    _state_divisibility(raised, function)
+    _state_multiples(raised, _multiples(function, whole_rows=options.whole_rows))
     names = [argument.name_hint or f"arg{argument.index}" for argument in function.body.block.args]
     return RaisedKernel(
         raised,
@@ -117,19 +122,19 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     )
 
 
-def _state_divisibility(raised: ModuleOp, function: FuncOp) -> None:
+def _state_multiples(raised: ModuleOp, multiples: dict[int, int]) -> None:
     """State what arguments are multiples of in every launch."""
     (made,) = raised.body.block.ops
     after = made.properties.get("arg_attrs")
     assert isinstance(after, ArrayAttr)
     attributes = [each for each in after.data if isinstance(each, DictionaryAttr)]
-    for index, divisor in _multiples(function).items():
+    for index, divisor in multiples.items():
         stated = IntegerAttr(divisor, IntegerType(32))
         attributes[index] = DictionaryAttr({**attributes[index].data, STATED: stated})
     made.properties["arg_attrs"] = ArrayAttr(attributes)
 
 
-def _multiples(function: FuncOp) -> dict[int, int]:
+def _multiples(function: FuncOp, *, whole_rows: bool) -> dict[int, int]:
     """Integers among the arguments, by index, and what divides them.
 
     The specialisation of a launch finds multiples of 16. A descriptor is followed by its shape and
@@ -147,8 +152,10 @@ def _multiples(function: FuncOp) -> dict[int, int]:
         if isinstance(argument.type, TensorDescType):
             rank = len(argument.type.shape)
             elements = max(TMA_BYTES * BYTE // bit_width(argument.type.element_type), 1)
-            first = index + 1 + rank
-            found.update({each: elements for each in range(first, first + rank - 1)})
+            strides = index + 1 + rank
+            found.update(dict.fromkeys(range(strides, strides + rank - 1), elements))
+            if whole_rows:
+                found[strides - 1] = elements
     return found
 
 
