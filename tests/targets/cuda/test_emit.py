@@ -59,9 +59,29 @@ func.func @k(%x: memref<?xf32, #tile.space<global>>, %n: i32) attributes {simt.k
 """
     )
     body = re.sub(r"\s*//.*", "", source.text)
-    assert "const int i = (n + 3) * 2;" in body
+    assert "const int i = int(unsigned(int(unsigned(n) + 3u)) * 2u);" in body
     assert "x[i] = x[i] * 0.5f;" in body
     compile_source(source.text, "sm_80")
+
+
+def test_integers_wrap_and_indices_do_not_overflow() -> None:
+    body = body_of(
+        """
+func.func @k(%x: memref<?xi64, #tile.space<global>>, %n: i32, %i: index) attributes {simt.kernel} {
+  %two = arith.constant 2 : index
+  %a = arith.extui %n : i32 to i64
+  %large = arith.constant 3528531795 : i64
+  %b = arith.muli %a, %large : i64
+  %c = arith.shli %b, %a : i64
+  %at = arith.muli %i, %two : index
+  memref.store %c, %x[%at] : memref<?xi64, #tile.space<global>>
+  func.return
+}
+"""
+    )
+    # A product of two numbers of 32 bits may have its highest bit set, which no signed one may.
+    assert "(unsigned long long)(3528531795ll)" in body
+    assert "<< (unsigned long long)(a));\n  x[i * 2] = c;" in body
 
 
 def test_an_op_without_text_is_refused_at_its_line() -> None:
@@ -154,7 +174,9 @@ func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
 }
 """
     )
-    assert "const int v = x[0];\n  const int old = atomicAdd(x, 1);\n  x[0] = v * old;" in body
+    assert (
+        "const int v = x[0];\n  const int old = atomicAdd(x, 1);\n  x[0] = int(unsigned(v)" in body
+    )
 
 
 def test_the_end_of_a_loop_is_read_once() -> None:
@@ -177,7 +199,10 @@ func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
 }
 """
     )
-    assert "const int v = n[0];\n  for (int i = 0; i < v; ++i) {\n    n[0] = n[0] + 1;" in body
+    assert (
+        "const int v = n[0];\n  for (int i = 0; i < v; ++i) {\n    n[0] = int(unsigned(n[0])"
+        in body
+    )
 
 
 def test_what_was_read_and_cast_is_read_once() -> None:

@@ -2,6 +2,9 @@
 
 Integers of IR have no sign; the op determines how they are read. Indices are never negative where
 an unsigned op uses them, so those compile to cheap unsigned instructions.
+
+Integers of IR wrap, and indices do not overflow. Signed integers of C++ must not overflow either,
+and compilers rely on it: sums of other integers are therefore taken of unsigned ones.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
+from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.targets.cxx.emitter import (
@@ -62,6 +65,19 @@ class Infix:
             )
             text = Text(f"{first} {self.sign} {second}", self.binds)
             emitter.pure(op.results[0], narrow(type.name, type.bits, text))
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """``a + b`` of indices and small integers, ``int(unsigned(a) + unsigned(b))`` of others."""
+
+    sign: str
+    binds: int
+
+    def __call__(self, emitter: Emitter, op: Operation) -> None:
+        type = op.results[0].type
+        may_overflow = isinstance(type, IntegerType) and type.width.data >= INT.bits
+        Infix(self.sign, self.binds, is_unsigned=may_overflow)(emitter, op)
 
 
 def unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
@@ -311,9 +327,9 @@ _MATH: Mapping[str, Rule] = {
 
 RULES: Mapping[str, Rule] = {
     "arith.constant": _constant,
-    "arith.addi": Infix("+", SUM),
-    "arith.subi": Infix("-", SUM),
-    "arith.muli": Infix("*", MULTIPLY),
+    "arith.addi": Wrapping("+", SUM),
+    "arith.subi": Wrapping("-", SUM),
+    "arith.muli": Wrapping("*", MULTIPLY),
     "arith.divsi": Infix("/", MULTIPLY),
     "arith.remsi": Infix("%", MULTIPLY),
     "arith.divui": Infix("/", MULTIPLY, is_unsigned=True),
@@ -324,7 +340,7 @@ RULES: Mapping[str, Rule] = {
     "arith.andi": Infix("&", BIT_AND),
     "arith.ori": Infix("|", BIT_OR),
     "arith.xori": Infix("^", BIT_XOR),
-    "arith.shli": Infix("<<", SHIFT),
+    "arith.shli": Wrapping("<<", SHIFT),
     "arith.shrsi": Infix(">>", SHIFT),
     "arith.shrui": Infix(">>", SHIFT, is_unsigned=True),
     "arith.addf": Infix("+", SUM),
