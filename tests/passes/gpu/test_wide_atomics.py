@@ -15,13 +15,13 @@ ROWS, COLUMNS = 16, 64
 
 
 def scattered(dtype: str, width: int, space: str = "shared", shift: int = 0) -> Any:
-    """Rows of X are added to the rows of Out that Places names, `width` elements at a time."""
+    """Rows of X are added to the rows of Out that Slots names, `width` elements at a time."""
     parts = (COLUMNS - shift) // width
 
     @tw.jit
-    def main(X, Places, Out):
+    def main(X, Slots, Out):
         X: T.Tensor((ROWS, COLUMNS), dtype)
-        Places: T.Tensor((ROWS,), "int32")
+        Slots: T.Tensor((ROWS,), "int32")
         Out: T.Tensor((ROWS, COLUMNS), dtype)
         with T.Kernel(1, threads=128):
             if space == "shared":
@@ -32,23 +32,23 @@ def scattered(dtype: str, width: int, space: str = "shared", shift: int = 0) -> 
             for i, j in T.Parallel(ROWS, parts):
                 at = j * width + shift
                 if width == 4:
-                    T.atomic_addx4(Out[Places[i], at], x[i, at])
+                    T.atomic_addx4(Out[Slots[i], at], x[i, at])
                 else:
-                    T.atomic_addx2(Out[Places[i], at], x[i, at])
+                    T.atomic_addx2(Out[Slots[i], at], x[i, at])
 
     return main
 
 
 def arguments(dtype: str) -> tuple[np.ndarray, ...]:
-    """Places repeat, and two of them are outside."""
-    places = np.array([*range(8), 3, 3, 0, 15, -1, 16, 7, 9], np.int32)
-    return whole(1, ROWS, COLUMNS, dtype=dtype), places, whole(2, ROWS, COLUMNS, dtype=dtype)
+    """Slots repeat, and two of them do not exist."""
+    slots = np.array([*range(8), 3, 3, 0, 15, -1, 16, 7, 9], np.int32)
+    return whole(1, ROWS, COLUMNS, dtype=dtype), slots, whole(2, ROWS, COLUMNS, dtype=dtype)
 
 
-def expected_of(x: np.ndarray, places: np.ndarray, out: np.ndarray, shift: int = 0) -> np.ndarray:
+def expected_of(x: np.ndarray, slots: np.ndarray, out: np.ndarray, shift: int = 0) -> np.ndarray:
     found = out.copy()
-    inside = (places >= 0) & (places < ROWS)
-    np.add.at(found[:, shift:], places[inside], x[inside, shift:])
+    inside = (slots >= 0) & (slots < ROWS)
+    np.add.at(found[:, shift:], slots[inside], x[inside, shift:])
     return found
 
 
