@@ -23,13 +23,21 @@ most of a kernel. Results describe the code as it was visited, whatever has been
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from math import gcd, prod
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, StridedLayoutAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
 from tilewright.analysis.divisibility import multiple_in
@@ -50,7 +58,7 @@ from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.tile import AssumeOp, KernelOp, ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.tile.names import DIVISIBILITY
+from tilewright.dialects.tile.names import DIVISIBILITY, INJECTED, SHAPE
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.text.accessors import operands_of
@@ -101,6 +109,8 @@ class IndexRanges:
 
     root: Operation
     budget: int = BUDGET
+    assumes_extents: bool = True
+    """Whether extents of arguments are positive: it is assumed, and no launch checks it."""
     space: Space = field(default_factory=Space)
     scopes: dict[Operation, Scope] = field(default_factory=dict[Operation, Scope])
     """The visited ops."""
@@ -112,10 +122,7 @@ class IndexRanges:
     _ids: dict[SSAValue, Interval] = field(default_factory=dict[SSAValue, Interval])
     _polys: dict[SSAValue, Poly] = field(default_factory=dict[SSAValue, Poly])
     _truths: dict[SSAValue, Formula] = field(default_factory=dict[SSAValue, Formula])
-    _extents: dict[tuple[SSAValue, int], Poly] = field(
-        default_factory=dict[tuple[SSAValue, int], Poly]
-    )
-
+    _extents: dict[Hashable, Poly] = field(default_factory=dict[Hashable, Poly])
     _strides: dict[tuple[SSAValue, int], Poly] = field(
         default_factory=dict[tuple[SSAValue, int], Poly]
     )
@@ -125,6 +132,11 @@ class IndexRanges:
         for region in self.root.regions:
             for block in region.blocks:
                 self._look_at_block(block, whole, 0)
+
+    @cached_property
+    def checked(self) -> IndexRanges:
+        """The same, but for what is assumed of extents and not checked."""
+        return self if not self.assumes_extents else IndexRanges(self.root, assumes_extents=False)
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -156,7 +168,10 @@ class IndexRanges:
         return self.context(at).range(self.poly(value))
 
     def extent(self, buffer: SSAValue, axis: int) -> Poly:
-        """The extent of a buffer along an axis: that of every `memref.dim` of it."""
+        """The extent of a buffer along an axis: that of every `memref.dim` of it.
+
+        Arguments whose sizes have one name in the signature have one extent: a launch checks it.
+        """
         type = buffer.type
         assert isinstance(type, MemRefType)
         static = type.get_shape()[axis]
@@ -164,7 +179,7 @@ class IndexRanges:
             return self.space.const(static)
         if isinstance(buffer.owner, HasExtents):
             return self.poly(buffer.owner.extent(axis))
-        key = (buffer, axis)
+        key = _named_extent(buffer, axis)
         if key not in self._extents:
             name = f"{buffer.name_hint or 'buffer'}.extent{axis}"
             self._extents[key] = self.space.symbol(name, Interval(0, _MAX_EXTENT))
@@ -226,7 +241,7 @@ class IndexRanges:
         type = buffer.type
         if axis is None or not isinstance(type, MemRefType) or not 0 <= axis < type.get_num_dims():
             return self._unknown(extent, Interval(0, None))
-        key = (buffer, axis)
+        key = _named_extent(buffer, axis)
         static = type.get_shape()[axis]
         if static >= 0 or key in self._extents or isinstance(buffer.owner, HasExtents):
             return self.extent(buffer, axis)
@@ -243,7 +258,7 @@ class IndexRanges:
                 return
             self.budget -= 1
             self.scopes[op] = scope
-            if op.name == AssumeOp.name:
+            if op.name == AssumeOp.name and (self.assumes_extents or not _is_of_extent(op)):
                 scope = Scope(scope, partial(self._assumed, op.operands[0], True))
             elif op.regions:
                 self._look_inside(op, scope, depth)
@@ -413,3 +428,18 @@ def _range_of_id(op: Operation) -> Interval:
     if op.name != "gpu.thread_id" or threads is None:
         return Interval(0, (1 << 31) - 1)
     return Interval(0, max(threads) - 1)
+
+
+def _is_of_extent(op: Operation) -> bool:
+    """Whether an assumption is about an argument, and not about the launch."""
+    return INJECTED in op.attributes and isinstance(op.parent_op(), FuncOp)
+
+
+def _named_extent(buffer: SSAValue, axis: int) -> Hashable:
+    """What identifies an extent: its name in the signature, else the buffer and the axis."""
+    if isinstance(buffer, BlockArgument):
+        sizes = argument_attributes(buffer).get(SHAPE)
+        size = sizes.data[axis] if isinstance(sizes, ArrayAttr) else None
+        if isinstance(size, StringAttr) and size.data.isidentifier():
+            return buffer.block, size.data
+    return buffer, axis

@@ -41,6 +41,7 @@ from tilewright.analysis.layout_inference.agreement import (
     Loop,
 )
 from tilewright.analysis.layout_inference.amd_storage import OperandStorage
+from tilewright.analysis.layout_inference.bank_conflicts import avoids_conflicts
 from tilewright.analysis.layout_inference.describe import name_of
 from tilewright.analysis.layout_inference.exchange import is_exchange, is_interleaved
 from tilewright.analysis.layout_inference.feasible import Infeasible
@@ -101,6 +102,7 @@ class Solver(FreeLayouts):
             while (loop := self._undecided()) is not None:
                 self._decide_freely(loop)
                 self._propagate()
+            self._avoid_conflicts()
             self._check()
         except Failed:
             return None
@@ -227,16 +229,32 @@ class Solver(FreeLayouts):
 
     def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
         """Give a buffer the widest swizzle that all its uses support."""
-        owner = buffer.owner
-        if isinstance(self.gpu, Chip) or not isinstance(owner, AllocOp) or owner.layout is not None:
-            return
-        if len(shape_of(buffer.type)) < 2 or is_seen_otherwise(buffer):
-            return
-        *_, rows, columns = shape_of(buffer.type)
-        swizzle = swizzles.for_matrix(rows, columns, bits, step)
+        swizzle = self._fitting(buffer, bits, step)
         held = self.shared.get(buffer)
         if swizzle is not None and (not isinstance(held, Swizzle) or swizzle.width < held.width):
             self.shared[buffer] = swizzle
+
+    def _fitting(self, buffer: SSAValue, bits: int, step: int | None = None) -> Swizzle | None:
+        """The widest swizzle that a buffer can have; None if its layout is given or plain."""
+        owner = buffer.owner
+        if isinstance(self.gpu, Chip) or not isinstance(owner, AllocOp) or owner.layout is not None:
+            return None
+        if len(shape_of(buffer.type)) < 2 or is_seen_otherwise(buffer):
+            return None
+        *_, rows, columns = shape_of(buffer.type)
+        return swizzles.for_matrix(rows, columns, bits, step)
+
+    def _avoid_conflicts(self) -> None:
+        """Swizzle what TMA fills and threads then read from few banks."""
+        for op in walk(self.kernel):
+            if not isinstance(op, AsyncCopyOp) or not op.is_bulk:
+                continue
+            buffer = base_of(op.dst)
+            if buffer in self.shared or space_of(buffer.type) is not Space.SHARED:
+                continue
+            swizzle = self._fitting(buffer, bit_width(element_type_of(buffer.type)))
+            if swizzle is not None and avoids_conflicts(buffer, swizzle, self.loops):
+                self.shared[buffer] = swizzle
 
     # -- the end -----------------------------------------------------------------------------
 

@@ -244,22 +244,29 @@ def _expand_print(op: PrintOp) -> None:
 
 
 def _expand_each(op: AtomicOp) -> None:
-    """Several contiguous elements inside a parallel loop, sequentially."""
+    """Several contiguous elements inside a parallel loop, by the thread that runs the iteration."""
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
     code = IndexBuilder(op)
-    extents = [extent for extent in target.extents if extent != 1] or [1]
-    assert all(isinstance(extent, int) for extent in extents), (
+    extents = [extent for extent in target.extents if isinstance(extent, int) and extent != 1]
+    assert len(extents) == sum(extent != 1 for extent in target.extents), (
         "a compile-time number of contiguous elements"
     )
     from_axes, to_axes = source.axes or [0], target.axes or [0]
-    for point in product(*(range(extent) for extent in extents if isinstance(extent, int))):
-        position = [code.index(each) for each in point]
+
+    def update(code: IndexBuilder, position: Sequence[SSAValue]) -> None:
         at = source.element(code, position, from_axes)
         loaded = code.add(LoadOp(source.buffer, at)).results[0]
         value = copied(code, loaded, source.buffer, target.buffer)
         indices = target.element(code, position, to_axes)
         code.add(op.of_element(target.buffer, indices, value))
+
+    if extents and space_of(source.buffer.type) is not Space.FRAGMENT:
+        position, body = _each_thread(code, extents, wide=True)
+        update(body, position)
+    else:  # the owner of an element of a fragment has to be known here
+        for point in product(*(range(extent) for extent in extents or [1])):
+            update(code, [code.index(each) for each in point])
     code.rewriter.erase(op)
 
 

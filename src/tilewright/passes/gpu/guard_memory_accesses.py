@@ -24,6 +24,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AtomicOp, Space, names, space_of
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -83,16 +84,26 @@ def missing(
     found: SSAValue | None = None
     for axis, index in enumerate(indices):
         poly = ranges.poly(index)
-        # Of an argument's extent nothing is used: that it is positive is assumed, and not checked.
-        extent = extent_of(code, buffer, axis)
         tests: list[SSAValue] = []
         if not context.is_nonneg(poly):
             tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
-        if context.decide(context.compare("<", poly, ranges.poly(extent))) is not True:
-            tests.append(code.add(CmpiOp("slt", index, code.index(extent))).results[0])
+        if not _is_below_extent(op, index, buffer, axis, ranges):
+            extent = code.index(extent_of(code, buffer, axis))
+            tests.append(code.add(CmpiOp("slt", index, extent)).results[0])
         for test in tests:
             found = test if found is None else code.add(AndiOp(found, test)).results[0]
     return found
+
+
+def _is_below_extent(
+    op: Operation, index: SSAValue, buffer: SSAValue, axis: int, ranges: IndexRanges
+) -> bool:
+    """Whether an index is proved to be less than an extent, which may be zero."""
+    if shape_of(buffer.type)[axis] < 0:
+        ranges = ranges.checked
+    context = ranges.context(op)
+    below = context.compare("<", ranges.poly(index), ranges.extent(buffer, axis))
+    return context.decide(below) is True
 
 
 def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
