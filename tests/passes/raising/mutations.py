@@ -193,9 +193,9 @@ def _drop_other(op: LoadOp) -> None:
     op.operands = [each for each in op.operands if each is not op.other]
     sizes = op.properties["operandSegmentSizes"]
     assert isinstance(sizes, DenseArrayBase)
-    kept = [*sizes.get_values()]
-    kept[2] = 0
-    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, kept)
+    retained = [*sizes.get_values()]
+    retained[2] = 0
+    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, retained)
 
 
 def fill_matters(launch: Launch, index: int) -> bool:
@@ -263,7 +263,7 @@ def _unstored(plan: RaisePlan, position: int) -> RaisePlan:
 
 def _updates(plan: RaisePlan) -> Iterator[Mutation]:
     """Carried tensors whose new value goes elsewhere: the next iteration finds the old one."""
-    for number, loop in enumerate(_loops(plan)):
+    for index, loop in enumerate(_loops(plan)):
         end = loop.body.block.last_op
         assert end is not None
         for position, (argument, value) in enumerate(
@@ -273,8 +273,8 @@ def _updates(plan: RaisePlan) -> Iterator[Mutation]:
             if is_data_tensor(argument) and is_own and _is_read(argument, loop, position):
                 yield Mutation(
                     "update",
-                    f"loop {number} value {position}",
-                    lambda plan, n=number, p=position: _parted(plan, n, p),
+                    f"loop {index} value {position}",
+                    lambda plan, n=index, p=position: _parted(plan, n, p),
                 )
 
 
@@ -286,9 +286,9 @@ def _loops(plan: RaisePlan) -> list[ForOp]:
     return [op for op in walk(plan.function) if isinstance(op, ForOp)]
 
 
-def _parted(plan: RaisePlan, number: int, position: int) -> RaisePlan:
+def _parted(plan: RaisePlan, index: int, position: int) -> RaisePlan:
     """The yielded value keeps its buffer; argument and result get another, which nothing updates."""
-    loop = _loops(plan)[number]
+    loop = _loops(plan)[index]
     argument, result = loop.iter_args[position], loop.results[position]
     end = loop.body.block.last_op
     assert end is not None
@@ -328,10 +328,10 @@ def _live_pairs(plan: RaisePlan) -> Iterator[tuple[int, int]]:
     values, positions = _values(plan), plan.values.positions
     for i, one in enumerate(values):
         for j, other in enumerate(values):
-            mine, theirs = plan.slots.of[one], plan.slots.of[other]
-            if mine is theirs or one.op.parent is not other.op.parent or one.op is other.op:
+            first, second = plan.slots.of[one], plan.slots.of[other]
+            if first is second or one.op.parent is not other.op.parent or one.op is other.op:
                 continue
-            if (mine.shape, mine.element) != (theirs.shape, theirs.element):
+            if (first.shape, first.element) != (second.shape, second.element):
                 continue
             last = max((positions[each] for each in plan.values.anchors[one]), default=-1)
             is_used = other.first_use is not None

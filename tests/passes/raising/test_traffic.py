@@ -61,7 +61,7 @@ def test_a_lost_store_and_a_wider_read_are_found() -> None:
     assert traffic_on_tiles(raised(launch.text), launch).differences(expected) == []
 
 
-def test_programs_are_told_apart() -> None:
+def test_programs_are_distinguished() -> None:
     """The same bytes, written by other programs, are a difference."""
     (_, launch), *_ = example_launches("vector_add")
     one, other = (traffic_on_pointers(launch) for _ in range(2))

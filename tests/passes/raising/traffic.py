@@ -1,6 +1,6 @@
 """What programs do to the memory of a launch, traced at both levels.
 
-For each byte of each array: how often programs modify it (stores and atomics), each program with a
+For each byte of each array: all programs that modify it (stores and atomics), each with a
 weight of its own, so that equal totals mean equal multisets of accesses by program; and whether a
 program reads it. Both levels are traced by what carries out their accesses: the memory of the
 pointer level, the buffers of the tile level. Neither looks at the plan of the raising.
@@ -67,17 +67,17 @@ class Traffic:
         """What the raised kernel does otherwise: modifies other bytes, or reads more."""
         found: list[str] = []
         for position in sorted({*self.arrays, *other.arrays}):
-            mine, theirs = self.arrays.get(position), other.arrays.get(position)
-            if mine is None or theirs is None:
-                touched = mine or theirs
-                assert touched is not None
-                if touched.modified.any() or (mine is None and touched.read.any()):
+            actual_array, other_array = self.arrays.get(position), other.arrays.get(position)
+            if actual_array is None or other_array is None:
+                accessed = actual_array or other_array
+                assert accessed is not None
+                if accessed.modified.any() or (actual_array is None and accessed.read.any()):
                     found.append(f"array {position} is accessed at one level only")
                 continue
-            wrong = np.flatnonzero(mine.modified != theirs.modified)
+            wrong = np.flatnonzero(actual_array.modified != other_array.modified)
             if wrong.size:
                 found.append(f"array {position}: {wrong.size} bytes modified otherwise")
-            more = np.flatnonzero(theirs.read & ~mine.read)
+            more = np.flatnonzero(other_array.read & ~actual_array.read)
             if more.size:
                 found.append(f"array {position}: {more.size} bytes read that were not")
         return found
