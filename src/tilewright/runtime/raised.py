@@ -109,8 +109,8 @@ def _shared_bytes(compiled: CompiledKernel) -> int:
     target = checked_target(compiled.choice.raised or "cuda")
     if not is_gpu(target):
         return SHARED_BYTES
-    number = re.search(r"\d+", arch_of(target))
-    found = MULTIPROCESSORS.get(int(number[0])) if number else None
+    digits = re.search(r"\d+", arch_of(target))
+    found = MULTIPROCESSORS.get(int(digits[0])) if digits else None
     return SHARED_BYTES if found is None else found.smem_bytes - RESERVED_SMEM_BYTES
 
 

@@ -70,6 +70,28 @@ def test_the_last_gemm_of_attention_overlaps_with_the_next_iteration() -> None:
     assert "wgmma_wait<1>" in kernel.source
 
 
+QUOTIENT = """
+tt.func public @quotient(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
+  %a = tt.load %x : !tt.ptr<f32>
+  %b = tt.load %y : !tt.ptr<f32>
+  %q = OP %a, %b : f32
+  tt.store %y, %q : !tt.ptr<f32>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "text"), [("arith.divf", "approximate_quotient("), ("tt.precise_divf", " / ")]
+)
+def test_quotients_are_as_exact_as_triton_computes_them(op: str, text: str) -> None:
+    raised = _raised(QUOTIENT.replace("OP", op))
+    assert raised is not None
+    (kernel,) = compile_module(raised.module, "sm_80").kernels.values()
+    _, _, body = kernel.source.partition('extern "C"')
+    assert text in body
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_all_raised_kernels_compile(arch: str) -> None:

@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 from tilewright.analysis.raising.loops import LoopPlan
 from tilewright.analysis.raising.slots import Slot, Slots
 from tilewright.dialects.tt import DotScaledOp, FuncOp
-from tilewright.dialects.type_utils import bit_width, num_elements
+from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.traversal import walk
 
 BYTE = 8
@@ -70,10 +70,8 @@ def fit_stages(
 
 def _scaled_bytes(function: FuncOp) -> int:
     """Operands of scaled GEMMs, once more in the type of the GEMM."""
-    sizes = [
-        num_elements(op.d.type) // extent * op.k * _WIDE_BYTES
+    return sum(
+        sum(shape_of(op.d.type)) * op.k * _WIDE_BYTES
         for op in walk(function)
         if isinstance(op, DotScaledOp)
-        for extent in op.d.type.get_shape()  # pyright: ignore[reportAttributeAccessIssue]
-    ]
-    return sum(sizes)
+    )

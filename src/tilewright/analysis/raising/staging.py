@@ -3,8 +3,8 @@
 A thread owns pairs of elements of a GEMM's result: stored directly, 16-bit elements leave 16 bytes
 of a row at a time. Copied to shared memory first, rows leave in whole lines, by TMA where there is
 one. The tile needs memory beside what is live at the store: the buffers of pipelined loops that the
-same outer loop contains, because their copies run ahead. Other buffers are dead by then, and the
-tile takes their place.
+same outer loop contains, because their copies run ahead. Other buffers are dead by then: the
+tile may overlap them.
 """
 
 from __future__ import annotations
