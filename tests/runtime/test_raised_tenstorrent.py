@@ -57,11 +57,11 @@ def decided_by_data(x_ptr, out_ptr, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("columns", [1, 64, 65, 203])
 def test_scalars_that_come_from_tiles(columns: int) -> None:
     x = 3 * np.random.default_rng(columns).standard_normal((5, columns), dtype=np.float32)
-    out, sums = np.full_like(x, 99), np.full(5, 99, np.float32)
+    out, totals = np.full_like(x, 99), np.full(5, 99, np.float32)
     with tw.running(target="tenstorrent:wormhole"):
-        online_softmax[(5,)](x, out, sums, columns, columns, BLOCK=64)
+        online_softmax[(5,)](x, out, totals, columns, columns, BLOCK=64)
     exact = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
-    np.testing.assert_allclose(sums, exact.sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(totals, exact.sum(axis=1), rtol=1e-6)
     np.testing.assert_allclose(out, exact / exact.sum(axis=1, keepdims=True), rtol=1e-5)
 
 

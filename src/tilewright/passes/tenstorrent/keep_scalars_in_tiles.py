@@ -69,9 +69,9 @@ def _keep(kernel: KernelOp) -> None:
     for loop in [op for op in _outside_of_loops(kernel) if isinstance(op, ForOp)]:
         carry_in_tiles(loop, kernel)
     scalars = _scalars(kernel)
-    kept = _Kept(kernel)
+    buffers = _Buffers(kernel)
     for run in [run for block in _blocks(kernel) for run in _runs(block, scalars)]:
-        kept.write(run)
+        buffers.write(run)
     for op in reversed(scalars):
         Rewriter().erase(op)
 
@@ -186,12 +186,12 @@ def _runs(block: Block, scalars: Sequence[Operation]) -> Iterator[_Run]:
         yield run
 
 
-class _Kept:
+class _Buffers:
     """The buffers of one element, by the value that each holds."""
 
     def __init__(self, kernel: KernelOp) -> None:
         self.kernel = kernel
-        self.buffers: dict[SSAValue, SSAValue] = {}
+        self.held: dict[SSAValue, SSAValue] = {}
 
     def write(self, run: _Run) -> None:
         """Put the ops of a run into a loop after the last of them."""
@@ -203,8 +203,8 @@ class _Kept:
         values: dict[SSAValue, SSAValue] = {}
         for op in run.ops:
             for operand in op.operands:
-                if operand in self.buffers and operand not in values:
-                    values[operand] = code.add(LoadOp(self.buffers[operand], [index])).results[0]
+                if operand in self.held and operand not in values:
+                    values[operand] = code.add(LoadOp(self.held[operand], [index])).results[0]
             if isinstance(op, LoadOp):
                 made = LoadOp(op.memref, [index] * len(op.indices))
                 values[op.result] = code.add(made).results[0]
@@ -223,7 +223,7 @@ class _Kept:
         first = self.kernel.body_block.first_op
         assert first is not None
         Rewriter().insert_before(first, alloc, op)
-        self.buffers[value] = alloc.result
+        self.held[value] = alloc.result
         return alloc.result
 
 

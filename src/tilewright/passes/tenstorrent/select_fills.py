@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+)
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
@@ -67,7 +74,7 @@ def _select(op: CopyOp, ranges: IndexRanges) -> None:
     indices = [None if size == 1 else next(running) for size in extents]
     inside = _inside(code, op, region, indices, ranges)
     held = code.add(LoadOp(op.dst, loop.arguments)).results[0]
-    fill = code.add(ConstantOp(value)).results[0] if isinstance(value, Attribute) else value
+    fill = value if isinstance(value, SSAValue) else code.add(ConstantOp(value)).results[0]
     chosen = held if inside is None else code.add(SelectOp(inside, held, fill)).results[0]
     code.add(StoreOp(chosen, op.dst, loop.arguments))
     zero = IndexBuilder(op).add(ConstantOp(zero_of(element_type_of(op.src.type)))).results[0]
@@ -111,10 +118,12 @@ def _extent(code: IndexBuilder, tensor: SSAValue, axis: int) -> SSAValue:
     return code.add(DimOp(tensor, code.index(axis))).results[0]
 
 
-def _converted(value: SSAValue | Attribute, element: Attribute) -> SSAValue | Attribute | None:
+def _converted(
+    value: SSAValue | Attribute, element: Attribute
+) -> SSAValue | FloatAttr | IntegerAttr | None:
     """The value as an element of the buffer; None if that takes a conversion at run time."""
     if isinstance(value, FloatAttr) and isinstance(element, AnyFloat):
         return FloatAttr(value.value.data, element)
-    if isinstance(value, IntegerAttr):
-        return value if value.type == element else None
+    if isinstance(value, IntegerAttr) and isinstance(element, IntegerType):
+        return IntegerAttr(value.value.data, element)
     return value if isinstance(value, SSAValue) and value.type == element else None
