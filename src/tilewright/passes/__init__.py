@@ -165,6 +165,8 @@ PASSES: PassRegistry = {
     ),
     "insert-transposes": _lazy("tenstorrent.insert_transposes", "InsertTransposes"),
     "apply-tt-tuning": _lazy("tenstorrent.apply_tt_tuning", "ApplyTtTuning"),
+    "keep-scalars-in-tiles": _lazy("tenstorrent.keep_scalars_in_tiles", "KeepScalarsInTiles"),
+    "select-fills": _lazy("tenstorrent.select_fills", "SelectFills"),
     "split-launches": _lazy("tenstorrent.split_launches", "SplitLaunches"),
     "fold-grid-reductions": _lazy("tenstorrent.fold_grid_reductions", "FoldGridReductions"),
     "check-tt-tensors": _lazy("tenstorrent.check_tt_tensors", "CheckTtTensors"),
