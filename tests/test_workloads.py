@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from benchmarks.workloads.kernels import attention, backward, decode, streams, weights
+from benchmarks.workloads.kernels import attention, backward, decode, grouped, streams, weights
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 WIDE = np.float64
@@ -155,6 +155,19 @@ def test_4_bit_weights(rng, kernel, m, n, k):
     dense = (nibbles.astype(WIDE) - 8) * np.repeat(scales.astype(WIDE), 128, 1)
     result = getattr(weights, kernel)(a, packed, scales)
     assert_near(result, a.astype(WIDE) @ dense.T, 2e-3)
+
+
+def test_grouped(rng):
+    """Groups of very different sizes, one of them empty; the last tiles are too many."""
+    sizes = np.array([70, 1, 0, 130])
+    ends = np.cumsum(sizes).astype(np.int32)
+    a, b = normal(rng, ends[-1], 96), normal(rng, 4, 96, 136)
+    table = grouped.tiles_of(ends, 8, block_M=64)
+    assert table[6:].tolist() == [[0, 0, 0]] * 2
+    options = {"block_M": 64, "block_N": 128, "processors": 3, "threads": 128}
+    tiles = np.split(a.astype(WIDE), ends[:-1])
+    expected = np.concatenate([each @ b[g].astype(WIDE) for g, each in enumerate(tiles)])
+    assert_near(grouped.grouped_gemm(a, b, table, **options), expected, 0.01)
 
 
 def test_fp8_blocks(rng):

@@ -1,4 +1,4 @@
-"""A workload: what is computed, who computes it, and what limits it."""
+"""A workload: what is computed, its candidates, and what limits it."""
 
 from __future__ import annotations
 

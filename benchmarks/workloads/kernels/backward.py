@@ -1,8 +1,8 @@
 """Attention, backward, also with grouped heads: a block owns keys and walks over the queries.
 
-Scores are transposed, keys along the rows: weights and their gradients then stay in registers
-for dV and dK, and only dQ needs them in shared memory. Parts of dQ are added up by the memory; those
-of a group of heads, which share K and V, stay in the block.
+Scores are transposed, keys along the rows: weights and their gradients stay in registers for dV
+and dK, and only dQ needs them in shared memory. Blocks add to dQ atomically; heads that share
+K and V are taken by the same block.
 """
 
 from __future__ import annotations
