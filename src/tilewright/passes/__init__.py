@@ -86,6 +86,7 @@ PASSES: PassRegistry = {
     "join-wgmma-groups": _lazy("gpu.join_wgmma_groups", "JoinWgmmaGroups"),
     "overlap-wgmma": _lazy("gpu.overlap_wgmma", "OverlapWgmma"),
     "sink-wgmma-waits": _lazy("gpu.sink_wgmma_waits", "SinkWgmmaWaits"),
+    "stagger-wgmma-waits": _lazy("gpu.stagger_wgmma_waits", "StaggerWgmmaWaits"),
     "guard-memory-accesses": _lazy("gpu.guard_memory_accesses", "GuardMemoryAccesses"),
     "vectorize-loops": _lazy("gpu.vectorize_loops", "VectorizeLoops"),
     "lower-barriers": _lazy("gpu.lower_barriers", "LowerBarriers"),

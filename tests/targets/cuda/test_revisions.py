@@ -83,14 +83,15 @@ def blocks_of(count: int) -> Any:
 
 
 def test_what_is_tried() -> None:
-    first, both = ("overlap-wgmma",), ("overlap-wgmma", "sink-wgmma-waits")
+    names = "stagger-wgmma-waits", "overlap-wgmma", "sink-wgmma-waits"
+    left_out = [names[: count + 1] for count in range(3)]
     whole = GpuPipeline()
     assert proposed("", whole) == []
     fewer = [(False, 3, ()), (False, 2, ()), (False, 1, ())]
     smaller = (True, None, ())
     assert proposed(RESOURCES, whole) == [*fewer, (False, None, ("join-wgmma-groups",))]
-    assert proposed(DIVERGENT, whole) == [smaller, (False, None, first), (False, None, both)]
-    assert proposed(FEW, whole) == [smaller, *fewer, (False, 1, first), (False, 1, both)]
+    assert proposed(DIVERGENT, whole) == [smaller, *((False, None, each) for each in left_out)]
+    assert proposed(FEW, whole) == [smaller, *fewer, *((False, 1, each) for each in left_out)]
 
 
 # -- a kernel whose MMAs ptxas serialises if threads may leave between them ------------------------

@@ -57,6 +57,7 @@ from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.split_precision import SplitPrecision
+from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
@@ -161,6 +162,7 @@ class GpuPipeline(DevicePipeline):
             JoinWgmmaGroups(),
             OverlapWgmma(),
             SinkWgmmaWaits(),
+            StaggerWgmmaWaits(),
             Canonicalize(),
             Cse(),
             GuardMemoryAccesses(),
