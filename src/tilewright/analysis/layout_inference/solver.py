@@ -13,6 +13,7 @@ element that is written must write it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -57,6 +58,7 @@ from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.ops import matrix_core
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -72,6 +74,9 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
+
+_STAGED_BITS = 16
+"""Elements that tensor cores' results are stored as by matrices."""
 
 SHAPE = "TW3003"
 SLOWER, ROUNDED = "TW3006", "TW3007"
@@ -166,6 +171,25 @@ class Solver(FreeLayouts):
                 bits = bit_width(element_type_of(op.src.type))
                 if plain_box_columns(shape_of(op.src.type), bits) is None:
                     self._swizzle(base_of(op.dst), bits)
+            elif isinstance(op, ParallelOp):
+                # Rows of an accumulator that are a power of two apart are in the same banks.
+                for target in self._staged(op):
+                    self._swizzle(target, bit_width(element_type_of(target.type)))
+
+    def _staged(self, loop: ParallelOp) -> Iterator[SSAValue]:
+        """The buffers in shared memory that take an accumulator of a GEMM, row by row, 16 bits an
+        element."""
+        accumulators = {base_of(gemm.c) for gemm in self.gemms}
+        loads = [op for op in loop.body.block.ops if isinstance(op, LoadOp)]
+        if not accumulators or len(loads) != 1 or base_of(loads[0].memref) not in accumulators:
+            return
+        for op in loop.body.block.ops:
+            space = space_of(op.memref.type) if isinstance(op, StoreOp) else None
+            if not isinstance(op, StoreOp) or space is None or not space.is_shared:
+                continue
+            is_by_rows = list(op.indices[-2:]) == list(loop.body.block.args[-2:])
+            if is_by_rows and bit_width(element_type_of(op.memref.type)) == _STAGED_BITS:
+                yield base_of(op.memref)
 
     def _check_threads(self, op: AllocOp, table: Table) -> None:
         """A user-specified layout has no more threads than the block."""

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.tensor_strides import declared_strides, row_strides
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp, LoadLdsOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, RedAddOp
@@ -37,7 +38,6 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk_for
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.gpu.strides import declared_strides, row_strides
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _Move: TypeAlias = MoveOp | AsyncMoveOp | RedAddOp | BufferLoadOp | BufferStoreOp | LoadLdsOp
@@ -96,7 +96,9 @@ def _move(op: _Move, flat: dict[SSAValue, SSAValue]) -> Operation:
         new = type(op)(src, at, dst, to, op.width, op.elements, op.predicate, nontemporal=is_once)
         new.attributes.update(op.attributes)
         return new
-    return MoveOp(src, at, dst, to, op.width)
+    new = MoveOp(src, at, dst, to, op.width)
+    new.attributes.update(op.attributes)
+    return new
 
 
 def _flat(buffer: SSAValue, flat: dict[SSAValue, SSAValue], op: Operation) -> SSAValue:

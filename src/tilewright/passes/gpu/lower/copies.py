@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.outside_values import other_than_zero, stays_inside
+from tilewright.analysis.tensor_strides import row_strides
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
@@ -26,8 +27,7 @@ from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
-from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
-from tilewright.passes.gpu.strides import row_strides
+from tilewright.passes.gpu.narrow_accesses import is_shifted, remark_narrow, uneven_stride
 from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -159,9 +159,13 @@ def _cp_async(op: AsyncCopyOp, storage: BufferStorage, engine: DiagnosticEngine)
         _units(narrow, op, storage, known)
     else:
         problem = _problem(op, source, widest, storage)
-        if problem is not None:
-            remark_narrow(op, "copied", source.buffer, known, widest, problem, engine)
-        _units(code, op, storage, known)
+        if known == 1 < widest and is_shifted(source.buffer, widest):
+            # The loads are made wide where lanes are (`vectorize-loops`), and reported there.
+            _units(code, op, storage, widest, is_async=False)
+        else:
+            if problem is not None:
+                remark_narrow(op, "copied", source.buffer, known, widest, problem, engine)
+            _units(code, op, storage, known)
     code.rewriter.erase(op)
 
 
@@ -279,8 +283,14 @@ def _units(
     if is_async:
         body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [offset], lanes))
         return
-    loaded = body.add(LoadOp(source.buffer, indices)).results[0]
-    body.add(StoreOp(loaded, part.buffer, [offset]))
+    if lanes == 1:
+        loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+        body.add(StoreOp(loaded, part.buffer, [offset]))
+        return
+    inside, lane = counted(body, lanes, names.VECTORIZE)
+    last = inside.index(combined(inside, "+", indices[-1], lane))
+    loaded = inside.add(LoadOp(source.buffer, [*indices[:-1], last])).results[0]
+    inside.add(StoreOp(loaded, part.buffer, [inside.index(combined(inside, "+", offset, lane))]))
 
 
 def _position(
