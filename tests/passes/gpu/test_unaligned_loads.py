@@ -203,3 +203,12 @@ int main() {{
     source.write_text(program)
     subprocess.run(["g++", "-std=c++17", "-o", str(binary), str(source)], check=True)
     assert subprocess.run([str(binary)], check=False).returncode == 0
+
+
+def test_long_loops_of_single_elements_are_unrolled_in_part() -> None:
+    """Fully unrolled, the addresses of 96 stores take registers that spill."""
+    a, b = whole(1, 70, 80), whole(2, 80, 67)
+    source = source_of(lowered(pipelined_gemm, a, b)[0])
+    before_store = source.split("] = v_")[0].splitlines()
+    loops = [line for line in before_store if "#pragma unroll" in line]
+    assert loops[-1].strip() == "#pragma unroll 16"
