@@ -15,6 +15,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
+from tilewright.passes.gpu.chain_wgmma import ChainWgmma
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
@@ -188,4 +189,5 @@ class GpuPipeline(DevicePipeline):
             VerifyDeviceIr(),
             CheckThreadSync(tolerate_races=self.tolerate_races),
             LowerL2Policy(),
+            ChainWgmma(),
         ]
