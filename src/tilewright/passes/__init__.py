@@ -85,6 +85,7 @@ PASSES: PassRegistry = {
     "lower-tile-ops": _lazy("gpu.lower_tile_ops", "LowerTileOps"),
     "join-wgmma-groups": _lazy("gpu.join_wgmma_groups", "JoinWgmmaGroups"),
     "overlap-wgmma": _lazy("gpu.overlap_wgmma", "OverlapWgmma"),
+    "chain-wgmma": _lazy("gpu.chain_wgmma", "ChainWgmma"),
     "sink-wgmma-waits": _lazy("gpu.sink_wgmma_waits", "SinkWgmmaWaits"),
     "stagger-wgmma-waits": _lazy("gpu.stagger_wgmma_waits", "StaggerWgmmaWaits"),
     "guard-memory-accesses": _lazy("gpu.guard_memory_accesses", "GuardMemoryAccesses"),

@@ -68,8 +68,8 @@ def said(function: Any, target: str) -> list[str]:
 def test_an_asynchronous_copy_of_an_odd_row_is_remarked_on_once() -> None:
     # The pipeline writes the copy several times: before the loop, in it, and behind it.
     assert said(pipelined(101), "cuda:sm_80") == [
-        "access to A not fully vectorised: copied 1 element (2 bytes) at a time instead "
-        "of 8 (16 bytes): the stride of dimension 0 of "
+        "access to A not aligned: 8 elements (16 bytes) are read in two aligned accesses and "
+        "shifted, 1 element at a time where the tensor ends: the stride of dimension 0 of "
         "A is 202 bytes, not a multiple of 16; pad it to 208 bytes (104 elements)"
     ]
 

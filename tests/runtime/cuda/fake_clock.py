@@ -7,6 +7,8 @@ class Clock(FakeDriver):
     """Time passes only where the test says so."""
 
     now = 0.0
+    host = 0.0
+    """Seconds of the host."""
     flushes = 0
     flushed_bytes = 0
     freed = 0

@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Depends, Iterations
+from tilewright.analysis.tensor_geometry import row_strides
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.base import integer_of
@@ -44,15 +45,39 @@ def row_width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
 def _widest(loop: ParallelOp, shape: Sequence[int]) -> int:
     """The widest access of any kind that the body can make."""
     iterations = Iterations(loop, shape)
-    widths = [
-        ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type)))
+    accesses = [
+        op
         for op in walk(loop)
         if isinstance(op, (LoadOp, StoreOp))
         and is_memory(op.memref)
         and is_contiguous(loop, iterations, op.indices)
     ]
+    widths = list(map(_lanes, accesses))
     # A loop that converts moves the wide side in several accesses.
-    return max(widths, default=1)
+    widest = max(widths, default=1)
+    stored = [op for op in accesses if isinstance(op, StoreOp) and _is_global(op)]
+    if len(stored) == 1 and all(op in stored or not _is_global(op) for op in accesses):
+        # Contiguous threads then store contiguous elements: sectors are written as a whole.
+        widest = min(widest, _aligned_lanes(stored[0].memref))
+    return widest
+
+
+def _lanes(op: LoadOp | StoreOp) -> int:
+    return ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type)))
+
+
+def _is_global(op: LoadOp | StoreOp) -> bool:
+    return space_of(op.memref.type) is Space.GLOBAL
+
+
+def _aligned_lanes(tensor: SSAValue) -> int:
+    """The widest store that no row of a tensor rules out; strides that are run-time values rule
+    out none."""
+    widest = ACCESS_BITS // max(8, bit_width(element_type_of(tensor.type)))
+    strides = [stride for stride in row_strides(tensor)[:-1] if stride is not None]
+    while widest > 1 and any(stride % widest for stride in strides):
+        widest //= 2
+    return widest
 
 
 def depends_on(value: SSAValue, variable: SSAValue) -> bool:

@@ -4,7 +4,9 @@
     simt.convert %p[%c0] -> %q[%c0] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
 
 At thread level arithmetic is scalar; width lives in the moves. A move is one access of the memory
-system: its bytes are a power of two, and the address must be a multiple of them.
+system: its bytes are a power of two, and the address must be a multiple of them. One that is
+``simt.unaligned`` reads a tensor from any element on, in two accesses: the aligned units of 16
+bytes that have its elements must be inside of the tensor.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from tilewright.dialects.simt.names import UNALIGNED
 from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import INTEGER, Operand, given, integer_attr, integer_prop
@@ -35,6 +38,8 @@ from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
 
 _MOVE_BYTES = (1, 2, 4, 8, 16)
+UNIT_BYTES = 16
+"""Of an access that is aligned for every element in it."""
 _REGISTERS = (Space.LOCAL, Space.VAR)
 _SEGMENTS = "operandSegmentSizes"
 
@@ -162,11 +167,20 @@ class MoveOp(LaneOp, Hintable):
         "(`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
     )
 
+    @property
+    def is_unaligned(self) -> bool:
+        """Whether it begins at any element."""
+        return UNALIGNED in self.attributes
+
     @override
     def verify_(self) -> None:
         super().verify_()
         self.verify_same_elements()
         self.verify_bytes(_MOVE_BYTES)
+        if self.is_unaligned:
+            self.verify_bytes((UNIT_BYTES,))
+            if space_of(self.src.type) is not Space.GLOBAL:
+                raise VerifyException("only reads of global memory begin at any element")
         if space_of(self.src.type) not in _REGISTERS and space_of(self.dst.type) not in _REGISTERS:
             raise VerifyException(
                 "source or destination must be registers: a copy from memory to memory "

@@ -54,6 +54,11 @@ STORAGE = "simt.storage"
 ALIGN = "simt.align"
 """Integer: the multiple of bytes at which the buffer has to begin."""
 
+# Moves.
+UNALIGNED = "simt.unaligned"
+"""Unit: the move begins at any element of a tensor. The aligned units of 16 bytes that have its
+elements are read, and shifted."""
+
 # Loops at thread level.
 SHARE = "simt.share"
 """Unit: iterations are those of one thread of a parallel loop, and access different elements."""

@@ -109,8 +109,9 @@ ENTRIES = (
         severity="remark",
         title="Memory accesses narrower than 16 bytes",
         meaning=(
-            "Elements of a tensor are loaded or stored fewer at a time than fit 16 bytes, because "
-            "of a stride, an index, a guard or an unknown alignment."
+            "Elements of a tensor are loaded or stored fewer at a time than fit 16 bytes, or "
+            "loaded in two aligned accesses and shifted, because of a stride, an index, a guard "
+            "or an unknown alignment."
         ),
         example='A: T.Tensor((64, 101), "float16")        # rows of 202 bytes: remark[TW3010]',
         fix="Pad rows to a multiple of 16 bytes, or state alignment with `T.assume`.",

@@ -96,7 +96,9 @@ def _move(op: _Move, flat: dict[SSAValue, SSAValue]) -> Operation:
         new = type(op)(src, at, dst, to, op.width, op.elements, op.predicate, nontemporal=is_once)
         new.attributes.update(op.attributes)
         return new
-    return MoveOp(src, at, dst, to, op.width)
+    new = MoveOp(src, at, dst, to, op.width)
+    new.attributes.update(op.attributes)
+    return new
 
 
 def _flat(buffer: SSAValue, flat: dict[SSAValue, SSAValue], op: Operation) -> SSAValue:

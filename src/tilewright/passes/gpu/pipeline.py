@@ -16,6 +16,7 @@ from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
+from tilewright.passes.gpu.chain_wgmma import ChainWgmma
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
@@ -197,4 +198,5 @@ class GpuPipeline(DevicePipeline):
             CheckThreadSync(tolerate_races=self.tolerate_races),
             HoistGuardedIndices(),
             LowerL2Policy(),
+            ChainWgmma(),
         ]

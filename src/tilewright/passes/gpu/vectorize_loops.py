@@ -7,8 +7,9 @@
 
 `lanes.widths` decides which accesses are made wide, `lanes.widen` rewrites them. Branches that all
 lanes take alike are no obstacle; additions of contiguous floats become vector reductions (sm_90).
-Where run-time values decide whether a chunk is whole, both forms are generated. What is not wide
-stays in the loop; a remark gives the reason (TW3010).
+Where run-time values decide whether a chunk is whole, both forms are generated; loads of rows that
+begin anywhere are two aligned accesses and a shift. What is not wide stays in the loop; a remark
+gives the reason (TW3010).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, accesses_in, disordered
 from tilewright.passes.gpu.lanes.widen import Widening
 from tilewright.passes.gpu.lanes.widths import LaneWidths, Width
-from tilewright.passes.gpu.narrow_accesses import remark_narrow, remark_tested
+from tilewright.passes.gpu.narrow_accesses import remark_narrow, remark_shifted, remark_tested
 
 _ORDER = "the loop reads it again after writing it, or writes it in different ways"
 
@@ -69,7 +70,9 @@ def _vectorize(loop: ForOp, ranges: IndexRanges, engine: DiagnosticEngine) -> No
             width, problem = widths.of(access)
         if problem is not None and space_of(access.buffer.type) is Space.GLOBAL:
             done = "read" if isinstance(access.op, LoadOp) else "written"
-            if width.is_cut:
+            if width.is_unaligned:
+                remark_shifted(access.op, access.buffer, width.lanes, problem, engine)
+            elif width.is_cut:
                 remark_tested(access.op, done, access.buffer, width.lanes, problem, engine)
             else:
                 widest = widths.widest(access)

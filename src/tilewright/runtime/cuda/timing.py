@@ -4,10 +4,10 @@
     do_bench(call, quantiles=(0.5, 0.2, 0.8))                 # several of them
     compare({"ours": ours, "cuBLAS": reference}, progress=show)  # in turns, in one run
 
-Every run is between two events in the stream, so the host does not count unless it is slower than
-the GPU: a few runs are put into the queue ahead. Before each run a buffer as large as twice the L2
-cache is overwritten, as data of a real program would not be there either. Clocks drop under load,
-so calls that are to be compared alternate.
+Every run is between two events in the stream. Before each run a buffer as large as twice the L2
+cache is overwritten, as data of a real program would not be there either; so often that the GPU is
+busy with it until the host has put the run into the queue: the time of the host does not count.
+Clocks drop under load, so calls that are to be compared alternate.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
+from time import perf_counter
 from typing import Any
 
 from tilewright.runtime.cuda.context import current_device, device_properties
@@ -26,6 +28,12 @@ from tilewright.runtime.cuda.streams import current_stream, stream_handle
 _ESTIMATED_RUNS = 5
 _MIN_RUNS = 5
 _MAX_RUNS = 2000
+_FLUSH_RATE = 5e12
+"""Bytes that a GPU overwrites in a second, at most."""
+_AHEAD = 1.5
+"""How much longer the GPU stays busy than the host needs."""
+_MAX_FLUSHES = 32
+"""Of a run whose host takes long, perhaps because it waits for the GPU itself."""
 
 Progress = Callable[[int, int], object]
 """Called with the number of finished runs and the total."""
@@ -97,8 +105,7 @@ def compare(
         with _Events() as events:
             for _ in range(runs):
                 for name, call in calls.items():
-                    flush()
-                    spans[name].append(events.around(call, where))
+                    spans[name].append(_flushed(events, call, flush, where))
                     done += 1
                     if progress is not None:
                         progress(done, total)
@@ -117,7 +124,7 @@ def estimate(call: Callable[[], object], *, flush_l2: bool = True, stream: Any =
         return _estimate(call, flush, where)
 
 
-def _estimate(call: Callable[[], object], flush: Callable[[], None], stream: int) -> float:
+def _estimate(call: Callable[[], object], flush: _Flush, stream: int) -> float:
     call()  # compiles, perhaps
     with _Events() as events:
         spans = [_flushed(events, call, flush, stream) for _ in range(_ESTIMATED_RUNS)]
@@ -127,7 +134,7 @@ def _estimate(call: Callable[[], object], flush: Callable[[], None], stream: int
 
 def _warm_up(
     calls: Mapping[str, Callable[[], object]],
-    flush: Callable[[], None],
+    flush: _Flush,
     stream: int,
     warmup_ms: float,
     rep_ms: float,
@@ -174,11 +181,12 @@ class _Events:
         return before, after
 
 
-def _flushed(
-    events: _Events, call: Callable[[], object], flush: Callable[[], None], stream: int
-) -> _Span:
-    flush()
-    return events.around(call, stream)
+def _flushed(events: _Events, call: Callable[[], object], flush: _Flush, stream: int) -> _Span:
+    flush(call)
+    start = perf_counter()
+    span = events.around(call, stream)
+    flush.note(call, perf_counter() - start)
+    return span
 
 
 def _milliseconds(span: _Span) -> float:
@@ -192,22 +200,44 @@ def wait(stream: int = 0) -> None:
     driver().call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
 
+class _Flush:
+    """Pushes everything out of the L2 cache, by overwriting other memory."""
+
+    def __init__(self, address: ctypes.c_uint64, size: int, stream: int) -> None:
+        self._address, self._size, self._stream = address, size, stream
+        self._host: dict[Callable[[], object], float] = {}
+
+    def note(self, call: Callable[[], object], seconds: float) -> None:
+        """Note how long the host takes to put `call` into the queue."""
+        self._host[call] = seconds
+
+    def __call__(self, call: Callable[[], object]) -> None:
+        """Keep the GPU busy for as long as the host will need for `call`."""
+        if not self._size:
+            return
+        needed = _AHEAD * self._host.get(call, 0.0) * _FLUSH_RATE / self._size
+        for _ in range(max(1, min(ceil(needed), _MAX_FLUSHES))):
+            driver().call(
+                "cuMemsetD8Async",
+                self._address,
+                0,
+                ctypes.c_size_t(self._size),
+                ctypes.c_void_p(self._stream),
+            )
+
+
 @contextmanager
-def _flusher(device: int, stream: int, *, active: bool) -> Generator[Callable[[], None]]:
-    """A function that pushes everything out of the L2 cache, by overwriting other memory."""
+def _flusher(device: int, stream: int, *, active: bool) -> Generator[_Flush]:
+    """What is overwritten before each run; nothing if not `active`."""
+    address = ctypes.c_uint64()
     if not active:
-        yield lambda: None
+        yield _Flush(address, 0, stream)
         return
     cuda = driver()
     size = 2 * device_properties(device).l2_bytes
-    address = ctypes.c_uint64()
     cuda.call("cuMemAlloc", ctypes.byref(address), ctypes.c_size_t(size))
-
-    def flush() -> None:
-        cuda.call("cuMemsetD8Async", address, 0, ctypes.c_size_t(size), ctypes.c_void_p(stream))
-
     try:
-        yield flush
+        yield _Flush(address, size, stream)
     finally:
         wait(stream)
         cuda.call("cuMemFree", address)

@@ -8,6 +8,8 @@
 func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32, #l>, %S: memref<8192xf16, #s>, %bar: memref<3x!nv.mbarrier, #b>, %i: index, %t: i1, %m: i16) {
   // CHECK: simt.move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) : memref<?x?xf16, #global>, memref<64xf16, #local>
   simt.move %A[%i, %i] -> %a[%i] lanes(8) : memref<?x?xf16, #g>, memref<64xf16, #l>
+  // CHECK: simt.move {{.*}} lanes(8) {simt.unaligned} : memref<?x?xf16, #global>, memref<64xf16, #local>
+  simt.move %A[%i, %i] -> %a[%i] lanes(8) {simt.unaligned} : memref<?x?xf16, #g>, memref<64xf16, #l>
   // CHECK: nv.async_move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) valid {{%[a-z0-9]+}} : memref<?x?xf16, #global>, memref<8192xf16, #shared>
   nv.async_move %A[%i, %i] -> %S[%i] lanes(8) valid %i : memref<?x?xf16, #g>, memref<8192xf16, #s>
   // CHECK: nv.async_move {{%[a-z0-9]+}}[{{%[a-z0-9]+}}, {{%[a-z0-9]+}}] -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] lanes(8) : memref<?x?xf16, #global>, memref<8192xf16, #shared>

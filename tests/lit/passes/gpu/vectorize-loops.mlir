@@ -27,3 +27,27 @@ func.func @f(%A: memref<1024xf16, #global>, %B: memref<1024xf32, #global>) {
   }
   func.return
 }
+
+// Rows of 77 elements begin anywhere: a load is made wide and shifted where two units are left of the
+// tensor, a store is not.
+// CHECK-LABEL: func.func @odd(
+// CHECK: arith.cmpi sle
+// CHECK: scf.if
+// CHECK: simt.move %arg0[%{{.*}}, %{{.*}}] -> %{{.*}}[%{{.*}}] lanes(8) {simt.unaligned}
+// CHECK: } else {
+// CHECK: memref.load %arg0
+// CHECK-NOT: lanes(8)
+// CHECK: memref.store %{{.*}}, %arg1[%{{.*}}, %{{.*}}]
+func.func @odd(%A: memref<16x77xf16, #global>, %B: memref<16x77xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(16) {
+    %tid = gpu.thread_id x
+    %c8 = arith.constant 8 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %l = %c0 to %c8 step %c1 {
+      %x = memref.load %A[%tid, %l] : memref<16x77xf16, #global>
+      memref.store %x, %B[%tid, %l] : memref<16x77xf16, #global>
+    } {tile.vectorize}
+  }
+  func.return
+}

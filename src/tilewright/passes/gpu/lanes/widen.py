@@ -7,6 +7,8 @@ the wide one, so what is only valid inside of a branch is computed inside of it.
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import IndexType, MemRefType, NoneAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -15,10 +17,13 @@ from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import RedAddOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.simt import MoveOp
+from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, SpaceAttr, names
-from tilewright.dialects.type_utils import element_type_of
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, fill_of
 from tilewright.passes.gpu.lanes.widths import LaneWidths, Width, needed_by
+from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -104,10 +109,13 @@ class Widening:
         lanes: int,
         part: int,
         stage: SSAValue,
+        is_unaligned: bool = False,
     ) -> None:
         staged_at = [code.index(part)]
         if isinstance(access.op, LoadOp):
             new: Operation = MoveOp(memory, at, stage, staged_at, lanes)
+            if is_unaligned:
+                new.attributes[simt_names.UNALIGNED] = UnitAttr()
         elif isinstance(access.op, AtomicOp):
             new = RedAddOp(stage, staged_at, memory, at, lanes)
         else:
@@ -129,12 +137,14 @@ class Widening:
         tests = [self._taking_part(code, access, lane) for lane in ends]
         if width.row is not None:
             tests.append(self._is_even(code, access.buffer, width))
+        if width.is_unaligned:
+            tests.append(self._has_units(code, access, part, width.lanes))
         whole = _all(code, [each for each in tests if each is not None])
         then, otherwise = Block([YieldOp()]), Block([YieldOp()])
         code.add(IfOp(whole, [], Region(then), Region(otherwise)))
         inside = code.inside(then)
         memory, at = self._address(inside, access, {self._lane: inside.index(part)})
-        self._access(inside, access, memory, at, width.lanes, part, stage)
+        self._access(inside, access, memory, at, width.lanes, part, stage, width.is_unaligned)
         self._each(code.inside(otherwise), access, range(part, part + width.lanes), stage)
 
     def _taking_part(self, code: IndexBuilder, access: LaneAccess, lane: int) -> SSAValue | None:
@@ -142,6 +152,17 @@ class Widening:
         values: _Values = {self._lane: code.index(lane)}
         found = [self._outside(code, guard.condition, values) for guard in access.guards]
         return _all(code, found) if found else None
+
+    def _has_units(self, code: IndexBuilder, access: LaneAccess, part: int, lanes: int) -> SSAValue:
+        """Whether the tensor does not end within two units from the first element on."""
+        shape = shape_of(access.buffer.type)
+        values: _Values = {self._lane: code.index(part)}
+        linear: Mixed = 0
+        for index, extent in zip(access.op.indices, shape, strict=True):
+            at = self._outside(code, index, values)
+            linear = combined(code, "+", combined(code, "*", linear, extent), at)
+        last = code.index(prod(shape) - 2 * lanes)
+        return code.add(CmpiOp("sle", code.index(linear), last)).results[0]
 
     def _is_even(self, code: IndexBuilder, buffer: SSAValue, width: Width) -> SSAValue:
         """Whether every row of a tensor begins at a multiple of the lanes."""

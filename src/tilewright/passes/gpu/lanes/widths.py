@@ -8,6 +8,9 @@ of the width, both forms are generated::
     if start + 7 < n and row % 8 == 0:   one access of 8 lanes      (*cut*)
     else:                                each lane by itself
 
+A load from rows that begin anywhere is made wide all the same (*unaligned*): the aligned units that
+have its elements are read and shifted, where both are inside of the tensor.
+
 A value that is read from memory, or chosen by a branch, is an unknown to the algebra of indices. It
 differs between lanes if what it is computed from does: in ``X[I[j], j]`` each lane has its own row.
 """
@@ -40,11 +43,13 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, written_in
-from tilewright.passes.gpu.narrow_accesses import unaligned
+from tilewright.passes.gpu.narrow_accesses import is_shifted, unaligned
 
 ACCESS_BITS = 128
 VECTOR_ATOMICS = 90
 """The first NVIDIA GPU with ``red.global.add.v4.f32`` and its relatives."""
+_NARROW_BITS = 32
+"""An aligned load of more is better than two and a shift."""
 _UNKNOWN = (SymbolKind.SYMBOL, SymbolKind.CALL)
 _NE, _ULT, _ULE, _UGT, _UGE = 1, 6, 7, 8, 9
 _BELOW, _NOT_BELOW = (2, _ULT), (5, _UGE)
@@ -60,6 +65,8 @@ class Width:
     """Whether the run decides if all lanes take part."""
     row: int | None = None
     """The dimension whose extent has to be a multiple of the lanes, if the run decides that."""
+    is_unaligned: bool = False
+    """Whether it begins at any element."""
 
 
 class LaneWidths:
@@ -110,6 +117,8 @@ class LaneWidths:
             cut = self._cut(access, widest)
             if cut is not None:
                 return cut, problem
+        if self._may_shift(access, lanes, widest):
+            return Width(widest, is_cut=True, is_unaligned=True), problem
         return Width(lanes), problem
 
     # -- without a test ------------------------------------------------------------------------
@@ -181,9 +190,7 @@ class LaneWidths:
             return None
         if not self._begins_even(access, lanes):
             return None
-        if len(access.guards) > 1 and any(self._loads(each.condition) for each in access.guards):
-            return None  # an inner condition may be valid inside of the outer branch only
-        if not all(self._is_convex(guard.condition, lanes) for guard in access.guards):
+        if not self._is_contiguous(access, lanes):
             return None
         if self._unaligned(access, lanes) is None:
             return Width(lanes, is_cut=True)
@@ -194,6 +201,22 @@ class LaneWidths:
         if is_dynamic and declared_strides(access.buffer) is None:
             return Width(lanes, is_cut=True, row=last)
         return None
+
+    def _may_shift(self, access: LaneAccess, lanes: int, widest: int) -> bool:
+        """Whether two aligned loads and a shift are better than loads of `lanes` lanes."""
+        if isinstance(gpu_of(access.op), Chip) or not isinstance(access.op, LoadOp):
+            return False
+        buffer = access.buffer
+        if space_of(buffer.type) is not Space.GLOBAL or not is_shifted(buffer, widest):
+            return False
+        is_narrow = lanes * bit_width(element_type_of(buffer.type)) <= _NARROW_BITS
+        return is_narrow and self._is_contiguous(access, widest)
+
+    def _is_contiguous(self, access: LaneAccess, lanes: int) -> bool:
+        """Whether all lanes take part if the first and the last one do."""
+        if len(access.guards) > 1 and any(self._loads(each.condition) for each in access.guards):
+            return False  # an inner condition may be valid inside of the outer branch only
+        return all(self._is_convex(guard.condition, lanes) for guard in access.guards)
 
     def _is_convex(self, condition: SSAValue, lanes: int) -> bool:
         """Whether lanes between two that take part do so, too."""

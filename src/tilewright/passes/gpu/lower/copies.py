@@ -32,7 +32,7 @@ from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
-from tilewright.passes.gpu.narrow_accesses import remark_narrow, unaligned
+from tilewright.passes.gpu.narrow_accesses import is_shifted, remark_narrow, unaligned
 from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -164,9 +164,13 @@ def _cp_async(op: AsyncCopyOp, storage: BufferStorage, engine: DiagnosticEngine)
         _units(narrow, op, storage, known)
     else:
         problem = _problem(op, source, widest, storage)
-        if problem is not None:
-            remark_narrow(op, "copied", source.buffer, known, widest, problem, engine)
-        _units(code, op, storage, known)
+        if known == 1 < widest and is_shifted(source.buffer, widest):
+            # The loads are made wide where lanes are (`vectorize-loops`), and reported there.
+            _units(code, op, storage, widest, is_async=False)
+        else:
+            if problem is not None:
+                remark_narrow(op, "copied", source.buffer, known, widest, problem, engine)
+            _units(code, op, storage, known)
     code.rewriter.erase(op)
 
 
@@ -299,8 +303,14 @@ def _units(
         valid = _valid(body, op, source, indices, lanes, storage)
         body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [offset], lanes, valid))
         return
-    loaded = body.add(LoadOp(source.buffer, indices)).results[0]
-    body.add(StoreOp(loaded, part.buffer, [offset]))
+    if lanes == 1:
+        loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+        body.add(StoreOp(loaded, part.buffer, [offset]))
+        return
+    inside, lane = counted(body, lanes, names.VECTORIZE)
+    last = inside.index(combined(inside, "+", indices[-1], lane))
+    loaded = inside.add(LoadOp(source.buffer, [*indices[:-1], last])).results[0]
+    inside.add(StoreOp(loaded, part.buffer, [inside.index(combined(inside, "+", offset, lane))]))
 
 
 def _valid(

@@ -14,7 +14,11 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.layout_inference.accesses import Iterations, loop_shape
+from tilewright.analysis.layout_inference.accesses import (
+    Iterations,
+    accesses_fragments,
+    loop_shape,
+)
 from tilewright.analysis.layout_inference.relations import (
     accesses_memory,
     ops_done_once,
@@ -65,6 +69,11 @@ def _guarded(code: IndexBuilder, table: Table, tid: Mixed, threads: int) -> Inde
     return opened(code, inside)
 
 
+_AT_ONCE = 16
+"""Iterations between memory and memory, an element each, that are unrolled: more of them make the
+code long, and registers for their addresses spill."""
+
+
 class _Writer:
     """Writes the share of a thread."""
 
@@ -93,7 +102,14 @@ class _Writer:
     def write(self, code: IndexBuilder) -> None:
         share = self.share
         if share.rounds > 1:
-            code, self.round = counted(code, share.rounds, names.UNROLL, simt_names.SHARE)
+            is_scalar = share.lanes == 1 and not accesses_fragments(self.loop)
+            code, self.round = counted(
+                code,
+                share.rounds,
+                names.UNROLL,
+                simt_names.SHARE,
+                at_once=_AT_ONCE if is_scalar else None,
+            )
         axes = range(len(share.shape))
         first = [
             written(code, self.share.coordinate(axis), (self.tid, self.round)) for axis in axes

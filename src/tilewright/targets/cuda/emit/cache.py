@@ -41,10 +41,15 @@ def _store(emitter: Emitter, op: Operation) -> None:
 
 def _move(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MoveOp)
+    (source,), (destination,) = op.src_indices, op.dst_indices
+    if op.is_unaligned:  # a policy is a hint, and these have none
+        to, origin = address(emitter, op.dst, destination), address(emitter, op.src, source)
+        emitter.uses.functions.setdefault("load_unaligned")
+        emitter.statement(f"tw::load_unaligned({to}, {origin});")
+        return
     if op.policy is None:
         move(emitter, op)
         return
-    (source,), (destination,) = op.src_indices, op.dst_indices
     pointers = address(emitter, op.dst, destination), address(emitter, op.src, source)
     function = "load_hinted" if space_of(op.src.type) is Space.GLOBAL else "store_hinted"
     emitter.uses.functions.setdefault(function)

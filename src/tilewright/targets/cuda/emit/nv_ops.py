@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
     BytesOp,
@@ -263,8 +264,25 @@ def _matrix(emitter: Emitter, op: Operation) -> None:
     emitter.pure(op.results[0], text)
 
 
+def _chain(op: WgmmaOp) -> list[WgmmaOp]:
+    """The MMAs that `op` is issued together with, and `op`."""
+    found: list[WgmmaOp] = [op]
+    before = op.prev_op
+    while before is not None and (before.results or isinstance(before, WgmmaOp)):
+        if isinstance(before, WgmmaOp):
+            if nv_names.CHAINED not in before.attributes:
+                break
+            found.append(before)
+        before = before.prev_op
+    return found[::-1]
+
+
 def _wgmma(emitter: Emitter, op: Operation) -> None:
+    """MMAs that are issued together are printed where the last of them is."""
     assert isinstance(op, WgmmaOp)
+    if nv_names.CHAINED in op.attributes:
+        return
+    chain = _chain(op)
     a = ptx_type(emitter, op.a_type, op.unsigned_a)
     b = ptx_type(emitter, op.b_type, op.unsigned_b)
     c = _accumulator(element_type_of(op.acc.type))
@@ -274,16 +292,16 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
         (a, b, c),
         a_in_registers=op.a_index is not None,
         transposed=(op.transposed_a is not None, op.transposed_b is not None),
+        count=len(chain),
     )
     emitter.uses.generated[name] = text
-    first = emitter.operand(op.a) if op.a_index is None else address(emitter, op.a, op.a_index)
-    scale = "true" if op.scale_d is None else emitter.operand(op.scale_d)
-    arguments = [
-        address(emitter, op.acc, op.acc_index),
-        first,
-        emitter.operand(op.b),
-        scale,
-    ]
+    scale = chain[0].scale_d
+    arguments = [address(emitter, op.acc, op.acc_index)]
+    for each in chain:
+        index = each.a_index
+        a_text = emitter.operand(each.a) if index is None else address(emitter, each.a, index)
+        arguments += [a_text, emitter.operand(each.b)]
+    arguments.append("true" if scale is None else emitter.operand(scale))
     emitter.statement(f"tw::{name}({', '.join(arguments)});")
 
 

@@ -7,6 +7,24 @@ from collections.abc import Mapping
 from tilewright.targets.cuda.header.function import Function, asm
 
 COPIES: Mapping[str, Function] = {
+    "load_unaligned": Function(
+        """
+// Reads 16 bytes from any address: the one or two aligned units that have them, shifted.
+__device__ __forceinline__ void load_unaligned(void* to, const void* from) {
+  const unsigned skip = static_cast<unsigned>(reinterpret_cast<unsigned long long>(from)) & 15u;
+  const uint4* unit =
+      reinterpret_cast<const uint4*>(static_cast<const unsigned char*>(from) - skip);
+  const uint4 a = unit[0], b = unit[skip != 0];
+  const bool two = skip & 8u, one = skip & 4u;
+  const unsigned c0 = two ? a.z : a.x, c1 = two ? a.w : a.y, c2 = two ? b.x : a.z;
+  const unsigned c3 = two ? b.y : a.w, c4 = two ? b.z : b.x, c5 = two ? b.w : b.y;
+  const unsigned d0 = one ? c1 : c0, d1 = one ? c2 : c1, d2 = one ? c3 : c2;
+  const unsigned d3 = one ? c4 : c3, d4 = one ? c5 : c4, bits = (skip & 3u) * 8u;
+  *reinterpret_cast<uint4*>(to) =
+      make_uint4(__funnelshift_r(d0, d1, bits), __funnelshift_r(d1, d2, bits),
+                 __funnelshift_r(d2, d3, bits), __funnelshift_r(d3, d4, bits));
+}"""
+    ),
     "cp_async": Function(
         """
 // Starts the copy of a few bytes to shared memory. 16 at once need not pass the L1 cache.

@@ -64,8 +64,13 @@ def wgmma_function(
     *,
     a_in_registers: bool,
     transposed: tuple[bool, bool],
+    count: int = 1,
 ) -> tuple[str, str]:
-    """``wgmma`` of a shape and types: the name of its function, and its text."""
+    """`count` ``wgmma`` of a shape and types into the same accumulators: the name of their
+    function, and its text.
+
+    One asm statement for all of them: the compiler has to follow the accumulators through each.
+    """
     m, n, k = shape
     a, b, c = types
     suffix = "".join(
@@ -74,6 +79,7 @@ def wgmma_function(
             ("_rs", a_in_registers),
             ("_ta", transposed[0]),
             ("_tb", transposed[1]),
+            (f"_x{count}", count > 1),
         )
         if is_there
     )
@@ -84,37 +90,42 @@ def wgmma_function(
         ", ".join(f'"+{letter}"(d[{index}])' for index in range(start, min(start + 8, registers)))
         for start in range(0, registers, 8)
     )
-    a_inputs = (
-        [f'"r"(x[{index}])' for index in range(a_registers)] if a_in_registers else ['"l"(a)']
-    )
-    inputs = ", ".join([*a_inputs, '"l"(b)', '"r"(static_cast<int>(keeps))'])
-    a_text = f"{{{_listed(registers, a_registers)}}}" if a_in_registers else f"%{registers}"
-    b_index = registers + a_registers
-    integers = c == "s32"
-    scales = "" if integers else ", 1, 1"
+    scales = "" if c == "s32" else ", 1, 1"
     majors = ""
     if a in _MAJOR_TYPES:
         flags = [] if a_in_registers else [int(transposed[0])]
         majors = "".join(f", {flag}" for flag in [*flags, int(transposed[1])])
-    parameter = "const void* a" if a_in_registers else "unsigned long long a"
-    cast_of_a = (
-        "  const unsigned* const x = reinterpret_cast<const unsigned*>(a);\n"
-        if a_in_registers
-        else ""
-    )
-    text = f"""
-// d = a @ b, plus what d was if `keeps`; a warp group starts it and goes on.
-__device__ __forceinline__ void {name}(void* c, {parameter}, unsigned long long b, bool keeps) {{
-  {type}* const d = reinterpret_cast<{type}*>(c);
-{cast_of_a}  asm volatile(
-      "{{\\n"
-      ".reg .pred keeps;\\n"
-      "setp.ne.b32 keeps, %{b_index + 1}, 0;\\n"
+    kind = "const void*" if a_in_registers else "unsigned long long"
+    parameters, casts, inputs, instructions = "", "", "", ""
+    operand = registers
+    for step in ("",) if count == 1 else range(count):
+        parameters += f", {kind} a{step}, unsigned long long b{step}"
+        if a_in_registers:
+            casts += (
+                f"  const unsigned* const x{step} = reinterpret_cast<const unsigned*>(a{step});\n"
+            )
+            inputs += "".join(f'"r"(x{step}[{index}]), ' for index in range(a_registers))
+            a_text = f"{{{_listed(operand, a_registers)}}}"
+        else:
+            inputs += f'"l"(a{step}), '
+            a_text = f"%{operand}"
+        inputs += f'"l"(b{step}), '
+        keeps = "keeps" if operand == registers else "1"
+        operand += a_registers + 1
+        instructions += f'''
       "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{c}.{a}.{b}"
       " {{{_listed(0, registers)}}},"
-      " {a_text}, %{b_index}, keeps{scales}{majors};\\n"
+      " {a_text}, %{operand - 1}, {keeps}{scales}{majors};\\n"'''
+    text = f"""
+// d = a @ b, plus what d was if `keeps`; a warp group starts it and goes on.
+__device__ __forceinline__ void {name}(void* c{parameters}, bool keeps) {{
+  {type}* const d = reinterpret_cast<{type}*>(c);
+{casts}  asm volatile(
+      "{{\\n"
+      ".reg .pred keeps;\\n"
+      "setp.ne.b32 keeps, %{operand}, 0;\\n"{instructions}
       "}}"
       : {outputs}
-      : {inputs});
+      : {inputs}"r"(static_cast<int>(keeps)));
 }}"""
     return name, text

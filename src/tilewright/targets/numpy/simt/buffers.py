@@ -277,8 +277,19 @@ class GlobalBuffer(Memory):
         return GlobalBuffer(self.name, data, window.over(data), self.is_watched, lead)
 
     def read(self, frame: Frame, index: Any, lanes: int) -> Any:
-        checked(frame, self.name, self.size, index, lanes)
         aligned(frame, self.name, index, lanes, self.lead_bytes, self.data.itemsize)
+        return self._read(frame, index, lanes)
+
+    def read_anywhere(self, frame: Frame, index: Any, lanes: int) -> Any:
+        """A read that begins at any element: the aligned units that have its elements are read."""
+        start = frame.wide(index)
+        skip = (self.lead + start) % lanes
+        last = start - skip + where(skip > 0, 2 * lanes, lanes) - 1
+        checked(frame, self.name, self.size, last, 1)
+        return self._read(frame, index, lanes)
+
+    def _read(self, frame: Frame, index: Any, lanes: int) -> Any:
+        checked(frame, self.name, self.size, index, lanes)
         index = frame.wide(index)
         if self.is_watched:
             self._watch(frame, index[frame.active], lanes)

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.updates import RedAddOp
-from tilewright.dialects.simt.moves import ConvertOp, LaneOp
+from tilewright.dialects.simt.moves import ConvertOp, LaneOp, MoveOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
@@ -202,10 +202,12 @@ def _move(compiler: Compiler, op: Operation) -> Act:
     at = index_of(compiler, op.src, op.src_indices)
     to = index_of(compiler, op.dst, op.dst_indices)
     lanes = op.width
+    is_unaligned = isinstance(op, MoveOp) and op.is_unaligned
 
     def act(frame: Frame) -> None:
-        values = frame.env[source].read(frame, at(frame), lanes)
-        frame.env[target].write(frame, to(frame), values)
+        held = frame.env[source]
+        read = held.read_anywhere if is_unaligned else held.read
+        frame.env[target].write(frame, to(frame), read(frame, at(frame), lanes))
 
     return act
 
