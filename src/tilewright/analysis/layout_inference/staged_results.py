@@ -14,6 +14,7 @@ from collections.abc import Collection
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, ParallelOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
@@ -56,7 +57,16 @@ def _kind(op: Operation, accumulators: Collection[SSAValue]) -> type[Operation] 
         return StoreOp if is_result else None
     stored = [each for each in others if isinstance(each, StoreOp)]
     is_row = any(
-        space_of(each.memref.type) is Space.GLOBAL and each.indices[-1] is variables[-1]
+        space_of(each.memref.type) is Space.GLOBAL and _counts(each.indices[-1], variables[-1])
         for each in stored
     )
     return LoadOp if is_row else None
+
+
+def _counts(index: SSAValue, variable: SSAValue) -> bool:
+    """Whether an index is a variable, or grows with it by one."""
+    if index is variable:
+        return True
+    return isinstance(index.owner, AddiOp) and any(
+        _counts(each, variable) for each in index.owner.operands
+    )
