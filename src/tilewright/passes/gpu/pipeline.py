@@ -183,7 +183,6 @@ class GpuPipeline(DevicePipeline):
             Cse(),
             UnswitchLoops(),
             UnrollLoops(),
-            Cse(),
             MergeGuards(),
             UseWarpIndex(),
             Dce(),
