@@ -157,6 +157,18 @@ def test_4_bit_weights(rng, kernel, m, n, k):
     assert_near(result, a.astype(WIDE) @ dense.T, 2e-3)
 
 
+@pytest.mark.parametrize("splits", [1, 2])
+def test_4_bit_weights_in_registers(rng, splits):
+    m, n, k = 20, 128, 512
+    a, nibbles = normal(rng, m, k, dtype=np.float16), rng.integers(0, 16, (n, k), dtype=np.uint8)
+    scales = rng.uniform(0.01, 0.02, (n, k // 128)).astype(np.float16)
+    packed = nibbles[:, 0::2] | (nibbles[:, 1::2] << 4)
+    dense = (nibbles.astype(WIDE) - 8) * np.repeat(scales.astype(WIDE), 128, 1)
+    result = weights.w4a16_rows(a, packed, scales, splits=splits, block_M=32)
+    result = result[0] if splits == 1 else weights.added(result, columns=128)
+    assert_near(result, a.astype(WIDE) @ dense.T, 2e-3)
+
+
 def test_grouped(rng):
     """Groups of very different sizes, one of them empty; the last tiles are too many."""
     sizes = np.array([70, 1, 0, 130])

@@ -20,14 +20,32 @@ def _w4a16(m: int, n: int, k: int, directory: str | None) -> Prepared:
     weights = (nibbles.float() - 8) * scales.float().repeat_interleave(128, 1)
     expected = a.float() @ weights.T
     name, options = _choice(m)
+    kernels = ours("weights")
     candidates = [
         Candidate("cuBLAS, 16-bit weights", partial(torch.matmul, a, weights.half().T)),
-        Candidate(OURS, partial(getattr(ours("weights"), name), a, packed, scales, **options)),
+        *choices(partial(getattr(kernels, name), a, packed, scales), [options]),
     ]
+
+    def in_registers(splits: int, **sizes: int) -> torch.Tensor:
+        parts = kernels.w4a16_rows(a, packed, scales, splits=splits, **sizes)
+        return parts[0] if splits == 1 else kernels.added(parts)
+
+    candidates += choices(in_registers, _IN_REGISTERS.get(m, ()))
     if directory is not None:
         kernel = getattr(tilelang("weights", directory), name)
         candidates.append(Candidate("TileLang", partial(kernel, a, packed, scales, **options)))
     return Prepared(expected, candidates, 4e-3)
+
+
+_IN_REGISTERS = {
+    16: ({"splits": 2, "block_M": 16}, {"splits": 4, "block_M": 16}),
+    64: ({"splits": 2, "block_M": 64}, {"splits": 4, "block_M": 64}),
+    256: (
+        {"splits": 1, "block_M": 256},
+        {"splits": 1, "block_M": 128},
+        {"splits": 1, "block_M": 256, "block_N": 128, "threads": 256},
+    ),
+}
 
 
 def _choice(m: int) -> tuple[str, dict[str, int]]:

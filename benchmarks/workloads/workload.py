@@ -50,7 +50,7 @@ class Workload:
         row = Row(self.family, self.shape, self.flops or 1e3 * self.moved)
         prepared = self.prepare()
         right = check(row, prepared.candidates, prepared.expected, prepared.tolerance)
-        measure(row, right, rounds)
+        measure(row, right, rounds, clean=True)
         keep_fastest(row)
         if self.moved:
             row.milliseconds[COPY] = self.moved / copied_per_ms
@@ -78,7 +78,7 @@ def copied_per_millisecond(rounds: int) -> float:
     source = torch.randn(_COPIED, device="cuda", dtype=torch.bfloat16)
     target = torch.empty_like(source)
     row = Row(COPY, "", 0.0)
-    measure(row, [Candidate(COPY, lambda: target.copy_(source))], rounds)
+    measure(row, [Candidate(COPY, lambda: target.copy_(source))], rounds, clean=True)
     return 2 * source.numel() * source.element_size() / row.milliseconds[COPY]
 
 

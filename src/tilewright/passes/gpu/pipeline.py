@@ -188,7 +188,6 @@ class GpuPipeline(DevicePipeline):
             Cse(),
             UnswitchLoops(),
             UnrollLoops(),
-            Cse(),
             MergeGuards(),
             UseWarpIndex(),
             Dce(),
