@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.ir import BlockArgument
 
 torch = pytest.importorskip("torch")
 
@@ -15,6 +16,7 @@ from tests.runtime.test_raised import add  # noqa: E402
 from tilewright.dialects.tt import DescriptorStoreOp, StoreOp  # noqa: E402
 from tilewright.passes.tile.raise_to_tile import RaisedKernel, raise_module  # noqa: E402
 from tilewright.runtime.compiled import CompiledKernel  # noqa: E402
+from tilewright.runtime.raised_arguments import flat_names  # noqa: E402
 
 pytestmark = pytest.mark.device
 
@@ -43,14 +45,16 @@ def recorded(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Recorded]:
     return found
 
 
-def arrays_read(compiled: CompiledKernel) -> set[str | None]:
+def arrays_read(compiled: CompiledKernel) -> set[str]:
     """The pointers that a kernel reads or updates: their memory is not poisoned."""
     result = raise_module(compiled.module)
     assert isinstance(result, RaisedKernel)
+    names = list(flat_names(compiled.kernel.arg_names, compiled.keys))
     return {
-        access.base.name_hint
+        names[access.base.index]
         for op, access in result.plan.accesses.items()
         if not isinstance(op, StoreOp | DescriptorStoreOp)
+        and isinstance(access.base, BlockArgument)
     }
 
 

@@ -53,7 +53,9 @@ def example_launches(name: str, seed: int = 0) -> list[tuple[str, Launch]]:
     return found
 
 
-def plausible(text: str, seed: int = 5, integer: int = 64) -> Launch:
+def plausible(
+    text: str, seed: int = 5, integer: int = 64, *, grid: tuple[int, ...] = (3, 2, 2)
+) -> Launch:
     """A launch with enough memory for most kernels, and small integers."""
     kernel = compile_module(parsed(text))
     rng = np.random.default_rng(seed)
@@ -66,7 +68,22 @@ def plausible(text: str, seed: int = 5, integer: int = 64) -> Launch:
         arguments.append(_argument(parameter, rng, integer))
         if isinstance(arguments[-1], Descriptor):
             following = [*arguments[-1].shape, *arguments[-1].strides]
-    return Launch(text, (3, 2, 2), arguments)
+    return Launch(text, grid, arguments)
+
+
+STRIDE, ROW = "stride", 256
+
+
+def in_order(text: str) -> Launch:
+    """A launch in which nothing is written twice, so that the order of writes does not matter: of
+    one program, with strides that are longer than rows."""
+    launch = plausible(text, grid=(1, 1, 1))
+    parameters = compile_module(parsed(text)).parameters
+    arguments = [
+        ROW if STRIDE in parameter.name and isinstance(argument, int) else argument
+        for parameter, argument in zip(parameters, launch.arguments, strict=True)
+    ]
+    return Launch(text, launch.grid, arguments)
 
 
 def _argument(parameter: Any, rng: np.random.Generator, integer: int) -> Any:
