@@ -8,10 +8,11 @@
 Registers have no addresses: an array of them needs indices that are constant once loops are
 unrolled, so a loop with known bounds that counts such an index is marked for it, unless the user
 chose otherwise. So is a short loop that loads from memory and in which threads do not synchronise:
-rolled, every iteration waits for its own loads. A mark requests full unrolling by the CUDA
-compiler; for a loop of very many ops that would take minutes, so there the mark becomes a factor,
-unless registers are at stake (docs/design/passes.md#unrolling). Loops that the user wants unrolled
-explicitly were expanded before tiles were scheduled.
+rolled, every iteration waits for its own loads. A loop that gathers, which copies from addresses
+that it loads, is unrolled even if threads synchronise in it. A mark requests full unrolling by the
+CUDA compiler; for a loop of very many ops that would take minutes, so there the mark becomes a
+factor, unless registers are at stake (docs/design/passes.md#unrolling). Loops that the user wants
+unrolled explicitly were expanded before tiles were scheduled.
 
 A loop of warp-group MMAs that is not marked stays a loop: unrolled, the descriptors of all its
 iterations are computed before it, more than there are uniform registers, from which an MMA takes
@@ -27,7 +28,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import WgmmaOp
+from tilewright.dialects.nv import AsyncMoveOp, WgmmaOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt.target import amd_chip_of
@@ -47,6 +48,8 @@ _SHORT, _MAX_SHORT = 8, 1 << 11
 _SYNCHRONISING = ("gpu.barrier", "nv.", "amd.", "tile.sync", "scf.while")
 _ALONE = frozenset({"nv.red_add", "nv.load", "nv.store"})
 """Ops of a single thread among them."""
+_COMPUTING = ("nv.mma", "nv.wgmma", "nv.ldmatrix", "nv.tma", "nv.mbarrier", "scf.while")
+"""What a loop does that is more than copying."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,9 @@ def _is_worth_it(loop: ForOp, trip_count: int) -> bool:
     if size <= _MAX_OPS and _counts_registers(loop):
         return True
     is_short = trip_count <= _SHORT and size <= _MAX_SHORT
-    return is_short and amd_chip_of(loop) is None and _may_overlap(loop)  # LLVM unrolls by itself
+    if not is_short or amd_chip_of(loop) is not None:  # LLVM unrolls by itself
+        return False
+    return _may_overlap(loop) or _gathers(loop)
 
 
 def trip_count_of(loop: ForOp) -> int | None:
@@ -133,6 +138,21 @@ def _may_overlap(loop: ForOp) -> bool:
             return False
         is_loading |= isinstance(op, LoadOp | MoveOp) and _is_memory(op.operands[0])
     return is_loading
+
+
+def _gathers(loop: ForOp) -> bool:
+    """Whether the loop loads from tensors and starts copies: the addresses may be what it loads.
+
+    Loads of tensors that the kernel does not write pass barriers: those of all iterations come
+    first.
+    """
+    is_loading = is_copying = False
+    for op in loop.body.walk():
+        if op.name.startswith(_COMPUTING):
+            return False
+        is_copying |= isinstance(op, AsyncMoveOp)
+        is_loading |= isinstance(op, LoadOp) and space_of(op.memref.type) is Space.GLOBAL
+    return is_loading and is_copying
 
 
 def _is_memory(buffer: SSAValue) -> bool:

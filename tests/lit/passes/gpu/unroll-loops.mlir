@@ -142,3 +142,54 @@ func.func @mmas(%acc: memref<64xf32, #l>, %n: index) {
   } {tile.unroll}
   func.return
 }
+
+// Copies from addresses that are loaded: the loads of all iterations come first, barriers or not.
+
+// CHECK-LABEL: func.func @gather
+// CHECK:         gpu.barrier
+// CHECK:         nv.async_move
+// CHECK:         } {tile.unroll}
+func.func @gather(%I: memref<64xi32, #g>, %A: memref<64x8xf16, #g>) {
+  %S = tile.alloc "S" offset 0 : memref<64xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.for %r = %c0 to %c4 step %c1 {
+    %i = memref.load %I[%r] : memref<64xi32, #g>
+    %row = arith.index_cast %i : i32 to index
+    gpu.barrier
+    %to = arith.muli %r, %c8 : index
+    nv.async_move %A[%row, %c0] -> %S[%to] lanes(8) : memref<64x8xf16, #g>, memref<64xf16, #s>
+  }
+  func.return
+}
+
+// A loop that computes, or is not short, stays as it is.
+
+// CHECK-LABEL: func.func @no_gather
+// CHECK-NOT:     tile.unroll
+func.func @no_gather(%I: memref<64xi32, #g>, %A: memref<64x8xf16, #g>, %B: memref<2x!nv.mbarrier, #tile.space<barrier>>) {
+  %S = tile.alloc "S" offset 0 : memref<512xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c0_i32 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  scf.for %r = %c0 to %c64 step %c1 {
+    %i = memref.load %I[%r] : memref<64xi32, #g>
+    %row = arith.index_cast %i : i32 to index
+    gpu.barrier
+    %to = arith.muli %r, %c8 : index
+    nv.async_move %A[%row, %c0] -> %S[%to] lanes(8) : memref<64x8xf16, #g>, memref<512xf16, #s>
+  }
+  scf.for %r = %c0 to %c4 step %c1 {
+    nv.mbarrier.wait %B[%c0], %c0_i32 : memref<2x!nv.mbarrier, #tile.space<barrier>>, i32
+    %i = memref.load %I[%r] : memref<64xi32, #g>
+    %row = arith.index_cast %i : i32 to index
+    %to = arith.muli %r, %c8 : index
+    nv.async_move %A[%row, %c0] -> %S[%to] lanes(8) : memref<64x8xf16, #g>, memref<512xf16, #s>
+  }
+  func.return
+}
