@@ -193,3 +193,48 @@ func.func @no_gather(%I: memref<64xi32, #g>, %A: memref<64x8xf16, #g>, %B: memre
   }
   func.return
 }
+
+// A long loop that reads a few bytes of tensors: the loads of eight iterations overlap.
+
+// CHECK-LABEL: func.func @stream
+// CHECK:         simt.move
+// CHECK:         } {tile.unroll}
+// CHECK:         } {tile.unroll_factor = 8 : i64}
+// One that writes memory, one with many bytes, and one that eight does not divide.
+// CHECK-NOT:     tile.unroll_factor
+func.func @stream(%A: memref<4096xf16, #g>, %O: memref<4096xf16, #g>) {
+  %L = tile.alloc "L" : memref<32xf16, #l>
+  %sum = tile.alloc "sum" : memref<1xf16, #l>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c20 = arith.constant 20 : index
+  %c32 = arith.constant 32 : index
+  scf.for %k = %c0 to %c32 step %c1 {
+    %at = arith.muli %k, %c8 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    scf.for %i = %c0 to %c8 step %c1 {
+      %x = memref.load %L[%i] : memref<32xf16, #l>
+      %s = memref.load %sum[%c0] : memref<1xf16, #l>
+      %t = arith.addf %s, %x : f16
+      memref.store %t, %sum[%c0] : memref<1xf16, #l>
+    }
+  }
+  scf.for %k = %c0 to %c32 step %c1 {
+    %at = arith.muli %k, %c8 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    %x = memref.load %L[%c0] : memref<32xf16, #l>
+    memref.store %x, %O[%k] : memref<4096xf16, #g>
+  }
+  scf.for %k = %c0 to %c32 step %c1 {
+    %at = arith.muli %k, %c32 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    simt.move %A[%at] -> %L[%c8] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    simt.move %A[%at] -> %L[%c20] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+  }
+  scf.for %k = %c0 to %c20 step %c1 {
+    %at = arith.muli %k, %c8 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+  }
+  func.return
+}
