@@ -52,6 +52,7 @@ from tilewright.analysis.index_rules import (
 )
 from tilewright.dialects.arith import CmpiOp, SelectOp
 from tilewright.dialects.func import FuncOp, argument_attributes
+from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import DimOp, HasExtents
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.simt.across import StrideOp
@@ -60,6 +61,7 @@ from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.names import DIVISIBILITY, INJECTED, SHAPE
 from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.text.accessors import operands_of
 
@@ -120,6 +122,8 @@ class IndexRanges:
     _indices: dict[SSAValue, Scope] = field(default_factory=dict[SSAValue, Scope])
     """Indices of loops, which get their ranges when the loop is entered."""
     _ids: dict[SSAValue, Interval] = field(default_factory=dict[SSAValue, Interval])
+    _threads: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Indices of the thread in its block."""
     _polys: dict[SSAValue, Poly] = field(default_factory=dict[SSAValue, Poly])
     _truths: dict[SSAValue, Formula] = field(default_factory=dict[SSAValue, Formula])
     _extents: dict[Hashable, Poly] = field(default_factory=dict[Hashable, Poly])
@@ -266,6 +270,8 @@ class IndexRanges:
                 self._unread[op.results[0]] = _Reading(op, operands_of(op), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
+                if _is_thread_of_block(op):
+                    self._threads.append(op.results[0])
 
     def _look_at_arguments(self, block: Block, scope: Scope) -> Scope:
         for argument in block.args:
@@ -278,6 +284,9 @@ class IndexRanges:
         if isinstance(op, IfOp):
             self._look_at_branches(op, scope, depth)
             return
+        if isinstance(op, WsOp) and op.is_custom:
+            self._look_at_roles(op, scope, depth)
+            return
         ranges = _ranges(op)
         step = op.step if isinstance(op, ForOp) else None
         for region in op.regions:
@@ -288,6 +297,23 @@ class IndexRanges:
                     inside = Scope(scope, partial(self._index_ranges, bounds, step))
                     self._indices.update((index, inside) for index, _ in bounds)
                 self._look_at_block(block, inside, depth + 1)
+
+    def _look_at_roles(self, op: WsOp, scope: Scope, depth: int) -> None:
+        """Each role is run by threads of its own, whose indices are those of the block."""
+        for role, region in zip(op.roles, op.regions, strict=True):
+            lowest = min(first for first, _ in role.ranges)
+            end = max(last for _, last in role.ranges)
+            inside = Scope(scope, partial(self._in_role, lowest, end))
+            for block in region.blocks:
+                self._look_at_block(block, inside, depth + 1)
+
+    def _in_role(self, lowest: int, end: int, outside: Context) -> Context:
+        context = outside
+        for thread in self._threads:
+            index = self.poly(thread)
+            context = context.assume(context.compare("<=", lowest, index))
+            context = context.assume(context.compare("<", index, end))
+        return context
 
     def _look_at_branches(self, op: IfOp, scope: Scope, depth: int) -> None:
         condition = op.operands[0]
@@ -428,6 +454,13 @@ def _range_of_id(op: Operation) -> Interval:
     if op.name != "gpu.thread_id" or threads is None:
         return Interval(0, (1 << 31) - 1)
     return Interval(0, max(threads) - 1)
+
+
+def _is_thread_of_block(op: Operation) -> bool:
+    """Whether an id is different for all threads of a block."""
+    kernel = kernel_of(op)
+    threads = None if kernel is None else kernel.thread_extents
+    return isinstance(op, ThreadIdOp) and threads is not None and max(threads) == prod(threads)
 
 
 def _is_of_extent(op: Operation) -> bool:

@@ -70,6 +70,7 @@ PASSES: PassRegistry = {
     "check-divergent-code": _lazy("gpu.check_divergent_code", "CheckDivergentCode"),
     "check-fragment-sizes": _lazy("gpu.check_fragment_sizes", "CheckFragmentSizes"),
     "select-tma-stores": _lazy("gpu.select_tma_stores", "SelectTmaStores"),
+    "divide-unsigned": _lazy("gpu.divide_unsigned", "DivideUnsigned"),
     "drop-layout-hints": _lazy("gpu.drop_layout_hints", "DropLayoutHints"),
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
     "apply-tensor-layouts": _lazy("gpu.apply_tensor_layouts", "ApplyTensorLayouts"),

@@ -9,7 +9,7 @@ none: TMA checks the bounds of its tensor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -80,19 +80,27 @@ def missing(
 ) -> SSAValue | None:
     """The condition under which all indices are inside, as far as it is not known; or None."""
     code = IndexBuilder(op)
-    context = ranges.context(op)
     found: SSAValue | None = None
+    for tests in _tests(op, buffer, indices, ranges):
+        for test in tests:
+            found = test if found is None else code.add(AndiOp(found, test)).results[0]
+    return found
+
+
+def _tests(
+    op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], ranges: IndexRanges
+) -> Iterator[list[SSAValue]]:
+    """For each index, what has to be tested of it."""
+    code = IndexBuilder(op)
+    context = ranges.context(op)
     for axis, index in enumerate(indices):
-        poly = ranges.poly(index)
         tests: list[SSAValue] = []
-        if not context.is_nonneg(poly):
+        if not context.is_nonneg(ranges.poly(index)):
             tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
         if not _is_below_extent(op, index, buffer, axis, ranges):
             extent = code.index(extent_of(code, buffer, axis))
             tests.append(code.add(CmpiOp("slt", index, extent)).results[0])
-        for test in tests:
-            found = test if found is None else code.add(AndiOp(found, test)).results[0]
-    return found
+        yield tests
 
 
 def _is_below_extent(
@@ -167,15 +175,21 @@ def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) 
 def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
     """Rows outside are filled with zeros; a row that ends inside a move is moved in part."""
     code = IndexBuilder(op)
-    *outer, last = op.src_indices
-    condition = missing(op, op.src, [*outer, last], ranges)
-    if condition is None:
+    tested = list(_tests(op, op.src, op.src_indices, ranges))
+    tests = [test for each in tested for test in each]
+    if not tests:
         return
+    condition = tests[0]
+    for test in tests[1:]:
+        condition = code.add(AndiOp(condition, test)).results[0]
     whole = code.index(op.width) if op.valid is None else op.valid
     none = code.index(0)
     valid = code.add(SelectOp(condition, whole, none)).results[0]
     # Nothing is read where nothing is valid, but the address has to be one.
-    safe = [code.add(SelectOp(condition, each, none)).results[0] for each in (*outer, last)]
+    safe = [
+        code.add(SelectOp(condition, each, none)).results[0] if own else each
+        for each, own in zip(op.src_indices, tested, strict=True)
+    ]
     new = AsyncMoveOp(op.src, safe, op.dst, list(op.dst_indices), op.width, valid)
     code.add(new)
     code.rewriter.erase(op)

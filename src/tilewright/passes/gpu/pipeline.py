@@ -25,6 +25,7 @@ from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.device_pipeline import DevicePipeline
+from tilewright.passes.gpu.divide_unsigned import DivideUnsigned
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
@@ -167,6 +168,7 @@ class GpuPipeline(DevicePipeline):
             Canonicalize(),
             Cse(),
             GuardMemoryAccesses(),
+            DivideUnsigned(),
             VectorizeLoops(),
             LowerBarriers(),
             SyncClusters(),

@@ -8,10 +8,12 @@
 Registers have no addresses: an array of them needs indices that are constant once loops are
 unrolled, so a loop with known bounds that counts such an index is marked for it, unless the user
 chose otherwise. So is a short loop that loads from memory and in which threads do not synchronise:
-rolled, every iteration waits for its own loads. A mark requests full unrolling by the CUDA
-compiler; for a loop of very many ops that would take minutes, so there the mark becomes a factor,
-unless registers are at stake (docs/design/passes.md#unrolling). Loops that the user wants unrolled
-explicitly were expanded before tiles were scheduled.
+rolled, every iteration waits for its own loads. A loop that gathers, which copies from addresses
+that it loads, is unrolled even if threads synchronise in it. A long loop that only reads a few
+bytes of tensors in each iteration is unrolled by eight. A mark requests full unrolling by the
+CUDA compiler; for a loop of very many ops that would take minutes, so there the mark becomes a
+factor, unless registers are at stake (docs/design/passes.md#unrolling). Loops that the user wants
+unrolled explicitly were expanded before tiles were scheduled.
 
 A loop of warp-group MMAs that is not marked stays a loop: unrolled, the descriptors of all its
 iterations are computed before it, more than there are uniform registers, from which an MMA takes
@@ -27,11 +29,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import WgmmaOp
+from tilewright.dialects.nv import AsyncMoveOp, WgmmaOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import Space, names, space_of
+from tilewright.dialects.tile import AtomicOp, Space, names, space_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
@@ -44,9 +47,13 @@ _MAX_OPS = 1 << 13
 
 _SHORT, _MAX_SHORT = 8, 1 << 11
 """Iterations of a loop that is unrolled for its loads, and ops that it may become."""
+_STREAM_BYTES = 32
+"""The most that an iteration of a loop loads that is unrolled by eight: 64 registers."""
 _SYNCHRONISING = ("gpu.barrier", "nv.", "amd.", "tile.sync", "scf.while")
 _ALONE = frozenset({"nv.red_add", "nv.load", "nv.store"})
 """Ops of a single thread among them."""
+_COMPUTING = ("nv.mma", "nv.wgmma", "nv.ldmatrix", "nv.tma", "nv.mbarrier", "scf.while")
+"""What a loop does that is more than copying."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,9 @@ class UnrollLoops(Pass):
                 _bound(op, trip_count, engine)
             elif _is_worth_it(op, trip_count):
                 op.attributes[names.UNROLL] = UnitAttr()
+        for op in walk(module):  # what is in a loop has been marked by now
+            if isinstance(op, ForOp) and _is_stream(op):
+                op.attributes[names.UNROLL_FACTOR] = IntegerAttr(_SHORT, i64)
 
 
 def _is_worth_it(loop: ForOp, trip_count: int) -> bool:
@@ -78,7 +88,9 @@ def _is_worth_it(loop: ForOp, trip_count: int) -> bool:
     if size <= _MAX_OPS and _counts_registers(loop):
         return True
     is_short = trip_count <= _SHORT and size <= _MAX_SHORT
-    return is_short and amd_chip_of(loop) is None and _may_overlap(loop)  # LLVM unrolls by itself
+    if not is_short or amd_chip_of(loop) is not None:  # LLVM unrolls by itself
+        return False
+    return _may_overlap(loop) or _gathers(loop)
 
 
 def trip_count_of(loop: ForOp) -> int | None:
@@ -133,6 +145,57 @@ def _may_overlap(loop: ForOp) -> bool:
             return False
         is_loading |= isinstance(op, LoadOp | MoveOp) and _is_memory(op.operands[0])
     return is_loading
+
+
+def _gathers(loop: ForOp) -> bool:
+    """Whether the loop loads from tensors and starts copies: the addresses may be what it loads.
+
+    Loads of tensors that the kernel does not write pass barriers: those of all iterations come
+    first.
+    """
+    is_loading = is_copying = False
+    for op in loop.body.walk():
+        if op.name.startswith(_COMPUTING):
+            return False
+        is_copying |= isinstance(op, AsyncMoveOp)
+        is_loading |= isinstance(op, LoadOp) and space_of(op.memref.type) is Space.GLOBAL
+    return is_loading and is_copying
+
+
+def _is_stream(loop: ForOp) -> bool:
+    """Whether a long loop that is not marked does little more than to read tensors.
+
+    The loads of eight iterations are then in flight at once. Their results stay in registers.
+    """
+    trip_count = trip_count_of(loop)
+    marks = (names.UNROLL, names.UNROLL_FACTOR)
+    if any(each in loop.attributes for each in marks) or amd_chip_of(loop) is not None:
+        return False
+    if trip_count is None or trip_count <= _SHORT or trip_count % _SHORT:
+        return False
+    ops = list(loop.body.walk())
+    if any(_writes_memory(op) or op.name.startswith(_SYNCHRONISING) for op in ops):
+        return False
+    if any(isinstance(op, ForOp) and names.UNROLL not in op.attributes for op in ops):
+        return False
+    loaded = sum(map(_bytes_loaded, ops))
+    return 0 < loaded <= _STREAM_BYTES and _SHORT * _size(loop) <= _MAX_SHORT
+
+
+def _writes_memory(op: Operation) -> bool:
+    target = op.operands[1] if isinstance(op, StoreOp | MoveOp) else None
+    return isinstance(op, AtomicOp) or (target is not None and _is_memory(target))
+
+
+def _bytes_loaded(op: Operation) -> int:
+    """What one run of an op loads from tensors; far too much in a loop or in a branch."""
+    if not isinstance(op, LoadOp | MoveOp) or space_of(op.operands[0].type) is not Space.GLOBAL:
+        return 0
+    around = op.parent_op()
+    if not isinstance(around, ForOp) or names.UNROLL in around.attributes:
+        return _STREAM_BYTES + 1
+    lanes = op.lanes.value.data if isinstance(op, MoveOp) else 1
+    return -(-lanes * bit_width(element_type_of(op.operands[0].type)) // 8)
 
 
 def _is_memory(buffer: SSAValue) -> bool:

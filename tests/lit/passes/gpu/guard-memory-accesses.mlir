@@ -79,3 +79,21 @@ func.func @first(%A: memref<?xf32, #global>, %B: memref<1xf32, #global>) {
   }
   func.return
 }
+
+// Only the index that may be outside is replaced: the rest of the address is the same for all.
+// CHECK-LABEL: func.func @gathered(
+// CHECK: [[LOW:%.*]] = arith.cmpi sge, [[ROW:%.*]], %c0
+// CHECK: [[HIGH:%.*]] = arith.cmpi slt, [[ROW]], %c64
+// CHECK: [[INSIDE:%.*]] = arith.andi [[LOW]], [[HIGH]]
+// CHECK: [[VALID:%.*]] = arith.select [[INSIDE]], %c8{{[_0-9]*}}, %c0
+// CHECK: [[SAFE:%.*]] = arith.select [[INSIDE]], [[ROW]], %c0
+// CHECK-NEXT: nv.async_move %arg1[[[SAFE]], %{{.*}}] -> %{{.*}}[%{{.*}}] lanes(8) valid [[VALID]]
+func.func @gathered(%I: memref<4xindex, #global>, %A: memref<64x8xf16, #global>) {
+  %c0 = arith.constant 0 : index
+  tile.kernel (%bx) in (4) threads(1) {
+    %S = tile.alloc "S" : memref<8xf16, #tile.space<shared>>
+    %row = memref.load %I[%bx] : memref<4xindex, #global>
+    nv.async_move %A[%row, %c0] -> %S[%c0] lanes(8) : memref<64x8xf16, #global>, memref<8xf16, #tile.space<shared>>
+  }
+  func.return
+}

@@ -142,3 +142,99 @@ func.func @mmas(%acc: memref<64xf32, #l>, %n: index) {
   } {tile.unroll}
   func.return
 }
+
+// Copies from addresses that are loaded: the loads of all iterations come first, barriers or not.
+
+// CHECK-LABEL: func.func @gather
+// CHECK:         gpu.barrier
+// CHECK:         nv.async_move
+// CHECK:         } {tile.unroll}
+func.func @gather(%I: memref<64xi32, #g>, %A: memref<64x8xf16, #g>) {
+  %S = tile.alloc "S" offset 0 : memref<64xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.for %r = %c0 to %c4 step %c1 {
+    %i = memref.load %I[%r] : memref<64xi32, #g>
+    %row = arith.index_cast %i : i32 to index
+    gpu.barrier
+    %to = arith.muli %r, %c8 : index
+    nv.async_move %A[%row, %c0] -> %S[%to] lanes(8) : memref<64x8xf16, #g>, memref<64xf16, #s>
+  }
+  func.return
+}
+
+// A loop that computes, or is not short, stays as it is.
+
+// CHECK-LABEL: func.func @no_gather
+// CHECK-NOT:     tile.unroll
+func.func @no_gather(%I: memref<64xi32, #g>, %A: memref<64x8xf16, #g>, %B: memref<2x!nv.mbarrier, #tile.space<barrier>>) {
+  %S = tile.alloc "S" offset 0 : memref<512xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c0_i32 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  scf.for %r = %c0 to %c64 step %c1 {
+    %i = memref.load %I[%r] : memref<64xi32, #g>
+    %row = arith.index_cast %i : i32 to index
+    gpu.barrier
+    %to = arith.muli %r, %c8 : index
+    nv.async_move %A[%row, %c0] -> %S[%to] lanes(8) : memref<64x8xf16, #g>, memref<512xf16, #s>
+  }
+  scf.for %r = %c0 to %c4 step %c1 {
+    nv.mbarrier.wait %B[%c0], %c0_i32 : memref<2x!nv.mbarrier, #tile.space<barrier>>, i32
+    %i = memref.load %I[%r] : memref<64xi32, #g>
+    %row = arith.index_cast %i : i32 to index
+    %to = arith.muli %r, %c8 : index
+    nv.async_move %A[%row, %c0] -> %S[%to] lanes(8) : memref<64x8xf16, #g>, memref<512xf16, #s>
+  }
+  func.return
+}
+
+// A long loop that reads a few bytes of tensors: the loads of eight iterations overlap.
+
+// CHECK-LABEL: func.func @stream
+// CHECK:         simt.move
+// CHECK:         } {tile.unroll}
+// CHECK:         } {tile.unroll_factor = 8 : i64}
+// One that writes memory, one with many bytes, and one that eight does not divide.
+// CHECK-NOT:     tile.unroll_factor
+func.func @stream(%A: memref<4096xf16, #g>, %O: memref<4096xf16, #g>) {
+  %L = tile.alloc "L" : memref<32xf16, #l>
+  %sum = tile.alloc "sum" : memref<1xf16, #l>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c20 = arith.constant 20 : index
+  %c32 = arith.constant 32 : index
+  scf.for %k = %c0 to %c32 step %c1 {
+    %at = arith.muli %k, %c8 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    scf.for %i = %c0 to %c8 step %c1 {
+      %x = memref.load %L[%i] : memref<32xf16, #l>
+      %s = memref.load %sum[%c0] : memref<1xf16, #l>
+      %t = arith.addf %s, %x : f16
+      memref.store %t, %sum[%c0] : memref<1xf16, #l>
+    }
+  }
+  scf.for %k = %c0 to %c32 step %c1 {
+    %at = arith.muli %k, %c8 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    %x = memref.load %L[%c0] : memref<32xf16, #l>
+    memref.store %x, %O[%k] : memref<4096xf16, #g>
+  }
+  scf.for %k = %c0 to %c32 step %c1 {
+    %at = arith.muli %k, %c32 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    simt.move %A[%at] -> %L[%c8] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+    simt.move %A[%at] -> %L[%c20] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+  }
+  scf.for %k = %c0 to %c20 step %c1 {
+    %at = arith.muli %k, %c8 : index
+    simt.move %A[%at] -> %L[%c0] lanes(8) : memref<4096xf16, #g>, memref<32xf16, #l>
+  }
+  func.return
+}
