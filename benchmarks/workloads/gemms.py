@@ -70,7 +70,7 @@ def _fp8(m: int, n: int, k: int, directory: str | None) -> Prepared:
             a,
             b.T,
             a_scales.T.contiguous().T,
-            b_scales.T.contiguous(),
+            b_scales.T,
             out_dtype=torch.bfloat16,
         )
 
