@@ -9,6 +9,7 @@ import pytest
 from benchmarks.workloads.kernels import (
     attention,
     backward,
+    convolution,
     decode,
     grouped,
     recurrent,
@@ -188,6 +189,21 @@ def test_grouped(rng):
     tiles = np.split(a.astype(WIDE), ends[:-1])
     expected = np.concatenate([each @ b[g].astype(WIDE) for g, each in enumerate(tiles)])
     assert_near(grouped.grouped_gemm(a, b, table, **options), expected, 0.01)
+
+
+@pytest.mark.parametrize(("stride", "tile"), [(1, (2, 4, 8)), (2, (2, 4, 8)), (2, (4, 2, 8))])
+def test_convolution(rng, stride, tile):
+    """Tiles that reach over the edges, and more images than there are."""
+    images = normal(rng, 3, 10, 12, 64, dtype=np.float16)
+    filters = normal(rng, 3, 3, 64, 40, dtype=np.float16)
+    padded = np.pad(images.astype(WIDE), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    expected = sum(
+        padded[:, y : y + 10 : stride, x : x + 12 : stride] @ filters[y, x].astype(WIDE)
+        for y in range(3)
+        for x in range(3)
+    )
+    result = convolution.convolution(images, filters, tile, stride=stride, block_N=64, threads=128)
+    assert_near(result, expected, 2e-3)
 
 
 def test_fp8_blocks(rng):
