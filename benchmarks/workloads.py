@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BYTES_PER_SECOND = 4.8e12
 """What the memory of an H200 moves at most, by its data sheet."""
-FAMILIES = ("streams", "decode", "gemms", "attention")
+FAMILIES = ("streams", "decode", "gemms", "attention", "recurrent")
 
 
 def all_workloads(tilelang: str | None) -> Iterator[Workload]:

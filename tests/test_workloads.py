@@ -6,7 +6,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from benchmarks.workloads.kernels import attention, backward, decode, grouped, streams, weights
+from benchmarks.workloads.kernels import (
+    attention,
+    backward,
+    convolution,
+    decode,
+    grouped,
+    recurrent,
+    streams,
+    weights,
+)
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 WIDE = np.float64
@@ -182,6 +191,21 @@ def test_grouped(rng):
     assert_near(grouped.grouped_gemm(a, b, table, **options), expected, 0.01)
 
 
+@pytest.mark.parametrize(("stride", "tile"), [(1, (2, 4, 8)), (2, (2, 4, 8)), (2, (4, 2, 8))])
+def test_convolution(rng, stride, tile):
+    """Tiles that reach over the edges, and more images than there are."""
+    images = normal(rng, 3, 10, 12, 64, dtype=np.float16)
+    filters = normal(rng, 3, 3, 64, 40, dtype=np.float16)
+    padded = np.pad(images.astype(WIDE), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    expected = sum(
+        padded[:, y : y + 10 : stride, x : x + 12 : stride] @ filters[y, x].astype(WIDE)
+        for y in range(3)
+        for x in range(3)
+    )
+    result = convolution.convolution(images, filters, tile, stride=stride, block_N=64, threads=128)
+    assert_near(result, expected, 2e-3)
+
+
 def test_fp8_blocks(rng):
     a, b = normal(rng, 130, 256, dtype=E4M3), normal(rng, 128, 256, dtype=E4M3)
     a_scales, b_scales = (
@@ -190,3 +214,38 @@ def test_fp8_blocks(rng):
     wide_a = a.astype(WIDE) * np.repeat(a_scales, 128, 1)
     wide_b = b.astype(WIDE) * np.repeat(np.repeat(b_scales, 128, 1), 128, 0)
     assert_near(weights.fp8_blocks(a, b, a_scales, b_scales), wide_a @ wide_b.T, 0.01)
+
+
+def test_linear_attention(rng):
+    q, k, v = (normal(rng, 1, 150, 2, 64) for _ in range(3))
+    wide = [each.astype(WIDE) for each in (q, k, v)]
+    scores = np.einsum("bthd,bshd->bhts", *wide[:2]) * np.tri(150)
+    out = recurrent.linear_attention(q, k, v, dim=64)
+    assert_near(out, np.einsum("bhts,bshd->bthd", scores, wide[2]), 0.02)
+
+
+def test_gated_delta_rule(rng):
+    """One position after the other: what a key finds in the state is taken from its value."""
+    length, dim, chunk = 128, 64, 64
+    q, k, v = (normal(rng, 1, length, 1, dim).astype(WIDE) / 4 for _ in range(3))
+    beta, decay = rng.uniform(0.2, 0.8, length), rng.uniform(0.8, 1, length)
+    q, k = q.astype(BF16), k.astype(BF16)
+    state, expected = np.zeros((dim, dim)), np.empty((length, dim))
+    for t in range(length):
+        key = k[0, t, 0].astype(WIDE)
+        state *= decay[t]
+        state += beta[t] * np.outer(key, v[0, t, 0] - key @ state)
+        expected[t] = q[0, t, 0].astype(WIDE) @ state
+    g = np.log2(decay).reshape(-1, chunk).cumsum(1)
+    w, u = np.empty((length, dim)), np.empty((length, dim))
+    for n in range(length // chunk):
+        rows = slice(n * chunk, (n + 1) * chunk)
+        keys, logs = k[0, rows, 0].astype(WIDE), g[n]
+        between = np.exp2(logs[:, None] - logs) * np.tri(chunk, k=-1)
+        inverse = np.linalg.inv(np.eye(chunk) + beta[rows, None] * between * (keys @ keys.T))
+        w[rows] = inverse @ (beta[rows, None] * np.exp2(logs)[:, None] * keys)
+        u[rows] = inverse @ (beta[rows, None] * v[0, rows, 0])
+    given = [each[None, :, None].astype(BF16) for each in (w, u)]
+    logs = g.reshape(1, 1, -1).astype(np.float32)
+    out = recurrent.gated_delta_rule(q, k, *given, logs, dim=dim)
+    assert_near(out[0, :, 0], expected, 0.02)

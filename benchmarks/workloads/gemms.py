@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -70,7 +71,7 @@ def _fp8(m: int, n: int, k: int, directory: str | None) -> Prepared:
             a,
             b.T,
             a_scales.T.contiguous().T,
-            b_scales.T.contiguous(),
+            b_scales.T,
             out_dtype=torch.bfloat16,
         )
 
@@ -123,18 +124,24 @@ def _convolution(batch: int, side: int, channels: int, filters: int, stride: int
         found = torch.nn.functional.conv2d(inner, kernel, stride=stride, padding=1)
         return found.permute(0, 2, 3, 1)
 
-    call_ours = partial(
-        ours("convolution").convolution,
-        images,
-        weights,
-        stride=stride,
-        block_M=128,
-        block_N=128,
-        block_K=64,
-        num_stages=4,
-    )
-    candidates = [Candidate("cuDNN", peer), Candidate(OURS, call_ours, is_ours=True)]
+    call = partial(ours("convolution").convolution, images, weights, stride=stride)
+    candidates = [Candidate("cuDNN", peer), *choices(call, _CONVOLUTIONS[stride])]
     return Prepared(peer().float(), candidates, 4e-3)
+
+
+_CONVOLUTIONS: dict[int, tuple[dict[str, Any], ...]] = {
+    1: (
+        {"tile": (2, 8, 8)},
+        {"tile": (2, 8, 8), "num_stages": 3},
+        {"tile": (4, 8, 8), "num_stages": 3, "threads": 512},
+    ),
+    2: (
+        {"tile": (8, 2, 8)},
+        {"tile": (4, 2, 16)},
+        {"tile": (8, 2, 8), "block_N": 256, "num_stages": 3},
+        {"tile": (8, 2, 8), "num_stages": 3},
+    ),
+}
 
 
 def workloads(directory: str | None) -> Iterator[Workload]:

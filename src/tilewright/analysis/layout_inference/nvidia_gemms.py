@@ -190,7 +190,7 @@ def _why_no_descriptor(operand: SSAValue) -> str | None:
     owner = base_of(operand).owner
     if isinstance(owner, AllocOp) and owner.layout is not None:
         return "wgmma does not support the user-specified layout of an operand"
-    if isinstance(operand.owner, ViewOp):
+    if isinstance(operand.owner, ViewOp) and not _merges_rows(operand.owner):
         return "an operand is another view of a buffer"
     if is_seen_otherwise(base_of(operand)):
         return "an operand is also viewed with another element type and therefore not swizzled"
@@ -205,6 +205,21 @@ def _why_no_descriptor(operand: SSAValue) -> str | None:
             f"{swizzles.ATOM_ROWS} x {swizzle.pattern_columns} elements"
         )
     return None
+
+
+def _merges_rows(op: ViewOp) -> bool:
+    """Whether a view has the rows of all matrices of a buffer as one matrix.
+
+    The patterns of a swizzle follow each other in the order of the rows only if one is as wide as
+    the matrix.
+    """
+    before, after = shape_of(op.source.type), shape_of(op.result.type)
+    element = element_type_of(op.source.type)
+    if len(before) < 2 or len(after) != 2 or element != element_type_of(op.result.type):
+        return False
+    rows, columns = before[-2:]
+    swizzle = swizzles.for_matrix(rows, columns, bit_width(element))
+    return columns == after[-1] and swizzle is not None and swizzle.pattern_columns == columns
 
 
 def _stored_matrix(operand: SSAValue) -> tuple[int, int]:

@@ -329,7 +329,15 @@ def _seen_as(map: SharedMap, shape: tuple[int, ...]) -> SharedMap:
         linear = linear // size
     coordinates = [linear, *reversed(found)]
     results = tuple(as_expr(each.evaluate(coordinates)) for each in map.results)
-    return SharedMap(shape, results, map.physical)
+    return SharedMap(shape, results, map.physical, map.swizzle if _merges(map, shape) else 0)
+
+
+def _merges(map: SharedMap, shape: tuple[int, ...]) -> bool:
+    """Whether a swizzle is that of the matrix with the rows of all matrices, too.
+
+    Its patterns follow each other in the order of the rows if all of a row is in one of them.
+    """
+    return len(shape) == 2 and shape[-1] == map.shape[-1] and map.physical[-3:-2] == (1,)
 
 
 def _shared_map(op: AllocOp) -> SharedMap:
