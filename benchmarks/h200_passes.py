@@ -23,6 +23,7 @@ sys.path[0] = str(ROOT)  # not this folder: `benchmarks.h200` is the package bes
 PASSES = (
     "overlap-wgmma",
     "sink-wgmma-waits",
+    "stagger-wgmma-waits",
     "join-wgmma-groups",
     "choose-occupancy",
     "fold-clears",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from benchmarks.h200.measure import Row
     from benchmarks.workloads.workload import Workload
 
+BYTES_PER_SECOND = 4.8e12
+"""What the memory of an H200 moves at most, by its data sheet."""
 FAMILIES = ("streams", "decode", "gemms", "attention")
 
 
@@ -38,17 +40,45 @@ def all_workloads(tilelang: str | None) -> Iterator[Workload]:
 
 def table_of(rows: Sequence[tuple[Workload, Row]]) -> str:
     from benchmarks.h200.measure import table
-    from benchmarks.workloads.workload import OURS
+    from benchmarks.workloads.workload import OURS, keep_fastest
 
     lines: list[list[str]] = []
     for workload, row in rows:
         own = row.milliseconds.get(OURS)
-        peers = {name: row.ratio(OURS, name) for name in row.milliseconds if name != OURS}
+        peers = {
+            name: row.ratio(OURS, name) for name in row.milliseconds if not name.startswith(OURS)
+        }
         ratios = ", ".join(f"{ratio:.2f} of {name}" for name, ratio in peers.items() if ratio)
         failures = "; ".join(f"{name}: {why[:100]}" for name, why in row.failures.items())
         time = "" if own is None else f"{own * 1e3:.1f}"
-        lines.append([workload.family, workload.shape, time, ratios, failures])
-    return table(["workload", "shape", "ours, us", "speed of ours", "what failed"], lines)
+        chosen = keep_fastest(row)
+        lines.append(
+            [
+                workload.family,
+                workload.shape,
+                time,
+                chosen,
+                rate_of(workload, row),
+                ratios,
+                failures,
+            ]
+        )
+    head = ["workload", "shape", "ours, us", "chosen", "rate", "speed of ours", "what failed"]
+    return table(head, lines)
+
+
+def rate_of(workload: Workload, row: Row) -> str:
+    """Bytes or operations a second, as parts of what the card can do."""
+    from benchmarks.workloads.workload import OURS
+
+    time = row.milliseconds.get(OURS)
+    if time is None:
+        return ""
+    if workload.moved:
+        part = workload.moved / time * 1e3 / BYTES_PER_SECOND
+        return f"{part:.0%} of {BYTES_PER_SECOND / 1e12} TB/s"
+    rate = row.flops / time * 1e3
+    return f"{rate / 1e12:.0f} TFLOP/s"
 
 
 def main(words: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from benchmarks.workloads.kernels import attention, decode, streams, weights
+from benchmarks.workloads.kernels import attention, backward, decode, grouped, streams, weights
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 WIDE = np.float64
@@ -113,6 +113,38 @@ def test_window_with_sinks(rng):
     assert_near(out, weights / total @ v, 0.01)
 
 
+@pytest.mark.parametrize(("is_causal", "by_tma"), [(True, True), (False, False)])
+def test_backward(rng, is_causal, by_tma):
+    length, heads, kv_heads, dim = 150, 4, 2, 64
+    q, k, v, do = (normal(rng, 1, length, h, dim) for h in (heads, kv_heads, kv_heads, heads))
+    wide = [each.astype(WIDE)[0].swapaxes(0, 1) for each in (q, k, v, do)]
+    wide[1:3] = (np.repeat(each, heads // kv_heads, 0) for each in wide[1:3])
+    scores = wide[0] @ wide[1].swapaxes(1, 2) / dim**0.5
+    if is_causal:
+        scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
+    p = softmax(scores)
+    out = p @ wide[2]
+    deltas = (out * wide[3]).sum(-1, keepdims=True)
+    ds = p * (wide[3] @ wide[2].swapaxes(1, 2) - deltas) / dim**0.5
+    expected = ds @ wide[1], ds.swapaxes(1, 2) @ wide[0], p.swapaxes(1, 2) @ wide[3]
+    logs = np.log2(np.exp(scores).sum(-1)).astype(np.float32)[None]
+    given = backward.row_deltas(out.swapaxes(0, 1)[None].astype(BF16, order="C"), do, dim=dim)
+    assert_near(given[0], deltas[..., 0], 0.01)
+    dq = np.zeros(q.shape, np.float32)
+    dk, dv = backward.gradients(
+        *(q, k, v, do, logs, given, dq),
+        is_causal=is_causal,
+        dim=dim,
+        block_N=64,
+        threads=128,
+        by_tma=by_tma,
+    )
+    dq = backward.scaled(dq.reshape(-1, dim), dim**-0.5, columns=dim).reshape(dq.shape)
+    for found, reference in zip((dq, dk, dv), expected, strict=True):
+        summed = reference.reshape(found.shape[2], -1, length, dim).sum(1)
+        assert_near(found[0].swapaxes(0, 1), summed, 0.02)
+
+
 @pytest.mark.parametrize(
     ("kernel", "m", "n", "k"), [("w4a16", 20, 128, 256), ("w4a16_one", 1, 64, 2048)]
 )
@@ -123,6 +155,31 @@ def test_4_bit_weights(rng, kernel, m, n, k):
     dense = (nibbles.astype(WIDE) - 8) * np.repeat(scales.astype(WIDE), 128, 1)
     result = getattr(weights, kernel)(a, packed, scales)
     assert_near(result, a.astype(WIDE) @ dense.T, 2e-3)
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_4_bit_weights_in_registers(rng, splits):
+    m, n, k = 20, 128, 512
+    a, nibbles = normal(rng, m, k, dtype=np.float16), rng.integers(0, 16, (n, k), dtype=np.uint8)
+    scales = rng.uniform(0.01, 0.02, (n, k // 128)).astype(np.float16)
+    packed = nibbles[:, 0::2] | (nibbles[:, 1::2] << 4)
+    dense = (nibbles.astype(WIDE) - 8) * np.repeat(scales.astype(WIDE), 128, 1)
+    result = weights.w4a16_rows(a, packed, scales, splits=splits, block_M=32)
+    result = result[0] if splits == 1 else weights.added(result, columns=128)
+    assert_near(result, a.astype(WIDE) @ dense.T, 2e-3)
+
+
+def test_grouped(rng):
+    """Groups of very different sizes, one of them empty; the last tiles are too many."""
+    sizes = np.array([70, 1, 0, 130])
+    ends = np.cumsum(sizes).astype(np.int32)
+    a, b = normal(rng, ends[-1], 96), normal(rng, 4, 96, 136)
+    table = grouped.tiles_of(ends, 8, block_M=64)
+    assert table[6:].tolist() == [[0, 0, 0]] * 2
+    options = {"block_M": 64, "block_N": 128, "processors": 3, "threads": 128}
+    tiles = np.split(a.astype(WIDE), ends[:-1])
+    expected = np.concatenate([each @ b[g].astype(WIDE) for g, each in enumerate(tiles)])
+    assert_near(grouped.grouped_gemm(a, b, table, **options), expected, 0.01)
 
 
 def test_fp8_blocks(rng):

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 FLUSH_BYTES = 1 << 28
-SLEEP_CYCLES = 300_000
+SLEEP_CYCLES = 600_000
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,20 @@ def check(
     return right
 
 
-def measure(row: Row, candidates: Sequence[Candidate], rounds: int) -> None:
-    """Put the medians of `rounds` calls of each candidate into `row`."""
+def measure(row: Row, candidates: Sequence[Candidate], rounds: int, *, clean: bool = False) -> None:
+    """Put the medians of `rounds` calls of each candidate into `row`.
+
+    With `clean`, the L2 cache holds what was read: a call does not pay for writing back the rest of
+    what was written to fill the cache (50 MB, 12 us on an H200).
+    """
     flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
     times: dict[str, list[tuple[Any, Any]]] = {each.name: [] for each in candidates}
     for number in range(rounds + 2):
         for candidate in candidates:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             flush.fill_(number & 1)
+            if clean:
+                torch.sum(flush.view(torch.int64))
             torch.cuda._sleep(SLEEP_CYCLES)
             start.record()
             candidate.call()

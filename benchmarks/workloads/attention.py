@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
 
-from benchmarks.h200.measure import Candidate
+from benchmarks.h200.measure import Candidate, relative_error
 from benchmarks.workloads.sources import ours, tilelang
-from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload
+from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload, choices
+
+_TOLERANCE = 1e-2
+_BACKWARD = ({"by_tma": True}, {"by_tma": False})
 
 
 def _window(heads: int, kv_heads: int, length: int, window: int, directory: str | None) -> Prepared:
@@ -36,43 +40,51 @@ def _window(heads: int, kv_heads: int, length: int, window: int, directory: str 
     return Prepared(expected, candidates, 1e-2)
 
 
-def _backward(batch: int, heads: int, length: int, is_causal: bool) -> Prepared:
+def _backward(batch: int, heads: int, kv_heads: int, length: int, is_causal: bool) -> Prepared:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    shape = batch, length, heads, 128
-    q, k, v, do = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(4))
+    q, k, v, do = (
+        torch.randn(batch, length, each, 128, device="cuda", dtype=torch.bfloat16)
+        for each in (heads, kv_heads, kv_heads, heads)
+    )
     leaves = [each.transpose(1, 2).detach().requires_grad_() for each in (q, k, v)]
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-        out = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=is_causal)
+        out = torch.nn.functional.scaled_dot_product_attention(
+            *leaves, is_causal=is_causal, enable_gqa=heads != kv_heads
+        )
     upstream = do.transpose(1, 2)
 
     def peer() -> torch.Tensor:
         found = torch.autograd.grad(out, leaves, upstream, retain_graph=True)
         return found[1].transpose(1, 2)
 
-    kernels = ours("attention_backward")
-    lse = torch.empty(batch, heads, length, device="cuda")
+    logs = torch.empty(batch, heads, length, device="cuda")
+    group = heads // kv_heads
     for b in range(batch):
         for head in range(heads):
-            scores = (q[b, :, head].float() @ k[b, :, head].float().T) * 128**-0.5
+            scores = (q[b, :, head].float() @ k[b, :, head // group].float().T) * 128**-0.5
             if is_causal:
                 hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
                 scores = scores.masked_fill(hidden, float("-inf"))
-            lse[b, head] = torch.logsumexp(scores, 1) * 1.44269504
-    products = kernels.row_products(batch, heads, length, 128, block_M=64)
-    gradients = kernels.gradients(batch, heads, length, 128, is_causal, block_M=64, block_N=128)
+            logs[b, head] = torch.logsumexp(scores, 1) * 1.44269504
+    kernels = ours("backward")
     o = out.detach().transpose(1, 2).contiguous()
-    dq = torch.zeros(shape, device="cuda")
-    dk, dv = torch.empty_like(k), torch.empty_like(v)
+    dq = torch.zeros(q.shape, device="cuda")
 
-    def call_ours() -> torch.Tensor:
+    def gradients(**options: Any) -> list[torch.Tensor]:
+        deltas = kernels.row_deltas(o, do)
         dq.zero_()
-        gradients(q, k, v, do, lse, products(o, do), dq, dk, dv)
-        dq.half()
-        return dk
+        dk, dv = kernels.gradients(q, k, v, do, logs, deltas, dq, is_causal=is_causal, **options)
+        return [kernels.scaled(dq.view(-1, 128), 128**-0.5).view(q.shape), dk, dv]
 
-    candidates = [Candidate("cuDNN", peer), Candidate(OURS, call_ours, is_ours=True)]
-    return Prepared(peer().float(), candidates, 1e-2)
+    expected = [each.transpose(1, 2) for each in torch.autograd.grad(out, leaves, upstream, True)]
+    for found, reference in zip(gradients(), expected, strict=True):
+        assert relative_error(found.float(), reference.float()) < _TOLERANCE, "a gradient is wrong"
+    candidates = [
+        Candidate("cuDNN", peer),
+        *choices(lambda **options: gradients(**options)[1], _BACKWARD),
+    ]
+    return Prepared(expected[1].float(), candidates, _TOLERANCE)
 
 
 def workloads(directory: str | None) -> Iterator[Workload]:
@@ -83,9 +95,14 @@ def workloads(directory: str | None) -> Iterator[Workload]:
         shape = f"h{heads}/{kv_heads} {length}, window {window}"
         limits = (Limit("TileLang", 1.0),)
         yield Workload("sliding window, sinks", shape, prepare, limits, flops=flops)
-    for batch, heads, length, is_causal in ((4, 16, 4096, False), (4, 16, 4096, True)):
-        prepare = partial(_backward, batch, heads, length, is_causal)
+    for batch, heads, kv_heads, length, is_causal in (
+        (4, 16, 16, 4096, False),
+        (4, 16, 16, 4096, True),
+        (2, 32, 8, 4096, True),
+    ):
+        prepare = partial(_backward, batch, heads, kv_heads, length, is_causal)
         flops = 10.0 * batch * heads * length * length * 128 / (2 if is_causal else 1)
-        shape = f"b{batch} h{heads} s{length} d128{' causal' if is_causal else ''}"
+        kind = " causal" if is_causal else ""
+        shape = f"b{batch} h{heads}/{kv_heads} s{length} d128{kind}"
         limits = (Limit("cuDNN", 1.0),)
         yield Workload("attention backward", shape, prepare, limits, flops=flops)

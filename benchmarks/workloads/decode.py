@@ -10,21 +10,37 @@ import torch
 
 from benchmarks.h200.measure import Candidate
 from benchmarks.workloads.sources import ours, tilelang
-from benchmarks.workloads.workload import COPY, OURS, Limit, Prepared, Workload
+from benchmarks.workloads.workload import COPY, OURS, Limit, Prepared, Workload, choices
 
 OF_A_COPY = 0.85
 _TOLERANCE = 1e-2
 
 
-def _splits(blocks_without: int, key_blocks: int) -> int:
-    """So many parts of the keys that blocks fill the processors twice."""
+def _splits(blocks_without: int, key_blocks: int, waves: float = 2) -> int:
+    """So many parts of the keys that blocks fill the processors `waves` times."""
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    return max(1, min(key_blocks, 2 * processors // blocks_without))
+    return max(1, min(key_blocks, int(waves * processors) // blocks_without))
 
 
-def _attend(modules: Any, q: Any, k: Any, v: Any, splits: int) -> torch.Tensor:
+def _splittings(blocks_without: int, length: int) -> list[dict[str, int]]:
+    """Numbers of parts and tiles of keys worth a try: one, two or four blocks a processor."""
+    found: list[dict[str, int]] = []
+    for block_N, stages, waves in ((64, 2, 2), (64, 2, 4), (64, 4, 1), (128, 2, 1), (128, 2, 2)):
+        splits = _splits(blocks_without, -(-length // block_N), waves)
+        each = {"splits": splits, "block_N": block_N, "num_stages": stages}
+        found += [each] if each not in found else []
+    return found
+
+
+def _attend(
+    modules: Any, q: Any, k: Any, v: Any, splits: int, block_N: int = 64, num_stages: int = 2
+) -> torch.Tensor:
     dim = q.shape[-1]
-    parts, logs = modules.decode_parts(q, k, v, splits=splits, dim=dim)
+    parts, logs = modules.decode_parts(
+        q, k, v, splits=splits, dim=dim, block_N=block_N, num_stages=num_stages
+    )
+    if splits == 1:
+        return parts[:, :, 0].to(q.dtype)
     return modules.combine(parts, logs, splits=splits, dim=dim)
 
 
@@ -49,8 +65,9 @@ def _grouped(batch: int, heads: int, kv_heads: int, length: int, directory: str 
     if directory is not None:
         call_tilelang = partial(_attend, tilelang("decode", directory), q, k, v, splits)
         candidates.append(Candidate("TileLang", call_tilelang))
-    call_ours = partial(_attend, ours("decode"), q, k, v, splits)
-    return Prepared(expected, [*candidates, Candidate(OURS, call_ours, is_ours=True)], _TOLERANCE)
+    call = partial(_attend, ours("decode"), q, k, v)
+    candidates += choices(call, _splittings(batch * kv_heads, length))
+    return Prepared(expected, candidates, _TOLERANCE)
 
 
 def _paged(batch: int, heads: int, kv_heads: int, length: int, page: int) -> Prepared:
@@ -62,8 +79,7 @@ def _paged(batch: int, heads: int, kv_heads: int, length: int, page: int) -> Pre
         for _ in range(2)
     )
     tables = torch.randperm(pages, device="cuda").int().reshape(batch, longest)
-    lengths = torch.randint(length // 2, length + 1, (batch,), device="cuda").int()
-    lengths[0] = length
+    lengths = torch.linspace(length // 2, length, batch)[torch.randperm(batch)].int().cuda()
     splits = _splits(batch * kv_heads, longest)
     expected = torch.empty(batch, heads, 128, device="cuda")
     group = heads // kv_heads
@@ -75,12 +91,21 @@ def _paged(batch: int, heads: int, kv_heads: int, length: int, page: int) -> Pre
         weights = torch.softmax(torch.einsum("hd,lhd->hl", q[b].float(), key) * 128**-0.5, -1)
         expected[b] = torch.einsum("hl,lhd->hd", weights, value)
 
-    def call_ours() -> torch.Tensor:
+    def attend(splits: int) -> torch.Tensor:
         kernels = ours("decode")
         parts, logs = kernels.paged_parts(q, k, v, tables, lengths, splits=splits)
         return kernels.combine(parts, logs, splits=splits)
 
-    return Prepared(expected, [Candidate(OURS, call_ours, is_ours=True)], _TOLERANCE)
+    def gathered() -> torch.Tensor:
+        key, value = (each[tables].view(batch, -1, kv_heads, 128) for each in (k, v))
+        return torch.nn.functional.scaled_dot_product_attention(
+            q[:, :, None], key.transpose(1, 2), value.transpose(1, 2), mask, enable_gqa=True
+        )[:, :, 0]
+
+    mask = (torch.arange(longest * page, device="cuda") < lengths[:, None])[:, None, None]
+    options = [{"splits": each} for each in dict.fromkeys((splits, 2 * splits, 4 * splits))]
+    candidates = [Candidate("torch, gathered", gathered), *choices(attend, options)]
+    return Prepared(expected, candidates, _TOLERANCE)
 
 
 def _mla(modules: Any, combined: Any, given: Any, splits: int) -> torch.Tensor:
@@ -118,7 +143,10 @@ def workloads(directory: str | None) -> Iterator[Workload]:
         yield Workload("decode", shape, prepare, limits, moved)
     for batch, length, page in ((32, 8192, 64), (128, 2048, 64)):
         prepare = partial(_paged, batch, 64, 8, length, page)
-        yield Workload("decode, paged", f"b{batch} h64/8 {length} keys", prepare)
+        limits_of_pages = (Limit(COPY, OF_A_COPY), Limit("torch, gathered", 1.0))
+        moved = 4 * batch * 8 * (length * 3 // 4) * 128  # lengths are half to all of it
+        shape = f"b{batch} h64/8 {length} keys"
+        yield Workload("decode, paged", shape, prepare, limits_of_pages, moved)
     for batch, length in ((32, 8192), (128, 4096)):
         prepare = partial(_latent, batch, 128, length, directory)
         flops = 2.0 * batch * 128 * length * (512 + 64 + 512)

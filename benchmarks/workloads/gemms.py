@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.h200.measure import Candidate
 from benchmarks.workloads.sources import ours, tilelang
-from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload
+from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload, choices
 
 
 def _w4a16(m: int, n: int, k: int, directory: str | None) -> Prepared:
@@ -20,14 +20,32 @@ def _w4a16(m: int, n: int, k: int, directory: str | None) -> Prepared:
     weights = (nibbles.float() - 8) * scales.float().repeat_interleave(128, 1)
     expected = a.float() @ weights.T
     name, options = _choice(m)
+    kernels = ours("weights")
     candidates = [
         Candidate("cuBLAS, 16-bit weights", partial(torch.matmul, a, weights.half().T)),
-        Candidate(OURS, partial(getattr(ours("weights"), name), a, packed, scales, **options)),
+        *choices(partial(getattr(kernels, name), a, packed, scales), [options]),
     ]
+
+    def in_registers(splits: int, **sizes: int) -> torch.Tensor:
+        parts = kernels.w4a16_rows(a, packed, scales, splits=splits, **sizes)
+        return parts[0] if splits == 1 else kernels.added(parts)
+
+    candidates += choices(in_registers, _IN_REGISTERS.get(m, ()))
     if directory is not None:
         kernel = getattr(tilelang("weights", directory), name)
         candidates.append(Candidate("TileLang", partial(kernel, a, packed, scales, **options)))
     return Prepared(expected, candidates, 4e-3)
+
+
+_IN_REGISTERS = {
+    16: ({"splits": 2, "block_M": 16}, {"splits": 4, "block_M": 16}),
+    64: ({"splits": 2, "block_M": 64}, {"splits": 4, "block_M": 64}),
+    256: (
+        {"splits": 1, "block_M": 256},
+        {"splits": 1, "block_M": 128},
+        {"splits": 1, "block_M": 256, "block_N": 128, "threads": 256},
+    ),
+}
 
 
 def _choice(m: int) -> tuple[str, dict[str, int]]:
@@ -64,33 +82,33 @@ def _fp8(m: int, n: int, k: int, directory: str | None) -> Prepared:
     return Prepared(expected, [*candidates, Candidate(OURS, call_ours, is_ours=True)], 4e-2)
 
 
+_GROUPED = (
+    {"block_M": 128, "block_N": 256, "num_stages": 4, "parts": 2, "panel": 8},
+    {"block_M": 128, "block_N": 256, "num_stages": 4, "parts": 2, "panel": 2},
+    {"block_M": 128, "block_N": 128, "num_stages": 5, "parts": 1, "panel": 8},
+    {"block_M": 64, "block_N": 256, "num_stages": 4, "parts": 1, "panel": 4},
+)
+
+
 def _grouped(groups: int, rows: int, n: int, k: int) -> Prepared:
     sizes = torch.randint(0, 2 * rows, (groups,)).tolist()
-    kernels = ours("grouped_gemm")
-    block_M = 128
-    first_row = kernels.starts(torch.tensor(sizes).numpy())
-    first_tile = kernels.starts(-(-torch.tensor(sizes).numpy() // block_M))
+    kernels = ours("grouped")
     a = torch.randn(sum(sizes), k, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(groups, k, n, device="cuda", dtype=torch.bfloat16)
-    ends = torch.tensor(first_row[1:], device="cuda", dtype=torch.int32)
+    ends = torch.cumsum(torch.tensor(sizes, device="cuda"), 0).int()
     expected = torch.cat(
         [part.float() @ b[g].float() for g, part in enumerate(a.split(sizes)) if part.shape[0]]
     )
-    call_ours = partial(
-        kernels.grouped_gemm,
-        a,
-        b,
-        torch.tensor(first_row, device="cuda"),
-        torch.tensor(first_tile, device="cuda"),
-        tiles=int(first_tile[-1]),
-        block_M=block_M,
-        num_stages=4,
-        threads=256,
-        dtype="bfloat16",
-    )
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+
+    def multiply(block_M: int, **options: int) -> torch.Tensor:
+        tiles = sum(-(-size // block_M) for size in sizes)
+        table = kernels.tiles_of(ends, tiles, block_M=block_M)
+        return kernels.grouped_gemm(a, b, table, block_M=block_M, processors=processors, **options)
+
     candidates = [
         Candidate("torch._grouped_mm", lambda: torch._grouped_mm(a, b, offs=ends)),
-        Candidate(OURS, call_ours, is_ours=True),
+        *choices(multiply, _GROUPED),
     ]
     return Prepared(expected, candidates, 1e-2)
 

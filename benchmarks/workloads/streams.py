@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.h200.measure import Candidate
 from benchmarks.workloads.sources import ours
-from benchmarks.workloads.workload import COPY, OURS, Limit, Prepared, Workload, first
+from benchmarks.workloads.workload import COPY, OURS, Limit, Prepared, Workload, choices, first
 
 OF_A_COPY = 0.97
 
@@ -21,8 +21,12 @@ def _norm(rows: int, columns: int) -> Prepared:
     wide = wide * torch.rsqrt(wide.square().mean(1, keepdim=True) + 1e-6) * w.float()
     scale = wide.abs().amax(1, keepdim=True) / 448
     expected = (wide / scale).to(torch.float8_e4m3fn).float()
-    call = first(ours("streams").rms_norm_fp8, x, w, columns=columns)
-    return Prepared(expected, [Candidate(OURS, call, is_ours=True)], 2e-2)
+
+    def norm(**options: int) -> torch.Tensor:
+        return ours("streams").rms_norm_fp8(x, w, columns=columns, **options)[0]
+
+    candidates = choices(norm, [{"threads": each} for each in (128, 256, 512)])
+    return Prepared(expected, candidates, 2e-2)
 
 
 def _rotary(tokens: int, heads: int, head: int) -> Prepared:
@@ -51,7 +55,8 @@ def _cross_entropy(rows: int, vocabulary: int) -> Prepared:
         return torch.nn.functional.cross_entropy(x, targets, reduction="none")
 
     call = partial(ours("streams").cross_entropy, x, targets)
-    candidates = [Candidate("torch", peer), Candidate(OURS, call, is_ours=True)]
+    options = ({"parts": 2}, {"parts": 4}, {"parts": 2, "threads": 512}, {"parts": 8})
+    candidates = [Candidate("torch", peer), *choices(call, options)]
     return Prepared(expected, candidates, 1e-2)
 
 

@@ -1,9 +1,10 @@
-"""A workload: what is computed, who computes it, and what limits it."""
+"""A workload: what is computed, its candidates, and what limits it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -49,7 +50,8 @@ class Workload:
         row = Row(self.family, self.shape, self.flops or 1e3 * self.moved)
         prepared = self.prepare()
         right = check(row, prepared.candidates, prepared.expected, prepared.tolerance)
-        measure(row, right, rounds)
+        measure(row, right, rounds, clean=True)
+        keep_fastest(row)
         if self.moved:
             row.milliseconds[COPY] = self.moved / copied_per_ms
         return row
@@ -76,8 +78,32 @@ def copied_per_millisecond(rounds: int) -> float:
     source = torch.randn(_COPIED, device="cuda", dtype=torch.bfloat16)
     target = torch.empty_like(source)
     row = Row(COPY, "", 0.0)
-    measure(row, [Candidate(COPY, lambda: target.copy_(source))], rounds)
+    measure(row, [Candidate(COPY, lambda: target.copy_(source))], rounds, clean=True)
     return 2 * source.numel() * source.element_size() / row.milliseconds[COPY]
+
+
+def choices(
+    call: Callable[..., torch.Tensor], options: Iterable[Mapping[str, Any]]
+) -> list[Candidate]:
+    """A candidate of ours for each configuration; the table has the fastest, as a tuner would."""
+    found: list[Candidate] = []
+    for each in options:
+        label = ", ".join(f"{name}={value}" for name, value in each.items())
+        found.append(Candidate(f"{OURS} ({label})", partial(call, **each), is_ours=True))
+    return found
+
+
+def keep_fastest(row: Row) -> str:
+    """Give the fastest configuration of ours the name `OURS`; what it is."""
+    own = {name: time for name, time in row.milliseconds.items() if name.startswith(f"{OURS} (")}
+    if not own:
+        failed = [name for name in row.failures if name.startswith(f"{OURS} (")]
+        if failed and OURS not in row.milliseconds:
+            row.failures[OURS] = row.failures[failed[0]]
+        return ""
+    name = min(own, key=own.__getitem__)
+    row.milliseconds[OURS] = row.milliseconds[name]
+    return name.removeprefix(f"{OURS} (").removesuffix(")")
 
 
 def first(call: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[], torch.Tensor]:

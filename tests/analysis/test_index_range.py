@@ -65,3 +65,20 @@ def test_chains_longer_than_pythons_stack() -> None:
     ranges = IndexRanges(function)
     start = ranges.poly(function.body.block.args[1])
     assert ranges.poly(store.value) - start == count
+
+
+def test_integers_that_may_wrap_keep_the_power_of_two_that_divides_them() -> None:
+    function, (store,) = _stores(
+        "#global = #tile.space<global>\n"
+        "func.func @f(%A: memref<64xindex, #global>, %n: i32 {tile.divisibility = 48 : i32}) {\n"
+        "%c5 = arith.constant 5 : i32\n"
+        "%wrapped = arith.muli %n, %c5 : i32\n"
+        "%i = arith.index_cast %wrapped : i32 to index\n"
+        "memref.store %i, %A[%i] : memref<64xindex, #global>\n"
+        "func.return }"
+    )
+    ranges = IndexRanges(function)
+    index = ranges.poly(store.value)
+    assert ranges.range(store.value, store) == Interval(-(1 << 31), (1 << 31) - 16)
+    assert ranges.context(store).is_multiple(index, 16)
+    assert not ranges.context(store).is_multiple(index, 48), "5 * 48 * n modulo 2**32 may not be"

@@ -27,6 +27,51 @@ def twice(x_ptr, N):
     tl.store(x_ptr + 32 + at, at.to(tl.float32), mask=at < N)
 
 
+@tw.jit
+def online_softmax(x_ptr, out_ptr, sum_ptr, N, stride, BLOCK: tl.constexpr):
+    """Scalars that come from tiles, and that a loop carries."""
+    row = tl.program_id(0)
+    largest = -float("inf")
+    total = 0.0
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + at, mask=at < N, other=-float("inf"))
+        now = tl.maximum(largest, tl.max(x, axis=0))
+        total = total * tl.exp(largest - now) + tl.sum(tl.exp(x - now), axis=0)
+        largest = now
+    tl.store(sum_ptr + row, total)
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + at, mask=at < N, other=-float("inf"))
+        tl.store(out_ptr + row * stride + at, tl.exp(x - largest) / total, mask=at < N)
+
+
+@tw.jit
+def decided_by_data(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    total = tl.sum(tl.load(x_ptr + at), axis=0)
+    if total > 0:
+        tl.store(out_ptr + at, at.to(tl.float32))
+
+
+@pytest.mark.parametrize("columns", [1, 64, 65, 203])
+def test_scalars_that_come_from_tiles(columns: int) -> None:
+    x = 3 * np.random.default_rng(columns).standard_normal((5, columns), dtype=np.float32)
+    out, totals = np.full_like(x, 99), np.full(5, 99, np.float32)
+    with tw.running(target="tenstorrent:wormhole"):
+        online_softmax[(5,)](x, out, totals, columns, columns, BLOCK=64)
+    exact = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(totals, exact.sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(out, exact / exact.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_scalars_of_tiles_that_decide_are_refused() -> None:
+    x = np.ones(64, np.float32)
+    with tw.running(target="tenstorrent:wormhole"), pytest.raises(CompileError) as failed:
+        decided_by_data[(1,)](x, x.copy(), BLOCK=64)
+    assert "decides about control flow" in str(failed.value)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (33, 65), (64, 32)])
 def test_padded_strides(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)

@@ -68,44 +68,59 @@ def rotary(X, cosines, sines, heads=32, head=128, block=4, dtype="bfloat16"):
 
 
 @tw.jit(pass_configs=FAST)
-def cross_entropy(logits, targets, part=16, threads=256, num_stages=2, dtype="bfloat16"):
-    """log(sum(exp(x))) - x[target], online: each thread keeps a maximum and a sum of its own."""
+def cross_entropy(logits, targets, parts=4, threads=256, dtype="bfloat16"):
+    """log(sum(exp(x))) - x[target], online: each thread has a maximum and a total of its own.
+
+    Of a chunk a thread takes `parts` times 8 contiguous elements; V is a multiple of 8.
+    """
     M, V = T.const("M, V")
     logits: T.Tensor((M, V), dtype)
     targets: T.Tensor((M,), T.int64)
     losses = T.empty((M,), T.float32)
-    chunk = threads * part
+    chunk = threads * parts * 8
 
     with T.Kernel(M, threads=threads) as row:
-        x = T.alloc_fragment((threads, part), T.float32)
-        largest = T.alloc_fragment((threads,), T.float32)
-        before = T.alloc_fragment((threads,), T.float32)
-        total = T.alloc_fragment((threads,), T.float32)
-        of_chunk = T.alloc_fragment((threads,), T.float32)
+        thread = T.get_thread_binding(0)
+        x = T.alloc_local((parts * 8,), dtype)
+        largest = T.alloc_local((1,), T.float32)
+        before = T.alloc_local((1,), T.float32)
+        total = T.alloc_local((1,), T.float32)
+        largest_of = T.alloc_shared((threads,), T.float32)
+        total_of = T.alloc_shared((threads,), T.float32)
+        largests = T.alloc_fragment((threads,), T.float32)
+        totals = T.alloc_fragment((threads,), T.float32)
         largest_of_all = T.alloc_fragment((1,), T.float32)
         total_of_all = T.alloc_fragment((1,), T.float32)
-        T.fill(largest, -1e30)
-        T.clear(total)
+        largest[0] = -1e30
+        total[0] = 0
         for c in T.serial(T.ceildiv(V, chunk)):
-            for i, j in T.Parallel(threads, part):
-                column = c * chunk + i * part + j
-                x[i, j] = T.if_then_else(
-                    column < V, T.cast(logits[row, column], "float32") * LOG2_E, -1e30
-                )
-            T.copy(largest, before)
-            T.reduce_max(x, largest, dim=1, clear=False)
-            for i, j in T.Parallel(threads, part):
-                x[i, j] = T.exp2(x[i, j] - largest[i])
-            T.reduce_sum(x, of_chunk, dim=1)
-            for i in T.Parallel(threads):
-                total[i] = total[i] * T.exp2(before[i] - largest[i]) + of_chunk[i]
-        T.reduce_max(largest, largest_of_all, dim=0)
+            for p in T.unroll(parts):
+                column = c * chunk + (p * threads + thread) * 8
+                if column < V:
+                    for j in T.vectorized(8):
+                        x[p * 8 + j] = logits[row, column + j]
+                else:
+                    for j in T.unroll(8):
+                        x[p * 8 + j] = T.cast(-1e30, dtype)
+            before[0] = largest[0]
+            for i in T.unroll(parts * 8):
+                largest[0] = T.max(largest[0], T.cast(x[i], "float32"))
+            total[0] *= T.exp2((before[0] - largest[0]) * LOG2_E)
+            for i in T.unroll(parts * 8):
+                total[0] += T.exp2(T.cast(x[i], "float32") * LOG2_E - largest[0] * LOG2_E)
+        largest_of[thread] = largest[0]
+        total_of[thread] = total[0]
+        T.copy(largest_of, largests)
+        T.copy(total_of, totals)
+        T.reduce_max(largests, largest_of_all, dim=0)
         for i in T.Parallel(threads):
-            total[i] *= T.exp2(largest[i] - largest_of_all[0])
-        T.reduce_sum(total, total_of_all, dim=0)
+            totals[i] *= T.exp2((largests[i] - largest_of_all[0]) * LOG2_E)
+        T.reduce_sum(totals, total_of_all, dim=0)
         for i in T.Parallel(1):
-            losses[row] = (largest_of_all[i] + T.log2(total_of_all[i])) / LOG2_E - T.cast(
-                logits[row, targets[row]], "float32"
+            losses[row] = (
+                largest_of_all[i]
+                + T.log2(total_of_all[i]) / LOG2_E
+                - T.cast(logits[row, targets[row]], "float32")
             )
     return losses
 

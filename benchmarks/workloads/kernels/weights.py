@@ -55,6 +55,76 @@ def w4a16(
 
 
 @tw.jit
+def w4a16_rows(
+    A,
+    B,
+    scales,
+    splits=1,
+    block_M=64,
+    block_N=64,
+    block_K=128,
+    num_stages=3,
+    threads=128,
+    dtype="float16",
+):
+    """As `w4a16`, transposed: weights become the operand in registers, and never see shared memory.
+
+    Blocks share the columns of the weights: `splits` sums, which `added` adds up.
+    """
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((N, K // 2), "uint8")
+    scales: T.Tensor((N, K // GROUP), dtype)
+    C = T.empty((splits, M, N), dtype if splits == 1 else "float32")
+
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), splits, threads=threads) as (
+        bx,
+        by,
+        bz,
+    ):
+        A_shared = T.alloc_shared((block_M, block_K), dtype)
+        B_shared = T.alloc_shared((block_N, block_K // 2), "uint8")
+        packed = T.alloc_fragment((block_N, block_K // 2), "uint8")
+        weights = T.alloc_fragment((block_N, block_K), dtype)
+        S_shared = T.alloc_shared((block_N, K // splits // GROUP), dtype)
+        out = T.alloc_fragment((block_N, block_M), T.float32)
+        steps = K // block_K // splits
+        T.copy(scales[bx * block_N, bz * (K // splits // GROUP)], S_shared)
+        T.clear(out)
+        for n in T.Pipelined(steps, num_stages=num_stages):
+            k = bz * steps + n
+            T.copy(A[by * block_M, k * block_K], A_shared)
+            T.copy(B[bx * block_N, k * block_K // 2], B_shared)
+            T.copy(B_shared, packed)
+            for j, i in T.Parallel(block_N, block_K):
+                nibble = (packed[j, i // 2] >> ((i % 2) * 4).astype("uint8")) & T.uint8(15)
+                biased = T.reinterpret(nibble.astype("uint16") | T.uint16(0x6400), "float16")
+                weights[j, i] = (biased - T.float16(1032)) * S_shared[j, n * block_K // GROUP]
+            T.gemm(weights, A_shared, out, transpose_B=True)
+        for j, i in T.Parallel(block_N, block_M):
+            if by * block_M + i < M:
+                C[bz, by * block_M + i, bx * block_N + j] = out[j, i]
+    return C
+
+
+@tw.jit
+def added(parts, columns=1024, dtype="float16"):
+    """The sum over the first dimension."""
+    count, M, N = T.const("count, M, N")
+    parts: T.Tensor((count, M, N), T.float32)
+    C = T.empty((M, N), dtype)
+
+    with T.Kernel(T.ceildiv(N, columns), M, threads=columns // 4) as (bx, row):
+        total = T.alloc_fragment((columns,), T.float32)
+        T.clear(total)
+        for n in T.unroll(count):
+            for j in T.Parallel(columns):
+                total[j] += parts[n, row, bx * columns + j]
+        T.copy(total, C[row, bx * columns : (bx + 1) * columns])
+    return C
+
+
+@tw.jit
 def w4a16_one(A, B, scales, rows=8, lanes=32, part=32, dtype="float16"):
     """The same for one row of A: each warp owns rows of B, each lane `part` elements a step."""
     N, K = T.const("N, K")

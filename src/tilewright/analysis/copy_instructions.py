@@ -22,17 +22,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.known_multiples import known_factor
-from tilewright.analysis.outside_values import other_than_zero
+from tilewright.analysis.outside_values import other_than_zero, tensor_of
+from tilewright.analysis.tensor_geometry import (
+    extent_is_multiple,
+    is_known_to_host,
+    name_of,
+    row_strides,
+    uneven_start,
+    uneven_stride,
+)
 from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.swizzle import ATOM_ROWS, choose_swizzle
 
@@ -95,7 +102,7 @@ class BulkCopy:
 
     op: CopyOp | Im2colOp
     tensor: SSAValue
-    """The argument that the memory is of."""
+    """The global tensor, as the copy names it: a view has extents and strides of its own."""
     box: tuple[int, ...]
     """Extents of the copied box."""
     corner: tuple[Mixed, ...]
@@ -103,21 +110,12 @@ class BulkCopy:
     starts: Starts
 
     @property
-    def view(self) -> SSAValue:
-        """The global tensor whose extents and strides the copy sees: the argument, or a view."""
-        is_load = space_of(self.op.src.type) is Space.GLOBAL
-        side = self.op.src if is_load else self.op.dst
-        while isinstance(side.owner, RegionOp):
-            side = side.owner.base
-        return side
-
-    @property
-    def name(self) -> str:
-        return self.tensor.name_hint or "the tensor"
-
-    @property
     def start(self) -> Mixed:
         return self.corner[-1]
+
+    def known(self) -> IndexRanges:
+        """What is known of run-time values where the copy is."""
+        return self.starts.ranges
 
     @property
     def element_bits(self) -> int:
@@ -148,13 +146,15 @@ def _keeps_elements(copy: BulkCopy) -> str | None:
 
 
 def _is_a_tensor(copy: BulkCopy) -> str | None:
-    if isinstance(copy.tensor, BlockArgument):
+    if is_known_to_host(copy.tensor, copy.op):
         return None
+    if isinstance(copy.tensor.owner, ViewOp):
+        return f"{name_of(copy.tensor)} is a view that depends on what the kernel computes"
     return "the tensor is not an argument of the kernel"
 
 
 def _rank(copy: BulkCopy) -> str | None:
-    rank = len(shape_of(copy.view.type))
+    rank = len(shape_of(copy.tensor.type))
     return None if rank <= MAX_RANK else f"the tensor has {rank} dimensions, the limit is 5"
 
 
@@ -209,7 +209,7 @@ def _starts_at_granule(copy: BulkCopy) -> str | None:
     unit = granule(copy.element_bits)
     if copy.starts.is_multiple(copy.start, unit, copy.op):
         return None
-    name = copy.name
+    name = copy.tensor.name_hint or "the tensor"
     if isinstance(copy.start, int):
         return (
             f"it starts at column {copy.start} of {name}, byte "
@@ -222,7 +222,7 @@ def _starts_at_granule(copy: BulkCopy) -> str | None:
 
 
 def _starts_inside(copy: BulkCopy) -> str | None:
-    name = copy.name
+    name = copy.tensor.name_hint or "the tensor"
     for dimension, start in enumerate(copy.corner):
         if not copy.starts.is_nonneg(start, copy.op):
             known = f"is {start}" if isinstance(start, int) else "is not known to be at least 0"
@@ -234,9 +234,12 @@ def _starts_inside(copy: BulkCopy) -> str | None:
 
 
 def _ends_at_granule(copy: BulkCopy) -> str | None:
-    extent = shape_of(copy.view.type)[-1]
-    name = copy.name
+    extent = shape_of(copy.tensor.type)[-1]
+    name = copy.tensor.name_hint or "the tensor"
     if extent == DYNAMIC_INDEX:
+        last, unit = len(shape_of(copy.tensor.type)) - 1, granule(copy.element_bits)
+        if extent_is_multiple(copy.tensor, last, unit, copy.op, copy.known):
+            return None
         return f"the row length of {name} is unknown: a TMA store writes whole units of 16 bytes"
     size = extent * copy.element_bits // 8
     if size % GRANULE_BYTES == 0:
@@ -249,35 +252,15 @@ def _ends_at_granule(copy: BulkCopy) -> str | None:
 
 def _has_good_strides(copy: BulkCopy) -> str | None:
     """The stride of every dimension but the last is a multiple of 16 bytes."""
-    strides = _strides(copy.view)
-    name = copy.name
-    if strides[-1] != 1:
-        return f"the innermost dimension of {name} is not contiguous"
-    for dimension, stride in enumerate(strides[:-1]):
-        if stride is None:
-            # The launch has the strides; here it is enough that they are multiples of 16 bytes.
-            if _known_factor(copy.view, dimension) * copy.element_bits // 8 % GRANULE_BYTES == 0:
-                continue
-            return f"the stride of dimension {dimension} of {name} is not known"
-        size = stride * copy.element_bits // 8
-        if size % GRANULE_BYTES:
-            up = -(-size // GRANULE_BYTES) * GRANULE_BYTES
-            return (
-                f"the stride of dimension {dimension} of {name} is {size} bytes, not a multiple of "
-                f"{GRANULE_BYTES}; pad it to {up} bytes ({up * 8 // copy.element_bits} elements)"
-            )
-    return None
-
-
-def _view_is_aligned(copy: BulkCopy) -> str | None:
-    """A view at the address of an element: tensor maps start at multiples of 16 bytes."""
-    owner = copy.view.owner
-    if not isinstance(owner, ViewOp) or not isinstance(owner.source.owner, PtrOfOp):
-        return None
+    if row_strides(copy.tensor)[-1] != 1:
+        return f"the innermost dimension of {name_of(copy.tensor)} is not contiguous"
     unit = granule(copy.element_bits)
-    if all(known_factor(index) % unit == 0 for index in owner.source.owner.indices):
-        return None
-    return f"the view of {copy.name} is not known to start at a multiple of {GRANULE_BYTES} bytes"
+    return uneven_stride(copy.tensor, unit, copy.op, copy.known)
+
+
+def _starts_at_address(copy: BulkCopy) -> str | None:
+    """The tensor itself begins at a multiple of 16 bytes."""
+    return uneven_start(copy.tensor, GRANULE_BYTES, copy.op, copy.known)
 
 
 def _pads_with_zero(copy: BulkCopy) -> str | None:
@@ -324,7 +307,7 @@ BULK_CONDITIONS: tuple[Condition, ...] = (
     _divides_into_boxes,
     _has_whole_granules,
     _has_good_strides,
-    _view_is_aligned,
+    _starts_at_address,
     _starts_at_granule,
     _pads_with_zero,
     _has_no_own_layout,
@@ -348,7 +331,7 @@ def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
     if not is_part and not isinstance(op.src.type, MemRefType):
         return "the tensor is not an argument of the kernel"
     box = tuple(shape_of(op.src.type))
-    copy = BulkCopy(op, base_of(op.src), box, corner_of(op.src), starts)
+    copy = BulkCopy(op, tensor_of(op.src), box, corner_of(op.src), starts)
     for condition in BULK_CONDITIONS:
         problem = condition(copy)
         if problem is not None:
@@ -367,35 +350,10 @@ def bulk_store(op: CopyOp, starts: Starts, *, is_guaranteed: bool = False) -> Bu
     if isinstance(op.src.owner, RegionOp):
         return "it copies part of a buffer in shared memory"
     box = tuple(shape_of(op.dst.type))
-    copy = BulkCopy(op, base_of(op.dst), box, corner_of(op.dst), starts)
+    copy = BulkCopy(op, tensor_of(op.dst), box, corner_of(op.dst), starts)
     guaranteed = (_starts_at_granule, _starts_inside) if is_guaranteed else ()
     for condition in (*BULK_CONDITIONS, _starts_inside, _ends_at_granule):
         problem = None if condition in guaranteed else condition(copy)
         if problem is not None:
             return problem
     return copy
-
-
-def _known_factor(tensor: SSAValue, dimension: int) -> int:
-    """What divides the stride of a dimension: of a view, what is known of the stride it declares;
-    of a contiguous tensor, the extents inside."""
-    type, owner = tensor.type, tensor.owner
-    is_strided = isinstance(type, MemRefType) and isinstance(type.layout, StridedLayoutAttr)
-    if is_strided:
-        stride = owner.stride(dimension) if isinstance(owner, ViewOp) else None
-        return 1 if stride is None else known_factor(stride)
-    inside = shape_of(tensor.type)[dimension + 1 :]
-    return prod(extent for extent in inside if extent != DYNAMIC_INDEX)
-
-
-def _strides(tensor: SSAValue) -> list[int | None]:
-    """Strides in elements; None where they are run-time values."""
-    type = tensor.type
-    assert isinstance(type, MemRefType)
-    if isinstance(type.layout, StridedLayoutAttr):
-        return list(type.layout.get_strides())
-    strides: list[int | None] = [1]
-    for extent in reversed(type.get_shape()[1:]):
-        last = strides[-1]
-        strides.append(None if last is None or extent == DYNAMIC_INDEX else last * extent)
-    return strides[::-1]

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from tilewright.analysis.copy_instructions import BULK_CONDITIONS, BulkCopy, Starts
+from tilewright.analysis.outside_values import tensor_of
 from tilewright.dialects.tile import Im2colOp, Space, space_of
-from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import shape_of
 
 
@@ -85,7 +85,7 @@ def bulk_patches(op: Im2colOp, starts: Starts) -> BulkCopy | str:
     if not (starts.is_below(op.c_step, taps, op) and starts.is_nonneg(op.c_step, op)):
         return f"the tile is not known to be one of the {taps} of the window"
     # The first channel is a multiple of the columns of the tile, as is 0.
-    copy = BulkCopy(op, base_of(op.src), box, (0,) * len(box), starts)
+    copy = BulkCopy(op, tensor_of(op.src), box, (0,) * len(box), starts)
     for condition in BULK_CONDITIONS:
         problem = condition(copy)
         if problem is not None:

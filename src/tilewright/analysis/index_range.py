@@ -6,12 +6,14 @@ are computed:
 
     tile.kernel (%bx) in (%g)          0 <= bx < g
     scf.for, tile.parallel, ...        lower <= i < upper, i = lower modulo the step
+    func.func(%n: i32 {tile.divisibility = 8})    n % 8 = 0
     tile.assume %c                     c, from there to the end of the block; x % 8 == 0 makes x a
                                        multiple of 8, however the remainder is rounded
     scf.if %c                          c in one branch, not c in the other
 
 ``index`` values do not wrap: an index that leaves 64 bits addresses nothing. Integers of a width
-are followed as long as they provably fit it; where they may wrap, a new unknown begins.
+are followed as long as they provably fit it; where they may wrap, a new unknown begins, of which
+only the power of two that divides it is known.
 
 The analysis visits every op once and no more than `budget` of them; ops past that, or deeper than
 `MAX_DEPTH` regions, are unknown. A visit records only the operands and the scope of an op: values
@@ -21,12 +23,21 @@ most of a kernel. Results describe the code as it was visited, whatever has been
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from math import gcd, prod
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
 from tilewright.analysis.divisibility import multiple_in
@@ -40,11 +51,15 @@ from tilewright.analysis.index_rules import (
     range_of_type,
 )
 from tilewright.dialects.arith import CmpiOp, SelectOp
+from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.memref import DimOp, HasExtents
 from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.tile import AssumeOp, KernelOp, ParallelOp, PersistentOp, PipelineOp
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.names import DIVISIBILITY, INJECTED, SHAPE
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.text.accessors import operands_of
 
@@ -53,7 +68,9 @@ MAX_DEPTH = 48
 _MAX_EXTENT = range_of_type(IndexType()).hi
 
 _IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
-_READ = frozenset({*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
+_READ = frozenset(
+    {*INTEGER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name, StrideOp.name}
+)
 
 
 class Scope:
@@ -92,6 +109,8 @@ class IndexRanges:
 
     root: Operation
     budget: int = BUDGET
+    assumes_extents: bool = True
+    """Whether extents of arguments are positive: it is assumed, and no launch checks it."""
     space: Space = field(default_factory=Space)
     scopes: dict[Operation, Scope] = field(default_factory=dict[Operation, Scope])
     """The visited ops."""
@@ -103,7 +122,8 @@ class IndexRanges:
     _ids: dict[SSAValue, Interval] = field(default_factory=dict[SSAValue, Interval])
     _polys: dict[SSAValue, Poly] = field(default_factory=dict[SSAValue, Poly])
     _truths: dict[SSAValue, Formula] = field(default_factory=dict[SSAValue, Formula])
-    _extents: dict[tuple[SSAValue, int], Poly] = field(
+    _extents: dict[Hashable, Poly] = field(default_factory=dict[Hashable, Poly])
+    _strides: dict[tuple[SSAValue, int], Poly] = field(
         default_factory=dict[tuple[SSAValue, int], Poly]
     )
 
@@ -112,6 +132,11 @@ class IndexRanges:
         for region in self.root.regions:
             for block in region.blocks:
                 self._look_at_block(block, whole, 0)
+
+    @cached_property
+    def checked(self) -> IndexRanges:
+        """The same, but for what is assumed of extents and not checked."""
+        return self if not self.assumes_extents else IndexRanges(self.root, assumes_extents=False)
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -143,7 +168,10 @@ class IndexRanges:
         return self.context(at).range(self.poly(value))
 
     def extent(self, buffer: SSAValue, axis: int) -> Poly:
-        """The extent of a buffer along an axis: that of every `memref.dim` of it."""
+        """The extent of a buffer along an axis: that of every `memref.dim` of it.
+
+        Arguments whose sizes have one name in the signature have one extent: a launch checks it.
+        """
         type = buffer.type
         assert isinstance(type, MemRefType)
         static = type.get_shape()[axis]
@@ -151,11 +179,31 @@ class IndexRanges:
             return self.space.const(static)
         if isinstance(buffer.owner, HasExtents):
             return self.poly(buffer.owner.extent(axis))
-        key = (buffer, axis)
+        key = _named_extent(buffer, axis)
         if key not in self._extents:
             name = f"{buffer.name_hint or 'buffer'}.extent{axis}"
             self._extents[key] = self.space.symbol(name, Interval(0, _MAX_EXTENT))
         return self._extents[key]
+
+    def stride(self, buffer: SSAValue, axis: int) -> Poly:
+        """The stride of a buffer along an axis, in elements: that of every `simt.stride` of it."""
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        if not isinstance(type.layout, StridedLayoutAttr):
+            inner = range(axis + 1, type.get_num_dims())
+            return prod((self.extent(buffer, each) for each in inner), start=self.space.const(1))
+        declared = list(type.layout.get_strides())[axis]
+        if declared is not None:
+            return self.space.const(declared)
+        if isinstance(buffer.owner, ViewOp):
+            given = buffer.owner.stride(axis)
+            assert given is not None
+            return self.poly(given)
+        key = (buffer, axis)
+        if key not in self._strides:
+            name = f"{buffer.name_hint or 'buffer'}.stride{axis}"
+            self._strides[key] = self.space.symbol(name, range_of_type(IndexType()))
+        return self._strides[key]
 
     def learn(self, value: SSAValue, poly: Poly) -> None:
         """Define a value that was created after the analysis."""
@@ -181,11 +229,11 @@ class IndexRanges:
         self._truths[value] = formula
         return formula
 
-    def _unknown(self, value: SSAValue, within: Interval) -> Poly:
-        poly = self.space.symbol(f"{value.name_hint or 'v'}.{len(self.sources)}", within)
-        atom = poly.atom
-        assert atom is not None  # a symbol without a divisor
-        self.sources[atom.id] = value
+    def _unknown(self, value: SSAValue, within: Interval, divisor: int = 1) -> Poly:
+        name = f"{value.name_hint or 'v'}.{len(self.sources)}"
+        poly = self.space.symbol(name, within, divisor)
+        (atom,) = poly.atom_ids()
+        self.sources[atom] = value
         self._polys[value] = poly
         return poly
 
@@ -193,7 +241,7 @@ class IndexRanges:
         type = buffer.type
         if axis is None or not isinstance(type, MemRefType) or not 0 <= axis < type.get_num_dims():
             return self._unknown(extent, Interval(0, None))
-        key = (buffer, axis)
+        key = _named_extent(buffer, axis)
         static = type.get_shape()[axis]
         if static >= 0 or key in self._extents or isinstance(buffer.owner, HasExtents):
             return self.extent(buffer, axis)
@@ -203,12 +251,14 @@ class IndexRanges:
     # -- visiting code -----------------------------------------------------------------------
 
     def _look_at_block(self, block: Block, scope: Scope, depth: int) -> None:
+        if isinstance(block.parent_op(), FuncOp):
+            scope = self._look_at_arguments(block, scope)
         for op in block.ops:
             if self.budget <= 0 or depth > MAX_DEPTH:
                 return
             self.budget -= 1
             self.scopes[op] = scope
-            if op.name == AssumeOp.name:
+            if op.name == AssumeOp.name and (self.assumes_extents or not _is_of_extent(op)):
                 scope = Scope(scope, partial(self._assumed, op.operands[0], True))
             elif op.regions:
                 self._look_inside(op, scope, depth)
@@ -216,6 +266,13 @@ class IndexRanges:
                 self._unread[op.results[0]] = _Reading(op, operands_of(op), scope)
             elif op.name in _IDS:
                 self._ids[op.results[0]] = _range_of_id(op)
+
+    def _look_at_arguments(self, block: Block, scope: Scope) -> Scope:
+        for argument in block.args:
+            stated = argument_attributes(argument).get(DIVISIBILITY)
+            if isinstance(stated, IntegerAttr) and is_integer(argument.type):
+                scope = Scope(scope, partial(self._multiple, argument, stated.value.data))
+        return scope
 
     def _look_inside(self, op: Operation, scope: Scope, depth: int) -> None:
         if isinstance(op, IfOp):
@@ -255,8 +312,10 @@ class IndexRanges:
         found = multiple_in(condition) if holds else None
         if found is None:
             return inside
-        value, divisor = found
-        return inside.assume(inside.compare("=", inside.mod(self.poly(value), divisor)))
+        return self._multiple(*found, inside)
+
+    def _multiple(self, value: SSAValue, divisor: int, outside: Context) -> Context:
+        return outside.assume(outside.compare("=", outside.mod(self.poly(value), divisor)))
 
     def _index_ranges(
         self,
@@ -323,13 +382,17 @@ class IndexRanges:
     ) -> Poly | None:
         if isinstance(op, DimOp):
             return self._extent(result, operands[0], self.poly(operands[1]).constant)
+        if isinstance(op, StrideOp):
+            return self.stride(operands[0], op.axis.value.data)
         if isinstance(op, SelectOp | IfOp):
             condition, yes, no = operands
             if not is_truth(condition.type):
                 return None
             return ctx.select(self.formula(condition), self.poly(yes), self.poly(no))
         poly = INTEGER_RULES[op.name](ctx, *map(self.poly, operands))
-        return poly if poly is not None and fits(ctx, poly, result.type) else None
+        if poly is None or fits(ctx, poly, result.type):
+            return poly
+        return self._unknown(result, range_of_type(result.type), _divisor(ctx, poly, result.type))
 
     def _truth(self, op: Operation, operands: tuple[SSAValue, ...], ctx: Context) -> Formula | None:
         if isinstance(op, CmpiOp):
@@ -339,6 +402,12 @@ class IndexRanges:
             return comparison(ctx, op.predicate_name, self.poly(left), self.poly(right))
         rule = TRUTH_RULES.get(op.name)
         return None if rule is None else rule(ctx, *map(self.formula, operands))
+
+
+def _divisor(ctx: Context, poly: Poly, type: Attribute) -> int:
+    """The power of two that divides an integer that may have wrapped: the width is one, too."""
+    assert isinstance(type, IntegerType)
+    return gcd(ctx.congruence(poly).divisor, 1 << (type.width.data - 1))
 
 
 def _ranges(op: Operation) -> Sequence[tuple[Mixed, Mixed]] | None:
@@ -359,3 +428,18 @@ def _range_of_id(op: Operation) -> Interval:
     if op.name != "gpu.thread_id" or threads is None:
         return Interval(0, (1 << 31) - 1)
     return Interval(0, max(threads) - 1)
+
+
+def _is_of_extent(op: Operation) -> bool:
+    """Whether an assumption is about an argument, and not about the launch."""
+    return INJECTED in op.attributes and isinstance(op.parent_op(), FuncOp)
+
+
+def _named_extent(buffer: SSAValue, axis: int) -> Hashable:
+    """What identifies an extent: its name in the signature, else the buffer and the axis."""
+    if isinstance(buffer, BlockArgument):
+        sizes = argument_attributes(buffer).get(SHAPE)
+        size = sizes.data[axis] if isinstance(sizes, ArrayAttr) else None
+        if isinstance(size, StringAttr) and size.data.isidentifier():
+            return buffer.block, size.data
+    return buffer, axis

@@ -11,14 +11,22 @@ from __future__ import annotations
 
 from math import copysign
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+)
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.arith import ConstantValue
 from tilewright.dialects.func import argument_attributes
+from tilewright.dialects.memref import HasExtents
 from tilewright.dialects.tile import AsyncCopyOp, CopyOp, Im2colOp, RegionOp, names
-from tilewright.dialects.type_utils import element_type_of
+from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.interfaces import constant_value
 
 
@@ -82,10 +90,17 @@ def other_than_zero(op: CopyOp | AsyncCopyOp | Im2colOp) -> str | None:
 
 
 def stays_inside(op: CopyOp | AsyncCopyOp, ranges: IndexRanges) -> bool:
-    """Whether a copy is proved to read nothing outside of its tensor."""
+    """Whether a copy is proved to read nothing outside of its tensor.
+
+    Run-time extents of arguments prove nothing: that they are positive is assumed, and not checked.
+    """
     region, context = op.src.owner, ranges.context(op)
     if not isinstance(region, RegionOp):
         return True
+    if DYNAMIC_INDEX in shape_of(region.base.type) and not isinstance(
+        region.base.owner, HasExtents
+    ):
+        return False
     for axis, (offset, extent) in enumerate(zip(region.offsets, region.extents, strict=True)):
         start, limit = ranges.poly(offset), ranges.extent(region.base, axis)
         end = start + ranges.poly(extent)

@@ -100,7 +100,10 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
     Entry("MergeIfStmt", ("merge-guards",)),
-    Entry("RewriteWgmmaSync", ("join-wgmma-groups", "overlap-wgmma", "sink-wgmma-waits")),
+    Entry(
+        "RewriteWgmmaSync",
+        ("join-wgmma-groups", "overlap-wgmma", "sink-wgmma-waits", "stagger-wgmma-waits"),
+    ),
     Entry(
         "InjectFenceProxy",
         ("insert-thread-syncs",),

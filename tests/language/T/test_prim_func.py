@@ -75,7 +75,7 @@ def test_a_size_that_no_parameter_has():
 
     assert mistake(kernel) == (
         "error[TW1021]: size m cannot be determined from the arguments: no parameter has a "
-        "dimension that is exactly m. Declare one with this size, or pass m as a parameter"
+        "dimension or stride that is exactly m. Declare one with this size, or pass m as a parameter"
     )
 
 

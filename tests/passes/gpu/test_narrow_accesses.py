@@ -112,7 +112,7 @@ def test_a_stride_that_only_the_run_knows_says_so() -> None:
     assert said(copied(T.dynamic("n")), "cuda:sm_90a") == [
         "access to A vectorised under a run-time test: read 4 elements (16 bytes) at a time "
         "where all of them are inside and aligned, 1 elsewhere: the stride of dimension 0 of A is "
-        "a run-time value"
+        "a run-time value that is not known to be a multiple of 4"
     ]
 
 

@@ -126,7 +126,7 @@ def test_a_view_that_the_host_makes_at_an_address(space: str, origin: int) -> No
 def test_accesses_to_a_view_at_an_unknown_address_are_narrow() -> None:
     (message,) = remarks(ORIGIN.replace("#space", "#fragment"), "TW3010")
     assert message.startswith("access to A not fully vectorised: read 1 element (4 bytes)")
-    assert message.endswith("the address of A is not known to be a multiple of 16")
+    assert message.endswith("the address of an element of p is not known to be a multiple of 16")
 
 
 def test_the_host_passes_the_address_of_the_element() -> None:

@@ -13,7 +13,6 @@ element that is written must write it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -42,6 +41,7 @@ from tilewright.analysis.layout_inference.agreement import (
     Loop,
 )
 from tilewright.analysis.layout_inference.amd_storage import OperandStorage
+from tilewright.analysis.layout_inference.bank_conflicts import avoids_conflicts
 from tilewright.analysis.layout_inference.describe import name_of
 from tilewright.analysis.layout_inference.exchange import is_exchange, is_interleaved
 from tilewright.analysis.layout_inference.feasible import Infeasible
@@ -54,11 +54,11 @@ from tilewright.analysis.layout_inference.relations import (
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
+from tilewright.analysis.layout_inference.staged_results import staged_results
 from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.ops import matrix_core
-from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -74,9 +74,6 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
-
-_STAGED_BITS = 16
-"""Elements that tensor cores' results are stored as by matrices."""
 
 SHAPE = "TW3003"
 SLOWER, ROUNDED = "TW3006", "TW3007"
@@ -105,6 +102,7 @@ class Solver(FreeLayouts):
             while (loop := self._undecided()) is not None:
                 self._decide_freely(loop)
                 self._propagate()
+            self._avoid_conflicts()
             self._check()
         except Failed:
             return None
@@ -171,25 +169,8 @@ class Solver(FreeLayouts):
                 bits = bit_width(element_type_of(op.src.type))
                 if plain_box_columns(shape_of(op.src.type), bits) is None:
                     self._swizzle(base_of(op.dst), bits)
-            elif isinstance(op, ParallelOp):
-                # Rows of an accumulator that are a power of two apart are in the same banks.
-                for target in self._staged(op):
-                    self._swizzle(target, bit_width(element_type_of(target.type)))
-
-    def _staged(self, loop: ParallelOp) -> Iterator[SSAValue]:
-        """The buffers in shared memory that take an accumulator of a GEMM, row by row, 16 bits an
-        element."""
-        accumulators = {base_of(gemm.c) for gemm in self.gemms}
-        loads = [op for op in loop.body.block.ops if isinstance(op, LoadOp)]
-        if not accumulators or len(loads) != 1 or base_of(loads[0].memref) not in accumulators:
-            return
-        for op in loop.body.block.ops:
-            space = space_of(op.memref.type) if isinstance(op, StoreOp) else None
-            if not isinstance(op, StoreOp) or space is None or not space.is_shared:
-                continue
-            is_by_rows = list(op.indices[-2:]) == list(loop.body.block.args[-2:])
-            if is_by_rows and bit_width(element_type_of(op.memref.type)) == _STAGED_BITS:
-                yield base_of(op.memref)
+        for buffer in staged_results(self.kernel, {base_of(op.c) for op in self.gemms}):
+            self._swizzle(buffer, bit_width(element_type_of(buffer.type)))
 
     def _check_threads(self, op: AllocOp, table: Table) -> None:
         """A user-specified layout has no more threads than the block."""
@@ -248,16 +229,32 @@ class Solver(FreeLayouts):
 
     def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
         """Give a buffer the widest swizzle that all its uses support."""
-        owner = buffer.owner
-        if isinstance(self.gpu, Chip) or not isinstance(owner, AllocOp) or owner.layout is not None:
-            return
-        if len(shape_of(buffer.type)) < 2 or is_seen_otherwise(buffer):
-            return
-        *_, rows, columns = shape_of(buffer.type)
-        swizzle = swizzles.for_matrix(rows, columns, bits, step)
+        swizzle = self._fitting(buffer, bits, step)
         held = self.shared.get(buffer)
         if swizzle is not None and (not isinstance(held, Swizzle) or swizzle.width < held.width):
             self.shared[buffer] = swizzle
+
+    def _fitting(self, buffer: SSAValue, bits: int, step: int | None = None) -> Swizzle | None:
+        """The widest swizzle that a buffer can have; None if its layout is given or plain."""
+        owner = buffer.owner
+        if isinstance(self.gpu, Chip) or not isinstance(owner, AllocOp) or owner.layout is not None:
+            return None
+        if len(shape_of(buffer.type)) < 2 or is_seen_otherwise(buffer):
+            return None
+        *_, rows, columns = shape_of(buffer.type)
+        return swizzles.for_matrix(rows, columns, bits, step)
+
+    def _avoid_conflicts(self) -> None:
+        """Swizzle what TMA fills and threads then read from few banks."""
+        for op in walk(self.kernel):
+            if not isinstance(op, AsyncCopyOp) or not op.is_bulk:
+                continue
+            buffer = base_of(op.dst)
+            if buffer in self.shared or space_of(buffer.type) is not Space.SHARED:
+                continue
+            swizzle = self._fitting(buffer, bit_width(element_type_of(buffer.type)))
+            if swizzle is not None and avoids_conflicts(buffer, swizzle, self.loops):
+                self.shared[buffer] = swizzle
 
     # -- the end -----------------------------------------------------------------------------
 

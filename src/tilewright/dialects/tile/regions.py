@@ -205,8 +205,9 @@ def _verify_bounds(
 
 
 def _fold_view(op: Operation, _: Sequence[Attribute | None]) -> Folded:
-    """A view that changes nothing is what it views."""
-    return [op.operands[0]] if op.operands[0].type == op.results[0].type else None
+    """A view that changes nothing is what it views; one with sizes may be smaller."""
+    source, *given = op.operands
+    return [source] if not given and source.type == op.results[0].type else None
 
 
 @irdl_op_definition

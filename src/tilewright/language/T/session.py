@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects import arith
+from tilewright.dialects.simt.across import StrideOp
 from tilewright.frontend.builder import Builder, current
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.expressions import INDEX, Expr, as_expr, constant
@@ -118,12 +119,14 @@ class Trace:
                 if isinstance(size, Symbol) and size.name == symbol.name:
                     return self._dimension(buffer.handle, dimension)
         found = self._solved_size(symbol)
+        if found is None:
+            found = self._stride(symbol)
         if found is not None:
             return found
         raise FrontendError(
             f"size {symbol.name} cannot be determined from the arguments: no parameter has a "
-            f"dimension that is exactly {symbol.name}. Declare one with this size, or pass "
-            f"{symbol.name} as a parameter",
+            f"dimension or stride that is exactly {symbol.name}. Declare one with this size, or "
+            f"pass {symbol.name} as a parameter",
             code="TW1021",
         )
 
@@ -138,6 +141,20 @@ class Trace:
                 for operator, operand in steps:
                     found = found.binary(operator, found, operand)
                 return Expr(found.handle, symbol_dtype(), is_natural=True)
+        return None
+
+    def _stride(self, symbol: Symbol) -> Expr | None:
+        """The value of a symbol that is the stride of a dimension."""
+        for buffer in self.buffers:
+            if buffer.strides is None:
+                continue
+            for dimension, stride in enumerate(buffer.strides):
+                if isinstance(stride, Symbol) and stride.name == symbol.name:
+                    op = StrideOp(buffer.handle, dimension)
+                    op.location = current().location()
+                    op.result.name_hint = symbol.name
+                    self.at_the_top(op)
+                    return Expr(op.result, symbol_dtype(), is_natural=True)
         return None
 
     def _dimension(self, buffer: SSAValue, dimension: int) -> Expr:

@@ -33,7 +33,7 @@ from tilewright.analysis.layout_inference.amd_storage import COLUMNS, contiguous
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.outside_values import other_than_zero
 from tilewright.analysis.pipelining import Dependences
-from tilewright.analysis.tensor_strides import row_strides
+from tilewright.analysis.tensor_geometry import row_strides
 from tilewright.analysis.thread_dependence import begins_by_thread
 from tilewright.analysis.uniformity import comes_together
 from tilewright.dialects.amd import names
@@ -50,7 +50,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.memory.units import element_bytes
 from tilewright.passes.amd.stage_copies import is_fill, is_pipelined
-from tilewright.passes.gpu.narrow_accesses import uneven_stride
+from tilewright.passes.gpu.narrow_accesses import unaligned
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.naming import buffer_name
@@ -168,7 +168,7 @@ class _Kernel:
         lanes = COPY_BYTES // _size(tensor)
         if row_strides(tensor)[-1] != 1 or source.axes[-1:] != [len(shape) - 1]:
             return "rows of the tile are not contiguous in the tensor"
-        uneven = uneven_stride(tensor, lanes)
+        uneven = unaligned(tensor, lanes, op, lambda: self.ranges)
         if uneven is not None:
             return uneven
         if DYNAMIC_INDEX in shape:

@@ -35,6 +35,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
+from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
@@ -162,6 +163,7 @@ class AmdPipeline(DevicePipeline):
             FlattenThreads(),
             LowerWarpOps(),
             CheckDivergentCode(),
+            AssertAssumptions(),
             HoistViews(),
             FoldClears(),
             OrderTensorWrites(),

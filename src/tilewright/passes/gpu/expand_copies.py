@@ -29,7 +29,7 @@ from tilewright.analysis.outside_values import has_zeros, zero_of
 from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
-from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tile import (
@@ -53,14 +53,15 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.movement import Im2colOp, TransposeOp
 from tilewright.dialects.tile.reducers import ReducerFinalizeOp
 from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.tile.types import is_buffer_or_region
-from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
+from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
-from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -184,9 +185,7 @@ def _filled_load(
     """An element, or the fill outside of the tensor; `guard-memory-accesses` reduces the test."""
     tests: list[SSAValue] = []
     for axis, index in enumerate(indices):
-        extent: Mixed = shape_of(tensor.type)[axis]
-        if extent == DYNAMIC_INDEX:
-            extent = code.add(DimOp(tensor, code.index(axis))).results[0]
+        extent = extent_of(code, tensor, axis)
         tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
         tests.append(code.add(CmpiOp("slt", index, code.index(extent))).results[0])
     inside = tests[0]
@@ -245,22 +244,29 @@ def _expand_print(op: PrintOp) -> None:
 
 
 def _expand_each(op: AtomicOp) -> None:
-    """Several contiguous elements inside a parallel loop, sequentially."""
+    """Several contiguous elements inside a parallel loop, by the thread that runs the iteration."""
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
     code = IndexBuilder(op)
-    extents = [extent for extent in target.extents if extent != 1] or [1]
-    assert all(isinstance(extent, int) for extent in extents), (
+    extents = [extent for extent in target.extents if isinstance(extent, int) and extent != 1]
+    assert len(extents) == sum(extent != 1 for extent in target.extents), (
         "a compile-time number of contiguous elements"
     )
     from_axes, to_axes = source.axes or [0], target.axes or [0]
-    for point in product(*(range(extent) for extent in extents if isinstance(extent, int))):
-        position = [code.index(each) for each in point]
+
+    def update(code: IndexBuilder, position: Sequence[SSAValue]) -> None:
         at = source.element(code, position, from_axes)
         loaded = code.add(LoadOp(source.buffer, at)).results[0]
         value = copied(code, loaded, source.buffer, target.buffer)
         indices = target.element(code, position, to_axes)
         code.add(op.of_element(target.buffer, indices, value))
+
+    if extents and space_of(source.buffer.type) is not Space.FRAGMENT:
+        position, body = _each_thread(code, extents, wide=True)
+        update(body, position)
+    else:  # the owner of an element of a fragment has to be known here
+        for point in product(*(range(extent) for extent in extents or [1])):
+            update(code, [code.index(each) for each in point])
     code.rewriter.erase(op)
 
 
@@ -402,6 +408,4 @@ def _fragment(code: IndexBuilder, value: SSAValue) -> SSAValue:
     if isinstance(value.owner, RegionOp):
         shape = [extent for extent in shape if extent != 1] or [1]
     type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.FRAGMENT))
-    # Integers have a sign by the name of their dtype only.
-    dtype = f"uint{bit_width(type.element_type)}" if is_unsigned(value) else None
-    return code.add(AllocOp(type, name="values", dtype=dtype)).results[0]
+    return code.add(AllocOp(type, name="values", dtype=unsigned_dtype(value))).results[0]

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.analysis.tensor_strides import declared_strides, row_strides
+from tilewright.analysis.tensor_geometry import declared_strides, row_strides
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp, LoadLdsOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, RedAddOp

@@ -20,15 +20,15 @@ from tilewright.analysis.outside_values import safe_value
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AtomicOp, Space, names, space_of
-from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.lower.expressions import extent_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
@@ -75,11 +75,6 @@ def _is_access(op: Operation) -> bool:
     return isinstance(op, AsyncMoveOp | LoadLdsOp)
 
 
-def _extent(code: IndexBuilder, buffer: SSAValue, axis: int) -> Mixed:
-    extent = shape_of(buffer.type)[axis]
-    return extent if extent >= 0 else code.add(DimOp(buffer, code.index(axis))).results[0]
-
-
 def missing(
     op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], ranges: IndexRanges
 ) -> SSAValue | None:
@@ -89,15 +84,26 @@ def missing(
     found: SSAValue | None = None
     for axis, index in enumerate(indices):
         poly = ranges.poly(index)
-        extent = _extent(code, buffer, axis)
         tests: list[SSAValue] = []
         if not context.is_nonneg(poly):
             tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
-        if context.decide(context.compare("<", poly, ranges.poly(extent))) is not True:
-            tests.append(code.add(CmpiOp("slt", index, code.index(extent))).results[0])
+        if not _is_below_extent(op, index, buffer, axis, ranges):
+            extent = code.index(extent_of(code, buffer, axis))
+            tests.append(code.add(CmpiOp("slt", index, extent)).results[0])
         for test in tests:
             found = test if found is None else code.add(AndiOp(found, test)).results[0]
     return found
+
+
+def _is_below_extent(
+    op: Operation, index: SSAValue, buffer: SSAValue, axis: int, ranges: IndexRanges
+) -> bool:
+    """Whether an index is proved to be less than an extent, which may be zero."""
+    if shape_of(buffer.type)[axis] < 0:
+        ranges = ranges.checked
+    context = ranges.context(op)
+    below = context.compare("<", ranges.poly(index), ranges.extent(buffer, axis))
+    return context.decide(below) is True
 
 
 def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:

@@ -14,12 +14,12 @@ no order among themselves, but with plain accesses to it they do. (`order-tensor
 tensors that are only written.)
 
 What TMA writes is ordered by its own barriers and not looked at here. Two kinds of accesses by
-threads need an async proxy fence before the barrier, or before the arrival at an mbarrier that
-signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA or a tensor core
-reads, and every access to what TMA writes next. Without the fence a load of a thread that has been
-issued may be performed after a later TMA write: zeros past the end of a tensor arrive within a few
-cycles. Where TMA loads a tensor that threads of the kernel write, the fences order writes to
-tensors as well.
+threads need an async proxy fence before the barrier, or before the arrival at an mbarrier or a
+named barrier that signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA
+or a tensor core reads, and every access to what TMA writes next. Without the fence a load of a
+thread that has been issued may be performed after a later TMA write: zeros past the end of a tensor
+arrive within a few cycles. Where TMA loads a tensor that threads of the kernel write, the fences
+order writes to tensors as well.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ from tilewright.dialects.nv import (
     StMatrixOp,
     TmaLoadOp,
     TmaStoreOp,
+    WgmmaCommitOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
@@ -66,7 +67,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AtomicOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -135,6 +136,7 @@ _ORDERING = frozenset(
     for each in (
         *(WsOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
         *(MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, BulkLoadOp),
+        *(WgmmaCommitOp, WgmmaWaitOp),
     )
 )
 
@@ -172,25 +174,29 @@ class InsertThreadSyncs(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                slots = BufferSlots(function) if self.versions else None
-                _Walk(function, engine, slots).run()
+                needed = self.versions or any(map(_rotates, function.body.block.ops))
+                slots = BufferSlots(function) if needed else None
+                _Walk(function, engine, slots, self.versions).run()
 
 
 class _Walk:
     """One kernel."""
 
     def __init__(
-        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None
+        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None, versions: bool
     ) -> None:
         self.function = function
         self.engine = engine
         self.slots = slots
+        self.versions = versions
+        """Whether versions of all buffers are distinguished, or only of those that rotate."""
         self.footprints = ThreadFootprints(function)
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.role: tuple[int, int] | None = None
         """The barrier of the role that is being walked: its id, and its threads."""
-        self.next_id = _FIRST_ID
+        taken = {op.id.value.data for op in walk(function) if isinstance(op, BarOp)}
+        self.free_ids = [each for each in range(_FIRST_ID, _IDS) if each not in taken]
         self.ids: dict[_Ranges, int] = {}
         """The last named barrier of a role with these threads."""
         self.tensors = tensors_in_use(function)
@@ -275,8 +281,20 @@ class _Walk:
 
     def _slot(self, op: Operation, access: SharedAccess) -> Slot | None:
         """The version of the buffer that an op accesses."""
-        slots, element = self.slots, _elements(op, access)
-        return None if slots is None or element is None else slots.slot(op, *element)
+        slots, owner = self.slots, access.buffer.owner
+        if slots is None or not (self.versions or _rotates(owner)):
+            return None
+        if isinstance(op, WgmmaOp):
+            return self._slot_of_operand(op, access.buffer, slots)
+        element = _elements(op, access)
+        return None if element is None else slots.slot(op, *element)
+
+    def _slot_of_operand(self, op: WgmmaOp, buffer: SSAValue, slots: BufferSlots) -> Slot | None:
+        """The version that an MMA reads: an operand does not extend beyond the one it begins in."""
+        owners = [each.owner for each in (op.a, op.b)]
+        read = [each for each in owners if isinstance(each, MatrixOp) and each.buffer is buffer]
+        found = {slots.slot(op, buffer, each.index, 1) for each in read}
+        return found.pop() if len(found) == 1 else None
 
     def _footprint(self, op: Operation, access: SharedAccess) -> Footprint | None:
         """The elements that each thread accesses."""
@@ -307,7 +325,11 @@ class _Walk:
             self._while(op, pending)
         elif op.regions:
             self._whole(op, pending)
+        elif isinstance(op, BarOp) and op.mode.data == "arrive":
+            self._signal(op, pending)  # its threads do not wait
         elif isinstance(op, (BarrierOp, BarOp)):
+            if self._is_between_roles(op):
+                self._signal(op, pending)
             self._fence_for_tma(op, pending)
             if nv_names.ROLE_BARRIER in op.attributes:
                 self._synchronise(op)
@@ -320,12 +342,20 @@ class _Walk:
             pending.fenced()
         elif isinstance(op, (CpAsyncWaitOp, LdsWaitOp)):
             pending.landed()
+        elif isinstance(op, WgmmaCommitOp):
+            pending.committed()
         elif isinstance(op, WgmmaWaitOp):
-            pending.in_flight.clear()
+            pending.waited(op.count)
         elif isinstance(op, MBarrierArriveOp):
             self._signal(op, pending)
         else:
             self._access(op, self._accesses(op), pending)
+
+    def _is_between_roles(self, op: BarrierOp | BarOp) -> bool:
+        """Whether other threads than those of the role that is walked wait at a named barrier."""
+        return (
+            isinstance(op, BarOp) and self.role is not None and op.count.value.data != self.role[1]
+        )
 
     def _signal(self, op: Operation, pending: Pending) -> None:
         """An arrival lets other threads, or asynchronous units, read what this thread wrote."""
@@ -355,7 +385,7 @@ class _Walk:
         else:
             self._access(op, accesses, pending)
         for inner in list(walk(op)):
-            if isinstance(inner, MBarrierArriveOp):
+            if isinstance(inner, MBarrierArriveOp | BarOp):
                 self._signal(inner, pending.copy())
 
     def _access(self, op: Operation, accesses: list[SharedAccess], pending: Pending) -> None:
@@ -363,7 +393,7 @@ class _Walk:
             self._prepare(op, accesses, pending)
         pending.add(accesses)
         if isinstance(op, WgmmaOp):
-            pending.in_flight.update(each.location for each in accesses)
+            pending.issued(accesses)
 
     def _prepare(
         self,
@@ -503,9 +533,8 @@ class _Walk:
 
     def _barrier_id(self, role: Role) -> int:
         """A named barrier for a role; the same threads share one where none is left."""
-        if self.next_id < _IDS:
-            self.ids[role.ranges] = self.next_id
-            self.next_id += 1
+        if self.free_ids:
+            self.ids[role.ranges] = self.free_ids.pop(0)
         return self.ids.get(role.ranges, _IDS - 1)
 
     def _synchronise(self, op: Operation) -> None:
@@ -525,6 +554,10 @@ def _elements(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, 
         if len(indices) == 1:
             return buffer, indices[0], op.lanes.value.data
     return None
+
+
+def _rotates(owner: Operation | Block) -> bool:
+    return isinstance(owner, AllocOp) and names.ROTATING in owner.attributes
 
 
 def _has_iterations(op: ForOp) -> bool:

@@ -11,13 +11,15 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.tensor_strides import (
+from tilewright.analysis.tensor_geometry import (
+    Known,
+    address_bytes,
     declared_strides,
-    is_at_address,
-    row_strides,
-    stride_divisors,
+    element_bytes,
+    uneven_start,
+    uneven_stride,
 )
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine, locate
@@ -28,24 +30,10 @@ _SHIFTED_BITS = (8, 16)
 """Elements that are narrow enough for loads of one each to cost more than a shift."""
 
 
-def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
+def unaligned(tensor: SSAValue, lanes: int, at: Operation, known: Known) -> str | None:
     """Why not every row begins at a multiple of `lanes` elements; None if all do."""
-    name = _name(tensor)
-    if is_at_address(tensor):
-        return f"the address of {name} is not known to be a multiple of {_bytes(tensor, lanes)}"
-    strides = zip(row_strides(tensor)[:-1], stride_divisors(tensor), strict=False)
-    for dimension, (stride, divisor) in enumerate(strides):
-        if divisor % lanes == 0:
-            continue
-        if stride is None:
-            return f"the stride of dimension {dimension} of {name} is a run-time value"
-        size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
-        return (
-            f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
-            f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
-            f"({-(-stride // lanes) * lanes} elements)"
-        )
-    return None
+    start = uneven_start(tensor, lanes * element_bytes(tensor), at, known)
+    return start or uneven_stride(tensor, lanes, at, known)
 
 
 def is_shifted(tensor: SSAValue, lanes: int) -> bool:
@@ -53,6 +41,8 @@ def is_shifted(tensor: SSAValue, lanes: int) -> bool:
     bits, shape = bit_width(element_type_of(tensor.type)), shape_of(tensor.type)
     if bits not in _SHIFTED_BITS or lanes * bits != _UNIT_BITS:
         return False
+    if not isinstance(tensor, BlockArgument) or address_bytes(tensor) * 8 % _UNIT_BITS:
+        return False  # the unit of its first element may begin before it
     if DYNAMIC_INDEX in shape or declared_strides(tensor) is not None:
         return False
     return prod(shape) >= 2 * lanes

@@ -15,6 +15,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
+from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.chain_wgmma import ChainWgmma
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
@@ -32,6 +33,7 @@ from tilewright.passes.gpu.expand_gemms import ExpandGemms
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
+from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
@@ -56,10 +58,12 @@ from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.split_precision import SplitPrecision
+from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
+from tilewright.passes.gpu.use_warp_index import UseWarpIndex
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
@@ -140,6 +144,7 @@ class GpuPipeline(DevicePipeline):
             LowerPersistent(),
             FlattenThreads(),
             CheckDivergentCode(),
+            AssertAssumptions(),
             HoistViews(),
             FoldClears(),
             NarrowGuardedLoops(),
@@ -158,6 +163,7 @@ class GpuPipeline(DevicePipeline):
             JoinWgmmaGroups(),
             OverlapWgmma(),
             SinkWgmmaWaits(),
+            StaggerWgmmaWaits(),
             Canonicalize(),
             Cse(),
             GuardMemoryAccesses(),
@@ -183,11 +189,13 @@ class GpuPipeline(DevicePipeline):
             UnswitchLoops(),
             UnrollLoops(),
             MergeGuards(),
+            UseWarpIndex(),
             Dce(),
             DropUnusedArguments(),
             PrefetchTensorMaps(),
             VerifyDeviceIr(),
             CheckThreadSync(tolerate_races=self.tolerate_races),
+            HoistGuardedIndices(),
             LowerL2Policy(),
             ChainWgmma(),
         ]

@@ -3,9 +3,10 @@
     for %i { if %c { a } }             ->    if %c { for %i { a } }
     for %i { if %c { a } else { b } }  ->    if %c { for %i { a } } else { for %i { b } }
 
-The condition, and what it is computed from, must be loop-invariant; it moves before the
-loop. Besides the branch the body may hold arithmetic, which goes into both copies; the second form
-copies only small bodies (docs/design/passes.md#unswitching).
+The condition, and what it is computed from, must be loop-invariant; it moves before the loop, where
+a branch may test the same condition already: `cse` unifies them, and `merge-guards` joins such
+branches. Besides the branch the body may hold arithmetic, which goes into both copies; the second
+form copies only small bodies (docs/design/passes.md#unswitching).
 
 Threads of a block reach the same barriers in the same order. A loop with barriers, or with waits
 for asynchronous units, is therefore left alone if the condition may be divergent. This runs when
@@ -30,6 +31,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
+from tilewright.passes.cse import Cse
 
 _LARGEST_COPY = 64
 """Ops of a body that may be written twice."""
@@ -54,12 +56,16 @@ class UnswitchLoops(Pass):
     name = "unswitch-loops"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        is_changed = False
         # Inner loops first: a branch that left one may leave the next.
         for op in reversed(list(walk(module))):
             if isinstance(op, ForOp) and not op.results:
                 branch = _only_branch(op)
                 if branch is not None and _may_leave(branch, op):
                     _unswitch(op, branch)
+                    is_changed = True
+        if is_changed:
+            Cse().run(module, engine)
 
 
 def _only_branch(loop: ForOp) -> IfOp | None:

@@ -33,6 +33,7 @@ from tilewright.passes.tenstorrent.infer_tt_schedule import InferTtSchedule
 from tilewright.passes.tenstorrent.infer_tt_shards import InferTtShards
 from tilewright.passes.tenstorrent.insert_transposes import InsertTransposes
 from tilewright.passes.tenstorrent.keep_panels import KeepPanels
+from tilewright.passes.tenstorrent.keep_scalars_in_tiles import KeepScalarsInTiles
 from tilewright.passes.tenstorrent.lower_circular_buffers import LowerCircularBuffers
 from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
 from tilewright.passes.tenstorrent.make_persistent import MakePersistent
@@ -41,6 +42,7 @@ from tilewright.passes.tenstorrent.normalize_tt_indices import NormalizeTtIndice
 from tilewright.passes.tenstorrent.pad_to_tiles import PadToTiles
 from tilewright.passes.tenstorrent.rasterize_tiles import RasterizeTiles
 from tilewright.passes.tenstorrent.recognize_gemm_loops import RecognizeGemmLoops
+from tilewright.passes.tenstorrent.select_fills import SelectFills
 from tilewright.passes.tenstorrent.separate_buffers import SeparateBuffers
 from tilewright.passes.tenstorrent.split_launches import SplitLaunches
 from tilewright.passes.tenstorrent.split_tt_kernels import SplitTtKernels
@@ -89,13 +91,16 @@ class TenstorrentPipeline(Pass):
         return [
             FixArguments(self.values),
             *TilePipeline(target=self.target).common_passes(),
+            SelectFills(),
             CheckTtTensors(),
             SplitLaunches(),
             FoldClears(),
             FlattenPersistentLoops(),
             TabulateScalars(),
             FoldGridReductions(),
+            KeepScalarsInTiles(),
             StageGlobalAccesses(),
+            SelectFills(),  # of the copies that were staged
             NormalizeTtIndices(),
             RecognizeGemmLoops(),
             InsertTransposes(),

@@ -7,20 +7,25 @@
 
 Registers have no run-time index: the owner of an element of a fragment has to be known at compile
 time. With the loop unrolled it is; otherwise the fragment would be staged through shared memory in
-every iteration. Only loops of few iterations are unrolled, by `expand-explicit-unroll`.
+every iteration. `expand-explicit-unroll` unrolls the marked ones: loops of few iterations, and
+longer ones of parallel loops alone that together access no more elements than the fragment has. A
+parallel loop over the whole fragment would become as much code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.mixed import known
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
@@ -28,6 +33,8 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tile.expand_explicit_unroll import EXPLICIT
 
 MAX_TRIP_COUNT = 8
+MAX_TRIP_COUNT_OF_PARTS = 128
+"""Of a loop that goes through a fragment part by part; bounds the time to compile it."""
 
 
 @dataclass(frozen=True)
@@ -37,50 +44,108 @@ class UnrollFragmentLoops(Pass):
     name = "unroll-fragment-loops"
 
     max_trip_count: int = MAX_TRIP_COUNT
-    """Largest trip count that is unrolled."""
+    """Largest trip count that is unrolled whatever the loop contains."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for loop in walk(module):
             if (
                 isinstance(loop, ForOp)
                 and EXPLICIT not in loop.attributes
-                and self._is_short(loop)
-                and _selects_elements(loop.body.block.args[0])
+                and self._is_unrolled(loop, _trip_count(loop))
             ):
                 loop.attributes[EXPLICIT] = UnitAttr()
 
-    def _is_short(self, loop: ForOp) -> bool:
-        bounds = [known(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-        integers = [each for each in bounds if isinstance(each, int)]
-        if len(integers) < len(bounds) or _has_loop_around(loop):
+    def _is_unrolled(self, loop: ForOp, count: int | None) -> bool:
+        if count is None or count < 2 or _parallel_around(loop) is not None:
             return False
-        return 1 < len(range(*integers)) <= self.max_trip_count
+        accesses = list(_selected_by(loop.body.block.args[0]))
+        if count <= self.max_trip_count:
+            return bool(accesses)
+        return (
+            bool(accesses)
+            and count <= MAX_TRIP_COUNT_OF_PARTS
+            and _has_parallel_loops_alone(loop)
+            and all(_goes_through_once(each, count) for each in accesses)
+            and any(_needs_constant(each, loop) for each in accesses)
+        )
 
 
-def _has_loop_around(loop: ForOp) -> bool:
-    """Whether a loop is inside of a parallel one, where each thread runs it for its elements."""
-    around = loop.parent_op()
+def _trip_count(loop: ForOp) -> int | None:
+    bounds = [known(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
+    integers = [each for each in bounds if isinstance(each, int)]
+    return len(range(*integers)) if len(integers) == len(bounds) else None
+
+
+def _parallel_around(op: Operation) -> ParallelOp | None:
+    """The parallel loop that contains an op: each thread runs the op for its elements."""
+    around = op.parent_op()
     while around is not None and not isinstance(around, ParallelOp):
         around = around.parent_op()
-    return around is not None
+    return around
 
 
-def _selects_elements(index: SSAValue) -> bool:
-    """Whether what is computed from `index` selects elements of a fragment in a parallel loop."""
+def _has_parallel_loops_alone(loop: ForOp) -> bool:
+    """Whether all that a loop does is in parallel loops, none of them with a loop inside."""
+    *own, _end = loop.body.block.ops
+    return (
+        not loop.init_args
+        and all(isinstance(op, ParallelOp) or always_removable(type(op)) for op in own)
+        and not any(isinstance(op, ForOp) for op in walk(loop) if op is not loop)
+    )
+
+
+def _goes_through_once(access: LoadOp | StoreOp, count: int) -> bool:
+    """Whether `count` runs of the parallel loop access no more elements than the fragment has."""
+    loop = _parallel_around(access)
+    if loop is None:
+        return False
+    extents = [each for each in loop.extents if isinstance(each, int)]
+    size = prod(shape_of(access.memref.type))
+    return len(extents) == len(loop.extents) and count * prod(extents) <= size
+
+
+def _needs_constant(access: LoadOp | StoreOp, loop: ForOp) -> bool:
+    """Whether one index combines the iterations of `loop` and of the parallel loop.
+
+    A dimension that `loop` alone goes through can be held by one thread as a whole.
+    """
+    parallel = _parallel_around(access)
+    assert parallel is not None, "checked by `_goes_through_once`"
+    serial, own = loop.body.block.args[0], set(parallel.body.block.args)
+    return any(serial in found and own & found for found in map(_arguments_of, access.indices))
+
+
+def _arguments_of(value: SSAValue) -> set[SSAValue]:
+    """The variables of loops that a value is computed from."""
+    pending, seen = [value], {value}
+    while pending:
+        owner = pending.pop().owner
+        new = [each for each in _operands(owner) if each not in seen]
+        seen.update(new)
+        pending += new
+    return {each for each in seen if isinstance(each, BlockArgument)}
+
+
+def _operands(owner: Operation | Block) -> tuple[SSAValue, ...]:
+    return tuple(owner.operands) if isinstance(owner, Operation) else ()
+
+
+def _selected_by(index: SSAValue) -> Iterator[LoadOp | StoreOp]:
+    """The accesses to fragments whose element follows from `index`."""
     pending, seen = [index], {index}
     while pending:
         for use in pending.pop().uses:
             op = use.operation
-            if _is_fragment_index(op, use.index):
-                return True
-            if always_removable(type(op)) and not op.regions:
+            if isinstance(op, LoadOp | StoreOp):
+                if _is_fragment_index(op, use.index):
+                    yield op
+            elif always_removable(type(op)) and not op.regions:
                 new = [each for each in op.results if each not in seen]
                 seen.update(new)
                 pending += new
-    return False
 
 
-def _is_fragment_index(op: Operation, position: int) -> bool:
-    if not isinstance(op, LoadOp | StoreOp) or space_of(op.memref.type) is not Space.FRAGMENT:
+def _is_fragment_index(op: LoadOp | StoreOp, position: int) -> bool:
+    if space_of(op.memref.type) is not Space.FRAGMENT:
         return False
     return position >= len(op.operands) - len(op.indices)

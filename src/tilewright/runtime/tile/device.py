@@ -148,10 +148,17 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
             values[step.result] = operands[1] if operands[0] else operands[2]
         elif step.kind == "assert":
             if not operands[0]:
-                raise ValueError(step.constants[0])
+                raise located(ValueError(_failed(step, operands)), BAD_ARGUMENT)
         else:
             values[step.result] = _TWO[step.kind](*operands)
     return Plan(tuple(launches), workspace, zeros)
+
+
+def _failed(step: Step, operands: Sequence[Any]) -> str:
+    """The message of an assertion, with the values that it is about."""
+    text, *names = step.constants
+    values = ", ".join(f"{n} is {v}" for n, v in zip(names, operands[1:], strict=True))
+    return f"{text}; {values}" if values else text
 
 
 def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -256,13 +263,14 @@ class DeviceProgram(DevicePlanner):
         self, plan: Plan, arguments: Sequence[Any], stream: Any, device: int | None, base: int
     ) -> None:
         for each in plan.launches:
-            launcher = self._launcher(each.kernel, device)
+            launcher = self.launcher(each.kernel, device)
             raw = [filled(value, arguments, base) for value in each.arguments]
             on = launcher.function.device
             handle = current_stream(on) if stream is None else stream_handle(stream)
             launcher.launch(handle, *each.grid, *raw)
 
-    def _launcher(self, name: str, device: int | None) -> Launcher:
+    def launcher(self, name: str, device: int | None) -> Launcher:
+        """The launcher of a kernel, loaded on a device."""
         key = (name, -1 if device is None else device)
         found = self._launchers.get(key)
         if found is None:

@@ -7,7 +7,8 @@ the kernel is compiled again, in the first of these forms that loses nothing:
     a predicated epilogue                one copy of the MMAs instead of one for each stage
     fewer blocks a multiprocessor        where registers are what is missing, or spill
     without join-wgmma-groups            where registers spill: one GEMM in flight, not two
-    without overlap-wgmma                MMAs of an iteration are complete at its end
+    without stagger-wgmma-waits          GEMMs that share a wait are complete after it
+    without overlap-wgmma either         MMAs of an iteration are complete at its end
     without sink-wgmma-waits either      and their results are waited for at once
 """
 
@@ -24,6 +25,7 @@ from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
+from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.targets.cuda.artefact import DeviceKernel
 from tilewright.targets.ptxas_log import is_serialized, lacks_registers
 from tilewright.targets.variants import PREDICATED, Revision, spilled
@@ -71,7 +73,7 @@ def revisions(
     if lacks_registers(remarks):
         pipeline = replace(pipeline, max_blocks=1)
     left_out = pipeline.leave_out
-    for each in (OverlapWgmma.name, SinkWgmmaWaits.name):
+    for each in (StaggerWgmmaWaits.name, OverlapWgmma.name, SinkWgmmaWaits.name):
         left_out = (*left_out, each)
         yield Revision(
             replace(pipeline, leave_out=left_out),

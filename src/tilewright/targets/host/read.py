@@ -126,11 +126,19 @@ class _Reader:
         elif op.name == "arith.select":
             self._add("select", op.results[0], self._operands(op))
         elif op.name == "tile.assert":
-            message = op.properties.get("message")
-            text = message.data if isinstance(message, StringAttr) else "assertion failed"
-            self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (text,)))
+            self._assert(op)
         else:
             raise _not_on_host(op, f"'{op.name}' is not supported in host code")
+
+    def _assert(self, op: Operation) -> None:
+        """A condition, and the values that it is computed from, by their names."""
+        message = op.properties.get("message")
+        text = message.data if isinstance(message, StringAttr) else "assertion failed"
+        given = _sources(op.operands[0])
+        names = tuple(name for name, value in given.items() if value in self.names)
+        values = tuple(self._operand(given[name]) for name in names)
+        operands = (self._operand(op.operands[0]), *values)
+        self.steps.append(Step("assert", "", operands, (text, *names)))
 
     def _view(self, op: ViewOp) -> None:
         """The same memory with other extents; those that are not known are operands."""
@@ -164,3 +172,31 @@ class _Reader:
         constant = constant_value(value)
         assert constant is not None, "a host value is used before its definition"
         return constant.value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _sources(condition: SSAValue) -> dict[str, SSAValue]:
+    """Scalars that a condition is computed from: arguments, extents and strides of tensors."""
+    found: dict[str, SSAValue] = {}
+    seen, stack = {condition}, [condition]
+    while stack:
+        value = stack.pop()
+        owner = value.owner
+        if not isinstance(owner, Operation):
+            found[value.name_hint or "an argument"] = value
+            continue
+        if owner.name == "memref.dim" or isinstance(owner, StrideOp):
+            found[_property_of(owner)] = value
+            continue
+        new = [each for each in owner.operands if each not in seen]
+        seen.update(new)
+        stack += reversed(new)
+    return found
+
+
+def _property_of(op: Operation) -> str:
+    """``A.shape[0]``."""
+    tensor = op.operands[0].name_hint or "a tensor"
+    if isinstance(op, StrideOp):
+        return f"{tensor}.strides[{op.axis.value.data}]"
+    axis = constant_value(op.operands[1])
+    return f"{tensor}.shape[{axis.value.data if isinstance(axis, IntegerAttr) else '?'}]"

@@ -13,6 +13,17 @@ func.func @view_sizes(%p: memref<?xf32, #global>, %m: index, %n: index) -> (inde
   func.return %0, %1 : index, index
 }
 
+// A view of the same type may be smaller.
+// CHECK-LABEL: func.func @smaller(
+// CHECK: [[V:%.*]] = tile.view %arg0 sizes(%arg1)
+// CHECK: memref.load [[V]]
+func.func @smaller(%p: memref<?xf32, #global>, %n: index) -> f32 {
+  %c0 = arith.constant 0 : index
+  %v = tile.view %p sizes(%n) : memref<?xf32, #global> to memref<?xf32, #global>
+  %x = memref.load %v[%c0] : memref<?xf32, #global>
+  func.return %x : f32
+}
+
 // CHECK-LABEL: func.func @argument(
 // CHECK: [[D:%.*]] = memref.dim %arg0
 // CHECK: return [[D]]

@@ -38,3 +38,44 @@ func.func @update(%T: memref<10xi32, #global>, %a: i32, %b: i32, %O: memref<16xi
   }
   func.return
 }
+
+// Extents with one name in the signature are equal, and the grid has as many blocks.
+// CHECK-LABEL: func.func @named(
+// CHECK: tile.kernel
+// CHECK-NOT: scf.if
+// CHECK: memref.load %arg1[%arg3, %{{.*}}]
+// CHECK-NOT: scf.if
+// C has a size of its own.
+// CHECK: [[M:%.*]] = memref.dim %arg2
+// CHECK: [[INSIDE:%.*]] = arith.cmpi slt, %arg3, [[M]]
+// CHECK-NEXT: scf.if [[INSIDE]]
+func.func @named(
+    %A: memref<?x4xf32, #global> {tile.shape = ["n", 4]},
+    %B: memref<?x4xf32, #global> {tile.shape = ["n", 4]},
+    %C: memref<?x4xf32, #global> {tile.shape = ["m", 4]}) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?x4xf32, #global>
+  tile.kernel (%bx) in (%n) threads(4) {
+    %tid = gpu.thread_id x
+    %x = memref.load %B[%bx, %tid] : memref<?x4xf32, #global>
+    memref.store %x, %C[%bx, %tid] : memref<?x4xf32, #global>
+  }
+  func.return
+}
+
+// That an extent is positive is assumed, and no launch checks it.
+// CHECK-LABEL: func.func @first(
+// CHECK: tile.assume
+// CHECK: arith.cmpi slt, %c0
+// CHECK-NEXT: scf.if
+func.func @first(%A: memref<?xf32, #global>, %B: memref<1xf32, #global>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32, #global>
+  %some = arith.cmpi sgt, %n, %c0 : index
+  tile.assume %some, "dimension 0 of A is greater than 0" {tile.injected}
+  tile.kernel (%bx) in (1) threads(1) {
+    %x = memref.load %A[%c0] : memref<?xf32, #global>
+    memref.store %x, %B[%c0] : memref<1xf32, #global>
+  }
+  func.return
+}

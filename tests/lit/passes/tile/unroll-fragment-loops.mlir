@@ -36,3 +36,51 @@ func.func @two_halves(%a: memref<32x64xf32, #tile.space<global>>) {
   }
   func.return
 }
+
+// -----
+
+// Longer loops that go through a fragment part by part.
+// CHECK-LABEL: func.func @parts
+func.func @parts(%a: memref<4x64xf32, #tile.space<global>>, %t: memref<4x4xf32, #tile.space<shared>>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %f = tile.alloc : memref<4x64xf32, #tile.space<fragment>>
+    %sum = tile.alloc : memref<4x4xf32, #tile.space<fragment>>
+    // CHECK: scf.for
+    scf.for %s = %c0 to %c16 step %c1 {
+      %first = arith.muli %s, %c4 : index
+      tile.parallel (%i, %j) in (4, 4) {
+        %column = arith.addi %first, %j : index
+        %v = memref.load %f[%i, %column] : memref<4x64xf32, #tile.space<fragment>>
+        %old = memref.load %sum[%i, %j] : memref<4x4xf32, #tile.space<fragment>>
+        %new = arith.addf %old, %v : f32
+        memref.store %new, %sum[%i, %j] : memref<4x4xf32, #tile.space<fragment>>
+      }
+    // CHECK: } {tile.unroll_explicit}
+    }
+    // Each iteration accesses half of the fragment: unrolled, it is more code than a loop over all.
+    // CHECK-NOT: tile.unroll_explicit
+    scf.for %s = %c0 to %c16 step %c1 {
+      tile.parallel (%i, %j) in (4, 32) {
+        %column = arith.addi %s, %j : index
+        %v = memref.load %f[%i, %column] : memref<4x64xf32, #tile.space<fragment>>
+        memref.store %v, %a[%i, %column] : memref<4x64xf32, #tile.space<global>>
+      }
+    }
+    // More than parallel loops.
+    // CHECK-NOT: tile.unroll_explicit
+    scf.for %s = %c0 to %c16 step %c1 {
+      %first = arith.muli %s, %c4 : index
+      tile.parallel (%i, %j) in (4, 4) {
+        %column = arith.addi %first, %j : index
+        %v = memref.load %f[%i, %column] : memref<4x64xf32, #tile.space<fragment>>
+        memref.store %v, %sum[%i, %j] : memref<4x4xf32, #tile.space<fragment>>
+      }
+      tile.copy %sum -> %t : memref<4x4xf32, #tile.space<fragment>> -> memref<4x4xf32, #tile.space<shared>>
+    }
+  }
+  func.return
+}

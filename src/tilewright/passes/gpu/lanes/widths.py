@@ -32,7 +32,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Atom, Poly, SymbolKind
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.tensor_strides import declared_strides, row_strides
+from tilewright.analysis.tensor_geometry import declared_strides, row_strides, uneven_start
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp
@@ -43,7 +43,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, written_in
-from tilewright.passes.gpu.narrow_accesses import is_shifted, uneven_stride
+from tilewright.passes.gpu.narrow_accesses import is_shifted, unaligned
 
 ACCESS_BITS = 128
 VECTOR_ATOMICS = 90
@@ -84,6 +84,9 @@ class LaneWidths:
         self.count = bound.value.data
         self._written = written_in(loop)
 
+    def _bytes(self, access: LaneAccess, lanes: int) -> int:
+        return lanes * max(8, bit_width(element_type_of(access.buffer.type))) // 8
+
     def widest(self, access: LaneAccess) -> int:
         """Lanes that fit into one access."""
         if isinstance(access.op, AtomicOp) and not self._has_vector_update(access.op):
@@ -98,7 +101,8 @@ class LaneWidths:
         gpu = gpu_of(op)
         if isinstance(gpu, Chip) or gpu < VECTOR_ATOMICS or op.kind.data != "add":
             return False
-        is_plain = op.previous is None and op.memory_order is None
+        is_relaxed = op.memory_order is None or op.memory_order.data == "relaxed"
+        is_plain = op.previous is None and is_relaxed
         element = element_type_of(op.dst.type)
         is_float = isinstance(element, Float32Type | Float16Type | BFloat16Type)
         return is_plain and is_float and space_of(op.dst.type) is Space.GLOBAL
@@ -136,12 +140,18 @@ class LaneWidths:
             return None
         if not self._begins_even(access, lanes):
             return f"the index of the first element is not known to be a multiple of {lanes}"
-        uneven = uneven_stride(access.buffer, lanes)
+        uneven = self._unaligned(access, lanes)
         if uneven is not None:
             return uneven
         if not all(self._is_uniform(guard.condition, lanes) for guard in access.guards):
             return f"its guard may differ among {lanes} consecutive elements"
         return None
+
+    def _unaligned(self, access: LaneAccess, lanes: int) -> str | None:
+        if space_of(access.buffer.type) is not Space.GLOBAL:
+            return None
+        around = access.guards[0] if access.guards else access.op
+        return unaligned(access.buffer, lanes, around, lambda: self.ranges)
 
     def _begins_even(self, access: LaneAccess, lanes: int) -> bool:
         around = access.guards[0] if access.guards else access.op
@@ -182,8 +192,10 @@ class LaneWidths:
             return None
         if not self._is_contiguous(access, lanes):
             return None
-        if uneven_stride(access.buffer, lanes) is None:
+        if self._unaligned(access, lanes) is None:
             return Width(lanes, is_cut=True)
+        if uneven_start(access.buffer, self._bytes(access, lanes), access.op, lambda: self.ranges):
+            return None
         last = len(shape_of(access.buffer.type)) - 1
         is_dynamic = shape_of(access.buffer.type)[last] < 0
         if is_dynamic and declared_strides(access.buffer) is None:

@@ -10,9 +10,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.outside_values import other_than_zero, stays_inside
-from tilewright.analysis.tensor_strides import row_strides
-from tilewright.dialects.arith import CmpiOp, ConstantOp
-from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.analysis.tensor_geometry import (
+    declared_strides,
+    extent_is_multiple,
+    row_strides,
+    uneven_start,
+)
+from tilewright.dialects.arith import CmpiOp, ConstantOp, MinsiOp
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.simt import names as simt_names
@@ -24,10 +29,10 @@ from tilewright.ir.codes.shared import SYNCHRONOUS_FILL
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
-from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
-from tilewright.passes.gpu.narrow_accesses import is_shifted, remark_narrow, uneven_stride
+from tilewright.passes.gpu.narrow_accesses import is_shifted, remark_narrow, unaligned
 from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -198,17 +203,27 @@ def _problem(op: AsyncCopyOp, source: TileRegion, lanes: int, storage: BufferSto
         return None
     if row_strides(source.buffer)[-1] != 1:
         return "elements along its last dimension are not contiguous"
-    uneven = uneven_stride(source.buffer, lanes)
+    uneven = unaligned(source.buffer, lanes, op, storage.ranges)
     if uneven is not None:
         return uneven
-    extent = shape_of(source.buffer.type)[-1]
-    if extent < 0:
-        return "the extent of its last dimension is a run-time value"
-    if extent % lanes:
+    extent, last = shape_of(source.buffer.type)[-1], len(shape_of(source.buffer.type)) - 1
+    is_whole = extent_is_multiple(source.buffer, last, lanes, op, storage.ranges)
+    if not is_whole and not _ends_in_part(source):
+        if extent < 0:
+            return "the extent of its last dimension is a run-time value"
         return f"the extent of its last dimension is {extent}, not a multiple of {lanes}"
     if not _begins_at_multiple(op, source, lanes, storage):
         return f"the index of the first element is not known to be a multiple of {lanes}"
     return None
+
+
+def _ends_in_part(source: TileRegion) -> bool:
+    """Whether units at the end of a row are copied in part: rows begin at units of their own.
+
+    Rows without a stride of their own end where the next one begins: either all units are whole or
+    no row is aligned, which is tested.
+    """
+    return declared_strides(source.buffer) is not None
 
 
 def _begins_at_multiple(
@@ -225,13 +240,17 @@ def _may_be_wide(op: AsyncCopyOp, source: TileRegion, lanes: int, storage: Buffe
     return (
         shape_of(type)[-1] < 0
         and isinstance(type.layout, NoneAttr)
+        and uneven_start(source.buffer, lanes * _element_bytes(op), op, storage.ranges) is None
         and _begins_at_multiple(op, source, lanes, storage)
     )
 
 
+def _element_bytes(op: AsyncCopyOp) -> int:
+    return max(8, bit_width(element_type_of(op.src.type))) // 8
+
+
 def _is_multiple(code: IndexBuilder, source: TileRegion, lanes: int) -> SSAValue:
-    last = code.index(len(source.offsets) - 1)
-    width = code.add(DimOp(source.buffer, last)).results[0]
+    width = extent_of(code, source.buffer, len(source.offsets) - 1)
     rest = code.index(combined(code, "mod", width, lanes))
     return code.add(CmpiOp("eq", rest, code.index(0))).results[0]
 
@@ -281,7 +300,8 @@ def _units(
     position = _scaled(body, [outermost, *inner], lanes)
     indices = source.element(body, position, _axes(source))
     if is_async:
-        body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [offset], lanes))
+        valid = _valid(body, op, source, indices, lanes, storage)
+        body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [offset], lanes, valid))
         return
     if lanes == 1:
         loaded = body.add(LoadOp(source.buffer, indices)).results[0]
@@ -291,6 +311,24 @@ def _units(
     last = inside.index(combined(inside, "+", indices[-1], lane))
     loaded = inside.add(LoadOp(source.buffer, [*indices[:-1], last])).results[0]
     inside.add(StoreOp(loaded, part.buffer, [inside.index(combined(inside, "+", offset, lane))]))
+
+
+def _valid(
+    code: IndexBuilder,
+    op: AsyncCopyOp,
+    source: TileRegion,
+    indices: Sequence[SSAValue],
+    lanes: int,
+    storage: BufferStorage,
+) -> SSAValue | None:
+    """The elements of a unit that its row has; None if all units are whole, or outside."""
+    tensor, last = source.buffer, len(shape_of(source.buffer.type)) - 1
+    if not _ends_in_part(source):
+        return None
+    if extent_is_multiple(tensor, last, lanes, op, storage.ranges):
+        return None
+    left = combined(code, "-", extent_of(code, tensor, last), indices[-1])
+    return code.add(MinsiOp(code.index(left), code.index(lanes))).results[0]
 
 
 def _position(

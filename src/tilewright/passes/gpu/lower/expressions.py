@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import AddiOp, DivuiOp, MuliOp, RemuiOp, SubiOp, XoriOp
+from tilewright.dialects.memref import DimOp, HasExtents
 from tilewright.dialects.tile.expressions import Binary, Constant, Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.type_utils import shape_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _OPS: Mapping[str, type[Operation]] = {
@@ -66,3 +68,13 @@ def split(code: IndexBuilder, linear: Mixed, shape: Sequence[int]) -> list[Mixed
 
 def value(code: IndexBuilder, index: Mixed) -> SSAValue:
     return code.index(index)
+
+
+def extent_of(code: IndexBuilder, tensor: SSAValue, axis: int) -> Mixed:
+    """The extent of a tensor: a constant, what a view is given, or a query."""
+    extent = shape_of(tensor.type)[axis]
+    if extent >= 0:
+        return extent
+    if isinstance(tensor.owner, HasExtents):
+        return tensor.owner.extent(axis)
+    return code.add(DimOp(tensor, code.index(axis))).results[0]

@@ -188,7 +188,11 @@ def _obstacle(
         return dependences.why_not_renamable(target)
     if target is not issue.copy.op.dst:
         return "the copy fills only part of a buffer"
-    if any(region.base is issue.copy.tensor for op in children(kernel) for region in writes(op)):
+    if any(
+        region.base is base_of(issue.copy.tensor)
+        for op in children(kernel)
+        for region in writes(op)
+    ):
         return "the kernel writes the source tensor"
     operands = [value for op in walk(issue.statement) for value in op.operands]
     computed = first_computed([value for value in operands if value is not target], kernel)

@@ -66,7 +66,7 @@ def _can_be_early(copy: BulkCopy, kernel: KernelOp) -> bool:
     alloc = copy.op.dst.owner
     if not isinstance(alloc, AllocOp) or alloc.alias is not None or alloc.offset_bytes is not None:
         return False
-    if any(region.base is copy.tensor for op in children(kernel) for region in writes(op)):
+    if any(region.base is base_of(copy.tensor) for op in children(kernel) for region in writes(op)):
         return False
     return not first_computed([copy.op.src], kernel)
 

@@ -18,6 +18,18 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
 }
 
 ARITHMETIC: Mapping[str, Function] = {
+    "opaque": Function(
+        """
+// The same integer; the compiler does not see how it is computed, and does not compute it again.
+__device__ __forceinline__ int opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+__device__ __forceinline__ long long opaque(long long value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}"""
+    ),
     "bits_as": Function(
         """
 template <typename To, typename From>
@@ -55,6 +67,38 @@ __device__ __forceinline__ Int integer_power(Int base, Int exponent) {
   Int result = 1;
   for (; exponent > 0; exponent >>= 1, base *= base)
     if (exponent & 1) result *= base;
+  return result;
+}"""
+    ),
+    "approximate_quotient": Function(
+        """
+// Off by at most two units in the last place.
+__device__ __forceinline__ float approximate_quotient(float a, float b) {
+  float result;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}"""
+    ),
+    "approximate_exp2": Function(
+        """
+__device__ __forceinline__ float approximate_exp2(float value) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}"""
+    ),
+    "approximate_exp": Function(
+        """
+__device__ __forceinline__ float approximate_exp(float value) {
+  return approximate_exp2(value * 1.4426950408889634f);
+}""",
+        ("approximate_exp2",),
+    ),
+    "approximate_sqrt": Function(
+        """
+__device__ __forceinline__ float approximate_sqrt(float value) {
+  float result;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }"""
     ),

@@ -1,5 +1,6 @@
-"""Checks of the arguments of a launch: before it, no argument overlaps one that is written; after
-it, every element of a result was written.
+"""Checks of the arguments of a launch: before it, no argument overlaps one that is written, and
+scalars are the multiples that they are declared to be; after it, every element of a result was
+written.
 
 A tensor that the call allocates (`out_idx`, `T.empty`) is uninitialised before the launch, and all
 of it is returned: an element that no block writes is a fault. A tensor that the caller passes is
@@ -36,6 +37,8 @@ class Parameter(Protocol):
     def written_at(self) -> tuple[Attribute | None, ...]: ...
     @property
     def is_read(self) -> bool: ...
+    @property
+    def divisor(self) -> int: ...
 
 
 # Overlaps.
@@ -106,6 +109,26 @@ def _overlap(
         ),
     ]
     return TileFault("overlap", _noted(diagnostic, notes), None, sources)
+
+
+# Scalars.
+
+
+def check_divisors(
+    parameters: Sequence[Parameter], arguments: Sequence[Argument], sources: SourceManager | None
+) -> None:
+    """Report a scalar that is not the multiple that it is declared to be."""
+    for parameter, value in zip(parameters, arguments, strict=True):
+        if parameter.divisor == 1 or isinstance(value, Buffer) or value is None:
+            continue
+        if int(cast("Any", value)) % parameter.divisor:
+            message = (
+                f"{parameter.name} is {int(cast('Any', value))}, not a multiple of "
+                f"{parameter.divisor}"
+            )
+            note = "a compiled kernel relies on it for wide accesses, and its launch refuses it"
+            diagnostic = _error("assertion", message, parameter.location)
+            raise TileFault("assertion", _noted(diagnostic, [(note, None)]), None, sources)
 
 
 # Results.

@@ -34,6 +34,7 @@ from tilewright.dialects.tile.attributes import LayoutAttr, Space
 from tilewright.dialects.tile.interfaces import AccessedRegion, reads, writes
 from tilewright.dialects.tile.layout_bounds import offsets_of
 from tilewright.dialects.tile.maps import LayoutMap
+from tilewright.dialects.tile.names import DIVISIBILITY
 from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.codes.shared import NO_ENTRY, RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
@@ -47,7 +48,12 @@ from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tile.api import TileFault, TileOptions, TileReport
-from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results, left_over
+from tilewright.targets.numpy.tile.arguments import (
+    check_divisors,
+    check_overlaps,
+    check_results,
+    left_over,
+)
 from tilewright.targets.numpy.tile.emitter import TileEmitter, TileUnit
 from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
@@ -90,6 +96,8 @@ class TileParameter:
     """Whether the kernel reads it."""
     layout: LayoutMap | None = None
     """Where its elements are in memory, if the user specified that."""
+    divisor: int = 1
+    """What divides a scalar, as compiled code relies on it."""
 
     @property
     def is_buffer(self) -> bool:
@@ -130,6 +138,7 @@ class TileKernel:
             )
         if options.checked:
             check_overlaps(self.parameters, arguments, options.sources or self.sources)
+            check_divisors(self.parameters, arguments, options.sources or self.sources)
         report = TileReport(is_concurrent=self.is_concurrent)
         started = time.perf_counter()
         seeds = range(options.seed, options.seed + max(options.schedules, 1))
@@ -390,6 +399,7 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
                 tuple(op.location for op in writers.get(argument, ())),
                 is_read=argument in readers,
                 layout=_layout_of(attributes),
+                divisor=_divisor_of(attributes, argument.type),
             )
         )
         variable = unit.symbol(hint)
@@ -426,6 +436,12 @@ def _scalar_type(emitter: TileEmitter, argument: SSAValue) -> ScalarType:
 def _layout_of(attributes: Mapping[str, Attribute]) -> LayoutMap | None:
     found = attributes.get("tile.layout")
     return found.data if isinstance(found, LayoutAttr) else None
+
+
+def _divisor_of(attributes: Mapping[str, Attribute], type: Attribute) -> int:
+    found = attributes.get(DIVISIBILITY)
+    is_scalar = not isinstance(type, MemRefType)
+    return found.value.data if isinstance(found, IntegerAttr) and is_scalar else 1
 
 
 def _argument_attributes(function: Operation, index: int) -> Mapping[str, Attribute]:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.simt.across import StrideOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
@@ -228,6 +229,13 @@ def _dim(base: Emitter, op: Operation) -> None:
     emitter.define(op.results[0], Tensor(expr))
 
 
+def _stride(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, StrideOp)
+    text = f"{{0}}.stride({op.axis.value.data})"
+    emitter.define(op.result, Tensor(emitter.pure(text, emitter.buffer(op.tensor))))
+
+
 # Elements.
 
 
@@ -384,4 +392,5 @@ RULES: dict[str, Rule] = {
     "memref.load": _load,
     "memref.store": _store,
     "memref.dim": _dim,
+    "simt.stride": _stride,
 }

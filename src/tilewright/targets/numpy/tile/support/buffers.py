@@ -200,6 +200,10 @@ class TileBuffer:
         """The extent of an axis as an index."""
         return np.int64(self.data.shape[int(axis)])
 
+    def stride(self, axis: int) -> Any:
+        """The elements from one index of an axis to the next."""
+        return np.int64(self.data.strides[int(axis)] // self.data.dtype.itemsize)
+
     def describe(self) -> Note:
         """A note that describes the buffer, at its allocation."""
         where = SPACES.get(self.space, self.space)
