@@ -65,17 +65,16 @@ def attention(Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads
         blocks = T.ceildiv((tile + 1) * block_M, block_N) if causal else T.ceildiv(length, block_N)
         for k in T.Pipelined(blocks, num_stages=2):
             T.copy(K[bz, by, k * block_N : (k + 1) * block_N, :], K_shared)
-            if causal:
-                if (k + 1) * block_N > tile * block_M:  # only blocks on the diagonal have a mask
+            T.clear(scores)
+            T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
+            if causal:  # noqa: SIM102 - known when the kernel is traced
+                if (k + 1) * block_N > tile * block_M:  # only blocks on the diagonal
                     for i, j in T.Parallel(block_M, block_N):
                         scores[i, j] = T.if_then_else(
-                            tile * block_M + i >= k * block_N + j, 0, -T.infinity(T.float32)
+                            tile * block_M + i >= k * block_N + j,
+                            scores[i, j],
+                            -T.infinity(T.float32),
                         )
-                else:
-                    T.clear(scores)
-            else:
-                T.clear(scores)
-            T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
             T.copy(largest, before)
             T.fill(largest, -T.infinity(T.float32))
             T.reduce_max(scores, largest, dim=1, clear=False)

@@ -44,12 +44,17 @@ class GpuKernel:
         return ".".join(dict.fromkeys(word for word in words if word))
 
     def trace(self) -> PrimFunc:
-        """Trace it; a file of the examples is loaded anew, so nothing is left of the last time."""
+        """Trace it."""
+        return self.load().get_tir(**self.arguments)
+
+    def load(self) -> Any:
+        """The function; a file of the examples is loaded anew, so nothing is left of the last
+        time."""
         if self.example:
             found = load(self.example)
         else:
             import benchmarks.h200.tile_kernels as found
-        return getattr(found, self.function).get_tir(**self.arguments)
+        return getattr(found, self.function)
 
 
 SQUARE = {"M": 4096, "N": 4096, "K": 4096}
