@@ -53,6 +53,25 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c):
     tl.store(c_ptr + rows[:, None] * stride_c + columns[None, :], acc.to(tl.float16), mask=c_mask)
 
 
+@tw.jit
+def persistent(a_ptr, b_ptr, c_ptr, seen_ptr, M, K):
+    """A loop around a pipelined one that carries a scalar."""
+    seen = 0
+    rows, depth = tl.arange(0, 64), tl.arange(0, 64)
+    for tile in range(tl.program_id(0), tl.cdiv(M, 64), tl.num_programs(0)):
+        acc = tl.zeros((64, 64), dtype=tl.float32)
+        at = tile * 64 + rows
+        for k in range(0, K, 64):
+            a_mask = (at[:, None] < M) & (k + depth[None, :] < K)
+            a = tl.load(a_ptr + at[:, None] * K + k + depth[None, :], mask=a_mask, other=0.0)
+            b_mask = k + depth[:, None] < K
+            b = tl.load(b_ptr + (k + depth[:, None]) * 64 + rows[None, :], mask=b_mask, other=0.0)
+            acc = tl.dot(a, b, acc)
+        tl.store(c_ptr + at[:, None] * 64 + rows[None, :], acc.to(tl.float16), mask=at[:, None] < M)
+        seen = seen ^ tile
+    tl.store(seen_ptr + tl.program_id(0), seen)
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
@@ -88,6 +107,16 @@ def test_cuda_source_has_the_names_of_the_kernel():
 def test_a_kernel_that_returns_early_compiles():
     compiled = clear_positive.warmup(*_vectors(1), 1000, BLOCK=1024, target="cuda:sm_80")
     assert "clear_positive_kernel" in compiled.raised.get_kernel_source()
+
+
+def test_a_scalar_carried_around_a_pipelined_loop():
+    """The producer has no such value: all warps both copy and compute."""
+    arrays = [np.zeros((256, 128), np.float16), np.zeros((128, 64), np.float16)]
+    arrays += [np.zeros((256, 64), np.float16), np.zeros(4, np.int32)]
+    compiled = persistent.warmup(*arrays, 256, 128, target="cuda:sm_90a")
+    kernel = compiled.raised
+    assert "wgmma" in kernel.get_kernel_source()
+    assert any("around the loop has results" in str(each) for each in kernel.remarks)
 
 
 @pytest.mark.parametrize(("warps", "threads"), [(1, 32), (8, 256)])
