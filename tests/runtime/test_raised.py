@@ -11,6 +11,7 @@ from tests.runtime.tile.test_gpu import OnGpu
 from tilewright import tl
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.cuda.driver import using
+from tilewright.runtime.raised import _has_whole_rows
 
 
 @tw.jit
@@ -72,6 +73,12 @@ def persistent(a_ptr, b_ptr, c_ptr, seen_ptr, M, K):
     tl.store(seen_ptr + tl.program_id(0), seen)
 
 
+@tw.jit
+def squared(a_desc, c_desc):
+    x = a_desc.load([tl.program_id(0) * 64, 0])
+    c_desc.store([tl.program_id(0) * 64, 0], tl.dot(x, x.T).to(tl.float16))
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
@@ -107,6 +114,21 @@ def test_cuda_source_has_the_names_of_the_kernel():
 def test_a_kernel_that_returns_early_compiles():
     compiled = clear_positive.warmup(*_vectors(1), 1000, BLOCK=1024, target="cuda:sm_80")
     assert "clear_positive_kernel" in compiled.raised.get_kernel_source()
+
+
+def _descriptor(rows, columns):
+    array = np.zeros((rows, tw.cdiv(columns, 8) * 8), np.float16)
+    return tw.TensorDescriptor(array, [rows, columns], [array.shape[1], 1], [64, 64])
+
+
+def test_tma_stores_tiles_of_whole_rows():
+    """A TMA store writes units of 16 bytes: rows of 61 elements have another kernel."""
+    compiled = squared.warmup(_descriptor(128, 64), _descriptor(128, 64), target="cuda:sm_90a")
+    kernel = compiled.raised
+    assert "tma_store" not in kernel.get_kernel_source()
+    assert "tma_store" in kernel.of_whole_rows.get_kernel_source()
+    assert [_has_whole_rows([_descriptor(64, each), 3]) for each in (64, 61, 72)] == [1, 0, 1]
+    assert not _has_whole_rows([3, 1.5])
 
 
 def test_a_scalar_carried_around_a_pipelined_loop():
