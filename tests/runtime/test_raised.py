@@ -11,6 +11,7 @@ from tests.runtime.tile.test_gpu import OnGpu
 from tilewright import tl
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.cuda.driver import using
+from tilewright.runtime.raised import _has_whole_rows
 
 
 @tw.jit
@@ -53,6 +54,31 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c):
     tl.store(c_ptr + rows[:, None] * stride_c + columns[None, :], acc.to(tl.float16), mask=c_mask)
 
 
+@tw.jit
+def persistent(a_ptr, b_ptr, c_ptr, seen_ptr, M, K):
+    """A loop around a pipelined one that carries a scalar."""
+    seen = 0
+    rows, depth = tl.arange(0, 64), tl.arange(0, 64)
+    for tile in range(tl.program_id(0), tl.cdiv(M, 64), tl.num_programs(0)):
+        acc = tl.zeros((64, 64), dtype=tl.float32)
+        at = tile * 64 + rows
+        for k in range(0, K, 64):
+            a_mask = (at[:, None] < M) & (k + depth[None, :] < K)
+            a = tl.load(a_ptr + at[:, None] * K + k + depth[None, :], mask=a_mask, other=0.0)
+            b_mask = k + depth[:, None] < K
+            b = tl.load(b_ptr + (k + depth[:, None]) * 64 + rows[None, :], mask=b_mask, other=0.0)
+            acc = tl.dot(a, b, acc)
+        tl.store(c_ptr + at[:, None] * 64 + rows[None, :], acc.to(tl.float16), mask=at[:, None] < M)
+        seen = seen ^ tile
+    tl.store(seen_ptr + tl.program_id(0), seen)
+
+
+@tw.jit
+def squared(a_desc, c_desc):
+    x = a_desc.load([tl.program_id(0) * 64, 0])
+    c_desc.store([tl.program_id(0) * 64, 0], tl.dot(x, x.T).to(tl.float16))
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
@@ -88,6 +114,31 @@ def test_cuda_source_has_the_names_of_the_kernel():
 def test_a_kernel_that_returns_early_compiles():
     compiled = clear_positive.warmup(*_vectors(1), 1000, BLOCK=1024, target="cuda:sm_80")
     assert "clear_positive_kernel" in compiled.raised.get_kernel_source()
+
+
+def _descriptor(rows, columns):
+    array = np.zeros((rows, tw.cdiv(columns, 8) * 8), np.float16)
+    return tw.TensorDescriptor(array, [rows, columns], [array.shape[1], 1], [64, 64])
+
+
+def test_tma_stores_tiles_of_whole_rows():
+    """A TMA store writes units of 16 bytes: rows of 61 elements have another kernel."""
+    compiled = squared.warmup(_descriptor(128, 64), _descriptor(128, 64), target="cuda:sm_90a")
+    kernel = compiled.raised
+    assert "tma_store" not in kernel.get_kernel_source()
+    assert "tma_store" in kernel.of_whole_rows.get_kernel_source()
+    assert [_has_whole_rows([_descriptor(64, each), 3]) for each in (64, 61, 72)] == [1, 0, 1]
+    assert not _has_whole_rows([3, 1.5])
+
+
+def test_a_scalar_carried_around_a_pipelined_loop():
+    """The producer has no such value: all warps both copy and compute."""
+    arrays = [np.zeros((256, 128), np.float16), np.zeros((128, 64), np.float16)]
+    arrays += [np.zeros((256, 64), np.float16), np.zeros(4, np.int32)]
+    compiled = persistent.warmup(*arrays, 256, 128, target="cuda:sm_90a")
+    kernel = compiled.raised
+    assert "wgmma" in kernel.get_kernel_source()
+    assert any("around the loop has results" in str(each) for each in kernel.remarks)
 
 
 @pytest.mark.parametrize(("warps", "threads"), [(1, 32), (8, 256)])

@@ -25,7 +25,7 @@ from xdsl.ir import Operation, OpResult
 
 from tests.passes.raising.levels import Launch, copied, parsed
 from tilewright.analysis.raising import plan_raising
-from tilewright.analysis.raising.kinds import is_data_tensor
+from tilewright.analysis.raising.kinds import STRUCTURAL, is_data_tensor
 from tilewright.analysis.raising.plan import Access, RaisePlan
 from tilewright.analysis.raising.slots import Slot
 from tilewright.analysis.raising.views import View
@@ -335,6 +335,8 @@ def _live_pairs(plan: RaisePlan) -> Iterator[tuple[int, int]]:
                 continue
             last = max((positions[each] for each in plan.values.anchors[one]), default=-1)
             is_used = other.first_use is not None
+            if other.op.regions or other.op.name in STRUCTURAL:
+                continue  # read inside of the op, or the same elements
             if positions[one.op] < positions[other.op] < last and is_used:
                 yield i, j
 

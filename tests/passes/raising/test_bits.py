@@ -165,3 +165,29 @@ tt.func public @constant_sum(%y: !tt.ptr<i32>) {
 def test_a_reduction_of_a_constant() -> None:
     kernel = compare(Launch(CONSTANT_SUM, (1,), [Buffer("y", np.zeros(1, np.int32))]))
     assert kernel.name == "constant_sum"
+
+
+STEPS = """
+tt.func public @steps(%y: !tt.ptr<i32>, %n: i32, %s: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%c = %s) -> (i32) : i32 {
+    %p = tt.addptr %y, %i : !tt.ptr<i32>, i32
+    tt.store %p, %c : !tt.ptr<i32>
+    %d = arith.addi %c, %s : i32
+    scf.yield %d : i32
+  }
+  %end = arith.maxsi %n, %c0 : i32
+  %q = tt.addptr %y, %end : !tt.ptr<i32>, i32
+  tt.store %q, %last : !tt.ptr<i32>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("n", [-3, 0, 1, 7])
+def test_integers_that_grow_by_a_step_are_not_carried(n: int) -> None:
+    y = np.full(9, -1, np.int32)
+    for step in (3, 2**30):  # the second one wraps around
+        kernel = compare(Launch(STEPS, (1,), [Buffer("y", y), n, step]))
+        assert "iter_args" not in str(kernel.module)

@@ -1,19 +1,22 @@
 """How loops are raised: overlapped or sequential.
 
 A loop with a GEMM that loads feed, or with a ``num_stages`` of its own, becomes ``tile.pipeline``;
-all others ``scf.for``. A pipelined loop carries no scalars: a loop that does stays sequential,
-unless they are closed forms of its counter (addresses are anyway).
+all others ``scf.for``. A pipelined loop carries no scalars: a loop that does stays sequential. An
+integer that each iteration increases by the same amount is not carried: it is ``start + t * step``
+(addresses have no carried parts anyway).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.raising.kinds import Gemm, is_scalar
 from tilewright.analysis.raising.values import ValueClass, Values
+from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tt import FuncOp
 from tilewright.ir.traversal import walk
@@ -30,6 +33,8 @@ class LoopPlan:
     """Buffers in flight of a ``tile.pipeline``; 0 for ``scf.for``."""
     dropped: tuple[str, ...] = ()
     """Hints that have no meaning here."""
+    steps: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    """By position among the loop-carried values: integers that grow by a step."""
 
 
 def plan_loops(function: FuncOp, values: Values, num_stages: int) -> dict[Operation, LoopPlan]:
@@ -37,24 +42,50 @@ def plan_loops(function: FuncOp, values: Values, num_stages: int) -> dict[Operat
     for op in walk(function):
         if isinstance(op, ForOp):
             dropped = tuple(name for name in DROPPED_HINTS if name in op.attributes)
-            found[op] = LoopPlan(_stages(op, values, num_stages), dropped)
+            steps = _steps(op)
+            found[op] = LoopPlan(_stages(op, values, num_stages, steps), dropped, steps)
     return found
 
 
-def _stages(op: ForOp, values: Values, num_stages: int) -> int:
+def _steps(op: ForOp) -> dict[int, SSAValue]:
+    """The loop-carried integers that each iteration increases by a value from outside the loop."""
+    end = op.body.block.last_op
+    assert end is not None
+    found: dict[int, SSAValue] = {}
+    for position, (argument, value) in enumerate(zip(op.iter_args, end.operands, strict=True)):
+        owner = value.owner
+        if not isinstance(argument.type, IntegerType) or not isinstance(owner, AddiOp):
+            continue
+        for one, step in (owner.operands, (owner.operands[1], owner.operands[0])):
+            if one is argument and _is_outside(step, op):
+                found[position] = step
+    return found
+
+
+def _is_outside(value: SSAValue, loop: ForOp) -> bool:
+    owner = value.owner
+    inner = owner if isinstance(owner, Operation) else owner.parent_op()
+    return inner is None or (inner is not loop and not loop.is_ancestor(inner))
+
+
+def _stages(op: ForOp, values: Values, num_stages: int, steps: Mapping[int, SSAValue]) -> int:
     own = op.attributes.get(NUM_STAGES)
     stages = own.value.data if isinstance(own, IntegerAttr) else None
-    if any(is_scalar(argument) and _is_used(argument) for argument in op.iter_args):
-        return 0
-    if any(is_scalar(result) and result.first_use is not None for result in op.results):
+    carried = [
+        each
+        for position in range(len(op.results))
+        if position not in steps
+        for each in (op.iter_args[position], op.results[position])
+    ]
+    if any(is_scalar(each) and _is_used(each) for each in carried):
         return 0
     if stages is None:
         stages = num_stages if _has_fed_gemm(op, values) else 0
     return stages if stages > 1 and _has_fed_gemm(op, values) else 0
 
 
-def _is_used(argument: SSAValue) -> bool:
-    return argument.first_use is not None
+def _is_used(value: SSAValue) -> bool:
+    return value.first_use is not None
 
 
 def _has_fed_gemm(op: ForOp, values: Values) -> bool:

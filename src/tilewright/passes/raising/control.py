@@ -10,13 +10,13 @@ that counters of the address analysis are the loop's own index::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.raising.kinds import Gemm, is_data_tensor, is_scalar
 from tilewright.analysis.raising.slots import Slot
-from tilewright.dialects.arith import AddiOp, CeildivsiOp, IndexCastOp, MuliOp, SubiOp
+from tilewright.dialects.arith import AddiOp, CeildivsiOp, IndexCastOp, MaxsiOp, MuliOp, SubiOp
 from tilewright.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from tilewright.dialects.tile import PipelineOp
 from tilewright.ir.interfaces import constant_value
@@ -66,7 +66,9 @@ def emit_for(state: Raising, op: ForOp, emit: EmitOps) -> None:
     trips = _trip_count(state, op)
     stages = state.plan.loops[op].stages
     body = op.body.block
-    inits = [] if stages else _scalars(op.iter_args, op.init_args)
+    steps = state.plan.loops[op].steps
+    carried_args = [each for at, each in enumerate(op.iter_args) if at not in steps]
+    inits = [] if stages else _scalars(carried_args, _without(op.init_args, steps))
     loop: PipelineOp | ForOp
     if stages:
         loop = PipelineOp(0, trips, num_stages=stages)
@@ -81,8 +83,10 @@ def emit_for(state: Raising, op: ForOp, emit: EmitOps) -> None:
     if symbol is not None:
         state.symbols.counters[symbol] = counter
     if not stages:
-        _bind(state, op.iter_args, carried)
+        _bind(state, carried_args, carried)
     _bind_variable(state, op, counter)
+    for position in steps:
+        _bind_step(state, op, position, counter, op.iter_args[position])
     end = body.last_op
     assert end is not None
     last = _trailing_gemms(body)
@@ -97,13 +101,33 @@ def emit_for(state: Raising, op: ForOp, emit: EmitOps) -> None:
     assign(state, end, [move for move in moves if move not in before])
     flush(state)
     if inits:
-        yielded = [state.scalar(each) for each in _scalars(op.iter_args, end.operands)]
+        left = _without(end.operands, steps)
+        yielded = [state.scalar(each) for each in _scalars(carried_args, left)]
         inner.add(YieldOp(yielded))
     state.move_to(outside)
     state.on_behalf_of(op)
     outside.add(loop)
     if not stages:
-        _bind(state, op.results, loop.results)
+        _bind(state, _without(op.results, steps), loop.results)
+    if steps:
+        made = state.at.value(MaxsiOp(trips, state.at.index(0)))
+        for position in steps:
+            _bind_step(state, op, position, made, op.results[position])
+
+
+def _without(values: Sequence[SSAValue], left_out: Container[int]) -> list[SSAValue]:
+    return [each for position, each in enumerate(values) if position not in left_out]
+
+
+def _bind_step(state: Raising, op: ForOp, position: int, count: SSAValue, target: SSAValue) -> None:
+    """A loop-carried integer that grows by a step: its value after `count` iterations."""
+    if target.first_use is None:
+        return
+    at, step = state.at, state.plan.loops[op].steps[position]
+    distance = at.value(MuliOp(at.from_index(count, target.type), state.scalar(step)))
+    value = at.value(AddiOp(state.scalar(op.init_args[position]), distance))
+    value.name_hint = target.name_hint
+    state.scalars[target] = value
 
 
 def _trailing_gemms(body: Block) -> list[Operation]:

@@ -18,7 +18,15 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tilewright.analysis.raising.kinds import Gemm, is_elementwise
 from tilewright.dialects.cf import BranchOp, CondBranchOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
-from tilewright.dialects.tt import BitcastOp, CallOp, DotScaledOp, FuncOp, ReturnOp, TransOp
+from tilewright.dialects.tt import (
+    BitcastOp,
+    CallOp,
+    DotScaledOp,
+    FuncOp,
+    ReshapeOp,
+    ReturnOp,
+    TransOp,
+)
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.interfaces import branch_edges
 from tilewright.ir.rewrite import Rewriter, inherit_location
@@ -41,6 +49,7 @@ def prepare(module: ModuleOp) -> None:
     canonicalize(module)
     eliminate_common_subexpressions(module, rewriter)
     read_scaled_bytes(module)
+    drop_reshapes(module)
     eliminate_dead_code(module, rewriter)
     sink_gemms(module)
 
@@ -193,6 +202,13 @@ def _bytes_of(value: SSAValue, user: DotScaledOp) -> SSAValue | None:
     inherit_location(swapped, owner.location)
     Rewriter().insert_before(user, swapped)
     return swapped.result
+
+
+def drop_reshapes(module: ModuleOp) -> None:
+    """Remove reshapes to the same shape, even those that may reorder elements."""
+    for op in list(walk(module)):
+        if isinstance(op, ReshapeOp) and op.operands[0].type == op.results[0].type:
+            Rewriter().replace_op(op, [], [op.operands[0]])
 
 
 # The order of a loop body.

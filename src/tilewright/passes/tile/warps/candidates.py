@@ -117,6 +117,8 @@ def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate |
         if not isinstance(around, (*_LOOPS, IfOp)):
             name = "nothing" if around is None else around.name
             return f"the loop is nested in {name}"
+        if around.results:
+            return f"'{around.name}' around the loop has results, which the consumer warps compute"
         computed = first_computed(around.operands, kernel)
         if computed:
             return f"the loop is conditional on {computed}, {COMPUTED}"
