@@ -3,7 +3,7 @@
     python benchmarks/raised.py [--rounds N] [--only TEXT] [--check] [--json FILE] [--markdown FILE]
 
 The same kernels on the same arrays in one run. Results are compared before anything is timed, with
-outputs filled with NaN. Times are medians of calls that take turns (`h200/measure.py`); the columns
+outputs filled with NaN. Times are medians of interleaved calls (`h200/measure.py`); the columns
 of compile times are what the first call of each compiler takes, tracing included, with no cache.
 `--check` makes the exit code 1 where a kernel is slower than its limit, or all of them in the mean.
 It needs torch, Triton and a Hopper GPU.
@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)  # not this folder: `benchmarks.h200` is the package beside this file
+sys.path[0] = str(ROOT)  # not this directory: `benchmarks.h200` is the package beside this file
 
 from benchmarks.h200.raised_cases import CASES, KERNELS, MEAN, Call, Case  # noqa: E402
 
@@ -165,7 +165,7 @@ def run(case: Case, rounds: int, scratch: Path) -> Result:
             return result
         result.compile_seconds[name] = time.perf_counter() - start
     pairs = zip(found[OURS], found[TRITON], strict=True)
-    errors = [relative_error(mine, theirs) for mine, theirs in pairs]
+    errors = [relative_error(actual, expected) for actual, expected in pairs]
     result.error = max(errors) if not any(each != each for each in errors) else float("nan")
     if not result.error <= case.tolerance:
         result.failure = f"relative error {result.error:.2e} is over {case.tolerance:.0e}"
@@ -180,12 +180,12 @@ def run(case: Case, rounds: int, scratch: Path) -> Result:
 def _cells(result: Result) -> list[str]:
     if result.failure is not None:
         return [result.title, result.failure, *[""] * 6]
-    numbers = [result.milliseconds[name] for name in (TRITON, OURS)]
+    times = [result.milliseconds[name] for name in (TRITON, OURS)]
     ratio = result.ratio
     assert ratio is not None and result.error is not None
     return [
         result.title,
-        *[f"{each:.3f}" for each in numbers],
+        *[f"{each:.3f}" for each in times],
         f"{ratio:.2f}",
         "" if result.limit is None else f"{result.limit:.2f}",
         f"{result.error:.0e}",
@@ -208,12 +208,12 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
     results: list[Result] = []
-    with tempfile.TemporaryDirectory(prefix="raised-") as folder:
-        os.environ["TILEWRIGHT_CACHE_DIR"] = f"{folder}/ours"
-        os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
+    with tempfile.TemporaryDirectory(prefix="raised-") as scratch:
+        os.environ["TILEWRIGHT_CACHE_DIR"] = f"{scratch}/ours"
+        os.environ["TRITON_CACHE_DIR"] = f"{scratch}/triton"
         for case in CASES:
             if options.only in case.title:
-                results.append(run(case, options.rounds, Path(folder)))
+                results.append(run(case, options.rounds, Path(scratch)))
                 print(" | ".join(_cells(results[-1])), file=sys.stderr, flush=True)
     return _report(results, options)
 

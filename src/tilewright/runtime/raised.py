@@ -11,6 +11,7 @@ specialisation of its own arguments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
+from tilewright.analysis.raising.planner import SHARED_BYTES
 from tilewright.analysis.tensor_geometry import address_bytes
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tt import (
@@ -31,6 +33,7 @@ from tilewright.dialects.tt import FuncOp as TritonFuncOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.memory.multiprocessors import MULTIPROCESSORS, RESERVED_SMEM_BYTES
 from tilewright.passes.tile.raise_to_tile import (
     TMA_BYTES,
     NotRaised,
@@ -106,8 +109,23 @@ def _raised(
     compiled: CompiledKernel, *, whole_rows: bool, merges: Sequence[Merge] = ()
 ) -> RaisedKernel | NotRaised:
     options = compiled.metadata
-    settings = RaiseOptions(options["num_warps"], options["num_stages"], whole_rows=whole_rows)
+    settings = RaiseOptions(
+        options["num_warps"],
+        options["num_stages"],
+        _shared_bytes(compiled),
+        whole_rows=whole_rows,
+    )
     return raise_module(merged_module(_with_names(compiled), merges), settings)
+
+
+def _shared_bytes(compiled: CompiledKernel) -> int:
+    """What a block may have of shared memory on the target; that of sm_90 if it is unknown."""
+    target = checked_target(compiled.choice.raised or "cuda")
+    if not is_gpu(target):
+        return SHARED_BYTES
+    digits = re.search(r"\d+", arch_of(target))
+    found = MULTIPROCESSORS.get(int(digits[0])) if digits else None
+    return SHARED_BYTES if found is None else found.smem_bytes - RESERVED_SMEM_BYTES
 
 
 def _with_names(compiled: CompiledKernel) -> ModuleOp:

@@ -55,6 +55,11 @@ class Table:
     def num_threads(self) -> int:
         return int(self.owners.max()) + 1
 
+    def is_held_by_all(self, element: tuple[int, ...], num_threads: int) -> bool:
+        """Whether every one of so many threads owns an element."""
+        owners: list[int] = np.unique(self.owners[element]).tolist()
+        return owners == list(range(num_threads))
+
     def at(self, elements: tuple[IntArray, ...]) -> Table:
         """The layout of elements, in the shape of their coordinates."""
         return Table(self.owners[elements], self.registers[elements])

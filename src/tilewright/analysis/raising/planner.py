@@ -12,6 +12,7 @@ from tilewright.analysis.raising.loops import plan_loops
 from tilewright.analysis.raising.plan import Access, RaisePlan
 from tilewright.analysis.raising.refusals import NO_EXTENT, SLOW, Refusal, Refusals
 from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
+from tilewright.analysis.raising.shared import fit_stages
 from tilewright.analysis.raising.slots import Slots, assign_slots
 from tilewright.analysis.raising.staging import plan_staging
 from tilewright.analysis.raising.support import check_ops
@@ -38,7 +39,7 @@ def plan_raising(
     copies = plan_copies(accesses, values)
     slots = assign_slots(function, values)
     _orient(accesses, slots)
-    loops = plan_loops(function, values, num_stages)
+    loops = fit_stages(function, slots, plan_loops(function, values, num_stages), shared_bytes)
     staged = plan_staging(copies, accesses, slots, loops, shared_bytes)
     remarks = _slow(accesses, values, views)
     return RaisePlan(

@@ -3,8 +3,8 @@
 A thread owns pairs of elements of a GEMM's result: stored directly, 16-bit elements leave 16 bytes
 of a row at a time. Copied to shared memory first, rows leave in whole lines, by TMA where there is
 one. The tile needs memory beside what is live at the store: the buffers of pipelined loops that the
-same outer loop contains, because their copies run ahead. Other buffers are dead by then, and the
-tile takes their place.
+same outer loop contains, because their copies run ahead. Other buffers are dead by then: the
+tile may overlap them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from xdsl.ir import Operation
 from tilewright.analysis.raising.loops import LoopPlan
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.regions import is_from_gemm, stored_value
-from tilewright.analysis.raising.slots import Slot, Slots
+from tilewright.analysis.raising.shared import BYTE, RESERVED_BYTES, live_bytes
+from tilewright.analysis.raising.slots import Slots
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.type_utils import bit_width, shape_of
-from tilewright.ir.traversal import walk
 
 MAX_BYTES = 2
 """Larger elements leave at least 32 bytes of a row at a time."""
 MIN_ROW_BYTES = 64
-BYTE = 8
 
 
 def plan_staging(
@@ -48,7 +47,7 @@ def plan_staging(
         needed = prod(shape) * size
         if len(shape) != 2 or shape[1] * size < MIN_ROW_BYTES:
             continue
-        if needed + _live_bytes(op, slots, loops) <= shared_bytes:
+        if needed + _live_bytes(op, slots, loops) + RESERVED_BYTES <= shared_bytes:
             found.add(op)
     return frozenset(found)
 
@@ -58,16 +57,4 @@ def _live_bytes(store: Operation, slots: Slots, loops: Mapping[Operation, LoopPl
     outer: Operation | None = store.parent_op()
     while outer is not None and not isinstance(outer, ForOp | WhileOp):
         outer = outer.parent_op()
-    if outer is None:
-        return 0
-    stages: dict[Slot, int] = {}
-    for op in walk(outer):
-        for result in op.results:
-            slot = slots.of.get(result)
-            if slot is not None and slot.is_shared:
-                plan = loops.get(parent) if (parent := op.parent_op()) is not None else None
-                count = 1 if plan is None else max(plan.stages, 1)
-                stages[slot] = max(stages.get(slot, 0), count)
-    return sum(
-        prod(slot.shape) * bit_width(slot.element) // BYTE * count for slot, count in stages.items()
-    )
+    return 0 if outer is None else live_bytes(outer, slots, loops)

@@ -30,6 +30,7 @@ from tilewright.dialects.arith import (
     TruncfOp,
     TrunciOp,
 )
+from tilewright.dialects.arith.attributes import FastMathFlag, FastMathFlagsAttr
 from tilewright.dialects.math import AbsfOp, SqrtOp
 from tilewright.dialects.tt import ClampFOp, FpToFpOp
 from tilewright.dialects.tt.enums import ROUNDING
@@ -40,6 +41,8 @@ from tilewright.passes.raising.library import library_call
 Rule = Callable[[Builder, Operation, Sequence[SSAValue]], SSAValue]
 
 _BITS = 32
+APPROXIMATE = frozenset(("arith.divf", "math.exp", "math.exp2", "math.sqrt"))
+"""What Triton computes with the GPU's approximations; ``div_rn`` and ``sqrt_rn`` are exact."""
 
 
 def element_of(
@@ -56,6 +59,8 @@ def element_of(
         attributes=dict(op.attributes),
         location=op.location,
     )
+    if op.name in APPROXIMATE:
+        copy.properties["fastmath"] = FastMathFlagsAttr([FastMathFlag.AFN])
     result = at.add(copy).results[index]
     result.name_hint = op.results[index].name_hint
     return result

@@ -7,6 +7,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.arg_reduce import is_arg_reduce
 from tilewright.analysis.raising.combiners import ReduceKind, reduce_kind, scan_kind
+from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import CmpfOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.memref import LoadOp
@@ -95,7 +96,9 @@ def _combiner(state: Raising, op: ReduceOp | ScanOp) -> Region:
         if inner is end:
             at.add(ReturnOp(*map(value_of, end.operands)))
         elif isinstance(inner, ConstantOp):
-            values[inner.result] = at.value(ConstantOp(inner.value))
+            attribute = splat_attribute(inner)
+            assert attribute is not None
+            values[inner.result] = at.value(ConstantOp(attribute))
         else:
             operands = [value_of(operand) for operand in inner.operands]
             for result in inner.results:

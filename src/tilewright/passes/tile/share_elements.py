@@ -94,8 +94,7 @@ def drop_broadcasts(
 
 def _is_held(table: Table, op: Operation) -> bool:
     """Whether all threads that run `op` own the first element."""
-    owners = table.owners[(0,) * len(table.shape)]
-    return sorted(set(owners.tolist())) == list(range(threads_of(op).count))
+    return table.is_held_by_all((0,) * len(table.shape), threads_of(op).count)
 
 
 def _decides(value: SSAValue) -> bool:

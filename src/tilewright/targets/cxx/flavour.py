@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute
 
@@ -56,6 +56,8 @@ class Flavour:
     special_double: Callable[[int], str]
     library: Mapping[str, str] | None = None
     """Names of library functions where they are not those of C; None if all are ours."""
+    approximate: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Functions of ours for ops on `float` whose flags allow approximations (``afn``), by op."""
     adds_offsets_first: bool = False
     """Whether terms of an offset in global memory are added before the pointer.
 

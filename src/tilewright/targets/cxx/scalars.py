@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.arith.attributes import FastMathFlag, FastMathFlagsAttr
 from tilewright.targets.cxx.emitter import (
     AND,
     ATOM,
@@ -213,6 +214,22 @@ def _ours(name: str) -> Rule:
     return rule
 
 
+def _approximated(rule: Rule) -> Rule:
+    """A function of ours where the flags of an op on `float` allow it, else `rule`."""
+
+    def emit(emitter: Emitter, op: Operation) -> None:
+        name = emitter.flavour.approximate.get(op.name)
+        flags = op.properties.get("fastmath")
+        is_allowed = isinstance(flags, FastMathFlagsAttr) and FastMathFlag.AFN in flags.data
+        if name is None or not is_allowed or op.results[0].type != Float32Type():
+            rule(emitter, op)
+            return
+        operands = [emitter.operand(each) for each in op.operands]
+        emitter.pure(op.results[0], Text(emitter.call(name, operands)))
+
+    return emit
+
+
 def _question(name: str) -> Rule:
     """A device function that classifies a float."""
 
@@ -330,7 +347,7 @@ RULES: Mapping[str, Rule] = {
     "arith.addf": Infix("+", SUM),
     "arith.subf": Infix("-", SUM),
     "arith.mulf": Infix("*", MULTIPLY),
-    "arith.divf": Infix("/", MULTIPLY),
+    "arith.divf": _approximated(Infix("/", MULTIPLY)),
     "arith.remf": _math("fmod"),
     "arith.negf": _negate,
     "arith.cmpi": _compare,
@@ -347,6 +364,7 @@ RULES: Mapping[str, Rule] = {
     "nv.dp4a": Call({}, "dp4a"),
     **_MIN_MAX,
     **_MATH,
+    **{name: _approximated(_MATH[name]) for name in ("math.exp", "math.exp2", "math.sqrt")},
 }
 
 __all__ = ["ATOM", "RULES"]

@@ -65,11 +65,11 @@ def _split(flat: Mixed, size: int) -> tuple[Mixed, Mixed] | None:
 def _lower_held(op: LoadOp, storage: BufferStorage) -> bool:
     """Read an element of a fragment that every thread owns; false if it is no such element."""
     registers = storage.registers.get(base_of(op.memref))
-    at = tuple(known(index) for index in op.indices)
-    if registers is None or op.memref in (registers.buffer,) or None in at:
+    indices = [known(index) for index in op.indices]
+    at = tuple(index for index in indices if isinstance(index, int))
+    if registers is None or len(at) != len(indices):
         return False
-    owners = registers.table.owners[at]
-    if sorted(set(owners.tolist())) != list(range(threads_of(op).count)):
+    if not registers.table.is_held_by_all(at, threads_of(op).count):
         return False
     code = IndexBuilder(op)
     register = code.index(int(registers.table.registers[at]))

@@ -66,5 +66,11 @@ CUDA = Flavour(
         "clzll": "__clzll",
         "dp4a": "__dp4a",
     },
+    approximate={
+        "arith.divf": "approximate_quotient",
+        "math.exp": "approximate_exp",
+        "math.exp2": "approximate_exp2",
+        "math.sqrt": "approximate_sqrt",
+    },
     adds_offsets_first=True,
 )

@@ -58,6 +58,38 @@ __device__ __forceinline__ Int integer_power(Int base, Int exponent) {
   return result;
 }"""
     ),
+    "approximate_quotient": Function(
+        """
+// Off by at most two units in the last place.
+__device__ __forceinline__ float approximate_quotient(float a, float b) {
+  float result;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}"""
+    ),
+    "approximate_exp2": Function(
+        """
+__device__ __forceinline__ float approximate_exp2(float value) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}"""
+    ),
+    "approximate_exp": Function(
+        """
+__device__ __forceinline__ float approximate_exp(float value) {
+  return approximate_exp2(value * 1.4426950408889634f);
+}""",
+        ("approximate_exp2",),
+    ),
+    "approximate_sqrt": Function(
+        """
+__device__ __forceinline__ float approximate_sqrt(float value) {
+  float result;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}"""
+    ),
     "max_or_nan": Function(
         """
 template <typename T>
