@@ -88,7 +88,11 @@ def test_sizes(size: int) -> None:
     assert torch.isnan(memory[size:]).all()  # nothing is written past the end
 
 
-def test_arrays_that_overlap_are_refused() -> None:
-    x = torch.ones(1024, device="cuda")
-    with pytest.raises(ValueError, match="out_ptr and x_ptr share bytes"):
-        add[(4,)](x, torch.ones_like(x), x, 1024, BLOCK=256, target="cuda")
+@pytest.mark.parametrize("shift", [0, 1, 4])
+def test_arrays_that_overlap(shift: int) -> None:
+    memory = torch.arange(2048, device="cuda").float()
+    x, y, out = memory[:1024], torch.ones(1024, device="cuda"), memory[shift : shift + 1024]
+    expected = memory.clone()
+    expected[shift : shift + 1024] = x + y
+    add[(1,)](x, y, out, 1024, BLOCK=1024, target="cuda")
+    assert torch.equal(memory, expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,10 @@ from tests.runtime.cuda.fake_driver import FakeDriver
 from tests.runtime.tile.test_gpu import OnGpu
 from tilewright import tl
 from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime.compile_only import raising_for
 from tilewright.runtime.cuda.driver import using
 from tilewright.runtime.raised import _has_whole_rows
+from tilewright.runtime.tile.thread_level import running_threads
 
 
 @tw.jit
@@ -193,21 +197,43 @@ def test_a_launch_passes_addresses_scalars_and_the_grid(cuda):
 
 
 @pytest.mark.parametrize(
-    ("other", "is_shared"), [(0x10000, True), (0x10000 + 3984, True), (0x10000 + 4000, False)]
+    ("shift", "restricted"), [(0, ["x", "y"]), (3984, ["y"]), (4000, ["x", "y", "out"])]
 )
-def test_arrays_that_overlap_are_refused(cuda, other, is_shared):
-    """`__restrict__` would be wrong; the byte ranges decide, and only if one array is written."""
-    cuda.sizes = [8] * 7
+def test_restrict_is_stated_of_what_the_launch_has_compared(cuda, shift, restricted):
+    """Arrays that overlap are one argument; where it is passed twice, neither is restricted."""
+    cuda.sizes = []
     x, y = OnGpu((1000,)), OnGpu((1000,), address=0x80000)
-    out = OnGpu((1000,), address=other)
-    if not is_shared:
-        add[(8,)](x, y, out, 1000, BLOCK=128, target="cuda:sm_90a")
-        assert len(cuda.launches) == 1
-        return
-    message = r"out_ptr and x_ptr share bytes, and the kernel writes out_ptr.*target='triton'"
+    out = OnGpu((1000,), address=0x10000 + shift)
+    add[(8,)](x, y, out, 1000, BLOCK=128, target="cuda:sm_90a")
+    assert len(cuda.launches) == 1
+    kernel = next(iter(add.cache.values())).raised
+    launched = next(iter(kernel._merged.values()), kernel)
+    text = launched.get_kernel_source()
+    assert sorted(re.findall(r"\* __restrict__ (\w+)", text)) == sorted(restricted)
+
+
+def test_arrays_of_other_types_that_overlap_are_refused(cuda):
+    x, out = OnGpu((1000,)), OnGpu((1000,), address=0x10000, dtype="<i4")
+    message = (
+        "out_ptr and x_ptr share bytes, the kernel writes out_ptr, and one has elements of type "
+        r"float32, the other of int32: .*target='triton'"
+    )
     with pytest.raises(ValueError, match=message):
-        add[(8,)](x, y, out, 1000, BLOCK=128, target="cuda:sm_90a")
+        add[(8,)](x, OnGpu((1000,), address=0x80000), out, 1000, BLOCK=128, target="cuda:sm_90a")
     assert not cuda.launches
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3, 128, 999])
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx942"])
+def test_values_of_arrays_that_overlap(target, shift):
+    """A program loads what it needs before it stores, wherever the stores go."""
+    memory = np.arange(2000, dtype=np.float32)
+    x, y, out = memory[:1000], memory[::-1].copy(), memory[shift : shift + 1000]
+    expected = memory.copy()
+    expected[shift : shift + 1000] = x + y[:1000]
+    with tw.running(target=target), running_threads():
+        add[(1,)](x, y, out, 1000, BLOCK=1024)
+    np.testing.assert_array_equal(memory, expected)
 
 
 def test_arrays_that_are_only_read_may_overlap(cuda):
@@ -217,13 +243,41 @@ def test_arrays_that_are_only_read_may_overlap(cuda):
     assert len(cuda.launches) == 1
 
 
-def test_misaligned_arrays_are_refused(cuda):
+def test_arrays_that_begin_anywhere(cuda):
+    """What begins at a multiple of 16 bytes is loaded so many at a time."""
+    cuda.sizes = [8] * 7
     x, out = OnGpu((1000,), address=0x10004), OnGpu((1000,), address=0x80000)
-    with pytest.raises(
-        ValueError, match="argument 'x_ptr': the address is 4 bytes past a multiple"
-    ):
-        add[(8,)](x, x, out, 1000, BLOCK=128, target="cuda:sm_90a")
-    assert not cuda.launches
+    add[(8,)](x, x, out, 1000, BLOCK=512, target="cuda:sm_90a")
+    assert 0x10004 in _integers(cuda.launches[0])
+
+
+@pytest.mark.parametrize(("start", "is_wide"), [(0, True), (1, False)])
+def test_the_width_of_loads_follows_the_address(start, is_wide):
+    memory = np.zeros(1100, np.float32)
+    memory = memory[(-memory.ctypes.data // 4) % 4 :]  # begins at 16 bytes
+    found = []
+    with raising_for("cuda:sm_90a", lambda _: True, lambda kernel, _: found.append(kernel)):
+        x = memory[start : start + 1000]
+        add[(2,)](x, np.zeros(1000, np.float32), np.zeros(1000, np.float32), 1000, BLOCK=512)
+    text = found[0].get_kernel_source()
+    assert ("*reinterpret_cast<const uint4*>(x" in text) == is_wide
+
+
+@tw.jit
+def rows(x_ptr, stride, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * stride + tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, 1.0)
+
+
+def test_integers_that_wrap_are_refused(cuda):
+    cuda.sizes = []
+    x = OnGpu((1 << 16,))
+    rows[(1 << 15,)](x, (1 << 16), BLOCK=128, target="cuda:sm_90a")
+    assert len(cuda.launches) == 1
+    message = r"= pid0\*stride is 2147483648 in the last program .* holds -2147483648 to 2147483647"
+    with pytest.raises(OverflowError, match=message):
+        rows[((1 << 15) + 1,)](x, (1 << 16), BLOCK=128, target="cuda:sm_90a")
+    assert len(cuda.launches) == 1
 
 
 # -- strides ---------------------------------------------------------------------------------------

@@ -12,19 +12,22 @@ specialisation of its own arguments.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.analysis.raising.planner import SHARED_BYTES
+from tilewright.analysis.tensor_geometry import address_bytes
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tt import (
     DescriptorGatherOp,
     DescriptorLoadOp,
     DescriptorStoreOp,
     LoadOp,
+    PtrType,
 )
 from tilewright.dialects.tt import FuncOp as TritonFuncOp
 from tilewright.frontend.callers import located
@@ -39,20 +42,29 @@ from tilewright.passes.tile.raise_to_tile import (
     raise_module,
 )
 from tilewright.runtime.arrays import HostArray
+from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument
+from tilewright.runtime.raised_aliases import (
+    Merge,
+    NotMerged,
+    Span,
+    merged_module,
+    merges_of,
+    with_merged_memory,
+)
 from tilewright.runtime.raised_arguments import (
     BadArgument,
-    device_memory,
     flat_arguments,
     flat_names,
     host_memory,
+    on_device,
     on_host,
-    overlapping_on_gpu,
-    overlapping_on_host,
     param_of,
+    spans_on_gpu,
+    spans_on_host,
 )
-from tilewright.runtime.tile.gpu import NARROW, reach
+from tilewright.runtime.tile.gpu import NARROW
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.options import current_tile_options
@@ -93,7 +105,9 @@ def raised_tile_kernel(compiled: CompiledKernel) -> RaisedTileKernel:
     return RaisedTileKernel(compiled, result, target)
 
 
-def _raised(compiled: CompiledKernel, *, whole_rows: bool) -> RaisedKernel | NotRaised:
+def _raised(
+    compiled: CompiledKernel, *, whole_rows: bool, merges: Sequence[Merge] = ()
+) -> RaisedKernel | NotRaised:
     options = compiled.metadata
     settings = RaiseOptions(
         options["num_warps"],
@@ -101,7 +115,7 @@ def _raised(compiled: CompiledKernel, *, whole_rows: bool) -> RaisedKernel | Not
         _shared_bytes(compiled),
         whole_rows=whole_rows,
     )
-    return raise_module(_with_names(compiled), settings)
+    return raise_module(merged_module(_with_names(compiled), merges), settings)
 
 
 def _shared_bytes(compiled: CompiledKernel) -> int:
@@ -117,11 +131,15 @@ def _shared_bytes(compiled: CompiledKernel) -> int:
 def _with_names(compiled: CompiledKernel) -> ModuleOp:
     """The traced module, whose arguments have the names of the kernel's parameters."""
     module = compiled.module.clone()
-    function = next(op for op in module.ops if isinstance(op, TritonFuncOp) and op.is_public)
+    function = _entry(module)
     names = flat_names(compiled.kernel.arg_names, compiled.keys)
     for argument, name in zip(function.body.blocks[0].args, names, strict=True):
         argument.name_hint = name
     return module
+
+
+def _entry(module: ModuleOp) -> TritonFuncOp:
+    return next(op for op in module.ops if isinstance(op, TritonFuncOp) and op.is_public)
 
 
 def _refused(result: NotRaised, compiled: CompiledKernel, target: str) -> CompileError:
@@ -144,7 +162,13 @@ def _refused(result: NotRaised, compiled: CompiledKernel, target: str) -> Compil
 class RaisedTileKernel(CompiledTileKernel):
     """A kernel on tiles that was written on pointers."""
 
-    def __init__(self, compiled: CompiledKernel, raised: RaisedKernel, target: str) -> None:
+    def __init__(
+        self,
+        compiled: CompiledKernel,
+        raised: RaisedKernel,
+        target: str,
+        merges: tuple[Merge, ...] = (),
+    ) -> None:
         function = next(op for op in raised.module.ops if isinstance(op, FuncOp))
         names = (*raised.parameters, *raised.grid)
         arguments = function.body.block.args
@@ -154,7 +178,10 @@ class RaisedTileKernel(CompiledTileKernel):
         super().__init__(prim_func, (), target=target)
         self.compiled = compiled
         self.raised = raised
+        self.merges = merges
+        """Parameters that are others, in all launches of this kernel."""
         self._fixed: dict[tuple[Any, ...], FixedKernel] = {}
+        self._merged: dict[tuple[Merge, ...], RaisedTileKernel] = {}
 
     @cached_property
     def written(self) -> frozenset[int]:
@@ -168,9 +195,20 @@ class RaisedTileKernel(CompiledTileKernel):
         is_stored = any(isinstance(op, DescriptorStoreOp) for op in self.raised.plan.staged)
         if not is_stored:
             return self
-        result = _raised(self.compiled, whole_rows=True)
+        result = _raised(self.compiled, whole_rows=True, merges=self.merges)
         assert isinstance(result, RaisedKernel)
-        return RaisedTileKernel(self.compiled, result, self.target)
+        return RaisedTileKernel(self.compiled, result, self.target, self.merges)
+
+    def merged(self, merges: tuple[Merge, ...]) -> RaisedTileKernel:
+        """The kernel for arrays that share bytes."""
+        found = self._merged.get(merges)
+        if found is None:
+            result = _raised(self.compiled, whole_rows=False, merges=merges)
+            if isinstance(result, NotRaised):
+                raise _refused(result, self.compiled, self.target)
+            found = RaisedTileKernel(self.compiled, result, self.target, merges)
+            self._merged[merges] = found
+        return found
 
     # -- launches ----------------------------------------------------------------------------
 
@@ -206,7 +244,20 @@ class RaisedTileKernel(CompiledTileKernel):
         """On the model of the hardware, or as threads in the executor."""
         values = [on_host(each) for each in values]
         given = self.flat_values(grid, values)
-        self._require_distinct(overlapping_on_host(self.params, given, self.written))
+        self._check_integers(given, grid)
+        merges = self._merges(spans_on_host(given))
+        if merges:
+            self.merged(merges)._run_with(grid, values, with_merged_memory(given, merges), threads)
+        else:
+            self._run_with(grid, values, given, threads)
+
+    def _run_with(
+        self,
+        grid: tuple[int, int, int],
+        values: Sequence[Any],
+        given: list[Any],
+        threads: ThreadRuns | None,
+    ) -> None:
         if self.tenstorrent is not None:
             fixed = self.fixed(given)
             fixed.kernel.launch(fixed.values(given))
@@ -239,24 +290,63 @@ class RaisedTileKernel(CompiledTileKernel):
     def _launch(self, grid: tuple[int, int, int], values: Sequence[Any], stream: object) -> None:
         assert self.gpu is not None
         flat = (*flat_arguments(self.compiled.keys, values), *grid)
-        self._require_distinct(overlapping_on_gpu(self.params, flat, self.written))
-        pairs = zip(self.params, flat, strict=True)
-        given = [device_memory(param, each) for param, each in pairs]
-        if any(reach(each) > NARROW for each in given if not isinstance(each, int | float)):
-            self.gpu.widen()
+        given = [make(each) for make, each in zip(self._makers, flat, strict=True)]
+        self._check_integers(given, grid)
+        merges = self._merges(spans_on_gpu(given))
+        kernel = self.merged(merges) if merges else self
+        kernel._launch_with(with_merged_memory(given, merges) if merges else given, stream)
+
+    def _launch_with(self, given: list[Any], stream: object) -> None:
+        assert self.gpu is not None
+        for each in given:
+            if isinstance(each, DeviceArray) and each.shape[0] > NARROW:
+                self.gpu.widen()
         self.gpu.device.launch(given, stream)
 
-    def _require_distinct(self, names: tuple[str, str] | None) -> None:
-        """Refuse a launch whose arrays share bytes: the code relies on distinct memory."""
-        if names is None:
+    def _check_integers(self, given: Sequence[Any], grid: tuple[int, int, int]) -> None:
+        """Refuse a launch in which an integer of the kernel leaves its type: it wraps there, and
+        addresses on tiles, which have 64 bits, do not."""
+        found = self._integers.violated(given, grid)
+        if found is None:
             return
-        written, other = names
+        assumption, value = found
         message = (
-            f"{written} and {other} share bytes, and the kernel writes {written}: code for "
-            f"{self.target} takes arrays for distinct memory; pass a copy of {other}, or launch "
-            "with target='triton'"
+            f"{assumption.name.removeprefix('%')} = {assumption.value} is {value} in the last "
+            f"program of the grid, and its type holds {assumption.low} to {assumption.high}: the "
+            "kernel as written wraps there; compute it with 64 bits, for example from "
+            "tl.program_id(0).to(tl.int64)"
+        )
+        raise at_launch(OverflowError(message), self.compiled.kernel)
+
+    @cached_property
+    def _integers(self) -> AssumptionChecks:
+        return AssumptionChecks(self.raised.plan, self.raised.assumptions, self.raised.parameters)
+
+    def _merges(self, spans: Sequence[Span]) -> tuple[Merge, ...]:
+        """Which parameters are others in this launch; `ValueError` if that cannot be expressed."""
+        found = merges_of(spans, self.written, self.params, self._pointers)
+        if not isinstance(found, NotMerged):
+            return found
+        written, other = self.params[found.written].name, self.params[found.other].name
+        message = (
+            f"{written} and {other} share bytes, the kernel writes {written}, and {found.reason}: "
+            f"code for {self.target} cannot take them for one array; pass a copy of {other}, or "
+            "launch with target='triton'"
         )
         raise at_launch(ValueError(message), self.compiled.kernel)
+
+    @cached_property
+    def _makers(self) -> tuple[Callable[[Any], Any], ...]:
+        arguments = self.prim_func.func.body.block.args
+        pairs = zip(self.params, arguments, strict=True)
+        return tuple(on_device(param, address_bytes(each)) for param, each in pairs)
+
+    @cached_property
+    def _pointers(self) -> frozenset[int]:
+        """The positions of parameters that the kernel takes as pointers, not as descriptors."""
+        function = _entry(self.compiled.module)
+        arguments = function.body.blocks[0].args
+        return frozenset(each.index for each in arguments if isinstance(each.type, PtrType))
 
 
 def _has_whole_rows(values: Sequence[Any]) -> bool:

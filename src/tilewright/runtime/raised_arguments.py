@@ -1,13 +1,13 @@
 """What a launch passes to a kernel that was raised to tiles: flat memory, scalars, grid.
 
 A pointer becomes the memory from the first element of its array to the last; what is between the
-elements of a strided array belongs to it. Raised kernels take different pointers for different
-memory (``__restrict__`` in our CUDA), which Triton does not guarantee: a launch compares the bytes.
+elements of a strided array belongs to it, and the rest of the storage of a tensor of torch: kernels
+on pointers may access all of that. `raised_aliases` has what happens if arrays overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -23,9 +23,8 @@ from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.memory_extents import extent_of
+from tilewright.runtime.raised_aliases import Span
 from tilewright.runtime.specialise import CONSTEXPR, Key
-from tilewright.runtime.tile.gpu import reach
-from tilewright.runtime.tile.host_checks import ACCESS_BYTES
 
 _INSTEAD = "pass a copy, or launch with target='triton'"
 _SIGN_BIT = 63
@@ -116,87 +115,68 @@ def scalar_of(dtype: Dtype, value: Any) -> int | float | bool:
     """A scalar with the bits that the function takes: integers have no sign there."""
     if dtype == "bool":
         return bool(value)
-    if dtype.is_float:
-        return float(value)
+    return float(value) if dtype.is_float else _integer(value)
+
+
+def _integer(value: Any) -> int:
     integer = int(value)
     return integer - (1 << (_SIGN_BIT + 1)) if integer >> _SIGN_BIT == 1 else integer
 
 
-def overlapping_on_host(
-    params: Sequence[Param], values: Sequence[Any], written: Collection[int]
-) -> tuple[str, str] | None:
-    """The names of two arrays that share bytes, one of them written."""
-    spans = [
-        (index, value.array.ctypes.data, value.array.nbytes)
+def spans_on_host(values: Sequence[Any]) -> list[Span]:
+    """The memory of the arrays of a launch."""
+    return [
+        Span(index, value.array.ctypes.data, value.array.nbytes)
         for index, value in enumerate(values)
         if isinstance(value, HostArray)
     ]
-    return _overlapping(params, spans, written)
 
 
 # -- memory of a GPU -------------------------------------------------------------------------------
 
 
-def device_memory(param: Param, value: Any) -> Any:
-    """What the raised kernel gets for `value`: a flat `DeviceArray`, or a scalar."""
-    if param.kind == "scalar":
-        return scalar_of(param.dtype, value)
+def on_device(param: Param, alignment: int) -> Callable[[Any], Any]:
+    """What makes of the value of a launch what the raised kernel gets: a flat `DeviceArray`, or a
+    scalar. It is called in every launch. Addresses are multiples of `alignment`."""
+    dtype, size = param.dtype, param.dtype.bytes
+    if param.kind == "tensor":
+        return lambda value: _device_memory(param.name, size, alignment, value)
+    if dtype == "bool":
+        return bool
+    return float if dtype.is_float else _integer
+
+
+def _device_memory(name: str, element_bytes: int, alignment: int, value: Any) -> DeviceArray:
     array = device_array(value)
     assert array is not None, "the launch has checked where its arrays are"
-    if any(stride < 0 for stride in array.strides):
+    reach, shape, strides = 1, array.shape, array.strides
+    for extent, stride in zip(shape, strides, strict=True):
+        if stride < 0:
+            raise BadArgument(
+                name,
+                f"the array of strides {strides} has elements before its first one: {_INSTEAD}",
+            )
+        reach += (extent - 1) * stride
+    address = array.address
+    if address % alignment:
         raise BadArgument(
-            param.name,
-            f"the array of strides {array.strides} has elements before its first one: {_INSTEAD}",
+            name,
+            f"the address is {address % alignment} bytes past a multiple of {alignment}, which the "
+            f"kernel needs: {_INSTEAD}",
         )
-    if array.address % ACCESS_BYTES:
-        raise BadArgument(
-            param.name,
-            f"the address is {array.address % ACCESS_BYTES} bytes past a multiple of "
-            f"{ACCESS_BYTES}, which kernels on tiles need: {_INSTEAD}",
-        )
-    element_bytes = param.dtype.bytes
-    count = _bytes_from(array) // element_bytes
-    return replace(
-        array, shape=(count,), strides=(1,), element=array.element, element_bytes=element_bytes
+    size = reach * array.element_bytes if 0 not in shape else 0
+    if is_torch(array.owner):
+        storage = array.owner.untyped_storage()
+        size = max(size, storage.nbytes() - (address - storage.data_ptr()))
+    return DeviceArray(
+        address, array.element, (size // element_bytes,), (1,), element_bytes, array.device, value
     )
 
 
-def _bytes_from(array: DeviceArray) -> int:
-    """Bytes of memory from the first element on; of torch's tensors, to the end of their storage.
-
-    Kernels on pointers may access what is beyond the view that they got.
-    """
-    own = _reach_bytes(array)
-    if not is_torch(array.owner):
-        return own
-    storage = array.owner.untyped_storage()
-    return max(own, storage.nbytes() - (array.address - storage.data_ptr()))
-
-
-def _reach_bytes(array: DeviceArray) -> int:
-    return reach(array) * array.element_bytes if all(array.shape) else 0
-
-
-def overlapping_on_gpu(
-    params: Sequence[Param], values: Sequence[Any], written: Collection[int]
-) -> tuple[str, str] | None:
-    """The names of two arrays that share bytes, one of them written; `values` as passed."""
-    arrays = [None if isinstance(each, int | float) else device_array(each) for each in values]
-    spans = [
-        (index, array.address, _reach_bytes(array))
-        for index, array in enumerate(arrays)
-        if array is not None
+def spans_on_gpu(values: Sequence[Any]) -> list[Span]:
+    """The memory that a kernel can reach through the arrays of a launch."""
+    return [
+        Span(index, value.address, value.shape[0] * value.element_bytes)
+        for index, value in enumerate(values)
+        if isinstance(value, DeviceArray)
     ]
-    return _overlapping(params, spans, written)
-
-
-def _overlapping(
-    params: Sequence[Param], spans: Sequence[tuple[int, int, int]], written: Collection[int]
-) -> tuple[str, str] | None:
-    for one, start, size in spans:
-        if one not in written:
-            continue
-        for other, begin, length in spans:
-            if other != one and start < begin + length and begin < start + size:
-                return params[one].name, params[other].name
-    return None

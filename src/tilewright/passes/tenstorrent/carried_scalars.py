@@ -77,7 +77,7 @@ def _drop(loop: ForOp, end: ScfYieldOp, carried: list[int], buffers: list[SSAVal
     block = loop.body.block
     for n in reversed(carried):
         block.erase_arg(block.args[1 + n])
-    Rewriter().replace_op(end, ScfYieldOp(*(end.operands[n] for n in rest)), ())
+    Rewriter().replace_op(end, ScfYieldOp([end.operands[n] for n in rest]), ())
     loop.body.detach_block(block)
     body = type(loop.body)(block)
     bounds = (loop.lower_bound, loop.upper_bound, loop.step)

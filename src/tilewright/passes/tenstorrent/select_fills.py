@@ -10,6 +10,7 @@ and zeros, which the reader writes. Only dimensions along which a block may reac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
@@ -85,7 +86,7 @@ def _inside(
     code: IndexBuilder,
     op: CopyOp,
     region: RegionOp,
-    indices: list[SSAValue | None],
+    indices: Sequence[SSAValue | None],
     ranges: IndexRanges,
 ) -> SSAValue | None:
     """Whether an element is inside of the tensor."""

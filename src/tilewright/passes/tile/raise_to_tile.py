@@ -14,6 +14,7 @@ last parameters.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType, ModuleOp
@@ -23,7 +24,7 @@ from tilewright.analysis.raising.assumptions import Assumption, assumptions_of
 from tilewright.analysis.raising.check import check_boxes
 from tilewright.analysis.raising.planner import SHARED_BYTES
 from tilewright.dialects.tile.names import DIVISIBILITY as STATED
-from tilewright.dialects.tt import CallOp, FuncOp, TensorDescType
+from tilewright.dialects.tt import CallOp, FuncOp, PtrType, TensorDescType
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -135,20 +136,23 @@ def _state_multiples(raised: ModuleOp, multiples: dict[int, int]) -> None:
 
 
 def _multiples(function: FuncOp, *, whole_rows: bool) -> dict[int, int]:
-    """Integers among the arguments, by index, and what divides them.
+    """What divides arguments, by index: integers, and the addresses of pointers in bytes.
 
-    The specialisation of a launch finds multiples of 16. A descriptor is followed by its shape and
-    its strides; strides are multiples of 16 bytes, as TMA requires.
+    The specialisation of a launch finds multiples of 16; another address is a multiple of its
+    elements only. A descriptor is followed by its shape and its strides; strides are multiples of
+    16 bytes, as TMA requires.
     """
     found: dict[int, int] = {}
     arguments = function.body.block.args
-    attributes = function.properties.get("arg_attrs")
-    listed = attributes.data if isinstance(attributes, ArrayAttr) else ()
-    for index, each in enumerate(listed):
-        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
-        if isinstance(known, IntegerAttr) and isinstance(arguments[index].type, IntegerType):
-            found[index] = known.value.data
+    for index, divisor in _divisible_arguments(function):
+        if isinstance(arguments[index].type, IntegerType):
+            found[index] = divisor
+    stated = dict(_divisible_arguments(function))
     for index, argument in enumerate(arguments):
+        if isinstance(argument.type, PtrType) and argument.index not in stated:
+            pointee = argument.type.pointee
+            if not isinstance(pointee, PtrType):
+                found[index] = max(bit_width(pointee) // BYTE, 1)
         if isinstance(argument.type, TensorDescType):
             rank = len(argument.type.shape)
             elements = max(TMA_BYTES * BYTE // bit_width(argument.type.element_type), 1)
@@ -172,15 +176,16 @@ def _kernels(module: ModuleOp) -> list[FuncOp]:
 
 
 def _divisible(function: FuncOp, names: list[str]) -> tuple[tuple[str, int], ...]:
+    return tuple((names[index], divisor) for index, divisor in _divisible_arguments(function))
+
+
+def _divisible_arguments(function: FuncOp) -> Iterator[tuple[int, int]]:
+    """Arguments by index, and what the specialisation of a launch found to divide them."""
     attributes = function.properties.get("arg_attrs")
-    if not isinstance(attributes, ArrayAttr):
-        return ()
-    found: list[tuple[str, int]] = []
-    for name, each in zip(names, attributes.data, strict=True):
+    for index, each in enumerate(attributes.data if isinstance(attributes, ArrayAttr) else ()):
         known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
         if isinstance(known, IntegerAttr):
-            found.append((name, known.value.data))
-    return tuple(found)
+            yield index, known.value.data
 
 
 @dataclass(frozen=True)

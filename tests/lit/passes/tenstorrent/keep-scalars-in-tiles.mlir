@@ -69,3 +69,31 @@ func.func @swap(%a: f32, %b: f32, %n: index) attributes {tile.entry} {
 // CHECK-DAG: [[Q:%.*]] = memref.load [[TWOS]]
 // CHECK: memref.store {{%.*}}, [[A]]{{\[}}[[W]]]
 // CHECK-NEXT: memref.store {{%.*}}, [[B]]{{\[}}[[W]]]
+
+// -----
+
+// Integers stay carried: addresses may depend on them.
+
+#fragment = #tile.space<fragment>
+func.func @both(%a: f32, %n: index) attributes {tile.entry} {
+  tile.kernel (%bx) in (1) threads(128) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x = tile.alloc "x" : memref<64xf32, #fragment>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%at = %c0, %one = %a) -> (index, f32) {
+      %next = arith.addi %at, %k : index
+      %two = arith.addf %one, %one : f32
+      scf.yield %next, %two : index, f32
+    }
+    tile.fill %x, %r#1 : memref<64xf32, #fragment>, f32
+    %last = arith.index_cast %r#0 : index to i32
+    tile.print "last", %last : i32
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @both
+// CHECK: tile.fill [[A:%.*]], {{%.*}}
+// CHECK: [[R:%.*]] = scf.for {{%.*}} iter_args([[AT:%.*]] = {{%.*}}) -> (index) {
+// CHECK: [[NEXT:%.*]] = arith.addi [[AT]], {{%.*}} : index
+// CHECK: memref.store {{%.*}}, [[A]]
+// CHECK: scf.yield [[NEXT]] : index
