@@ -22,15 +22,15 @@ def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
 
 
 @tw.jit
-def locked(lock_ptr):
-    if tl.atomic_cas(lock_ptr, 0, 1) == 0:
-        tl.store(lock_ptr, 0)
+def indirect(table_ptr):
+    x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.int32))
+    tl.store(x_ptr, 0)
 
 
-x, out, lock = np.ones(1000, np.float32), np.zeros(1000, np.float32), np.zeros(1, np.int32)
+x, out, table = np.ones(1000, np.float32), np.zeros(1000, np.float32), np.zeros(1, np.int64)
 scale[(8,)](x, out, 1000, 2.0, BLOCK=128)
 """
-LOCKED = "locked[(1,)](lock)\n"
+INDIRECT = "indirect[(1,)](table)\n"
 
 
 @pytest.fixture
@@ -84,21 +84,21 @@ def test_files(script: Path, tmp_path: Path) -> None:
 def test_a_refusal_is_an_error_and_nothing_is_written(
     target: str, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    script.write_text(KERNELS + LOCKED)
+    script.write_text(KERNELS + INDIRECT)
     assert run("compile", script, "--target", target, "-o", tmp_path / "made") == 1
     error = capsys.readouterr().err
-    assert f"error[TW8030]: locked cannot be compiled for {target}" in error
-    assert "kernels.py:15:8: remark[TW8001]: not raised to tiles: compare-and-swap" in error
-    assert "if tl.atomic_cas(lock_ptr, 0, 1) == 0:" in error
+    assert f"error[TW8030]: indirect cannot be compiled for {target}" in error
+    assert "kernels.py:15:13: remark[TW8012]: not raised to tiles: addresses are computed" in error
+    assert "x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.int32))" in error
     assert not (tmp_path / "made").exists()
 
 
 def test_only_the_named_kernel_is_raised(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script.write_text(KERNELS + LOCKED)
+    script.write_text(KERNELS + INDIRECT)
     assert run("compile", f"{script}:scale", "--target", "cuda:sm_80") == 0
     assert "scale_kernel" in capsys.readouterr().out
     assert run("compile", f"{script}:other", "--target", "cuda:sm_80") == 1
-    assert "called no kernel 'other'; it called locked, scale" in capsys.readouterr().err
+    assert "called no kernel 'other'; it called indirect, scale" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx942"])
@@ -130,6 +130,6 @@ def test_check_compares_with_the_pointer_level(
 
 
 def test_check_shows_a_refusal(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script.write_text(KERNELS + LOCKED)
+    script.write_text(KERNELS + INDIRECT)
     assert run("check", "--target", "cuda:sm_90a", script) == 1
-    assert "error[TW8030]: locked cannot be compiled" in capsys.readouterr().err
+    assert "error[TW8030]: indirect cannot be compiled" in capsys.readouterr().err

@@ -238,7 +238,7 @@ def test_an_amd_gpu_with_more_banks(show):
         (["script.py", "--buffer", "nope"], "no buffer 'nope'; the buffers are tile, staged"),
         (["script.py", "--line", "3"], "nothing with a layout in line 3; the buffers are tile, staged"),
         (["script.py:none"], "script.py called no kernel 'none'; it called double"),
-        (["script.py", "nothing"], "script.py called no T kernel, so there is no layout to draw"),
+        (["script.py", "nothing"], "script.py called no T kernel and launched no tl kernel, so there is no layout to draw"),
         (["script.py", "-o", "script.py"], "the output would overwrite its input 'script.py'"),
         (["script.py", "-o", "no/such/folder.txt"], "cannot write 'no/such/folder.txt': No such file or directory"),
     ],

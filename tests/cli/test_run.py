@@ -384,7 +384,7 @@ def test_text_that_is_no_ir(command, tmp_path):
     code, _, err = command("run", "empty.ttir")
     assert (code, err) == (
         1,
-        "tilewright run: no public function (tt.func) with a body\n",
+        "tilewright run: no public function (tt.func) with a body, and none with a tile.kernel\n",
     )
 
 

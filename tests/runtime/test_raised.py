@@ -22,9 +22,17 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @tw.jit
-def locked(lock_ptr, x_ptr):
-    if tl.atomic_cas(lock_ptr, 0, 1) == 0:
-        tl.store(x_ptr, 1.0)
+def indirect(table_ptr):
+    x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))
+    tl.store(x_ptr, 1.0)
+
+
+@tw.jit
+def clear_positive(x_ptr, n, BLOCK: tl.constexpr):
+    if tl.load(x_ptr) <= 0:
+        return
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, 0.0, mask=at < n)
 
 
 @tw.jit
@@ -77,6 +85,11 @@ def test_cuda_source_has_the_names_of_the_kernel():
     assert "tile.kernel" in compiled.text("tile")
 
 
+def test_a_kernel_that_returns_early_compiles():
+    compiled = clear_positive.warmup(*_vectors(1), 1000, BLOCK=1024, target="cuda:sm_80")
+    assert "clear_positive_kernel" in compiled.raised.get_kernel_source()
+
+
 @pytest.mark.parametrize(("warps", "threads"), [(1, 32), (8, 256)])
 def test_warps_of_the_launch_are_the_threads(warps, threads):
     compiled = add.warmup(*_vectors(), 1000, BLOCK=256, num_warps=warps, target="cuda:sm_80")
@@ -92,12 +105,12 @@ def test_other_targets_have_no_raised_kernel():
 
 def test_a_refused_kernel_is_an_error_with_the_reasons(cuda):
     with pytest.raises(CompileError) as failed:
-        locked[(1,)](OnGpu((1,), "<i4"), OnGpu((1,), address=0x20000), target="cuda:sm_90a")
+        indirect[(1,)](OnGpu((1,), "<i8"), target="cuda:sm_90a")
     text = str(failed.value)
-    assert "error[TW8030]: locked cannot be compiled for cuda:sm_90a" in text
+    assert "error[TW8030]: indirect cannot be compiled for cuda:sm_90a" in text
     assert "use target 'triton:sm_90'" in text
-    assert "remark[TW8001]: not raised to tiles: compare-and-swap" in text
-    assert "if tl.atomic_cas(lock_ptr, 0, 1) == 0:" in text
+    assert "remark[TW8012]: not raised to tiles: addresses are computed as integers" in text
+    assert "x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))" in text
     assert not cuda.launches
 
 
@@ -177,4 +190,4 @@ def test_tma_needs_strides_that_are_known_multiples(depth, has_tma):
     kernel = _matmul(128, 256, depth)
     steps = kernel.gpu.program.steps
     a_maps = [step for step in steps if step.kind == "map"]
-    assert len(a_maps) == 1 + has_tma  # the other operand always has one
+    assert len(a_maps) == 2 + has_tma  # the other operand and the result always have one

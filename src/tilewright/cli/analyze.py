@@ -49,6 +49,8 @@ for IR text
   --buffer NAME=BYTES    size of the buffer of a pointer argument
 
 for scripts
+  --target TARGET        analyse tl kernels as they are raised to tiles for cuda:sm_90a, hip:gfx942
+                         or another target
   --compat               redirect `import triton` to Tilewright
   --traceback            print Python's traceback of an error
 

@@ -33,11 +33,13 @@ from tilewright.cli.script_errors import (
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file
 from tilewright.dialects import make_context
+from tilewright.dialects.func import FuncOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
+from tilewright.passes.raising.function import GRID
 from tilewright.report.address_document import SourceText
 from tilewright.runtime.addresses import (
     launch_aliases,
@@ -47,6 +49,7 @@ from tilewright.runtime.addresses import (
 )
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.memory_extents import Aliases
+from tilewright.runtime.options import running
 from tilewright.runtime.tile.addresses import observing_launches, tile_launches
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed
@@ -116,11 +119,22 @@ def read_text(options: Options, engine: DiagnosticEngine) -> list[Input]:
     if not tile:
         return [Input(module, properties, function=function, source=source)]
     if properties.grid is not None:
-        raise UsageError("--grid: a tile kernel has its own grid")
+        properties = _with_grid(module, properties)
     return [
         Input(module, properties, kernel.name if len(tile) > 1 else "", source=source, tile=kernel)
         for kernel in tile
     ]
+
+
+def _with_grid(module: ModuleOp, properties: AccessProperties) -> AccessProperties:
+    """A kernel that was raised from pointers takes its grid as arguments."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
+    names = [{argument.name_hint for argument in op.body.block.args} for op in functions]
+    if not all(set(GRID) <= each for each in names):
+        raise UsageError("--grid: a tile kernel has its own grid")
+    sizes = (*(properties.grid or ()), 1, 1, 1)[: len(GRID)]
+    given = {name: size for name, size in zip(GRID, sizes, strict=True) if size is not None}
+    return replace(properties, grid=None, args={**given, **properties.args})
 
 
 def _read(text: str, name: str, engine: DiagnosticEngine) -> ModuleOp | None:
@@ -214,17 +228,40 @@ class _Launches:
 
 
 @contextmanager
-def _listening(launches: _Launches) -> Generator[None]:
-    """Note every launch inside the ``with`` before it runs.
+def _listening(launches: _Launches, target: str | None) -> Generator[None]:
+    """Note every launch inside the ``with`` before it runs; for a `target` as raised to tiles.
 
     A race does not end the script: the report contains it.
     """
     with (
         changed(check_races=False),
         observing_launches(launches.add_tile, run=True),
-        _listening_to_tl(launches),
+        _listening_to_tl(launches) if target is None else _raising(launches, target),
     ):
         yield
+
+
+@contextmanager
+def _raising(launches: _Launches, target: str) -> Generator[None]:
+    """Note what `tl` kernels are on tiles; they run on the host, as they were written."""
+    launch = CompiledKernel.launch
+
+    def noting(
+        self: CompiledKernel,
+        grid: tuple[int, int, int],
+        values: Sequence[object],
+        stream: object = None,
+    ) -> RunReport | None:
+        if 0 not in grid:
+            launches.add_tile(self.raised, self.raised.flat_values(grid, values))
+        return self.launch_on_host(grid, values)
+
+    CompiledKernel.launch = noting
+    try:
+        with running(target=target):
+            yield
+    finally:
+        CompiledKernel.launch = launch
 
 
 @contextmanager
@@ -267,7 +304,8 @@ def run_script(options: Options) -> ScriptRun:
         install()
     launches = _Launches()
     missing: list[str] = []
-    with _listening(launches), redirect_stdout(sys.stderr):
+    target = options.values.get("target")
+    with _listening(launches, target), redirect_stdout(sys.stderr):
         code = exit_code(lambda: _guarded(options, missing))
     if missing:
         raise UsageError(missing[0])

@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from tilewright.analysis.pid_address import AccessProperties
 from tilewright.cli.command_line import CommandLine, Flags, UsageError
+from tilewright.runtime.choice import spec_named
 
 FORMATS = ("text", "json", "html")
 _FLAGS = Flags(
     with_value=(
         *("format", "o", "function", "grid", "arg", "buffer", "assume", "may-alias", "check"),
-        "timeout",
+        *("timeout", "target"),
     ),
     switches=("verbose", "json", "noalias", "strict-overflow", "compat", "traceback"),
 )
@@ -180,6 +181,23 @@ def _check(options: Options) -> None:
             )
     if not options.is_script and "compat" in options.switches:
         raise UsageError("--compat applies to Python files only")
+    _check_target(options)
+
+
+def _check_target(options: Options) -> None:
+    target = options.values.get("target")
+    if target is None:
+        return
+    if not options.is_script:
+        raise UsageError("--target applies to Python files only: IR text is analysed as it is")
+    try:
+        is_raised = spec_named(target).raised is not None
+    except ValueError as error:
+        raise UsageError(f"--target: {error}") from None
+    if not is_raised:
+        raise UsageError(
+            f"--target: kernels are not raised to tiles for '{target}'; pass one like cuda:sm_90a"
+        )
 
 
 def _grid(text: str | None) -> tuple[int | None, ...] | None:

@@ -46,7 +46,7 @@ from tilewright.ir.diagnostics import (
 from tilewright.runtime.options import current_run_options, running
 from tilewright.runtime.tile.fresh import watching
 from tilewright.runtime.tile.settings import changed
-from tilewright.targets.numpy.api import NumpyFault
+from tilewright.targets.numpy.api import NumpyFault, RunReport
 
 if TYPE_CHECKING:
     from tilewright.targets.numpy.tasks.ordering import OrderingLog
@@ -355,5 +355,9 @@ def _run_text(line: _CommandLine, log: LaunchLog) -> int:
         sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=wants_colour()))
         sys.stderr.write("\n")
         return 1
-    log.add(*done)
+    kernel, report = done
+    if isinstance(report, RunReport):
+        log.add(kernel, report)
+    else:
+        log.record(kernel, report)
     return 0

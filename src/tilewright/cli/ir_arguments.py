@@ -4,8 +4,8 @@
     f32[64,128]:ones    filled: zeros, ones, random, arange, empty (never written) or a number
     i32:1000, 1000      a number
 
-The type may be left out where the function has it. A descriptor takes an array; the sizes and
-strides that follow it in the signature are filled in.
+Pointers and tensors (``memref``) take arrays. The type may be left out where the function has it. A
+descriptor takes an array; the sizes and strides that follow it in the signature are filled in.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Attribute
 
-from tilewright.dialects.tt.functions import FuncOp
+from tilewright.dialects.functions import FunctionOp
 from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.passes import closest
@@ -49,16 +50,23 @@ class Formal:
 
     @property
     def is_array(self) -> bool:
-        return isinstance(self.type, (PtrType, TensorDescType))
+        return isinstance(self.type, (PtrType, TensorDescType, MemRefType))
 
     @property
     def example(self) -> str:
         """The flag that would give it a value."""
         if not self.is_array:
             return f"--arg {self.name}={self.element.name}:{_EXAMPLE_SIZE if self.is_int else 1}"
-        rank = len(self.type.shape) if isinstance(self.type, TensorDescType) else 1
-        shape = ",".join([str(_EXAMPLE_SIZE)] * rank)
+        shape = ",".join(map(str, self._example_shape))
         return f"--arg '{self.name}={self.element.name}[{shape}]'"
+
+    @property
+    def _example_shape(self) -> list[int]:
+        if isinstance(self.type, MemRefType):
+            extents = self.type.get_shape()
+            return [_EXAMPLE_SIZE if extent == DYNAMIC_INDEX else extent for extent in extents]
+        rank = len(self.type.shape) if isinstance(self.type, TensorDescType) else 1
+        return [_EXAMPLE_SIZE] * rank
 
     @property
     def is_int(self) -> bool:
@@ -74,7 +82,7 @@ class Spec:
     value: str | None
 
 
-def formals_of(function: FuncOp) -> tuple[Formal, ...]:
+def formals_of(function: FunctionOp) -> tuple[Formal, ...]:
     """The parameters of `function`, under the names of its text."""
     found: list[Formal] = []
     for index, argument in enumerate(function.body.blocks[0].args):
@@ -223,6 +231,8 @@ def bind(
 def _argument(formal: Formal, value: Any, unwritten: set[str]) -> Argument:
     if not formal.is_array:
         return value
+    if isinstance(formal.type, MemRefType):
+        value = _shaped(formal, formal.type.get_shape(), value)
     buffer = Buffer(formal.name, value, initialised=formal.name not in unwritten)
     if not isinstance(formal.type, TensorDescType):
         return buffer
@@ -232,6 +242,19 @@ def _argument(formal: Formal, value: Any, unwritten: set[str]) -> Argument:
             f"{len(formal.type.shape)} dimensions, not {value.ndim}"
         )
     return Descriptor(buffer, value.shape, _strides(value))
+
+
+def _shaped(formal: Formal, extents: Sequence[int], value: Array) -> Array:
+    """The array of a tensor; flat memory is taken from an array of any shape."""
+    if tuple(extents) == (DYNAMIC_INDEX,):
+        return value.reshape(-1)
+    expected = ",".join("?" if extent == DYNAMIC_INDEX else str(extent) for extent in extents)
+    pairs = zip(extents, value.shape, strict=False)
+    is_equal = all(extent in (DYNAMIC_INDEX, size) for extent, size in pairs)
+    if len(extents) != value.ndim or not is_equal:
+        found = ",".join(map(str, value.shape))
+        raise ArgumentError(f"{formal.name} has shape [{expected}] in the kernel, not [{found}]")
+    return value
 
 
 def _strides(array: Array) -> tuple[int, ...]:

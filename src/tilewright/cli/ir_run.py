@@ -1,13 +1,15 @@
 """Run a kernel that is given as IR text, with arguments from the command line.
 
-What was written goes to standard output, one line for every array, or into a file.
+What was written goes to standard output, one line for every array, or into a file. Kernels on
+pointers get their grid from the command line. Tile kernels compute their own; those that were
+raised from pointers take it as arguments, which are filled in.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -25,14 +27,21 @@ from tilewright.cli.ir_arguments import (
     value_of,
 )
 from tilewright.dialects import make_context
+from tilewright.dialects.func import FuncOp as TileFuncOp
+from tilewright.dialects.functions import FunctionOp
+from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.tt.program import GetProgramIdOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import closest
 from tilewright.ir.text import parse_source
+from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
+from tilewright.passes.raising.function import GRID
+from tilewright.runtime.tile.options import current_tile_options
 from tilewright.targets.numpy.api import Array, Grid, RunOptions, RunReport
 from tilewright.targets.numpy.kernel import compile_module
+from tilewright.targets.numpy.tile import TileReport, compile_tile_module
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ class IrRun:
 
 def run_text(
     text: str, name: str, settings: IrRun, options: RunOptions, engine: DiagnosticEngine
-) -> tuple[str, RunReport] | None:
+) -> tuple[str, RunReport | TileReport] | None:
     """Run the kernel in `text`; None, with errors in `engine`, if it is no valid IR."""
     source = parse_source(make_context(), text, name, engine)
     if source is None or not verify(source.module, engine):
@@ -60,14 +69,20 @@ def run_text(
     kernel = function.sym_name.data
     formals = formals_of(function)
     values = _values(formals, settings)
+    if isinstance(function, TileFuncOp):
+        _add_grid(formals, values, settings)
     unwritten = {name for name, spec in settings.arguments if parse_spec(spec).value == "empty"}
     arguments = bind(kernel, formals, values, unwritten)
     arrays = [formal for formal in formals if formal.is_array]
     before = {formal.name: values[formal.name].copy() for formal in arrays}
-    if settings.grid is None and any(isinstance(op, GetProgramIdOp) for op in function.walk()):
-        sys.stderr.write(f"no --grid: one program of @{kernel} is run\n")
-    compiled = compile_module(module, name=kernel, sources=engine.sources)
-    report = compiled.launch(settings.grid or (1, 1, 1), arguments, options)
+    if isinstance(function, TileFuncOp):
+        tiles = compile_tile_module(module, name=kernel, sources=engine.sources)
+        report = tiles.launch(arguments, replace(current_tile_options(), sources=engine.sources))
+    else:
+        if settings.grid is None and any(isinstance(op, GetProgramIdOp) for op in function.walk()):
+            sys.stderr.write(f"no --grid: one program of @{kernel} is run\n")
+        compiled = compile_module(module, name=kernel, sources=engine.sources)
+        report = compiled.launch(settings.grid or (1, 1, 1), arguments, options)
     if settings.output is not None:
         save(settings.output, {name: values[name] for name in before})
     else:
@@ -75,13 +90,24 @@ def run_text(
     return kernel, report
 
 
-def chosen_kernel(module: ModuleOp, name: str | None) -> FuncOp:
+def _add_grid(formals: Sequence[Formal], values: dict[str, Any], settings: IrRun) -> None:
+    """A tile kernel that was raised from pointers takes its grid as its last arguments."""
+    if tuple(formal.name for formal in formals[-len(GRID) :]) == GRID:
+        for name, count in zip(GRID, settings.grid or (1, 1, 1), strict=True):
+            values.setdefault(name, np.int32(count))
+    elif settings.grid is not None:
+        raise ArgumentError("--grid: a tile kernel computes its own grid")
+
+
+def chosen_kernel(module: ModuleOp, name: str | None) -> FunctionOp:
     """The kernel called `name`, or the only one."""
     kernels = [
-        op for op in module.ops if isinstance(op, FuncOp) and op.is_public and not op.is_declaration
+        op
+        for op in module.ops
+        if isinstance(op, FunctionOp) and not op.is_declaration and _is_kernel(op)
     ]
     if not kernels:
-        raise ArgumentError("no public function (tt.func) with a body")
+        raise ArgumentError("no public function (tt.func) with a body, and none with a tile.kernel")
     names = [kernel.sym_name.data for kernel in kernels]
     if name is None and len(kernels) > 1:
         raise ArgumentError(f"several kernels: {', '.join(names)}; pass --kernel NAME")
@@ -90,6 +116,12 @@ def chosen_kernel(module: ModuleOp, name: str | None) -> FuncOp:
         hint = f"did you mean '{close}'?" if close else f"expected one of {', '.join(names)}"
         raise ArgumentError(f"no kernel '{name}'; {hint}")
     return kernels[0 if name is None else names.index(name)]
+
+
+def _is_kernel(function: FunctionOp) -> bool:
+    if isinstance(function, FuncOp):
+        return function.is_public
+    return any(isinstance(op, KernelOp) for op in walk(function))
 
 
 def _values(formals: Sequence[Formal], settings: IrRun) -> dict[str, Any]:

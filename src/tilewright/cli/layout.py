@@ -1,8 +1,9 @@
 """``tilewright layout``: which thread holds what, how shared memory is swizzled, as a picture.
 
 A Python file is run as a script: the `T` kernels it calls are traced with the arguments they get,
-and not run. They go through the passes for a GPU up to `infer-layouts`; what that decided is drawn.
-IR text with `tile` kernels goes the same way. No GPU is needed.
+the `tl` kernels it launches are raised to tiles, and neither are run. They go through the passes
+for a GPU up to `infer-layouts`; what that decided is drawn. IR text with `tile` kernels goes the
+same way. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.mlir[:KERNEL]       ('-' is standard input)
 
-Draws the layouts of `T` kernels: for fragments the thread and register of each element, for shared
-memory the bytes and banks under a swizzle, for parallel loops the thread of each iteration. A
-Python file is run like a script; its kernels are traced for their call arguments, and not run; its
-output is not shown. No GPU is needed.
+Draws the layouts of `T` kernels, and of `tl` kernels raised to tiles: for fragments the thread and
+register of each element, for shared memory the bytes and banks under a swizzle, for parallel loops
+the thread of each iteration. A Python file is run like a script; its kernels are traced for their
+call arguments, and not run; its output is not shown. No GPU is needed.
 
   --buffer NAME         only this buffer
   --line N              only the buffer, loop or tile operation in this line
@@ -190,6 +191,7 @@ def _of_script(request: _Request, program: str) -> list[_Traced]:
     """What the script calls, each kernel once for every set of sizes and settings."""
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
+    from tilewright.runtime.compile_only import raising_for
     from tilewright.runtime.tile.trace_only import tracing_only
 
     line = request.line
@@ -197,14 +199,18 @@ def _of_script(request: _Request, program: str) -> list[_Traced]:
     found: dict[tuple[str, object], _Traced] = {}
     called: set[str] = set()
 
-    def record(kernel: CompiledTileKernel) -> None:
-        called.add(kernel.name)
-        if line.kernel in (None, kernel.name):
+    def is_requested(name: str) -> bool:
+        called.add(name)
+        return line.kernel in (None, name)
+
+    def record(kernel: CompiledTileKernel, _: float = 0.0) -> None:
+        if is_requested(kernel.name):
             module = kernel.prim_func.module
             settings, pipeline = _chosen(kernel, request)
             found.setdefault((print_module(module), settings), (module.clone(), pipeline))
 
-    with tracing_only(record):
+    target = request.target if ":" in request.target else f"{request.target}:{_arch(request)}"
+    with tracing_only(record), raising_for(target, is_requested, record):
         run_quietly(
             line.file,
             line.script_arguments,
@@ -217,16 +223,21 @@ def _of_script(request: _Request, program: str) -> list[_Traced]:
     if line.kernel and called:
         names = ", ".join(sorted(called))
         raise UsageError(f"{line.file} called no kernel '{line.kernel}'; it called {names}")
-    raise UsageError(f"{line.file} called no T kernel, so there is no layout to draw")
+    raise UsageError(
+        f"{line.file} called no T kernel and launched no tl kernel, so there is no layout to draw"
+    )
+
+
+def _arch(request: _Request) -> str:
+    return request.target.partition(":")[2] or (DEFAULT_CHIP if request.is_hip else DEFAULT_ARCH)
 
 
 def _chosen(kernel: CompiledTileKernel, request: _Request) -> tuple[object, _Pipeline]:
     """How the user wants a kernel compiled for the target."""
-    arch = request.target.partition(":")[2]
     if request.is_hip:
-        amd = kernel.hip_settings_for(arch or DEFAULT_CHIP)
+        amd = kernel.hip_settings_for(_arch(request))
         return amd, AmdPipeline(**hip_options(amd))
-    settings = kernel.settings_for(arch or DEFAULT_ARCH)
+    settings = kernel.settings_for(_arch(request))
     return settings, GpuPipeline(**pipeline_options(settings))
 
 

@@ -48,8 +48,9 @@ _USAGE = """\
 usage: {program} [flags] [FILE]
 
 Reads IR text from FILE (or standard input, also '-') and draws its shared- and tensor-memory map.
-With a Tenstorrent target FILE may also be a Python script: its T kernels are compiled and not run,
-and the circular buffers in the L1 of a core are drawn.
+With a target like cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole FILE may also be a Python script:
+its T kernels, and its tl kernels raised to tiles, are compiled and not run, and their shared memory
+is drawn; of Tenstorrent, the circular buffers in the L1 of a core.
 
   --target NAME          target to compare with, instead of the module's: {targets};
                          tenstorrent:wormhole, tenstorrent:blackhole, tenstorrent:sim
@@ -98,6 +99,8 @@ class _CommandLine:
     merge: bool = False
     tenstorrent: str | None = None
     """A Tenstorrent target."""
+    compiled_for: str | None = None
+    """The GPU that the kernels of a script are compiled for: ``cuda:sm_90a``."""
     for_gpus: str = ""
     """The last flag that means something for GPUs only."""
 
@@ -120,7 +123,10 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     if line.tenstorrent is not None and line.for_gpus:
         raise UsageError(f"--{line.for_gpus} applies to GPUs, not to --target {line.tenstorrent}")
     if files and files[0].endswith(".py") and line.tenstorrent is None:
-        raise UsageError(_script_text(files[0], line.target))
+        if line.compiled_for is None:
+            raise UsageError(_script_text(files[0], line.target))
+        if line.for_gpus:
+            raise UsageError(f"--{line.for_gpus} applies to IR text only, not to a Python script")
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
         raise UsageError(f"the output would overwrite its input '{files[0]}'")
     return replace(line, input=files[0]) if files else line
@@ -132,23 +138,23 @@ def _script_text(file: str, target: Target | None) -> str:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
-    compiled = f"'tilewright compile {file} --target"
     amd = target.name if target is not None and target.name.startswith("gfx") else None
     triton, tiles = amd or "sm_90", f"hip:{amd}" if amd else "cuda:sm_90a"
-    of_triton = f"{compiled} triton:{triton} -o DIR', then 'tilewright memory' on DIR/*.ttgir.final"
-    of_tiles = (
-        f"{compiled} {tiles} -o DIR', then 'tilewright memory' on DIR/*.thread.mlir (for "
-        "the L1 of a Tenstorrent core pass --target tenstorrent:wormhole with the script)"
+    of_tiles = f"pass --target {tiles} (or tenstorrent:wormhole for the L1 of a core)"
+    of_triton = (
+        f"'tilewright compile {file} --target triton:{triton} -o DIR', then 'tilewright memory' on "
+        "DIR/*.ttgir.final"
     )
     has_tiles = re.search(r"\bT\.Kernel\b", text) is not None
     has_triton = re.search(r"\btlx?\.\w", text) is not None
     if has_tiles and not has_triton:
-        run = of_tiles
-    elif has_triton and not has_tiles:
-        run = of_triton
+        suggestion = of_tiles
     else:
-        run = f"{of_triton}; for T kernels run {of_tiles}"
-    return f"'{file}' is a Python script, expected IR text: run {run}"
+        kind = "tl" if has_triton and not has_tiles else "T kernels, and tl"
+        suggestion = (
+            f"for {kind} kernels raised to tiles {of_tiles}; for Triton's code run {of_triton}"
+        )
+    return f"'{file}' is a Python script, expected IR text: {suggestion}"
 
 
 def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _CommandLine:
@@ -156,8 +162,14 @@ def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _Comma
         case "target" if value.partition(":")[0] == "tenstorrent":
             return replace(line, tenstorrent=value, target=None)
         case "target":
+            is_compiled = value.partition(":")[0] in ("cuda", "hip")
             try:
-                return replace(line, tenstorrent=None, target=target_named(value))
+                return replace(
+                    line,
+                    tenstorrent=None,
+                    target=target_named(value),
+                    compiled_for=value if is_compiled else None,
+                )
             except LookupError as error:
                 raise UsageError(error.args[0]) from None
         case "format":
@@ -193,6 +205,8 @@ def run(arguments: Sequence[str], program: str) -> int:
         line = _parse(arguments)
         if line.tenstorrent is not None:
             return _draw(line, _l1_maps(line, line.tenstorrent, program), program)
+        if line.compiled_for is not None and line.input.endswith(".py"):
+            return _draw(line, _gpu_maps(line, line.compiled_for, program), program)
         text = text_of(line.input)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
@@ -211,6 +225,15 @@ def _l1_maps(line: _CommandLine, target: str, program: str) -> list[MemoryMap]:
 
     done = compile_file(Request(line.input, None, target), program)
     return [launch.memory_map() for each in done for launch in each.artefact.launches]
+
+
+def _gpu_maps(line: _CommandLine, target: str, program: str) -> list[MemoryMap]:
+    """The shared memory of every kernel that a script calls, as its passes place it."""
+    from tilewright.cli.compile_tile import Request
+    from tilewright.cli.lowered_calls import lowered_calls
+
+    modules = lowered_calls(Request(line.input, None, target), program)
+    return [each for module in modules for each in shared_memory_maps(module, line.target)]
 
 
 def _draw(line: _CommandLine, maps: Sequence[MemoryMap], program: str) -> int:

@@ -8,10 +8,10 @@ from tilewright.cli import execution
 
 _USAGE = """\
 usage: {program} [flags] FILE.py [arguments of the script]
-       {program} [flags] FILE.ttir          ('-' is standard input)
+       {program} [flags] FILE.ttir, FILE.mlir          ('-' is standard input)
 
 Runs kernels on the CPU. A Python file is run like a script; every kernel it launches runs on the
-NumPy target. IR text gets its arguments from the command line.
+NumPy target. IR text, on pointers or on tiles, gets its arguments from the command line.
 
   --stats               end with a table: launches, programs, batches, unbatched programs and why
   --batch N             run N programs at a time (1: sequentially)
@@ -41,7 +41,7 @@ IR text
                           f32[64,128]:FILL    FILL is zeros, ones, random, arange, empty or a value
                           i32:1000 or 1000    a scalar
   --args FILE.npz       arguments by name; --arg takes precedence
-  --grid X[,Y[,Z]]      number of programs (1)
+  --grid X[,Y[,Z]]      number of programs (1); most tile kernels compute their own
   --kernel NAME         kernel to run, if the file has several
   --seed N              seed of the random arrays (0)
   --out FILE.npz        write the arrays after the run

@@ -11,25 +11,35 @@ specialisation of its own arguments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.analysis.raising.planner import SHARED_BYTES
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.tt import DescriptorGatherOp, DescriptorLoadOp, LoadOp
+from tilewright.dialects.tt import (
+    DescriptorGatherOp,
+    DescriptorLoadOp,
+    DescriptorStoreOp,
+    LoadOp,
+)
 from tilewright.dialects.tt import FuncOp as TritonFuncOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.memory.multiprocessors import MULTIPROCESSORS, RESERVED_SMEM_BYTES
 from tilewright.passes.tile.raise_to_tile import (
+    TMA_BYTES,
     NotRaised,
     RaisedKernel,
     RaiseOptions,
     raise_module,
 )
 from tilewright.runtime.arrays import HostArray
+from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument
 from tilewright.runtime.raised_arguments import (
     BadArgument,
@@ -77,12 +87,31 @@ def raised_tile_kernel(compiled: CompiledKernel) -> RaisedTileKernel:
     target = checked_target(compiled.choice.raised)
     if is_gpu(target):
         target = f"cuda:{arch_of(target)}"
-    options = compiled.metadata
-    settings = RaiseOptions(options["num_warps"], options["num_stages"])
-    result = raise_module(_with_names(compiled), settings)
+    result = _raised(compiled, whole_rows=False)
     if isinstance(result, NotRaised):
         raise _refused(result, compiled, target)
     return RaisedTileKernel(compiled, result, target)
+
+
+def _raised(compiled: CompiledKernel, *, whole_rows: bool) -> RaisedKernel | NotRaised:
+    options = compiled.metadata
+    settings = RaiseOptions(
+        options["num_warps"],
+        options["num_stages"],
+        _shared_bytes(compiled),
+        whole_rows=whole_rows,
+    )
+    return raise_module(_with_names(compiled), settings)
+
+
+def _shared_bytes(compiled: CompiledKernel) -> int:
+    """What a block may have of shared memory on the target; that of sm_90 if it is unknown."""
+    target = checked_target(compiled.choice.raised or "cuda")
+    if not is_gpu(target):
+        return SHARED_BYTES
+    number = re.search(r"\d+", arch_of(target))
+    found = MULTIPROCESSORS.get(int(number[0])) if number else None
+    return SHARED_BYTES if found is None else found.smem_bytes - RESERVED_SMEM_BYTES
 
 
 def _with_names(compiled: CompiledKernel) -> ModuleOp:
@@ -90,7 +119,7 @@ def _with_names(compiled: CompiledKernel) -> ModuleOp:
     module = compiled.module.clone()
     function = next(op for op in module.ops if isinstance(op, TritonFuncOp) and op.is_public)
     names = flat_names(compiled.kernel.arg_names, compiled.keys)
-    for argument, name in zip(function.body.block.args, names, strict=True):
+    for argument, name in zip(function.body.blocks[0].args, names, strict=True):
         argument.name_hint = name
     return module
 
@@ -132,6 +161,16 @@ class RaisedTileKernel(CompiledTileKernel):
         """The positions of arrays that the kernel writes."""
         accesses = self.raised.plan.accesses.items()
         return frozenset(access.base.index for op, access in accesses if not isinstance(op, _READS))
+
+    @cached_property
+    def of_whole_rows(self) -> RaisedTileKernel:
+        """The kernel for descriptors whose rows are multiples of 16 bytes, as TMA stores them."""
+        is_stored = any(isinstance(op, DescriptorStoreOp) for op in self.raised.plan.staged)
+        if not is_stored:
+            return self
+        result = _raised(self.compiled, whole_rows=True)
+        assert isinstance(result, RaisedKernel)
+        return RaisedTileKernel(self.compiled, result, self.target)
 
     # -- launches ----------------------------------------------------------------------------
 
@@ -194,6 +233,10 @@ class RaisedTileKernel(CompiledTileKernel):
     def _run_on_gpu(
         self, grid: tuple[int, int, int], values: Sequence[Any], stream: object
     ) -> None:
+        kernel = self.of_whole_rows if _has_whole_rows(values) else self
+        kernel._launch(grid, values, stream)
+
+    def _launch(self, grid: tuple[int, int, int], values: Sequence[Any], stream: object) -> None:
         assert self.gpu is not None
         flat = (*flat_arguments(self.compiled.keys, values), *grid)
         self._require_distinct(overlapping_on_gpu(self.params, flat, self.written))
@@ -214,6 +257,14 @@ class RaisedTileKernel(CompiledTileKernel):
             "with target='triton'"
         )
         raise at_launch(ValueError(message), self.compiled.kernel)
+
+
+def _has_whole_rows(values: Sequence[Any]) -> bool:
+    """Whether there are descriptors, and rows of all of them are multiples of 16 bytes."""
+    given = [each for each in values if isinstance(each, TensorDescriptor)]
+    return bool(given) and all(
+        each.shape[-1] * each.base.dtype.itemsize % TMA_BYTES == 0 for each in given
+    )
 
 
 def _is_fresh(passed: Any) -> bool:

@@ -441,3 +441,46 @@ def test_what_a_loop_carries_differs_between_iterations() -> None:
     [kernel] = tile_kernels(parse(CARRIED))
     findings = run_checks(analyze_tile(kernel), ["race"])
     assert [finding.verdict for finding in findings] == [CheckResult.UNKNOWN]
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+VIEW = """
+#global = #tile.space<global>
+func.func @k(%p: memref<?xf32, #global>, %n: i32, %s: i32) attributes {tile.entry} {
+  %rows = arith.index_cast %n : i32 to index
+  %step = arith.index_cast %s : i32 to index
+  %c8 = arith.constant 8 : index
+  %from = tile.ptr_of rw %p[%c8] : memref<?xf32, #global>
+  %A = tile.view %from sizes(%rows) strides(%step)
+    : !tile.ptr<f32, #global> to memref<?x4xf32, strided<[?, 1]>, #global>
+  tile.kernel (%b) in (5) threads(32) {
+    %one = arith.constant 1.0 : f32
+    %row = tile.region %A[%b, 0] [1, 4] : memref<?x4xf32, strided<[?, 1]>, #global>
+      to !tile.region<1x4xf32, #global>
+    tile.fill %row, %one : !tile.region<1x4xf32, #global>, f32
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stride", "rows", "size", "race", "bounds"),
+    [
+        (6, 5, 4 * (8 + 4 * 6 + 4), CheckResult.PROVED, CheckResult.PROVED),
+        (6, 5, 4 * (8 + 4 * 6 + 4) - 1, CheckResult.PROVED, CheckResult.REFUTED),
+        (6, 4, 4 * (8 + 3 * 6 + 4), CheckResult.PROVED, CheckResult.PROVED),  # the guard
+        (3, 5, 400, CheckResult.REFUTED, CheckResult.PROVED),
+    ],
+)
+def test_strided_views_at_an_element(
+    stride: int, rows: int, size: int, race: CheckResult, bounds: CheckResult
+) -> None:
+    (kernel,) = tile_kernels(parse(VIEW))
+    properties = AccessProperties(None, {"n": rows, "s": stride}, {"p": size})
+    report = analyze_tile(kernel, properties)
+    (access,) = report.accesses
+    assert access.base == "%p"
+    found = {each.check: each.verdict for each in run_checks(report, [Check.RACE, Check.BOUNDS])}
+    assert (found[Check.RACE], found[Check.BOUNDS]) == (race, bounds)

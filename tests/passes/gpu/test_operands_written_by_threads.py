@@ -12,10 +12,12 @@ from tests.passes.gpu.seeds import check, lowered, whole
 from tilewright import T
 from tilewright.dialects.arith import ShrsiOp
 from tilewright.dialects.gpu import BarrierOp
-from tilewright.dialects.nv import BarOp, WgmmaOp
+from tilewright.dialects.nv import BarOp, WgmmaOp, WgmmaWaitOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
+from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 
 BLOCK_M, BLOCK_N, BLOCK_K, THREADS = 128, 64, 64, 256
 PACKED = BLOCK_K // 2
@@ -137,3 +139,59 @@ def test_fragments_of_packed_elements_are_read_and_written_in_vectors() -> None:
     }
     assert moved["b", "b_lanes"] == 4
     assert moved["unpacked_lanes", "unpacked"] == 8
+
+
+def deferred(module: Any) -> bool:
+    """Whether the loop leaves an MMA in flight when it begins anew."""
+    return any(isinstance(op, WgmmaWaitOp) and op.count == 1 for op in walk(module))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 64, 256), (128, 64, 448), (200, 72, 320)])
+def test_values_of_a_gemm_in_flight_while_threads_unpack_the_next_operand(
+    m: int, n: int, k: int
+) -> None:
+    a, packed, expected = arguments(m, n, k)
+    module, _ = lowered(packed_gemm(m, n, k, 2), a, packed)
+    assert deferred(module)
+    check(packed_gemm(m, n, k, 2), a, packed, expected=expected, cubin=False)
+
+
+def test_values_of_a_gemm_in_flight_while_fragments_are_unpacked() -> None:
+    a, packed, expected = arguments(200, 72, 320)
+    scales = whole(7, 72)
+    kernel = fragment_gemm(200, 72, 320)
+    assert deferred(lowered(kernel, a, packed, scales)[0])
+    expected = expected * scales.astype(np.float32)
+    check(kernel, a, packed, scales, expected=expected, cubin=False)
+
+
+def test_each_barrier_of_the_deferred_loop_is_needed() -> None:
+    """Without either of them, the checker finds a race."""
+    a, packed, _ = arguments(128, 64, 448)
+    module, _ = lowered(packed_gemm(128, 64, 448, 2), a, packed)
+    assert _faults(module) == []
+    bars = [op for op in _deferred_loop(module).body.block.ops if isinstance(op, BarOp)]
+    assert len(bars) == 2  # before threads write the operand, and before the MMA reads it
+    for position in range(len(bars)):
+        mutant = module.clone()
+        loop = _deferred_loop(mutant)
+        bar = [op for op in loop.body.block.ops if isinstance(op, BarOp)][position]
+        bar.detach()
+        bar.erase()
+        assert "TW9021" in _faults(mutant), position
+
+
+def _deferred_loop(module: Any) -> ForOp:
+    found = [
+        op
+        for op in walk(module)
+        if isinstance(op, ForOp) and any(isinstance(each, WgmmaOp) for each in op.body.block.ops)
+    ]
+    (loop,) = found
+    return loop
+
+
+def _faults(module: Any) -> list[str]:
+    engine = DiagnosticEngine()
+    CheckThreadSync().run(module, engine)
+    return [str(each.code) for each in engine.diagnostics if each.severity is Severity.ERROR]

@@ -73,14 +73,17 @@ def _argument(parameter: Any, rng: np.random.Generator, integer: int) -> Any:
     type = parameter.type
     if isinstance(type, TensorDescType):
         rank = len(type.shape)
-        shape = (300, 200)[:rank] if rank <= 2 else (4,) * (rank - 1) + (104,)
+        shape = (300, 208)[:rank] if rank <= 2 else (4,) * (rank - 1) + (104,)
         strides = tuple(prod(shape[axis + 1 :]) for axis in range(rank))
         buffer = Buffer(parameter.name, _random(parameter.scalar.dtype, 1 << 18, rng))
         return Descriptor(buffer, shape, strides)
     if isinstance(type, PtrType):
         pointee = scalar_type(type.pointee)
         assert pointee is not None
-        return Buffer(parameter.name, _random(pointee.dtype, 1 << 18, rng))
+        values = _random(pointee.dtype, 1 << 18, rng)
+        if parameter.name == "lock":
+            values[:] = 0  # free
+        return Buffer(parameter.name, values)
     return {"i": integer, "b": True}.get(parameter.scalar.kind, 0.5)
 
 

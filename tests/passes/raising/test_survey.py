@@ -26,9 +26,7 @@ def test_examples_that_are_refused() -> None:
         if isinstance(result, NotRaised):
             refused[name] = {each.code for each in result.refusals}
     assert refused == {
-        "tl/block_scaled_matmul.scaled_kernel.0": {"TW8001"},
         "tl/grouped_gemm.grouped_kernel.0": {"TW8012"},
-        "tl/layer_norm.backward_kernel.0": {"TW8001"},
     }
 
 
@@ -38,7 +36,7 @@ def test_dumps_that_are_raised() -> None:
     if not texts:
         pytest.skip("the dumps are traced with Triton's types")
     raised, total = _count(texts)
-    assert raised >= 138 * total // 172
+    assert raised >= 161 * total // 172
 
 
 def test_raising_is_quick() -> None:

@@ -28,6 +28,7 @@ from tilewright.analysis.raising.refusals import (
 from tilewright.analysis.raising.values import is_volatile
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import (
+    AtomicCASOp,
     AtomicLoadOp,
     AtomicRMWOp,
     AtomicStoreOp,
@@ -137,7 +138,7 @@ def _moves_bits(op: Operation) -> bool:
     """Whether an atomic access does not compute: it is one of integers, whatever the type."""
     if isinstance(op, AtomicRMWOp):
         return RMW_OP.keyword(op.atomic_rmw_op) == "exch"
-    return isinstance(op, AtomicLoadOp | AtomicStoreOp) or is_volatile(op)
+    return isinstance(op, AtomicCASOp | AtomicLoadOp | AtomicStoreOp) or is_volatile(op)
 
 
 def signless(type: Attribute) -> Attribute:

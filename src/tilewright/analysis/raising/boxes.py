@@ -166,6 +166,11 @@ class _Planner:
             frozenset(each.lane for each in ordered if each.is_masked and each.lane is not None),
             None if guard.truth is True else guard,
             bool(wrapped.bounds),
+            frozenset(
+                dim
+                for dim, limits in bounds.below.items()
+                if not all(self._holds_below(each) for each in limits)
+            ),
         )
 
     def _mentions_lanes(self, poly: Poly) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.tt import PtrType, TensorDescType
+from tilewright.dialects.tt import DotOp, DotScaledOp, PtrType, TensorDescType
 from tilewright.dialects.type_utils import element_type_of, is_tensor
 
 STRUCTURAL = frozenset(
@@ -38,6 +38,7 @@ MEMORY = frozenset(
         "load",
         "store",
         "atomic_rmw",
+        "atomic_cas",
         "atomic_load",
         "atomic_store",
         "descriptor_load",
@@ -51,7 +52,10 @@ MEMORY = frozenset(
 WRITES = MEMORY - {"tt.load", "tt.descriptor_load", "tt.descriptor_gather"}
 """Atomic loads are among them: they order other accesses."""
 
-TILE = frozenset(("tt.dot", "tt.reduce", "tt.scan", "tt.histogram", "tt.gather"))
+TILE = frozenset(("tt.dot", "tt.dot_scaled", "tt.reduce", "tt.scan", "tt.histogram", "tt.gather"))
+
+Gemm = DotOp | DotScaledOp
+"""GEMMs: operands `a`, `b`, the accumulator `c`, the result `d`."""
 
 EFFECTS = frozenset(("tt.assert", "tt.print", "ttg.barrier", "gpu.barrier"))
 

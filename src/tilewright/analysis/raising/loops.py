@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.raising.kinds import is_scalar
+from tilewright.analysis.raising.kinds import Gemm, is_scalar
 from tilewright.analysis.raising.values import ValueClass, Values
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tt import DotOp, FuncOp
+from tilewright.dialects.tt import FuncOp
 from tilewright.ir.traversal import walk
 
 NUM_STAGES = "tt.num_stages"
@@ -59,7 +59,7 @@ def _is_used(argument: SSAValue) -> bool:
 
 def _has_fed_gemm(op: ForOp, values: Values) -> bool:
     for inner in op.body.block.ops:
-        if isinstance(inner, DotOp):
+        if isinstance(inner, Gemm):
             for operand in (inner.a, inner.b):
                 source = operand.owner
                 while isinstance(source, Operation) and source.name == "tt.trans":

@@ -59,6 +59,8 @@ class RaisePlan:
     views: tuple[View, ...]
     copies: frozenset[Operation]
     """Loads and stores that copy whole boxes; all others access elements."""
+    staged: frozenset[Operation]
+    """Copies among them that go through shared memory."""
     values: Values
     slots: Slots
     loops: dict[Operation, LoopPlan]
@@ -84,7 +86,8 @@ class RaisePlan:
         for index, view in enumerate(self.views):
             yield f"  view {index}: {view}"
         for op, access in self.accesses.items():
-            yield f"  {op.name} {access.base.name_hint or 'pointer'}: {access}"
+            way = ", through shared memory" if op in self.staged else ""
+            yield f"  {op.name} {access.base.name_hint or 'pointer'}: {access}{way}"
         for value, kind in self.values.classes.items():
             if kind is not ValueClass.EXPRESSION and value in self.slots.of:
                 slot = self.slots.of[value]

@@ -12,15 +12,25 @@ from tilewright.analysis.raising.loops import plan_loops
 from tilewright.analysis.raising.plan import Access, RaisePlan
 from tilewright.analysis.raising.refusals import NO_EXTENT, SLOW, Refusal, Refusals
 from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
+from tilewright.analysis.raising.shared import fit_stages
 from tilewright.analysis.raising.slots import Slots, assign_slots
+from tilewright.analysis.raising.staging import plan_staging
 from tilewright.analysis.raising.support import check_ops
 from tilewright.analysis.raising.values import ValueClass, Values, classify_values
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import FuncOp
 
+SHARED_BYTES = 232_448
+"""Shared memory of a block on sm_90 (CUDA C++ programming guide, technical specifications)."""
 
-def plan_raising(function: FuncOp, num_stages: int = 3) -> RaisePlan:
-    """Decide everything; what cannot be raised is in ``refusals``."""
+
+def plan_raising(
+    function: FuncOp, num_stages: int = 3, shared_bytes: int = SHARED_BYTES
+) -> RaisePlan:
+    """Decide everything; what cannot be raised is in ``refusals``.
+
+    `shared_bytes` is what a block may have of shared memory.
+    """
     refusals = Refusals()
     check_ops(function, refusals)
     addresses = addresses_of(function)
@@ -29,7 +39,8 @@ def plan_raising(function: FuncOp, num_stages: int = 3) -> RaisePlan:
     copies = plan_copies(accesses, values)
     slots = assign_slots(function, values)
     _orient(accesses, slots)
-    loops = plan_loops(function, values, num_stages)
+    loops = fit_stages(function, slots, plan_loops(function, values, num_stages), shared_bytes)
+    staged = plan_staging(copies, accesses, slots, loops, shared_bytes)
     remarks = _slow(accesses, values, views)
     return RaisePlan(
         function,
@@ -37,6 +48,7 @@ def plan_raising(function: FuncOp, num_stages: int = 3) -> RaisePlan:
         accesses,
         views,
         copies,
+        staged,
         values,
         slots,
         loops,

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from tilewright.analysis.raising.constants import is_uniform
-from tilewright.analysis.raising.kinds import is_elementwise
+from tilewright.analysis.raising.kinds import Gemm, is_elementwise
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.values import ValueClass, Values
 from tilewright.dialects.arith import ExtfOp, TruncfOp
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tt import DescriptorStoreOp, DotOp, LoadOp, ReduceOp, ScanOp, StoreOp
+from tilewright.dialects.tt import DescriptorStoreOp, LoadOp, ReduceOp, ScanOp, StoreOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 
 
@@ -68,7 +68,7 @@ def plan_copies(accesses: Mapping[Operation, Access], values: Values) -> frozens
 
 
 def _feeds_tiles(value: SSAValue) -> bool:
-    return any(isinstance(use.operation, ReduceOp | ScanOp | DotOp) for use in value.uses)
+    return any(isinstance(use.operation, ReduceOp | ScanOp | Gemm) for use in value.uses)
 
 
 _MAX_SEARCH = 64
@@ -79,11 +79,12 @@ def stored_tiles(accesses: Mapping[Operation, Access]) -> frozenset[SSAValue]:
     return frozenset(
         stored_value(op)
         for op, access in accesses.items()
-        if is_region_store(op, access) and _is_from_gemm(stored_value(op))
+        if is_region_store(op, access) and is_from_gemm(stored_value(op))
     )
 
 
-def _is_from_gemm(value: SSAValue) -> bool:
+def is_from_gemm(value: SSAValue) -> bool:
+    """Whether a tensor is computed from the result of a GEMM."""
     work, seen = [value], set[SSAValue]()
     while work and len(seen) < _MAX_SEARCH:
         current = work.pop()
@@ -91,7 +92,7 @@ def _is_from_gemm(value: SSAValue) -> bool:
         if current in seen or not isinstance(owner, Operation):
             continue
         seen.add(current)
-        if isinstance(owner, DotOp):
+        if isinstance(owner, Gemm):
             return True
         if is_elementwise(owner):
             work += owner.operands

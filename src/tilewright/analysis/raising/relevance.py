@@ -9,6 +9,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.raising.kinds import MEMORY
 from tilewright.dialects.tt import (
+    AtomicCASOp,
     AtomicLoadOp,
     AtomicRMWOp,
     AtomicStoreOp,
@@ -44,6 +45,8 @@ def _roots(op: Operation) -> list[SSAValue]:
     match op:
         case LoadOp() | StoreOp() | AtomicRMWOp() | AtomicLoadOp() | AtomicStoreOp():
             return [op.ptr] if op.mask is None else [op.ptr, op.mask]
+        case AtomicCASOp():
+            return [op.ptr]
         case DescriptorStoreOp() | DescriptorReduceOp():
             return [op.desc, *op.indices]
         case _:

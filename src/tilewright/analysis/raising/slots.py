@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.raising.constants import is_zero, splat_attribute
-from tilewright.analysis.raising.kinds import is_data_tensor, is_elementwise
+from tilewright.analysis.raising.kinds import Gemm, is_data_tensor, is_elementwise
 from tilewright.analysis.raising.values import ValueClass, Values
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
-from tilewright.dialects.tt import DotOp, FuncOp, HistogramOp
+from tilewright.dialects.tt import FuncOp, HistogramOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.traversal import walk
 
@@ -90,7 +90,7 @@ class _Assigner:
         for op in walk(self._function):
             if isinstance(op, IfOp):
                 self._join_branches(op)
-            elif isinstance(op, DotOp):
+            elif isinstance(op, Gemm):
                 self._join_accumulator(op)
             elif is_elementwise(op):
                 self._join_in_place(op)
@@ -124,14 +124,14 @@ class _Assigner:
             if is_once and self._is_own(value) and self._may_overwrite(value, argument):
                 self._slots.share(value, slot)
                 owner = value.owner
-                if isinstance(owner, DotOp) and self._accumulates(owner, argument):
+                if isinstance(owner, Gemm) and self._accumulates(owner, argument):
                     self._slots.share(owner.c, slot)
 
     def _is_own(self, value: SSAValue) -> bool:
         """Whether the value has a buffer that nothing outside refers to."""
         return value in self._slots.of and isinstance(value, OpResult)
 
-    def _accumulates(self, dot: DotOp, argument: SSAValue) -> bool:
+    def _accumulates(self, dot: Gemm, argument: SSAValue) -> bool:
         c = dot.c
         return (
             c is not argument
@@ -152,7 +152,7 @@ class _Assigner:
         if any(read is None or self._values.positions[read] > at for read in before):
             return False
         own = len(before) != len(reads)
-        if isinstance(op, DotOp):
+        if isinstance(op, Gemm):
             return op.c is argument or not own
         if is_elementwise(op):
             return not own or _reads_in_place(value, argument, self._values)
@@ -214,13 +214,24 @@ class _Assigner:
             own = self._slots.of.get(value)
             if own is None or own.is_shared or not isinstance(value, OpResult):
                 continue
-            is_last = list(self._values.anchors[value]) == [op] and value.op.parent is op.parent
+            is_last = self._is_last_read(op, value)
             is_same = own.shape == slot.shape and own.element == slot.element
             if is_last and is_same and _reads_in_place(op.results[0], value, self._values):
                 self._slots.share(op.results[0], own)
                 return
 
-    def _join_accumulator(self, op: DotOp) -> None:
+    def _is_last_read(self, op: Operation, value: OpResult) -> bool:
+        """Whether `op` reads a value of its own block, and nothing reads it later."""
+        anchors = self._values.anchors[value]
+        if op not in anchors or value.op.parent is not op.parent:
+            return False
+        at = self._values.positions[op]
+        return all(
+            anchor.parent is op.parent and self._values.positions[anchor] <= at
+            for anchor in anchors
+        )
+
+    def _join_accumulator(self, op: Gemm) -> None:
         slot, c = self._slots.of.get(op.d), op.c
         if slot is None or is_zero(c) or not self._is_own(c) or _uses(c) != 1:
             return

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 
 from xdsl.dialects.builtin import (
     AnyFloat,
-    Float64Type,
+    Float32Type,
     IntegerType,
 )
 from xdsl.ir import Operation
 
-from tilewright.analysis.arg_reduce import is_arg_reduce
-from tilewright.analysis.raising.combiners import reduce_kind, scan_kind
+from tilewright.analysis.raising.combiners import foreign_op
 from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.extern import library_name
 from tilewright.analysis.raising.kinds import (
@@ -40,9 +39,12 @@ from tilewright.analysis.raising.refusals import (
     Refusals,
 )
 from tilewright.dialects.scf import WhileOp
+from tilewright.dialects.tile.scaled import FORMATS
 from tilewright.dialects.tt import (
+    AtomicCASOp,
     AtomicRMWOp,
     DotOp,
+    DotScaledOp,
     ExternElementwiseOp,
     FpToFpOp,
     FuncOp,
@@ -51,15 +53,13 @@ from tilewright.dialects.tt import (
     ScanOp,
     StoreOp,
 )
-from tilewright.dialects.tt.enums import INPUT_PRECISION, ROUNDING
-from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.dialects.tt.enums import ROUNDING, SCALE_DOT_ELEM_TYPE
+from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements, rank_of
 
 _SCALARS = frozenset(("tt.get_program_id", "tt.get_num_programs", "ub.poison"))
 _ALL = STRUCTURAL | MEMORY | TILE | EFFECTS | CONTROL | POINTERS | TERMINATORS | DROPPED | _SCALARS
 
 _MISSING = {
-    "tt.dot_scaled": "scaled GEMMs (tt.dot_scaled) have no tile op",
-    "tt.atomic_cas": "compare-and-swap has no tile op",
     "tt.atomic_poll": "polling has no tile op",
     "tt.elementwise_inline_asm": "inline assembly has no tile op",
     "tt.map_elementwise": "tt.map_elementwise has no tile op",
@@ -133,42 +133,22 @@ def _check_constant(op: Operation, refusals: Refusals) -> None:
         )
 
 
-def _check_reduce(op: Operation, refusals: Refusals) -> None:
-    assert isinstance(op, ReduceOp)
-    if is_arg_reduce(op.combiner) is not None:
-        return
-    if len(op.operands) != 1:
-        _refuse_combiner(op, "a reduction of several tensors at once", refusals)
-    elif reduce_kind(op) is None:
-        _refuse_combiner(op, "a reduction with a combiner that is not one op", refusals)
-
-
-def _check_scan(op: Operation, refusals: Refusals) -> None:
-    assert isinstance(op, ScanOp)
-    if len(op.operands) != 1:
-        _refuse_combiner(op, "a scan of several tensors at once", refusals)
-    elif scan_kind(op) is None:
-        _refuse_combiner(op, "a scan whose combiner is neither a sum nor a maximum", refusals)
-
-
-def _refuse_combiner(op: Operation, reason: str, refusals: Refusals) -> None:
-    refusals.add(
-        NO_COUNTERPART, op, reason, "use sums, maxima, minima or bitwise combinations of one tensor"
-    )
+def _check_combiner(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, ReduceOp | ScanOp)
+    foreign = foreign_op(op)
+    if foreign is not None:
+        refusals.add(
+            NO_COUNTERPART,
+            op,
+            f"'{foreign.name}' in the combiner of a reduction or scan",
+            "combine with arithmetic alone: tl.where instead of branches, no memory",
+        )
 
 
 def _check_dot(op: Operation, refusals: Refusals) -> None:
     assert isinstance(op, DotOp)
     a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.d))
-    if isinstance(a, Float64Type):
-        _refuse_dot(op, "no tensor core instruction for f64 is generated", refusals)
-    elif isinstance(a, AnyFloat) and bit_width(a) == 32:
-        precision = INPUT_PRECISION.keyword(op.input_precision)
-        if precision != "tf32":
-            _refuse_dot(op, f"f32 operands with input precision '{precision}'", refusals)
-    elif (
-        isinstance(a, AnyFloat) and bit_width(a) == 8 and (str(a) not in _FP8 or str(b) not in _FP8)
-    ):
+    if isinstance(a, AnyFloat) and bit_width(a) == 8 and not {str(a), str(b)} <= {*_FP8}:
         _refuse_dot(op, f"operands of type '{a}'", refusals)
     if a != b and not (bit_width(a) == bit_width(b) == 8):
         _refuse_dot(op, f"operands of types '{a}' and '{b}'", refusals)
@@ -184,8 +164,23 @@ def _refuse_dot(op: Operation, reason: str, refusals: Refusals) -> None:
         DOT,
         op,
         f"{reason}: no such GEMM at tile level",
-        "use f16, bf16, fp8 or int8 operands, or tf32 for f32",
+        "use f16, bf16, f32, fp8 or int8 operands",
     )
+
+
+def _check_scaled_dot(op: Operation, refusals: Refusals) -> None:
+    assert isinstance(op, DotScaledOp)
+    for elements in (op.a_elem_type, op.b_elem_type):
+        format = SCALE_DOT_ELEM_TYPE.keyword(elements)
+        if format not in FORMATS.keywords:
+            _refuse_dot(op, f"scaled operands in format {format}", refusals)
+    if rank_of(op.d.type) != 2:
+        _refuse_dot(op, "a batch of scaled matrices", refusals)
+    if element_type_of(op.d.type) != Float32Type():
+        _refuse_dot(op, f"a scaled GEMM with result '{element_type_of(op.d.type)}'", refusals)
+    for scale in (op.a_scale, op.b_scale):
+        if scale is not None and num_elements(scale.type) == 1:
+            _refuse_dot(op, "one scale for a whole operand", refusals)
 
 
 def _check_load(op: Operation, refusals: Refusals) -> None:
@@ -235,7 +230,7 @@ _HAVE_INFINITY = ("f32", "f16", "bf16", "f8E5M2")
 
 
 def _check_atomic(op: Operation, refusals: Refusals) -> None:
-    assert isinstance(op, AtomicRMWOp)
+    assert isinstance(op, AtomicRMWOp | AtomicCASOp)
     if bit_width(element_type_of(op.val.type)) < 16:
         refusals.add(
             ELEMENT_TYPE,
@@ -259,13 +254,15 @@ def _refuse_choice(op: Operation, reason: str, refusals: Refusals) -> None:
 
 _CHECKS: Mapping[str, Callable[[Operation, Refusals], None]] = {
     "arith.constant": _check_constant,
-    "tt.reduce": _check_reduce,
-    "tt.scan": _check_scan,
+    "tt.reduce": _check_combiner,
+    "tt.scan": _check_combiner,
     "tt.dot": _check_dot,
+    "tt.dot_scaled": _check_scaled_dot,
     "tt.load": _check_load,
     "tt.store": _check_store,
     "tt.extern_elementwise": _check_extern,
     "tt.fp_to_fp": _check_conversion,
     "tt.atomic_rmw": _check_atomic,
+    "tt.atomic_cas": _check_atomic,
     "scf.while": _check_while,
 }

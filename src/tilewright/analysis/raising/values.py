@@ -18,17 +18,18 @@ from enum import Enum
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.arg_reduce import is_arg_reduce
 from tilewright.analysis.raising.kinds import (
     EFFECTS,
     STRUCTURAL,
     WRITES,
+    Gemm,
     is_data_tensor,
     is_elementwise,
     is_heavy,
 )
 from tilewright.dialects.tt import (
     AtomicRMWOp,
-    DotOp,
     FuncOp,
     GatherOp,
     LoadOp,
@@ -197,10 +198,12 @@ class _Classifier:
             return True
         for use in value.uses:
             user = use.operation
-            if isinstance(user, ScanOp | DotOp):
+            if isinstance(user, ScanOp | Gemm):
                 return True
             # Of a greatest or least element, the indices are computed where they are compared.
-            if isinstance(user, ReduceOp) and not (use.index == 1 and len(user.operands) == 2):
+            if isinstance(user, ReduceOp) and not (
+                use.index == 1 and is_arg_reduce(user.combiner) is not None
+            ):
                 return True
             if isinstance(user, GatherOp) and use.index == 0:
                 return True
@@ -255,7 +258,7 @@ def _feeds_gemms_only(value: SSAValue) -> bool:
         return False
     for use in value.uses:
         user = use.operation
-        if isinstance(user, DotOp):
+        if isinstance(user, Gemm):
             if use.index > 1:
                 return False
         elif not (isinstance(user, TransOp) and _feeds_gemms_only(user.result)):

@@ -57,6 +57,8 @@ class Box:
 
     wraps: bool = False
     """Whether the extents also stand for rows that wrap around."""
+    below: frozenset[int] = frozenset()
+    """The lanes of which the mask also excludes indices below 0."""
 
     @property
     def is_masked(self) -> bool:

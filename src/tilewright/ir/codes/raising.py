@@ -11,10 +11,10 @@ ENTRIES = (
         title="Not raised to tiles: an op has no counterpart",
         meaning=(
             "`raise-to-tile` leaves the kernel on pointers because one of its ops has no form at "
-            "tile level: compare-and-swap, scaled GEMMs, inline assembly, reductions of several "
-            "tensors. The kernel is raised as a whole or not at all."
+            "tile level: polling, inline assembly, `map_elementwise`, programmatic dependent "
+            "launch, combiners with branches. The kernel is raised as a whole or not at all."
         ),
-        example="tl.atomic_cas(lock, 0, 1)                # remark[TW8001]: no tile op",
+        example="tl.inline_asm_elementwise(text, ...)     # remark[TW8001]: no tile op",
         fix="Write it with ops that tiles have, or run the kernel through Triton as before.",
     ),
     CodeEntry(
@@ -126,7 +126,7 @@ ENTRIES = (
             "to tiles as a whole or not at all; remarks TW8001 to TW8012 after the error name "
             "each op that stands against it, with the reason and what would help."
         ),
-        example="tilewright compile lock.py --target cuda:sm_90a   # tl.atomic_cas: error[TW8030]",
+        example="tilewright compile clock.py --target cuda:sm_90a   # assembly: error[TW8030]",
         fix="Change what the remarks name, or compile with Triton: `--target triton:sm_90`.",
     ),
 )

@@ -33,6 +33,7 @@ from tilewright.passes.gpu.expand_gemms import ExpandGemms
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
+from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
@@ -186,6 +187,7 @@ class GpuPipeline(DevicePipeline):
             Cse(),
             UnswitchLoops(),
             UnrollLoops(),
+            Cse(),
             MergeGuards(),
             UseWarpIndex(),
             Dce(),
@@ -193,5 +195,6 @@ class GpuPipeline(DevicePipeline):
             PrefetchTensorMaps(),
             VerifyDeviceIr(),
             CheckThreadSync(tolerate_races=self.tolerate_races),
+            HoistGuardedIndices(),
             LowerL2Policy(),
         ]

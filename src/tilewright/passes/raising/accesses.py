@@ -7,6 +7,7 @@ mask needs no code. Any other masked access is under ``scf.if``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -30,7 +31,7 @@ from tilewright.dialects.tt import (
     LoadOp,
     StoreOp,
 )
-from tilewright.dialects.tt.enums import MEM_SEMANTIC
+from tilewright.dialects.tt.enums import MEM_SEMANTIC, MEM_SYNC_SCOPE
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.raising.addressing import flat_index
 from tilewright.passes.raising.builder import Builder
@@ -119,8 +120,12 @@ def load_element(state: Raising, value: OpResult, indices: Indices, point: Point
 def _read_atomically(
     at: Builder, op: Operation, buffer: SSAValue, where: list[SSAValue]
 ) -> SSAValue:
-    order = MEM_SEMANTIC.keyword(op.sem) if isinstance(op, AtomicLoadOp) else "relaxed"
-    made = AtomicOp("load", buffer, where, memory_order=_ORDERS[order])
+    order, scope = "relaxed", "gpu"
+    if isinstance(op, AtomicLoadOp):
+        order, scope = MEM_SEMANTIC.keyword(op.sem), MEM_SYNC_SCOPE.keyword(op.scope)
+    made = AtomicOp(
+        "load", buffer, where, memory_order=order, scope=None if scope == "gpu" else scope
+    )
     at.add(made)
     assert made.previous is not None
     type = element_type_of(op.results[0].type)
@@ -202,52 +207,65 @@ _KINDS = {
     "umin": "umin",
     "exch": "exch",
     "store": "store",
+    "cas": "cas",
 }
-_ORDERS = {"relaxed": "relaxed", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
 
 
-def atomic_kind(name: str) -> str | None:
-    return _KINDS.get(name)
+@dataclass(frozen=True)
+class Update:
+    """What an atomic does to an element."""
+
+    kind: str
+    value: SSAValue
+    order: str = "relaxed"
+    scope: str = "gpu"
+    compare: SSAValue | None = None
+    """What the element must hold for the value to be stored."""
 
 
 def atomic_element(
     state: Raising,
     op: Operation,
-    kind: str,
-    value: SSAValue,
+    update: Update,
     indices: Indices,
     point: Point,
     *,
-    order: str = "relaxed",
     wants_old: bool = False,
 ) -> SSAValue | None:
     """Update one element; what it held before, if that is used."""
     access = state.plan.accesses[op]
-    operand = element(state, value, indices, point)
-    own = operand.type
-    if own != access.element:
-        operand = point.at.value(BitcastOp(operand, access.element))
+    own = element_type_of(update.value.type)
+
+    def in_memory(value: SSAValue) -> SSAValue:
+        found = element(state, value, indices, point)
+        is_same = found.type == access.element
+        return found if is_same else point.at.value(BitcastOp(found, access.element))
+
+    operand = in_memory(update.value)
+    compare = None if update.compare is None else in_memory(update.compare)
     holds = condition(state, op, access, indices, point)
 
-    def update(inner: Point) -> AtomicOp:
+    def make(inner: Point) -> AtomicOp:
         buffer, where = target(state, op, access, indices, inner)
         made = AtomicOp(
-            _KINDS[kind],
+            _KINDS[update.kind],
             buffer,
             where,
             operand,
+            compare=compare,
             return_previous=wants_old,
-            memory_order=_ORDERS[order],
+            memory_order=update.order,
+            scope=None if update.scope == "gpu" else update.scope,
         )
         inner.at.add(made)
         return made
 
     if not wants_old:
-        when(point.at, holds, lambda at: void(update(point.inside(at))))
+        when(point.at, holds, lambda at: void(make(point.inside(at))))
         return None
 
     def previous(inner: Point) -> SSAValue:
-        found = update(inner).previous
+        found = make(inner).previous
         assert found is not None
         return found if found.type == own else inner.at.value(BitcastOp(found, own))
 

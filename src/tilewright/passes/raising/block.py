@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.kinds import (
@@ -20,16 +20,12 @@ from tilewright.analysis.raising.kinds import (
 from tilewright.analysis.raising.regions import stored_value
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import ConstantOp
-from tilewright.dialects.memref import LoadOp as MemoryLoadOp
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AssertOp as TileAssertOp
 from tilewright.dialects.tile import PrintOp as TilePrintOp
 from tilewright.dialects.tile import SyncOp
 from tilewright.dialects.tt import (
     AssertOp,
-    AtomicRMWOp,
-    AtomicStoreOp,
-    DescriptorReduceOp,
     DescriptorScatterOp,
     DescriptorStoreOp,
     GetNumProgramsOp,
@@ -38,23 +34,24 @@ from tilewright.dialects.tt import (
     StoreOp,
     UnsplatOp,
 )
-from tilewright.dialects.tt.enums import DESCRIPTOR_REDUCE_KIND, MEM_SEMANTIC, RMW_OP
-from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
-from tilewright.passes.raising.accesses import atomic_element, load_element, store_element
+from tilewright.dialects.type_utils import is_tensor, shape_of
+from tilewright.passes.raising.accesses import load_element, store_element
+from tilewright.passes.raising.atomics import EMITTERS as ATOMIC_EMITTERS
 from tilewright.passes.raising.control import emit_for, emit_if, emit_while
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
-from tilewright.passes.raising.moves import accesses_of, as_buffer, compute, store_to
+from tilewright.passes.raising.moves import accesses_of, as_buffer, compute
 from tilewright.passes.raising.regions import copy_in, copy_out
 from tilewright.passes.raising.rows import scatter_element
 from tilewright.passes.raising.scalar_ops import element_of
 from tilewright.passes.raising.state import Raising
 from tilewright.passes.raising.tiles import EMITTERS as TILE_EMITTERS
+from tilewright.passes.raising.writes import write
 
 
-def emit_block(state: Raising, block: Block) -> None:
-    """Raise the ops of a block, its terminator excepted."""
-    for op in block.ops:
+def emit_ops(state: Raising, ops: Iterable[Operation]) -> None:
+    """Raise ops of a block, in order; its terminator has no code."""
+    for op in ops:
         state.on_behalf_of(op)
         _emit(state, op)
 
@@ -130,23 +127,18 @@ def _load_tile(state: Raising, op: Operation, result: OpResult, slot: Slot) -> N
         compute(state, op, result)
 
 
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    """The elements of an access; a scalar is accessed once a program."""
-    return shape_of(value.type) if is_tensor(value.type) else (1,)
-
-
 def _store(state: Raising, op: Operation) -> None:
     assert isinstance(op, StoreOp)
     if _store_tile(state, op):
         return
-    _write(state, op, op.value, lambda point, at: store_element(state, op, op.value, at, point))
+    write(state, op, op.value, lambda point, at: store_element(state, op, op.value, at, point))
 
 
 def _descriptor_store(state: Raising, op: Operation) -> None:
     assert isinstance(op, DescriptorStoreOp)
     if _store_tile(state, op):
         return
-    _write(state, op, op.src, lambda point, at: store_element(state, op, op.src, at, point))
+    write(state, op, op.src, lambda point, at: store_element(state, op, op.src, at, point))
 
 
 def _store_tile(state: Raising, op: Operation) -> bool:
@@ -155,89 +147,18 @@ def _store_tile(state: Raising, op: Operation) -> bool:
         return False
     slot = state.slot(stored_value(op))
     assert slot is not None
-    copy_out(state, state.plan.accesses[op], slot)
+    copy_out(state, op, state.plan.accesses[op], slot)
     return True
-
-
-def _write(
-    state: Raising,
-    op: Operation,
-    value: SSAValue,
-    make: Callable[[Point, tuple[SSAValue, ...]], None],
-    writes: tuple[Slot, ...] = (),
-    defines: tuple[SSAValue, ...] = (),
-) -> None:
-    is_whole = is_tensor(value.type)
-
-    def run(point: Point, indices: tuple[SSAValue, ...]) -> None:
-        make(point, indices if is_whole else ())
-
-    reads, loads = accesses_of(state, [(operand, False) for operand in op.operands])
-    base = str(state.plan.accesses[op].base.index)
-    stores = ((base, op.operands[0]),)
-    submit(state, Work(op, _shape(value), run, reads, writes, defines, loads, stores))
 
 
 def _descriptor_scatter(state: Raising, op: Operation) -> None:
     assert isinstance(op, DescriptorScatterOp)
-    _write(state, op, op.src, lambda point, at: scatter_element(state, op, at, point))
-
-
-def _atomic(state: Raising, op: Operation) -> None:
-    assert isinstance(op, AtomicRMWOp)
-    kind, order = RMW_OP.keyword(op.atomic_rmw_op), MEM_SEMANTIC.keyword(op.sem)
-    result = op.result
-    wants_old = result.first_use is not None
-    slot = state.slot(result) if wants_old else None
-    if wants_old and slot is None:
-        name = result.name_hint or "old"
-        slot = Slot((1,), element_type_of(result.type), is_shared=True, name=name)
-
-    def update(point: Point, indices: tuple[SSAValue, ...]) -> None:
-        old = atomic_element(
-            state, op, kind, op.val, indices, point, order=order, wants_old=wants_old
-        )
-        if old is not None and slot is not None:
-            at = indices or (point.at.index(0),)
-            store_to(state, slot, old, at, point)
-            if indices:
-                point.known[result, indices] = old
-
-    writes = () if slot is None else (slot,)
-    defines = (result,) if slot is not None and is_tensor(result.type) else ()
-    _write(state, op, op.val, update, writes, defines)
-    if wants_old and not is_tensor(result.type):
-        assert slot is not None
-        flush(state)
-        buffer = state.buffer(slot)
-        zero = state.at.index(0)
-        state.scalars[result] = state.at.value(MemoryLoadOp(buffer, [zero]), result.name_hint)
+    write(state, op, op.src, lambda point, at: scatter_element(state, op, at, point))
 
 
 def _atomic_load(state: Raising, op: Operation) -> None:
     _load(state, op)
     flush(state)
-
-
-def _atomic_store(state: Raising, op: Operation) -> None:
-    assert isinstance(op, AtomicStoreOp)
-    order = MEM_SEMANTIC.keyword(op.sem)
-
-    def update(point: Point, indices: tuple[SSAValue, ...]) -> None:
-        atomic_element(state, op, "store", op.value, indices, point, order=order)
-
-    _write(state, op, op.value, update)
-    flush(state)
-
-
-def _descriptor_reduce(state: Raising, op: Operation) -> None:
-    assert isinstance(op, DescriptorReduceOp)
-    kind = DESCRIPTOR_REDUCE_KIND.keyword(op.kind)
-
-    def update(point: Point, indices: tuple[SSAValue, ...]) -> None:
-        atomic_element(state, op, kind, op.src, indices, point)
-
-    _write(state, op, op.src, update)
 
 
 # Checks and output.
@@ -287,17 +208,17 @@ def _unsplat(state: Raising, op: Operation) -> None:
 
 def _for(state: Raising, op: Operation) -> None:
     assert isinstance(op, ForOp)
-    emit_for(state, op, emit_block)
+    emit_for(state, op, emit_ops)
 
 
 def _if(state: Raising, op: Operation) -> None:
     assert isinstance(op, IfOp)
-    emit_if(state, op, emit_block)
+    emit_if(state, op, emit_ops)
 
 
 def _while(state: Raising, op: Operation) -> None:
     assert isinstance(op, WhileOp)
-    emit_while(state, op, emit_block)
+    emit_while(state, op, emit_ops)
 
 
 def _gather(state: Raising, op: Operation) -> None:
@@ -311,6 +232,7 @@ Rule = Callable[[Raising, Operation], None]
 
 RULES: Mapping[str, Rule] = {
     **TILE_EMITTERS,
+    **ATOMIC_EMITTERS,
     "tt.gather": _gather,
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _num_programs,
@@ -320,10 +242,7 @@ RULES: Mapping[str, Rule] = {
     "tt.descriptor_store": _descriptor_store,
     "tt.descriptor_gather": _load,
     "tt.descriptor_scatter": _descriptor_scatter,
-    "tt.descriptor_reduce": _descriptor_reduce,
-    "tt.atomic_rmw": _atomic,
     "tt.atomic_load": _atomic_load,
-    "tt.atomic_store": _atomic_store,
     "tt.assert": _assert,
     "tt.print": _print,
     "tt.unsplat": _unsplat,

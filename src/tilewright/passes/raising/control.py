@@ -10,11 +10,11 @@ that counters of the address analysis are the loop's own index::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.raising.kinds import is_data_tensor, is_scalar
+from tilewright.analysis.raising.kinds import Gemm, is_data_tensor, is_scalar
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import AddiOp, CeildivsiOp, IndexCastOp, MuliOp, SubiOp
 from tilewright.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
@@ -22,10 +22,10 @@ from tilewright.dialects.tile import PipelineOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.passes.raising.builder import INDEX
 from tilewright.passes.raising.groups import flush
-from tilewright.passes.raising.moves import assign
+from tilewright.passes.raising.moves import accesses_of, assign
 from tilewright.passes.raising.state import Raising
 
-EmitBlock = Callable[[Raising, Block], None]
+EmitOps = Callable[[Raising, Iterable[Operation]], None]
 
 
 def _integer(value: SSAValue) -> int | None:
@@ -60,7 +60,7 @@ def _bind(state: Raising, targets: Sequence[SSAValue], values: Sequence[SSAValue
 # for
 
 
-def emit_for(state: Raising, op: ForOp, emit: EmitBlock) -> None:
+def emit_for(state: Raising, op: ForOp, emit: EmitOps) -> None:
     assign(state, op, _moves(state, op.iter_args, op.init_args))
     flush(state)
     trips = _trip_count(state, op)
@@ -83,11 +83,18 @@ def emit_for(state: Raising, op: ForOp, emit: EmitBlock) -> None:
     if not stages:
         _bind(state, op.iter_args, carried)
     _bind_variable(state, op, counter)
-    emit(state, body)
     end = body.last_op
     assert end is not None
+    last = _trailing_gemms(body)
+    moves = _moves(state, op.iter_args, end.operands)
+    before = [] if _reads_any(state, last, moves) else _independent(moves, last)
+    emit(state, [each for each in body.ops if each not in last])
     state.on_behalf_of(end)
-    assign(state, end, _moves(state, op.iter_args, end.operands))
+    assign(state, end, before)
+    flush(state)
+    emit(state, last)
+    state.on_behalf_of(end)
+    assign(state, end, [move for move in moves if move not in before])
     flush(state)
     if inits:
         yielded = [state.scalar(each) for each in _scalars(op.iter_args, end.operands)]
@@ -97,6 +104,34 @@ def emit_for(state: Raising, op: ForOp, emit: EmitBlock) -> None:
     outside.add(loop)
     if not stages:
         _bind(state, op.results, loop.results)
+
+
+def _trailing_gemms(body: Block) -> list[Operation]:
+    """The GEMMs that end an iteration: nothing else of it uses their results."""
+    found: list[Operation] = []
+    for op in reversed([*body.ops][:-1]):
+        if not isinstance(op, Gemm):
+            break
+        found.insert(0, op)
+    return found
+
+
+def _reads_any(
+    state: Raising, gemms: Sequence[Operation], moves: Sequence[tuple[Slot, SSAValue]]
+) -> bool:
+    """Whether GEMMs use a buffer that a carried value goes to, their own accumulators excepted."""
+    slots = {
+        slot for slot, value in moves if value.owner not in gemms and state.slot(value) is not slot
+    }
+    reads, _ = accesses_of(state, [(operand, False) for op in gemms for operand in op.operands])
+    used = {slot for _, slot, _ in reads} | {state.slot(op.results[0]) for op in gemms}
+    return bool(slots & used)
+
+
+def _independent(
+    moves: Sequence[tuple[Slot, SSAValue]], gemms: Sequence[Operation]
+) -> list[tuple[Slot, SSAValue]]:
+    return [(slot, value) for slot, value in moves if value.owner not in gemms]
 
 
 def _trip_count(state: Raising, op: ForOp) -> SSAValue:
@@ -125,7 +160,7 @@ def _bind_variable(state: Raising, op: ForOp, counter: SSAValue) -> None:
 # if
 
 
-def emit_if(state: Raising, op: IfOp, emit: EmitBlock) -> None:
+def emit_if(state: Raising, op: IfOp, emit: EmitOps) -> None:
     flush(state)
     types = [result.type for result in op.results if is_scalar(result)]
     regions = [
@@ -139,11 +174,11 @@ def emit_if(state: Raising, op: IfOp, emit: EmitBlock) -> None:
     _bind(state, op.results, made.results)
 
 
-def _branch(state: Raising, op: IfOp, region: Region, emit: EmitBlock) -> Region:
+def _branch(state: Raising, op: IfOp, region: Region, emit: EmitOps) -> Region:
     block = Block()
     inner = state.at.inside(block)
     outside = state.move_to(inner)
-    emit(state, region.block)
+    emit(state, region.block.ops)
     end = region.block.last_op
     assert end is not None
     state.on_behalf_of(end)
@@ -157,7 +192,7 @@ def _branch(state: Raising, op: IfOp, region: Region, emit: EmitBlock) -> Region
 # while
 
 
-def emit_while(state: Raising, op: WhileOp, emit: EmitBlock) -> None:
+def emit_while(state: Raising, op: WhileOp, emit: EmitOps) -> None:
     before, after = op.before_region.block, op.after_region.block
     assign(state, op, _moves(state, before.args, op.operands))
     flush(state)
@@ -167,7 +202,7 @@ def emit_while(state: Raising, op: WhileOp, emit: EmitBlock) -> None:
     inner = state.at.inside(loop.before_region.block)
     outside = state.move_to(inner)
     _bind(state, before.args, loop.before_region.block.args)
-    emit(state, before)
+    emit(state, before.ops)
     condition = before.last_op
     assert isinstance(condition, ConditionOp)
     assign(state, condition, _moves(state, after.args, condition.arguments))
@@ -177,7 +212,7 @@ def emit_while(state: Raising, op: WhileOp, emit: EmitBlock) -> None:
     inner = outside.inside(loop.after_region.block)
     state.move_to(inner)
     _bind(state, after.args, loop.after_region.block.args)
-    emit(state, after)
+    emit(state, after.ops)
     end = after.last_op
     assert end is not None
     assign(state, end, _moves(state, before.args, end.operands))

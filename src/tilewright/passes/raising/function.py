@@ -24,7 +24,7 @@ from tilewright.dialects.tile import AllocOp, FillOp, KernelOp, Space, space_att
 from tilewright.dialects.tile.names import ENTRY, NAME
 from tilewright.dialects.tt import PtrType, TensorDescType
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.passes.raising.block import emit_block
+from tilewright.passes.raising.block import emit_ops
 from tilewright.passes.raising.builder import Builder
 from tilewright.passes.raising.groups import flush
 from tilewright.passes.raising.host import emit_bases, emit_views
@@ -82,7 +82,7 @@ def _emit_body(plan: RaisePlan, block: Block, num_warps: int) -> None:
     assert isinstance(first, Operation)
     state = Raising(plan, at, _Top(body, old, first), dict(scalars), bases, views, symbols)
     symbols.scalars = state.scalars
-    emit_block(state, old.body.block)
+    emit_ops(state, old.body.block.ops)
     flush(state)
     first.detach()
     first.erase()

@@ -2,6 +2,8 @@
 
     returns in branches     a tree of blocks that each end in a return becomes nested ``scf.if``
     calls                   replaced by the body of the function
+    scaled operands         the bytes themselves: ``tt.dot_scaled`` has their format
+    last GEMMs of a loop    after all else of an iteration, so that they overlap with the next one
     canonicalize, cse, dce  what is left is what is raised
 
 Joins and cycles of blocks, recursion and calls of unknown functions stay as they are; the ops table
@@ -13,9 +15,11 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.raising.kinds import Gemm, is_elementwise
 from tilewright.dialects.cf import BranchOp, CondBranchOp
-from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.dialects.tt import CallOp, FuncOp, ReturnOp
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.tt import BitcastOp, CallOp, DotScaledOp, FuncOp, ReturnOp, TransOp
+from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.interfaces import branch_edges
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
@@ -23,6 +27,7 @@ from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import eliminate_common_subexpressions
 from tilewright.passes.dce import eliminate_dead_code
 
+BYTE = 8
 _MAX_NESTING = 64
 """Calls inside calls; more is taken for recursion."""
 
@@ -35,7 +40,9 @@ def prepare(module: ModuleOp) -> None:
     rewriter = Rewriter()
     canonicalize(module)
     eliminate_common_subexpressions(module, rewriter)
+    read_scaled_bytes(module)
     eliminate_dead_code(module, rewriter)
+    sink_gemms(module)
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
@@ -157,3 +164,62 @@ def _inline(call: CallOp, table: dict[str, FuncOp]) -> bool:
     results = [values.get(operand, operand) for operand in end.operands]
     rewriter.replace_op(call, [], results)
     return True
+
+
+# Scaled GEMMs.
+
+
+def read_scaled_bytes(module: ModuleOp) -> None:
+    """Let scaled GEMMs read what is loaded, instead of its bits as floats of a byte."""
+    for op in list(walk(module)):
+        if isinstance(op, DotScaledOp):
+            for index in (0, 1):
+                source = _bytes_of(op.operands[index], op)
+                if source is not None:
+                    op.operands[index] = source
+
+
+def _bytes_of(value: SSAValue, user: DotScaledOp) -> SSAValue | None:
+    """The bytes that a bitcast reads, transposed where it is; None if there is none."""
+    owner = value.owner
+    if isinstance(owner, BitcastOp) and bit_width(element_type_of(owner.src.type)) == BYTE:
+        return owner.src
+    if not isinstance(owner, TransOp):
+        return None
+    inner = _bytes_of(owner.src, user)
+    if inner is None:
+        return None
+    swapped = TransOp(inner, list(owner.order.get_values()))
+    inherit_location(swapped, owner.location)
+    Rewriter().insert_before(user, swapped)
+    return swapped.result
+
+
+# The order of a loop body.
+
+
+def sink_gemms(module: ModuleOp) -> None:
+    """Move GEMMs whose result only the next iteration uses to the end of the loop body.
+
+    What is computed for them alone moves along: it overwrites registers that the GEMM of the last
+    iteration uses, so that it has to wait for its end.
+    """
+    for op in list(walk(module)):
+        if isinstance(op, ForOp):
+            end = op.body.block.last_op
+            assert end is not None
+            for gemm in [each for each in op.body.block.ops if isinstance(each, Gemm)]:
+                if all(use.operation is end for use in gemm.d.uses):
+                    for moved in (*_computed_for(gemm), gemm):
+                        moved.detach()
+                        op.body.block.insert_op_before(moved, end)
+
+
+def _computed_for(gemm: Gemm) -> list[Operation]:
+    """Elementwise ops of the block that compute an operand and nothing else."""
+    owners = [value.owner for value in (gemm.c, gemm.a, gemm.b) if value.has_one_use()]
+    return [
+        owner
+        for owner in owners
+        if isinstance(owner, Operation) and owner.parent is gemm.parent and is_elementwise(owner)
+    ]

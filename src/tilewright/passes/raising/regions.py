@@ -7,9 +7,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tilewright.analysis.raising.constants import is_zero
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.slots import Slot
+from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.dialects.tile import CopyOp, FillOp, RegionOp
-from tilewright.dialects.tt import LoadOp
+from tilewright.dialects.tile import AssumeOp, CopyOp, FillOp, RegionOp
+from tilewright.dialects.tt import DescriptorStoreOp, LoadOp
 from tilewright.passes.raising.builder import Builder
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import flush
@@ -56,11 +57,32 @@ def copy_in(state: Raising, op: Operation, access: Access, slot: Slot) -> None:
     state.at.add(IfOp(holds, [], Region(yes), Region(no)))
 
 
-def copy_out(state: Raising, access: Access, slot: Slot) -> None:
-    """Store a buffer to a box."""
+def _assume_inside(state: Raising, op: Operation, access: Access) -> None:
+    """State that a box starts inside its tensor, without which no TMA store can be used.
+
+    A mask without a lower bound writes from the start on. A start below 0 of a descriptor ends the
+    kernel on GPUs that have TMA, which Triton uses for it.
+    """
+    box = access.box
+    assert box is not None
+    for start, lane in zip(box.starts, box.lanes, strict=True):
+        is_clipped = lane is not None and lane in box.below
+        if start.constant is None and (not is_clipped or isinstance(op, DescriptorStoreOp)):
+            value = state.at.index(state.symbols.index(state.at, start))
+            holds = state.at.value(CmpiOp("sge", value, state.at.index(0)))
+            state.at.add(AssumeOp(holds, "the stored tile starts inside the tensor"))
+
+
+def copy_out(state: Raising, op: Operation, access: Access, slot: Slot) -> None:
+    """Store a buffer to a box; through shared memory, where that is the plan."""
     flush(state)
     buffer = state.buffer(slot)
     assert access.box is not None
+    if op in state.plan.staged:
+        _assume_inside(state, op, access)
+        staged = Slot(slot.shape, access.element, is_shared=True, name=f"{slot.name}_staged")
+        state.at.add(CopyOp(buffer, state.buffer(staged)))
+        buffer = state.buffer(staged)
 
     def store(at: Builder) -> None:
         at.add(CopyOp(buffer, region_of(state, access, at)))

@@ -27,7 +27,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import gpu_of
-from tilewright.passes.tile.share_elements import share_elements
+from tilewright.passes.tile.share_elements import drop_broadcasts, share_elements
 from tilewright.passes.tile.stage_fragments import stage
 
 _MAX_STAGED = 64
@@ -45,7 +45,7 @@ class InferLayouts(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            share_elements(kernel, engine)
+            broadcasts = share_elements(kernel)
             plan = self._solved(kernel, engine)
             if plan is None:
                 return
@@ -55,6 +55,7 @@ class InferLayouts(Pass):
                     kernel, f"internal compiler error: inconsistent layouts: {problem}", "TW9020"
                 )
                 return
+            plan = drop_broadcasts(broadcasts, plan, engine)
             try:
                 apply(plan)
             except NotALayout as error:

@@ -21,8 +21,10 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Intege
 from tilewright.analysis.raising import RaisePlan, Refusal, plan_raising
 from tilewright.analysis.raising.assumptions import Assumption, assumptions_of
 from tilewright.analysis.raising.check import check_boxes
+from tilewright.analysis.raising.planner import SHARED_BYTES
 from tilewright.dialects.tile.names import DIVISIBILITY as STATED
-from tilewright.dialects.tt import CallOp, FuncOp
+from tilewright.dialects.tt import CallOp, FuncOp, TensorDescType
+from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -35,6 +37,8 @@ from tilewright.passes.raising.function import GRID, raise_function
 from tilewright.passes.raising.prepare import prepare
 
 DIVISIBILITY = "tt.divisibility"
+TMA_BYTES = 16
+BYTE = 8
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class RaiseOptions:
 
     num_warps: int = 4
     num_stages: int = 3
+    shared_bytes: int = SHARED_BYTES
+    """What a block may have of shared memory."""
+    whole_rows: bool = False
+    """Whether rows of descriptors are multiples of 16 bytes: then TMA can store tiles of them."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     if len(kernels) != 1:
         raise ValueError(f"expected one kernel in the module, got {len(kernels)}")
     (function,) = kernels
-    plan = plan_raising(function, options.num_stages)
+    plan = plan_raising(function, options.num_stages, options.shared_bytes)
     name = function.sym_name.data
     if not plan.is_raised:
         return NotRaised(name, plan.refusals)
@@ -99,7 +107,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
         raise ValueError(f"the plan of '{name}' is wrong: {problems[0]}")
     raised = ModuleOp([raise_function(plan, options.num_warps)])
     clean(raised)
-    _state_divisibility(raised, function)
+    _state_multiples(raised, _multiples(function, whole_rows=options.whole_rows))
     names = [argument.name_hint or f"arg{argument.index}" for argument in function.body.block.args]
     return RaisedKernel(
         raised,
@@ -114,20 +122,41 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     )
 
 
-def _state_divisibility(raised: ModuleOp, function: FuncOp) -> None:
-    """Arguments are multiples of what the specialisation of the launch found."""
+def _state_multiples(raised: ModuleOp, multiples: dict[int, int]) -> None:
+    """State what arguments are multiples of in every launch."""
     (made,) = raised.body.block.ops
-    before, after = function.properties.get("arg_attrs"), made.properties.get("arg_attrs")
-    if not isinstance(before, ArrayAttr) or not isinstance(after, ArrayAttr):
-        return
+    after = made.properties.get("arg_attrs")
+    assert isinstance(after, ArrayAttr)
     attributes = [each for each in after.data if isinstance(each, DictionaryAttr)]
-    for index, (argument, each) in enumerate(
-        zip(function.body.block.args, before.data, strict=True)
-    ):
-        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
-        if known is not None and isinstance(argument.type, IntegerType):
-            attributes[index] = DictionaryAttr({**attributes[index].data, STATED: known})
+    for index, divisor in multiples.items():
+        stated = IntegerAttr(divisor, IntegerType(32))
+        attributes[index] = DictionaryAttr({**attributes[index].data, STATED: stated})
     made.properties["arg_attrs"] = ArrayAttr(attributes)
+
+
+def _multiples(function: FuncOp, *, whole_rows: bool) -> dict[int, int]:
+    """Integers among the arguments, by index, and what divides them.
+
+    The specialisation of a launch finds multiples of 16. A descriptor is followed by its shape and
+    its strides; strides are multiples of 16 bytes, as TMA requires.
+    """
+    found: dict[int, int] = {}
+    arguments = function.body.block.args
+    attributes = function.properties.get("arg_attrs")
+    listed = attributes.data if isinstance(attributes, ArrayAttr) else ()
+    for index, each in enumerate(listed):
+        known = each.data.get(DIVISIBILITY) if isinstance(each, DictionaryAttr) else None
+        if isinstance(known, IntegerAttr) and isinstance(arguments[index].type, IntegerType):
+            found[index] = known.value.data
+    for index, argument in enumerate(arguments):
+        if isinstance(argument.type, TensorDescType):
+            rank = len(argument.type.shape)
+            elements = max(TMA_BYTES * BYTE // bit_width(argument.type.element_type), 1)
+            strides = index + 1 + rank
+            found.update(dict.fromkeys(range(strides, strides + rank - 1), elements))
+            if whole_rows:
+                found[strides - 1] = elements
+    return found
 
 
 def clean(module: ModuleOp) -> None:

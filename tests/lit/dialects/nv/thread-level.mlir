@@ -89,3 +89,10 @@ func.func @policies(%A: memref<?xf16, #g>, %a: memref<64xf16, #l>, %S: memref<81
   nv.bulk_store %S[%i] -> %A[%i] elements(64) policy %p : memref<8192xf16, #s>, memref<?xf16, #g>
   func.return
 }
+// CHECK-LABEL: func.func @opaque
+func.func @opaque(%i: index) -> index {
+  // CHECK: [[X:%[a-z0-9]+]] = nv.opaque {{%[a-z0-9]+}}
+  %x = nv.opaque %i
+  // CHECK: func.return [[X]]
+  func.return %x : index
+}

@@ -2,18 +2,17 @@
 
 // All reasons at once, and the kernel stays as it is.
 tt.func public @lock(%p: !tt.ptr<i32>, %table: !tt.ptr<i64>) {
-  %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   // expected-note @+2 {{help: rewrite it with ops that tiles have, or keep it}}
-  // expected-remark @below {{not raised to tiles: compare-and-swap has no tile op; runs through Triton}}
-  %old = tt.atomic_cas acq_rel, gpu, %p, %c0, %c1 : (!tt.ptr<i32>, i32, i32) -> i32
+  // expected-remark @below {{not raised to tiles: polling has no tile op; runs through Triton}}
+  %seen = tt.atomic_poll acquire, gpu, %p, %c1 : !tt.ptr<i32>, i32 -> i1
   %address = tt.load %table : !tt.ptr<i64>
   // expected-note @+2 {{help: pass the array as an argument of the kernel}}
   // expected-remark @below {{not raised to tiles: addresses are computed as integers (tt.int_to_ptr); runs through Triton}}
   %q = tt.int_to_ptr %address : i64 -> !tt.ptr<i32>
   // expected-note @+2 {{help: pass the array as an argument of the kernel}}
   // expected-remark @below {{the address is read from memory or made from an integer}}
-  tt.store %q, %old : !tt.ptr<i32>
+  tt.store %q, %c1 : !tt.ptr<i32>
   tt.return
 }
 
@@ -36,14 +35,23 @@ tt.func public @advance(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>, %n: i32) {
 
 // -----
 
-tt.func public @precise(%x: !tt.ptr<f32>) {
-  %a = arith.constant dense<1.0> : tensor<16x16xf32>
-  // expected-note @+2 {{help: use f16, bf16, fp8 or int8 operands, or tf32 for f32}}
-  // expected-remark @below {{f32 operands with input precision 'ieee': no such GEMM at tile level}}
-  %d = tt.dot %a, %a, %a : tensor<16x16xf32> * tensor<16x16xf32> -> tensor<16x16xf32>
+tt.func public @other_floats(%x: !tt.ptr<f32>) {
+  %a = arith.constant dense<1.0> : tensor<16x16xf8E4M3FNUZ>
+  %c = arith.constant dense<1.0> : tensor<16x16xf32>
+  // expected-note @+2 {{help: use f16, bf16, f32, fp8 or int8 operands}}
+  // expected-remark @below {{operands of type 'f8E4M3FNUZ': no such GEMM at tile level}}
+  %d = tt.dot %a, %a, %c : tensor<16x16xf8E4M3FNUZ> * tensor<16x16xf8E4M3FNUZ> -> tensor<16x16xf32>
+  // expected-note @+2 {{help: combine with arithmetic alone: tl.where instead of branches, no memory}}
+  // expected-remark @below {{'scf.if' in the combiner of a reduction or scan}}
   %sum = "tt.reduce"(%d) <{axis = 1 : i32}> ({
   ^bb0(%l: f32, %k: f32):
-    %z = arith.addf %l, %k : f32
+    %more = arith.cmpf ogt, %l, %k : f32
+    %z = scf.if %more -> (f32) {
+      %u = math.exp %l : f32
+      scf.yield %u : f32
+    } else {
+      scf.yield %k : f32
+    }
     tt.reduce.return %z : f32
   }) : (tensor<16x16xf32>) -> tensor<16xf32>
   %r = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>

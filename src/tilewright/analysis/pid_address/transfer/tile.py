@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.affine import Formula, conjunction
@@ -37,6 +37,7 @@ from tilewright.dialects.tile.access import TileOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.movement import matrix
+from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import constant_value
@@ -293,24 +294,57 @@ def _dim(scope: Scope, op: Operation) -> None:
 
 
 def _view(scope: Scope, op: Operation) -> None:
-    """The same bytes under another shape, if both are row-major."""
+    """The same bytes under another shape: rows at declared strides, or contiguous ones."""
     assert isinstance(op, ViewOp)
-    source, result = op.operands[0], op.results[0]
+    source, result = op.source, op.result
     known = scope.get(source)
     if not is_global(source) or not isinstance(result.type, MemRefType):
         scope.set(result, Data(0))
         return
-    base, offset = _start(known)
-    if base is None or offset is None or not isinstance(result.type.layout, NoneAttr):
+    has_strides = op.stride(0) is not None if shape_of(result.type) else False
+    base, offset = _first(known) if has_strides else _start(known)
+    if base is None or offset is None:
         scope.set(result, Data(deps_of(known)))
         return
-    sizes = [mixed(scope, size) for size in _sizes(op, result)]
+    axes = range(len(shape_of(result.type)))
+    sizes = [mixed(scope, op.extent(axis)) for axis in axes]
+    strides = _declared(scope, op, axes) if has_strides else _contiguous(scope, sizes)
+    scope.set(result, Descriptor(base, offset, tuple(sizes), tuple(strides), ()))
+
+
+def _declared(scope: Scope, op: ViewOp, axes: range) -> list[Integer]:
+    found = [op.stride(axis) for axis in axes]
+    return [mixed(scope, stride) for stride in found if stride is not None]
+
+
+def _contiguous(scope: Scope, sizes: Sequence[Integer]) -> list[Integer]:
     strides: list[Integer] = []
     step = Integer(scope.space.one, scope.space.one)
     for size in reversed(sizes):
         strides.insert(0, step)
         step = times(scope, step, size)
-    scope.set(result, Descriptor(base, offset, tuple(sizes), tuple(strides), ()))
+    return strides
+
+
+def _ptr_of(scope: Scope, op: Operation) -> None:
+    """The address of an element of a tensor."""
+    assert isinstance(op, PtrOfOp)
+    tensor = scope.get(op.base)
+    if not is_global(op.base) or not isinstance(tensor, Descriptor):
+        scope.set(op.result, Data(0))
+        return
+    size, offset = element_bytes(op.base.type), tensor.offset
+    for index, stride in zip(op.indices, tensor.strides, strict=True):
+        step = times(scope, scope.integer(index), stride)
+        offset = moved(scope, offset, scaled(step, size))
+    scope.set(op.result, Pointer(tensor.base, offset))
+
+
+def _first(known: Value) -> tuple[Base | None, Integer | None]:
+    """Base and first byte of a tensor, or of what a pointer names."""
+    if isinstance(known, Pointer | Descriptor):
+        return known.base, known.offset
+    return None, None
 
 
 def _start(known: Value) -> tuple[Base | None, Integer | None]:
@@ -325,12 +359,6 @@ def _start(known: Value) -> tuple[Base | None, Integer | None]:
             return None, None
         step = step * size.expr
     return known.base, known.offset
-
-
-def _sizes(op: ViewOp, result: SSAValue) -> list[Mixed]:
-    """The extents of a view: those of the type, and values where it leaves them open."""
-    values = iter(op.sizes)
-    return [size if size >= 0 else next(values) for size in shape_of(result.type)]
 
 
 def _buffer(scope: Scope, op: Operation) -> None:
@@ -357,6 +385,7 @@ TILE_RULES: Mapping[str, Rule] = {
     "tile.gemm": _tile_op,
     "tile.im2col": _im2col,
     "tile.view": _view,
+    "tile.ptr_of": _ptr_of,
     "tile.region": _buffer,
     "tile.alloc": _buffer,
     "tile.reducer.alloc": _buffer,

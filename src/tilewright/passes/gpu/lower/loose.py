@@ -1,13 +1,16 @@
-"""Accesses to shared memory outside of parallel loops: user code for single threads."""
+"""Accesses outside of parallel loops: to shared memory, user code for single threads; to fragments
+that all threads hold, a register."""
 
 from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.dialects.arith import AddiOp, MuliOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import LdMatrixOp
 from tilewright.dialects.tile import AtomicOp, space_of
+from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed, known
 from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.type_utils import shape_of
@@ -59,6 +62,21 @@ def _split(flat: Mixed, size: int) -> tuple[Mixed, Mixed] | None:
     return rows.operands[0], owner.operands[1]
 
 
+def _lower_held(op: LoadOp, storage: BufferStorage) -> bool:
+    """Read an element of a fragment that every thread owns; false if it is no such element."""
+    registers = storage.registers.get(base_of(op.memref))
+    at = tuple(known(index) for index in op.indices)
+    if registers is None or op.memref in (registers.buffer,) or None in at:
+        return False
+    owners = registers.table.owners[at]
+    if sorted(set(owners.tolist())) != list(range(threads_of(op).count)):
+        return False
+    code = IndexBuilder(op)
+    register = code.index(int(registers.table.registers[at]))
+    code.rewriter.replace_op(op, LoadOp(registers.buffer, [register]))
+    return True
+
+
 def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, storage: BufferStorage) -> None:
     """Address the element where the layout of its buffer has it."""
     if isinstance(op, PtrOfOp):
@@ -66,6 +84,8 @@ def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, storage: BufferStorag
     else:
         buffer = op.dst if isinstance(op, AtomicOp) else op.memref
     space = space_of(buffer.type)
+    if isinstance(op, LoadOp) and _lower_held(op, storage):
+        return
     if space is None or not space.is_shared or storage.is_lowered(buffer):
         return
     code = IndexBuilder(op)

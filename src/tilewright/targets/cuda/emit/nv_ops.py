@@ -311,6 +311,10 @@ def _cluster_rank(emitter: Emitter, op: Operation) -> None:
     emitter.pure(op.results[0], Text(emitter.call("cluster_rank", [])))
 
 
+def _opaque(emitter: Emitter, op: Operation) -> None:
+    emitter.constant(op.results[0], Text(emitter.call("opaque", [emitter.operand(op.operands[0])])))
+
+
 RULES: Mapping[str, Rule] = {
     "nv.mbarrier.init": _init,
     "nv.mbarrier.arrive": _arrive,
@@ -339,6 +343,7 @@ RULES: Mapping[str, Rule] = {
     "nv.ldmatrix": _matrix_move("ldmatrix"),
     "nv.stmatrix": _matrix_move("stmatrix"),
     "nv.mma": _mma,
+    "nv.opaque": _opaque,
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
     "nv.wgmma.fence": _plain("wgmma_fence"),
