@@ -509,13 +509,21 @@ class _Walk:
         for role, region in zip(op.roles, op.bodies, strict=True):
             self.role = (self._barrier_id(role), role.num_threads)
             own = self.pending_of.setdefault(role.ranges, Pending())
-            own.unfenced |= pending.unfenced
+            own.unfenced |= pending.own_unfenced | self._unfenced_by(role)
             self._block(region.block, own)
             self.role = None
         self.by_roles.add(self._accesses(op))
-        pending.unfenced |= self.by_roles.unfenced
+        pending.written_by_others(self.by_roles.unfenced)
 
     # -- roles ---------------------------------------------------------------------------------
+
+    def _unfenced_by(self, role: Role) -> set[Location]:
+        """What threads of a role wrote in others that they are part of, and did not fence."""
+        found: set[Location] = set()
+        for ranges, each in self.pending_of.items():
+            if any(a < d and c < b for a, b in ranges for c, d in role.ranges):
+                found |= each.unfenced
+        return found
 
     def _all_synchronised(self) -> None:
         """All threads of the block have synchronised."""

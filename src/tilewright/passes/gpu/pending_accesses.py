@@ -85,6 +85,8 @@ class Pending:
     """Tensors with atomic updates."""
     unfenced: set[Location] = field(default_factory=set[Location])
     """Written by threads, and not yet visible to the async proxy."""
+    by_others: set[Location] = field(default_factory=set[Location])
+    """Those of them that only roles wrote: a fence of other threads does not order these."""
     unfenced_reads: set[Location] = field(default_factory=set[Location])
     """Read by threads since the last async proxy fence."""
     started: set[Location] = field(default_factory=set[Location])
@@ -116,10 +118,10 @@ class Pending:
         for each in accesses:
             if each.is_update:
                 self.updates.add(each.location)
-                self.unfenced.add(each.location)
+                self._written(each.location)
             elif each.is_write:
                 self.writes.add(each.location)
-                self.unfenced.add(each.location)
+                self._written(each.location)
                 if each.is_started:
                     self.started.add(each.location)
             elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
@@ -128,14 +130,30 @@ class Pending:
                 if not each.by_engine:
                     self.unfenced_reads.add(each.location)
 
+    def _written(self, location: Location) -> None:
+        self.unfenced.add(location)
+        self.by_others.discard(location)
+
+    def written_by_others(self, locations: set[Location]) -> None:
+        """Roles wrote these, and did not fence them."""
+        self.by_others |= locations - self.unfenced
+        self.unfenced |= locations
+
+    @property
+    def own_unfenced(self) -> set[Location]:
+        """Written by the threads themselves, and not yet visible to the async proxy."""
+        return self.unfenced - self.by_others
+
     def fenced(self) -> None:
         self.unfenced.clear()
+        self.by_others.clear()
         self.unfenced_reads.clear()
 
     def landed(self) -> None:
         """A wait orders a thread's own moves; for other threads a barrier has to follow."""
         self.writes |= self.started
         self.unfenced |= self.started
+        self.by_others -= self.started
 
     def issued(self, accesses: Iterable[SharedAccess]) -> None:
         """An MMA reads its operands until a wait covers its group."""
@@ -162,6 +180,7 @@ class Pending:
             set(self.writes),
             set(self.updates),
             set(self.unfenced),
+            set(self.by_others),
             set(self.unfenced_reads),
             set(self.started),
             dict(self.in_flight),
@@ -171,7 +190,9 @@ class Pending:
         self.reads |= other.reads
         self.writes |= other.writes
         self.updates |= other.updates
+        own = self.own_unfenced | other.own_unfenced
         self.unfenced |= other.unfenced
+        self.by_others = self.unfenced - own
         self.unfenced_reads |= other.unfenced_reads
         self.started |= other.started
         for each, groups in other.in_flight.items():
@@ -184,6 +205,8 @@ class Pending:
             writes={change(location) for location in self.writes},
             updates={change(location) for location in self.updates},
             unfenced={change(location) for location in self.unfenced},
+            by_others={change(location) for location in self.by_others}
+            - {change(location) for location in self.own_unfenced},
             unfenced_reads={change(location) for location in self.unfenced_reads},
             started={change(location) for location in self.started},
         )
@@ -196,4 +219,5 @@ class Pending:
         """Take the accesses of another."""
         self.reads, self.writes, self.updates = other.reads, other.writes, other.updates
         self.unfenced, self.unfenced_reads = other.unfenced, other.unfenced_reads
+        self.by_others = other.by_others
         self.started, self.in_flight = other.started, other.in_flight

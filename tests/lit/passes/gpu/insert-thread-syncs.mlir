@@ -505,3 +505,59 @@ func.func @rotating_operand_of_a_role(%v: f16, %acc: memref<64xf32, #l>) attribu
   }
   func.return
 }
+
+// -----
+
+// Another role wrote what TMA loads: its own threads fence that, and no barrier of this role does.
+
+#g = #tile.space<global>
+#s = #tile.space<shared>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @of_another_role
+// CHECK:       role "group0"
+// CHECK:         memref.store
+// CHECK-NEXT:    nv.fence_proxy_async
+// CHECK-NEXT:    nv.mbarrier.arrive
+// CHECK:       role "group1"
+// CHECK-NOT:     nv.fence_proxy_async
+// CHECK:         nv.bar sync {{[0-9]+}}, 128
+// CHECK-NEXT:    memref.store
+// CHECK-NEXT:    nv.bar sync {{[0-9]+}}, 128
+// CHECK-NEXT:    scf.if
+// CHECK-NOT:     nv.fence_proxy_async
+// A role of all these threads continues with what they did.
+// CHECK:       role "both" threads(0 to 256)
+// CHECK:         nv.fence_proxy_async
+// CHECK-NEXT:    nv.mbarrier.arrive
+func.func @of_another_role(%x: f32, %i: index, %map: !nv.tensormap) attributes {simt.kernel, simt.threads = 256 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
+  %V = tile.alloc "V" offset 512 : memref<128xf32, #s>
+  %full = tile.alloc "full" init [128] offset 1024 : memref<1x!nv.mbarrier, #b>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %tid = gpu.thread_id x
+  %first = arith.cmpi eq, %tid, %c0 : index
+  nv.tma_load %map[%c0] -> %S[%c0] barrier %full[%c0] : memref<128xf32, #s>, memref<1x!nv.mbarrier, #b>
+  tile.ws
+  role "group0" threads(0 to 128) {
+    memref.store %x, %S[%i] : memref<128xf32, #s>
+    nv.mbarrier.arrive %full[%c0] : memref<1x!nv.mbarrier, #b>
+    memref.store %x, %S[%i] : memref<128xf32, #s>
+  }
+  tile.ws
+  role "group1" threads(128 to 256) {
+    scf.for %k = %c0 to %c4 step %c1 {
+      memref.store %x, %V[%c0] : memref<128xf32, #s>
+      scf.if %first {
+        %y = memref.load %V[%c0] : memref<128xf32, #s>
+      }
+    }
+  }
+  tile.ws
+  role "both" threads(0 to 256) {
+    nv.mbarrier.arrive %full[%c0] : memref<1x!nv.mbarrier, #b>
+  }
+  func.return
+}
