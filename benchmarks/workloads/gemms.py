@@ -132,14 +132,14 @@ def _convolution(batch: int, side: int, channels: int, filters: int, stride: int
 _CONVOLUTIONS: dict[int, tuple[dict[str, Any], ...]] = {
     1: (
         {"tile": (2, 8, 8)},
-        {"tile": (2, 8, 8), "num_stages": 3},
-        {"tile": (4, 8, 8), "num_stages": 3, "threads": 512},
+        {"tile": (2, 8, 8), "num_stages": 2, "threads": 128},
+        {"tile": (4, 8, 8), "num_stages": 3},
     ),
     2: (
         {"tile": (8, 2, 8)},
         {"tile": (4, 2, 16)},
         {"tile": (8, 2, 8), "block_N": 256, "num_stages": 3},
-        {"tile": (8, 2, 8), "num_stages": 3},
+        {"tile": (8, 2, 8), "num_stages": 2, "threads": 128},
     ),
 }
 
