@@ -70,8 +70,10 @@ def _guarded(code: IndexBuilder, table: Table, tid: Mixed, threads: int) -> Inde
 
 
 _AT_ONCE = 16
-"""Iterations between memory and memory, an element each, that are unrolled: more of them make the
-code long, and registers for their addresses spill."""
+"""Iterations between memory and memory, a few elements each, that are unrolled: more of them make
+the code long, and registers for their addresses spill."""
+_NARROW_LANES = 2
+"""Elements of an iteration up to which there are many iterations."""
 
 
 class _Writer:
@@ -102,13 +104,13 @@ class _Writer:
     def write(self, code: IndexBuilder) -> None:
         share = self.share
         if share.rounds > 1:
-            is_scalar = share.lanes == 1 and not accesses_fragments(self.loop)
+            is_narrow = share.lanes <= _NARROW_LANES and not accesses_fragments(self.loop)
             code, self.round = counted(
                 code,
                 share.rounds,
                 names.UNROLL,
                 simt_names.SHARE,
-                at_once=_AT_ONCE if is_scalar else None,
+                at_once=_AT_ONCE if is_narrow else None,
             )
         axes = range(len(share.shape))
         first = [
