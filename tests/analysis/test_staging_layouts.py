@@ -28,7 +28,9 @@ def test_a_transposing_copy_reads_rows_and_writes_columns(
     read, write = Share.of(fragment, is_wide=True), Share.of(store, is_wide=True)
     assert write.lanes * size >= 4
     # Registers of consecutive elements of a column are evenly spaced: one per row of the block.
-    assert write.register(fragment.registers.T).step == read.lanes
+    of_lane = write.register(fragment.registers.T).of_lane
+    steps = [int(of_lane.evaluate((lane,))) for lane in range(write.lanes)]
+    assert steps == list(range(0, write.lanes * read.lanes, read.lanes))
     is_even = all(extent & (extent - 1) == 0 for extent in shape)
     if is_even and shape[0] * shape[1] * size >= threads * 64:
         assert read.lanes * size == 16

@@ -19,7 +19,9 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 
 WHOLE, BATCH = 3_000, 50
-SAMPLE = (7, 753, 1499, 2245, 2618)
+FAULTS = (41000480, 41000846)
+"""Copies of unsigned bytes that were read as signed ones."""
+SAMPLE = (7, 753, 1499, 2245, 2618, *FAULTS)
 REFUSED_SHARE = 0.3
 """Roles, clusters and mbarriers by hand, and blocks that are not whole waves."""
 EXCHANGES = 51

@@ -30,12 +30,15 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
 Guards: TypeAlias = tuple[tuple[SSAValue, bool], ...]
 """Conditions, and whether they hold."""
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Threads of a role."""
 Rest: TypeAlias = tuple[int, int]
 """The least and the greatest place inside of a version."""
 _MAX_POINTS = 1 << 17
@@ -68,8 +71,11 @@ class BufferSlots:
     """Thread indices, and indices of loops of constant trip count, with their values."""
     _uniform: set[SSAValue] = field(init=False, default_factory=set[SSAValue])
     """What all threads have in common at the same time."""
-    _known: dict[tuple[SSAValue, int, Guards], tuple[Poly, Rest | None]] = field(
-        init=False, default_factory=dict["tuple[SSAValue, int, Guards]", "tuple[Poly, Rest | None]"]
+    _threads: set[SSAValue] = field(init=False, default_factory=set[SSAValue])
+    """Thread indices."""
+    _known: dict[tuple[SSAValue, int, Guards, Ranges], tuple[Poly, Rest | None]] = field(
+        init=False,
+        default_factory=dict["tuple[SSAValue, int, Guards, Ranges]", "tuple[Poly, Rest | None]"],
     )
 
     def __post_init__(self) -> None:
@@ -79,6 +85,7 @@ class BufferSlots:
         for op in walk(self.function):
             if op.name == "gpu.thread_id" and isinstance(threads, IntegerAttr):
                 self._local[op.results[0]] = range(threads.value.data)
+                self._threads.add(op.results[0])
             elif op.name == "gpu.block_id":
                 self._uniform.update(op.results)
             elif isinstance(op, ForOp):
@@ -104,10 +111,10 @@ class BufferSlots:
             return None
         versions = stated.value.data
         size = num_elements(buffer.type) // versions
-        key = index, size, self._guards(op)
+        key = index, size, self._guards(op), _role_of(op)
         if key not in self._known:
             version, rest = self._split(index, size)
-            self._known[key] = version, self._range_of(rest, key[2])
+            self._known[key] = version, self._range_of(rest, *key[2:])
         version, bounds = self._known[key]
         if bounds is None or bounds[0] // size != (bounds[1] + width - 1) // size:
             return None
@@ -135,20 +142,21 @@ class BufferSlots:
             inner, outer = outer, outer.parent_op()
         return tuple(found)
 
-    def _range_of(self, addends: list[SSAValue], guards: Guards) -> Rest | None:
+    def _range_of(self, addends: list[SSAValue], guards: Guards, role: Ranges) -> Rest | None:
         """The least and the greatest sum for all threads and iterations that get there."""
         values = [*addends, *(condition for condition, _ in guards)]
         leaves = list(dict.fromkeys(leaf for each in values for leaf in self._ordered(each)))
         if any(each not in self._local for each in leaves):
             return None
-        extents = [len(self._local[each]) for each in leaves]
+        ranges = [self._values_of(each, role) for each in leaves]
+        extents = [len(each) for each in ranges]
         if prod(extents) > _MAX_POINTS:
             return None
         given: dict[SSAValue, Values] = {}
         for axis, each in enumerate(leaves):
             shape = [1] * len(leaves)
             shape[axis] = -1
-            given[each] = np.asarray(self._local[each], dtype=np.int64).reshape(shape)
+            given[each] = ranges[axis].reshape(shape)
         try:
             found = self._values.evaluate_all(values, given)
         except Undefined:
@@ -162,6 +170,12 @@ class BufferSlots:
                 reached &= condition == holds
             total = total[reached]
         return (int(total.min()), int(total.max())) if total.size else None
+
+    def _values_of(self, leaf: SSAValue, role: Ranges) -> Values:
+        """The values of a thread index or a loop index where an op of a role runs."""
+        if leaf in self._threads and role:
+            return np.concatenate([np.arange(*each, dtype=np.int64) for each in role])
+        return np.asarray(self._local[leaf], dtype=np.int64)
 
     def _ordered(self, value: SSAValue) -> list[SSAValue]:
         """Leaves in the order of the kernel, so that results do not depend on hashes."""
@@ -185,6 +199,18 @@ class BufferSlots:
         """Whether a version is another one in each iteration of `loop`."""
         atom = self.ranges.poly(loop.body.block.args[0]).atom
         return atom is None or slot.index.mentions(atom)
+
+
+def _role_of(op: Operation) -> Ranges:
+    """The threads of the role that `op` belongs to; none if it is in no role."""
+    inner, outer = op, op.parent_op()
+    while outer is not None and not isinstance(outer, WsOp):
+        inner, outer = outer, outer.parent_op()
+    if outer is None:
+        return ()
+    regions = [region for region in outer.regions if region.blocks]
+    index = next(n for n, region in enumerate(regions) if region.block is inner.parent)
+    return outer.roles[index].ranges
 
 
 def _addends(value: SSAValue) -> Iterator[SSAValue]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.thread_fills import threads_fill
 from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.memref import StoreOp
-from tilewright.dialects.scf import IfOp
+from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import ParallelOp
 from tilewright.dialects.tile.access import AccessedRegion, LooksThrough, RegionAccess, base_of
 from tilewright.dialects.tile.interfaces import writes
@@ -31,6 +32,8 @@ def fills(op: Operation, buffer: SSAValue, guard: SSAValue | None = None) -> boo
         return _is_filled(writes(op), buffer) and all(_is_direct(each, op) for each in to_buffer)
     if isinstance(op, StoreOp):
         return _is_filled(writes(op), buffer)
+    if isinstance(op, ForOp):
+        return threads_fill(op, buffer)
     return isinstance(op, RegionAccess) and _is_filled(op.writes(), buffer)
 
 

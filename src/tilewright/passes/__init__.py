@@ -100,6 +100,8 @@ PASSES: PassRegistry = {
     "remark-register-indices": _lazy("gpu.remark_register_indices", "RemarkRegisterIndices"),
     "narrow-guarded-loops": _lazy("gpu.narrow_guarded_loops", "NarrowGuardedLoops"),
     "narrow-producers": _lazy("gpu.narrow_producers", "NarrowProducers"),
+    "hoist-guarded-indices": _lazy("gpu.hoist_guarded_indices", "HoistGuardedIndices"),
+    "use-warp-index": _lazy("gpu.use_warp_index", "UseWarpIndex"),
     "choose-occupancy": _lazy("gpu.choose_occupancy", "ChooseOccupancy"),
     "set-warp-registers": _lazy("gpu.set_warp_registers", "SetWarpRegisters"),
     "check-thread-sync": _lazy("gpu.check_thread_sync", "CheckThreadSync"),

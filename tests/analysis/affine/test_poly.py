@@ -181,12 +181,23 @@ def test_text_of_views(space: Space):
     assert str(ctx.mod(x, 8) * 4) == "4*mod(x, 8)"
     assert str(quotient * 8 * s + ctx.mod(x, 8)) == "8*s*fdiv(x, 8) + mod(x, 8)"
     assert str(ctx.mod(ctx.fdiv(x, 4), 2)) == "mod(fdiv(x, 4), 2)"
+    assert str(ctx.mod(ctx.fdiv(x, 2), 3) * 8) == "8*mod(fdiv(x, 2), 3)"
+    assert str(ctx.mod(ctx.fdiv(x, 2), 4) * 16 + x) == "x + 16*mod(fdiv(x, 2), 4)"
     assert str(quotient * 8 + x) == "x + 8*fdiv(x, 8)"
     assert str(x - ctx.mod(x, 16)) == "16*fdiv(x, 16)"
     assert str(ctx.trem(x, s)) == "trem(x, s)"
     assert str(ctx.select(ctx.compare("<", x, s), x * 2, 5)) == "sel(x < s, 2*x - 5, 0) + 5"
     kinds = {atom.kind for atom in ctx.mod(x, 8).view().atoms()}
     assert kinds == {SymbolKind.MOD}
+
+
+def test_range_of_a_scaled_remainder_of_a_quotient(space: Space):
+    """Its ring form, 8*fdiv(x, 2) - 24*fdiv(x, 6), had a range from -24 to 40."""
+    x, t = space.symbol("x", Interval(0, 11)), space.symbol("t", Interval(0, 255))
+    ctx = space.root
+    column = ctx.mod(ctx.fdiv(x, 2), 3) * 8 + ctx.fdiv(t, 32) * 24 + ctx.mod(t, 4) * 2
+    assert ctx.range(column) == Interval(0, 190)
+    assert ctx.decide(ctx.compare("<", column + 1, 192)) is True
 
 
 def test_parts(space: Space):

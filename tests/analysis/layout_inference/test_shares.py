@@ -46,3 +46,28 @@ def test_a_loop_whose_rows_go_backwards_has_no_formula() -> None:
     turned = Table(table.owners[::-1], table.registers[::-1])
     with pytest.raises(NotALayout):
         Share.of(turned, is_wide=True)
+
+
+@pytest.mark.parametrize("packed", [2, 4, 8])
+def test_lanes_that_share_a_register(packed: int) -> None:
+    """Bytes of several elements: only lanes with registers at even distances had a formula."""
+    share = Share.of(Table.free((16, 64), 32, 8), is_wide=True)
+    bytes = Table.free((16, 64 // packed), 32, 8 // packed)
+    row, column = np.indices((16, 64))
+    registers = bytes.registers[row, column // packed]
+    found = share.register(registers)
+    for thread in range(32):
+        for each in range(share.rounds):
+            first = [int(share.coordinate(axis).evaluate((thread, each))) for axis in (0, 1)]
+            for lane in range(share.lanes):
+                register = int(found.of_round.evaluate((each,))) + int(
+                    found.of_lane.evaluate((lane,))
+                )
+                assert register == registers[first[0], first[1] + lane]
+
+
+def test_lanes_in_another_order_in_each_round_have_no_formula() -> None:
+    share = Share.of(Table.free((16, 64), 32, 8), is_wide=True)
+    row, column = np.indices((16, 64))
+    with pytest.raises(NotALayout, match="lanes of different rounds"):
+        share.register(np.where(row // 4 % 2, column % 8, 7 - column % 8) + row // 4 * 8)

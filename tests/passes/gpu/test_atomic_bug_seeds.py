@@ -77,7 +77,8 @@ def test_2688_a_tile_is_added_in_the_order_that_was_asked_for(dtype, order, befo
     x, out = whole(1, 8, 64, dtype=dtype), whole(2, 8, 64, dtype=dtype)
     check(added, x, out, expected=out + 2 * x, cubin=order == "acq_rel")
     source = source_of(lowered(added, x, out)[0])
-    fences = re.search(r"(__threadfence\(\);)?\s*atomicAdd\(.*;\s*(__threadfence\(\);)?", source)
+    update = r"(?:atomicAdd|tw::red_add_\w+<\d+>)\(.*;"
+    fences = re.search(rf"(__threadfence\(\);)?\s*{update}\s*(__threadfence\(\);)?", source)
     assert fences and (bool(fences[1]), bool(fences[2])) == (before, after)
 
 

@@ -179,14 +179,14 @@ def test_without_the_check_of_order_values_are_wrong(monkeypatch: pytest.MonkeyP
 # -- additions -------------------------------------------------------------------------------------
 
 
-def split_sum(dtype: str, columns: int) -> Any:
+def split_sum(dtype: str, columns: int, order: str | None = None) -> Any:
     @tw.jit
     def main(X, Y):
         X: T.Tensor((4, 32, columns), dtype)
         Y: T.Tensor((32, columns), dtype)
         with T.Kernel(4, threads=64) as bx:
             for i, j in T.Parallel(32, columns):
-                T.atomic_add(Y[i, j], T.cast(X[bx, i, j], dtype))
+                T.atomic_add(Y[i, j], T.cast(X[bx, i, j], dtype), memory_order=order)
 
     return main
 
@@ -204,6 +204,16 @@ def test_additions_of_contiguous_elements_are_vectors(dtype: str, lanes: int) ->
     module, _ = lowered(kernel, x, y)
     assert {op.width for op in walk(module) if isinstance(op, RedAddOp)} == {lanes}
     assert "red_add_" in source_of(module)
+
+
+@pytest.mark.parametrize(("order", "lanes"), [("relaxed", {4}), ("release", set[int]())])
+def test_relaxed_additions_are_vectors(order: str, lanes: set[int]) -> None:
+    """Relaxed is what an update without an order is; they were made one element at a time."""
+    x, y = whole(6, 4, 32, 64, dtype="float32"), np.zeros((32, 64), np.float32)
+    kernel = split_sum("float32", 64, order)
+    check(kernel, x, y, expected=x.sum(axis=0), cubin=False)
+    module, _ = lowered(kernel, x, y)
+    assert {op.width for op in walk(module) if isinstance(op, RedAddOp)} == lanes
 
 
 def test_additions_to_odd_rows_are_not() -> None:

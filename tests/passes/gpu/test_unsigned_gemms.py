@@ -14,24 +14,25 @@ from tilewright.language.T.prim_func import PrimFunc
 from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
-SIDE = 64
+SIDE, ODD = 64, 5
+"""Tensor cores cannot multiply a matrix of 5 x 5."""
 
 
-def gemm(a: str, b: str, *, transposed: bool, in_registers: bool) -> PrimFunc:
+def gemm(a: str, b: str, *, transposed: bool, in_registers: bool, side: int = SIDE) -> PrimFunc:
     @T.prim_func
     def kernel(
-        A: T.Tensor((SIDE, SIDE), a),
-        B: T.Tensor((SIDE, SIDE), b),
-        C: T.Tensor((SIDE, SIDE), "int32"),
+        A: T.Tensor((side, side), a),
+        B: T.Tensor((side, side), b),
+        C: T.Tensor((side, side), "int32"),
     ):
         with T.Kernel(1, threads=128):
-            A_shared = T.alloc_shared((SIDE, SIDE), a)
-            B_shared = T.alloc_shared((SIDE, SIDE), b)
-            C_local = T.alloc_fragment((SIDE, SIDE), "int32")
+            A_shared = T.alloc_shared((side, side), a)
+            B_shared = T.alloc_shared((side, side), b)
+            C_local = T.alloc_fragment((side, side), "int32")
             T.copy(A, A_shared)
             T.copy(B, B_shared)
             if in_registers:
-                A_local = T.alloc_fragment((SIDE, SIDE), a)
+                A_local = T.alloc_fragment((side, side), a)
                 T.copy(A_shared, A_local)
                 T.gemm(A_local, B_shared, C_local, transpose_B=transposed, clear_accum=True)
             else:
@@ -42,6 +43,7 @@ def gemm(a: str, b: str, *, transposed: bool, in_registers: bool) -> PrimFunc:
 
 
 @pytest.mark.parametrize("path", range(len(PATHS)))
+@pytest.mark.parametrize("side", [SIDE, ODD])
 @pytest.mark.parametrize(
     ("a", "b", "transposed", "in_registers"),
     [
@@ -51,14 +53,15 @@ def gemm(a: str, b: str, *, transposed: bool, in_registers: bool) -> PrimFunc:
         ("uint8", "uint8", True, True),
     ],
 )
-def test_values(a: str, b: str, transposed: bool, in_registers: bool, path: int) -> None:
+def test_values(a: str, b: str, transposed: bool, in_registers: bool, side: int, path: int) -> None:
     rng = np.random.default_rng(3)
-    left, right = (rng.integers(0, 256, (SIDE, SIDE)).astype(np.uint8) for _ in range(2))
+    left, right = (rng.integers(0, 256, (side, side)).astype(np.uint8) for _ in range(2))
     left, right = left.view(a), right.view(b)
-    module = gemm(a, b, transposed=transposed, in_registers=in_registers).module.clone()
+    function = gemm(a, b, transposed=transposed, in_registers=in_registers, side=side)
+    module = function.module.clone()
     PATHS[path].run(module, engine := DiagnosticEngine())
     engine.raise_if_errors()
-    found = np.zeros((SIDE, SIDE), np.int32)
+    found = np.zeros((side, side), np.int32)
     arguments = [Buffer("A", left), Buffer("B", right), Buffer("C", found)]
     compile_simt(module).launch(arguments, SimtOptions())
     expected = left.astype(np.int32) @ (right.T if transposed else right).astype(np.int32)

@@ -47,14 +47,44 @@ def gemm(
     return main.module.clone()
 
 
-def slots(module: Any, target: str = "cuda:sm_90a") -> int:
+def unpacked_gemm(stages: int, *, depth: int = 64, scratch: int = 1, keeps: bool = False) -> Any:
+    """Threads convert `B`. A tile of `A` has `depth` / 2 KB, one of the converted `B` half as much;
+    `scratch` KB are used after the loop. `keeps` half of what an iteration converts for the next.
+    """
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((1024, 1024), "float16"),
+        B: T.Tensor((128, 1024), "int8"),
+        C: T.Tensor((1024, 128), "float32"),
+        D: T.Tensor((1024, 256), "float32"),
+    ):
+        with T.Kernel(4, threads=256) as by:
+            A_shared = T.alloc_shared((256, depth), "float16")
+            B_shared = T.alloc_shared((128, depth), "int8")
+            converted = T.alloc_shared((128, depth), "float16")
+            other = T.alloc_shared((scratch, 256), "float32")
+            C_local = T.alloc_fragment((256, 128), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(1024 // depth, num_stages=stages):
+                T.copy(A[by * 256, k * depth], A_shared)
+                T.copy(B[0, k * depth], B_shared)
+                for i, j in T.Parallel(64 if keeps else 128, depth):
+                    converted[i, j] = T.cast(B_shared[i, j], "float16")
+                T.gemm(A_shared, converted, C_local, transpose_B=True)
+            T.copy(C_local, C[by * 256, 0])
+            T.clear(other)
+            T.copy(other, D[0:scratch, 0:256])
+
+    return main.module.clone()
+
+
+def slots(module: Any, target: str = "cuda:sm_90a", buffer: str = "A_shared") -> int:
     engine = DiagnosticEngine()
     BindTarget(target).run(module, engine)
     SpecializeWarps().run(module, engine)
     engine.raise_if_errors()
-    (ring,) = (
-        op for op in module.walk() if isinstance(op, AllocOp) and op.buffer_name == "A_shared"
-    )
+    (ring,) = (op for op in module.walk() if isinstance(op, AllocOp) and op.buffer_name == buffer)
     shape = ring.type.get_shape()
     return shape[0] if len(shape) == 3 else 1
 
@@ -99,3 +129,23 @@ def test_the_gemm_is_deferred_with_them() -> None:
 
     assert 1 in waits(gemm(2))
     assert waits(gemm(2, trips=3)) == {0}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"stages": 2}, (4, 2)),
+        ({"stages": 3}, (4, 2)),
+        ({"stages": 2, "scratch": 200}, (4, 2)),  # which reuse the bytes of the tiles
+        ({"stages": 2, "depth": 128}, (2, 2)),  # 64 KB are fetched beside the slot in use
+        ({"stages": 2, "depth": 96}, (2, 1)),  # 48 KB, which are too few
+        ({"stages": 2, "keeps": True}, (2, 1)),
+        ({"stages": 1}, (1, 1)),
+    ],
+)
+def test_an_operand_that_threads_convert_has_two_versions(
+    given: dict[str, Any], expected: tuple[int, int]
+) -> None:
+    module = unpacked_gemm(**given)
+    found = slots(module.clone()), slots(module, buffer="converted")
+    assert found == expected

@@ -46,6 +46,29 @@ def test_an_eager_kernel_is_kept_per_shape_and_constants():
     assert jitted.is_eager
 
 
+def test_keywords_choose_the_kernel_of_repeated_calls():
+    @tw.jit
+    def scaled(A, B, factor=2):
+        A: T.Tensor((8,), "float32")
+        B: T.Tensor((8,), "float32")
+        with T.Kernel(1):
+            for i in T.Parallel(8):
+                B[i] = A[i] * factor
+
+    a, b, c = np.arange(8, dtype=np.float32), np.empty(8, np.float32), np.empty(8, np.float32)
+    for _ in range(2):
+        for factor in (3, 5):
+            scaled(a, b, factor=factor)
+            assert (b == factor * a).all()
+            scaled(B=c, factor=factor, A=a)
+            assert (c == factor * a).all()
+        scaled(a, B=b)
+        assert (b == 2 * a).all()
+        scaled(B=b, A=c)
+        assert (b == 2 * c).all()
+    assert len(scaled.cache) == 3
+
+
 def test_a_factory_gives_a_kernel():
     kernel = made(8)
     assert isinstance(kernel, CompiledTileKernel)

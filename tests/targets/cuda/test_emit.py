@@ -59,9 +59,29 @@ func.func @k(%x: memref<?xf32, #tile.space<global>>, %n: i32) attributes {simt.k
 """
     )
     body = re.sub(r"\s*//.*", "", source.text)
-    assert "const int i = (n + 3) * 2;" in body
+    assert "const int i = int(unsigned(int(unsigned(n) + 3u)) * 2u);" in body
     assert "x[i] = x[i] * 0.5f;" in body
     compile_source(source.text, "sm_80")
+
+
+def test_integers_wrap_and_indices_do_not_overflow() -> None:
+    body = body_of(
+        """
+func.func @k(%x: memref<?xi64, #tile.space<global>>, %n: i32, %i: index) attributes {simt.kernel} {
+  %two = arith.constant 2 : index
+  %a = arith.extui %n : i32 to i64
+  %large = arith.constant 3528531795 : i64
+  %b = arith.muli %a, %large : i64
+  %c = arith.shli %b, %a : i64
+  %at = arith.muli %i, %two : index
+  memref.store %c, %x[%at] : memref<?xi64, #tile.space<global>>
+  func.return
+}
+"""
+    )
+    # A product of two numbers of 32 bits may have its highest bit set, which no signed one may.
+    assert "(unsigned long long)(3528531795ll)" in body
+    assert "<< (unsigned long long)(a));\n  x[i * 2] = c;" in body
 
 
 def test_an_op_without_text_is_refused_at_its_line() -> None:
@@ -82,6 +102,44 @@ def body_of(text: str) -> str:
     source = emitted(text)
     compile_source(source.text, "sm_80")
     return re.sub(r"\s*//.*", "", source.text)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "bits", "expected"),
+    [
+        ("sge, %i, %c0", "slt, %i, %c8", "", "if (unsigned(i) < 8u) {"),
+        ("slt, %i, %c8", "sge, %i, %c0", "", "if (unsigned(i) < 8u) {"),
+        (
+            *("sge, %i, %c0", "slt, %i, %c8", ", simt.index_bits = 64 : i64"),
+            "if ((unsigned long long)(i) < (unsigned long long)(8LL)) {",
+        ),
+        ("sge, %i, %c0", "slt, %j, %c8", "", "if (i >= 0 & j < 8) {"),
+        ("sge, %i, %c1", "slt, %i, %c8", "", "if (i >= 1 & i < 8) {"),
+        ("sge, %i, %c0", "slt, %i, %n", "", "if (i >= 0 & i < n) {"),
+        ("sge, %i, %c0", "slt, %i, %m1", "", "if (i >= 0 & i < -1) {"),
+    ],
+)
+def test_a_range_test_is_one_comparison(lower: str, upper: str, bits: str, expected: str) -> None:
+    """Of unsigned integers, where the lower bound is 0 and the upper one a constant."""
+    body = body_of(
+        f"""
+func.func @k(%x: memref<?xf32, #tile.space<global>>, %i: index, %j: index, %n: index) attributes {{simt.kernel{bits}}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %m1 = arith.constant -1 : index
+  %one = arith.constant 1.0 : f32
+  %first = arith.cmpi {lower} : index
+  %second = arith.cmpi {upper} : index
+  %both = arith.andi %first, %second : i1
+  scf.if %both {{
+    memref.store %one, %x[%i] : memref<?xf32, #tile.space<global>>
+  }}
+  func.return
+}}
+"""
+    )
+    assert expected in body
 
 
 def test_what_was_read_is_not_read_again_behind_a_barrier() -> None:
@@ -116,7 +174,9 @@ func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
 }
 """
     )
-    assert "const int v = x[0];\n  const int old = atomicAdd(x, 1);\n  x[0] = v * old;" in body
+    assert (
+        "const int v = x[0];\n  const int old = atomicAdd(x, 1);\n  x[0] = int(unsigned(v)" in body
+    )
 
 
 def test_the_end_of_a_loop_is_read_once() -> None:
@@ -139,7 +199,10 @@ func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {simt.kernel} {
 }
 """
     )
-    assert "const int v = n[0];\n  for (int i = 0; i < v; ++i) {\n    n[0] = n[0] + 1;" in body
+    assert (
+        "const int v = n[0];\n  for (int i = 0; i < v; ++i) {\n    n[0] = int(unsigned(n[0])"
+        in body
+    )
 
 
 def test_what_was_read_and_cast_is_read_once() -> None:

@@ -102,6 +102,8 @@ class _Block:
     """Instructions with their line numbers, and the blocks that may follow."""
 
     name: str
+    loop: str = ""
+    """The header of its innermost loop."""
     lines: list[tuple[int, str]] = field(default_factory=list)
     successors: list[str] = field(default_factory=list)
 
@@ -147,6 +149,11 @@ def _blocks(isa: str) -> list[_Block]:
                 found[-1].successors.append(made.name)
             found.append(made)
             falls_through = True
+        if line.startswith((".L", ";")) or line.lstrip().startswith(";"):
+            if _HEADER.search(line):
+                found[-1].loop = found[-1].name
+            elif member := _MEMBER.search(line):
+                found[-1].loop = found[-1].loop or member[1]
         elif instruction := _INSTRUCTION.match(line):
             text = f"{instruction[1]}{instruction[2].split(';')[0]}".rstrip()
             found[-1].lines.append((index, text))
@@ -155,6 +162,42 @@ def _blocks(isa: str) -> list[_Block]:
             if _LEAVES.match(text):
                 falls_through = False
     return found
+
+
+def whole_chunks(isa: str, loop: Loop) -> Loop:
+    """The way through a loop on which all chunks are whole, where some may be cut.
+
+    Of the ways without narrow global loads it has the most loads of 128 bits, and of those the
+    fewest waits. It is the loop itself, in which no chunk is cut, if all loads are so wide.
+    """
+    blocks = {each.name: each for each in _blocks(isa) if each.loop == loop.header}
+    best: dict[str, Loop | None] = {}
+
+    def rest(name: str) -> Loop | None:
+        """What is executed from a block on until the loop begins again."""
+        if name not in best:
+            best[name] = None  # until it is known: a way does not go through a block twice
+            here = Loop(loop.header, loop.depth, [text for _, text in blocks[name].lines])
+            if here.count(GLOBAL_READ) == here.count(WIDE_GLOBAL_READ):
+                ways = [_NOTHING] if loop.header in blocks[name].successors else []
+                ways += [way for each in blocks[name].successors if (way := following(each))]
+                if ways:
+                    way = max(
+                        ways, key=lambda each: (each.count(WIDE_GLOBAL_READ), -each.full_waits)
+                    )
+                    here.instructions += way.instructions
+                    best[name] = here
+        return best[name]
+
+    def following(name: str) -> Loop | None:
+        return rest(name) if name in blocks and name != loop.header else None
+
+    found = rest(loop.header)
+    assert found is not None, "a loop has a way back to its header"
+    return found
+
+
+_NOTHING = Loop("", 0)
 
 
 def matrix_loops(isa: str) -> list[Loop]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from tests.examples.gpu_sizes import ATTENTION, EXAMPLES, GEMM, KERNELS, GpuKernel
-from tests.targets.hip.isa import findings, matrix_loops, unordered_barriers
+from tests.targets.hip.isa import findings, matrix_loops, unordered_barriers, whole_chunks
 from tests.targets.hip.support import CHIPS, needs_clang
 from tests.targets.hip.triton_assembler import CHIP as GFX950
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
@@ -20,8 +20,12 @@ from tilewright.targets.hip.compile import compile_module, lower_module
 from tilewright.targets.hip.emit.kernel import emit_kernel
 from tilewright.targets.hip.notes import kernel_notes
 
+CUT = {
+    "dynamic_shapes.matmul": "rows of unknown length: chunks that are cut are loaded by elements"
+}
+"""Kernels with two ways to load a chunk, and why: all bars are for the way of whole chunks."""
 NARROW = {
-    "dynamic_shapes.matmul": "rows of unknown length: each element is loaded under a guard",
+    **CUT,
     "block_sparse_gemm": "the mask of blocks is read by elements",
     "dequant_gemm.matmul_int4": "packed weights are unpacked from LDS",
     "linear_attention": "operands that vary along the other axis",
@@ -37,6 +41,8 @@ WAITS_WITH_FEW_REGISTERS = {
 }
 """Tiles of 128 x 256, on chips with 256 registers: too few for the tile of B to be in flight, too
 (TW7503)."""
+WAITS_OF_CUT_CHUNKS = {"gfx1201"}
+"""Chips on which LLVM lets loads of whole chunks wait for those of chunks that were cut."""
 AGPRS = {"attention", "attention_backward.gradients", "persistent_gemm.matmul_persistent"}
 """Kernels that need more than half of gfx9's registers, and copies between the halves."""
 
@@ -58,7 +64,12 @@ def _check(kernel: GpuKernel, chip: str, isa: str, spills: int, scratch: int) ->
         assert left == []
         is_full = chip_named(chip).registers == 256 and kernel.label in WAITS_WITH_FEW_REGISTERS
         if kernel.label not in WAITS and not is_full:
-            assert loop.full_waits <= 1, "global loads are in flight across an iteration"
+            way = loop
+            if kernel.label in CUT:
+                if chip in WAITS_OF_CUT_CHUNKS:
+                    continue
+                way = whole_chunks(isa, loop)
+            assert way.full_waits <= 1, "global loads are in flight across an iteration"
 
 
 def _compiles(kernel: GpuKernel, chip: str) -> None:

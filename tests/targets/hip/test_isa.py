@@ -13,6 +13,7 @@ from tests.targets.hip.isa import (
     loops,
     matrix_loops,
     unordered_barriers,
+    whole_chunks,
 )
 from tests.targets.hip.support import CHIPS, needs_clang
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
@@ -216,3 +217,28 @@ def test_gfx950_through_tritons_assembler() -> None:
     assert kernel_notes(done.code_object)["mm"].lds_bytes == 4096
     (loop,) = matrix_loops(done.isa)
     assert findings(loop) == []
+
+
+def test_the_way_of_whole_chunks() -> None:
+    text = """\
+.LBB0_1:                                ; =>This Inner Loop Header: Depth=1
+\tv_mfma_f32_32x32x8_f16 v[8:23], v[0:1], v[2:3], v[8:23]
+\ts_cbranch_scc0 .LBB0_3
+; %bb.2:                                ;   in Loop: Header=BB0_1 Depth=1
+\tglobal_load_ushort v4, v[4:5], off
+\ts_waitcnt vmcnt(0)
+\ts_branch .LBB0_4
+.LBB0_3:                                ;   in Loop: Header=BB0_1 Depth=1
+\tglobal_load_dwordx4 v[4:7], v[4:5], off
+.LBB0_4:                                ;   in Loop: Header=BB0_1 Depth=1
+\ts_waitcnt vmcnt(0)
+\ts_cbranch_scc1 .LBB0_1
+; %bb.5:
+\ts_endpgm
+"""
+    (loop,) = matrix_loops(text)
+    way = whole_chunks(text, loop)
+    assert (loop.full_waits, way.full_waits) == (2, 1)
+    assert "global_load_dwordx4 v[4:7], v[4:5], off" in way.instructions
+    waiting = text.replace("\tglobal_load_dwordx4", "\ts_waitcnt vmcnt(0)\n\tglobal_load_dwordx4")
+    assert whole_chunks(waiting, loop).full_waits == 2

@@ -9,6 +9,7 @@ equal values have equal views.
 
     4*x - 32*fdiv(x, 8)                     4*mod(x, 8)
     fdiv(x, 4) - 2*fdiv(x, 8)               mod(fdiv(x, 4), 2)
+    8*fdiv(x, 2) - 24*fdiv(x, 6)            8*mod(fdiv(x, 2), 3)
     8*s*fdiv(x, 8) + mod(x, 8)              stays: another stride than the remainder's
 
 A view is for reading: arithmetic on it is exact, but no longer canonical.
@@ -44,6 +45,10 @@ def with_remainders(poly: Poly) -> Poly:
 
 
 def _rewrite_quotient(poly: Poly, quotient: Atom) -> Poly:
+    for step, (value, divisor) in _nested(poly, quotient):
+        turned = _turned(poly, quotient, step, value, divisor)
+        if len(turned.terms) < len(poly.terms):
+            return turned
     cofactor, _, _ = poly.split(quotient)
     for step, (value, divisor) in _turnable(cofactor, quotient):
         turned = _turned(poly, quotient, step, value, divisor)
@@ -109,6 +114,25 @@ def _turnable(cofactor: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly
         inner = cofactor.space.root.fdiv(value, constant // common)
         step = Poly(cofactor.space, {monomial: coefficient // common})
         yield step, (inner, cofactor.space.const(common))
+
+
+def _nested(poly: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly, Poly]]]:
+    """The same for `a*q = a*fdiv(fdiv(P, b), a/b)` with another quotient fdiv(P, b) of the sum."""
+    value, divisor = quotient.args
+    constant = divisor.constant
+    coefficient = poly.terms.get((quotient.id,), 0)
+    if constant is None or not coefficient or quotient.kind is not SymbolKind.FDIV:
+        return
+    for atom in poly.atoms():
+        if atom is quotient or atom.kind is not SymbolKind.FDIV or atom.args[0] != value:
+            continue
+        inner = atom.args[1].constant
+        if inner is None or not 1 < inner < constant or constant % inner:
+            continue
+        part = constant // inner
+        if coefficient % part == 0:
+            step = poly.space.const(coefficient // part)
+            yield step, (poly.space.of_atom(atom), poly.space.const(part))
 
 
 def _with_selections(poly: Poly) -> Poly:

@@ -33,10 +33,10 @@ _CACHED = 32
 
 @dataclass(frozen=True)
 class Register:
-    """The register that an iteration accesses: ``of_round(round) + lane * step``."""
+    """The register that an iteration accesses: ``of_round(round) + of_lane(lane)``."""
 
     of_round: LayoutExpr
-    step: int
+    of_lane: LayoutExpr
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,15 @@ class Share:
         if (found != found[:1]).any():
             raise NotALayout("threads have the same element in different registers")
         grid = found[0].reshape(self.rounds, self.lanes)
-        step = int(grid[0, 1] - grid[0, 0]) if self.lanes > 1 else 0
-        if (grid != grid[:, :1] + np.arange(self.lanes) * step).any():
-            raise NotALayout("consecutive lanes have registers that are not evenly spaced")
-        rounds = digits(grid[:, 0])
-        if rounds is None:
+        if (grid - grid[:, :1] != grid[:1] - grid[0, 0]).any():
+            raise NotALayout("lanes of different rounds have their registers in different orders")
+        rounds, lanes = digits(grid[:, 0]), digits(grid[0])
+        if rounds is None or lanes is None:
             raise NotALayout("no formula gives the register of an element")
-        return Register(expression(rounds, Coordinate(0), self.rounds) + int(grid[0, 0]), step)
+        return Register(
+            expression(rounds, Coordinate(0), self.rounds) + int(grid[0, 0]),
+            expression(lanes, Coordinate(0), self.lanes),
+        )
 
     def _by_share(self, registers: IntArray) -> IntArray:
         """The values of the iterations of each thread, by thread and register.

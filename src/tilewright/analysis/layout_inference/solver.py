@@ -53,6 +53,7 @@ from tilewright.analysis.layout_inference.relations import (
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
+from tilewright.analysis.layout_inference.staged_results import staged_results
 from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.amd.chips import Chip
@@ -166,6 +167,8 @@ class Solver(FreeLayouts):
                 bits = bit_width(element_type_of(op.src.type))
                 if plain_box_columns(shape_of(op.src.type), bits) is None:
                     self._swizzle(base_of(op.dst), bits)
+        for buffer in staged_results(self.kernel, {base_of(op.c) for op in self.gemms}):
+            self._swizzle(buffer, bit_width(element_type_of(buffer.type)))
 
     def _check_threads(self, op: AllocOp, table: Table) -> None:
         """A user-specified layout has no more threads than the block."""

@@ -222,9 +222,11 @@ def _matrix(compiler: Compiler, op: Operation) -> Act:
     region, span = span_of(compiler, op.buffer)
     address, result = address_of(compiler, op.buffer, [op.index]), compiler.slot(op.result)
     swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
+    advance = op.advance_bytes
 
     def act(frame: Frame) -> None:
         start = address(frame)
+        start = None if start is None else start + advance
         frame.env[result] = Operand(region, span, start, leading, stride, swizzle)
 
     return act

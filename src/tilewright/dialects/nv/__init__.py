@@ -47,6 +47,7 @@ from tilewright.dialects.nv.matrix import (
     WgmmaFenceOperandOp,
     WgmmaOp,
 )
+from tilewright.dialects.nv.opaque import OpaqueOp
 from tilewright.dialects.nv.tma import (
     TENSORMAP,
     BulkLoadOp,
@@ -73,6 +74,7 @@ Nv = Dialect(
         LdMatrixOp,
         MatrixOp,
         MmaOp,
+        OpaqueOp,
         RedAddOp,
         StMatrixOp,
         PrefetchMapOp,
@@ -140,6 +142,7 @@ __all__ = [
     "MatrixOp",
     "MmaOp",
     "Nv",
+    "OpaqueOp",
     "PrefetchMapOp",
     "RedAddOp",
     "SetMaxNRegOp",

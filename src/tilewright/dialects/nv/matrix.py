@@ -49,6 +49,7 @@ from tilewright.dialects.tile.base import (
     integer_prop,
     mark,
     mark_prop,
+    opt_integer_prop,
 )
 from tilewright.dialects.tile.mixed import (
     INDEX,
@@ -175,13 +176,15 @@ class MatrixOp(AsmOp):
     """The descriptor of an operand in shared memory, as ``wgmma`` takes it.
 
     `leading` and `stride` are the two distances in bytes of the PTX manual, `swizzle` the width of
-    the pattern in bytes.
+    the pattern in bytes. The operand begins `advance` bytes after the element at `index`, which is
+    in the buffer, too: the descriptors of one tile differ by a constant only.
     """
 
     name = "nv.matrix"
 
     buffer = operand_def(BUFFER)
     index = operand_def(INDEX)
+    advance = opt_integer_prop()
     swizzle = integer_prop()
     leading = integer_prop()
     stride = integer_prop()
@@ -189,30 +192,47 @@ class MatrixOp(AsmOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = (
-        "$buffer `[` $index `]` `swizzle` `(` $swizzle `)` `leading` `(` $leading `)` "
-        "`stride` `(` $stride `)` attr-dict `:` type($buffer)"
+        "$buffer `[` $index `]` (`advance` `(` $advance^ `)`)? `swizzle` `(` $swizzle `)` "
+        "`leading` `(` $leading `)` `stride` `(` $stride `)` attr-dict `:` type($buffer)"
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "advance": INTEGER,
         "swizzle": INTEGER,
         "leading": INTEGER,
         "stride": INTEGER,
     }
 
     def __init__(
-        self, buffer: Operand, index: Operand, *, swizzle: int, leading: int, stride: int
+        self,
+        buffer: Operand,
+        index: Operand,
+        *,
+        swizzle: int,
+        leading: int,
+        stride: int,
+        advance: int = 0,
     ) -> None:
         super().__init__(
             operands=[buffer, index],
             result_types=[i64],
             properties=given(
+                advance=integer_attr(advance) if advance else None,
                 swizzle=integer_attr(swizzle),
                 leading=integer_attr(leading),
                 stride=integer_attr(stride),
             ),
         )
 
+    @property
+    def advance_bytes(self) -> int:
+        return 0 if self.advance is None else self.advance.value.data
+
     @override
     def verify_(self) -> None:
+        if self.advance_bytes < 0 or self.advance_bytes % 16:
+            raise VerifyException(
+                f"advance must be a multiple of 16 bytes and not negative, got {self.advance_bytes}"
+            )
         if self.swizzle.value.data not in _SWIZZLES:
             raise VerifyException(
                 f"swizzle must be 0, 32, 64 or 128 bytes, got {self.swizzle.value.data}"

@@ -52,6 +52,8 @@ FILLED = "tile.filled"
 # tile.alloc.
 PRIVATE = "tile.private"
 """Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""
+ROTATING = "tile.rotating"
+"""Unit: each iteration of a loop fills the next version of the buffer, which an MMA then reads."""
 SEPARATE_VERSIONS = "tile.separate_versions"
 """Unit: if a pipelined loop has several versions of the buffer, they are buffers of their own."""
 

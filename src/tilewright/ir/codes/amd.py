@@ -195,6 +195,18 @@ ENTRIES: tuple[CodeEntry, ...] = (
         fix="Use the function of `T`, or define the function with `T.import_source`.",
     ),
     CodeEntry(
+        code="TW7520",
+        severity="error",
+        title="Imported source has PTX",
+        meaning=(
+            "An `asm` statement of the source that a kernel imports is in PTX, the assembly "
+            "language of NVIDIA GPUs, which compilers of AMD code cannot assemble. Statements "
+            "inside `#if` are left to the preprocessor."
+        ),
+        example='T.import_source("... asm(\\"prmt.b32 ...\\") ...")   # error[TW7520] on gfx942',
+        fix="Write the function in C++, or have another one behind `#ifdef __HIP__`.",
+    ),
+    CodeEntry(
         code="TW7540",
         severity="remark",
         title="Buffer access not used",

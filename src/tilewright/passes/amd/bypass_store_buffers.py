@@ -21,11 +21,11 @@ from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, CopyOp, Space, space_of
 from tilewright.dialects.tile.access import base_of, may_share_bytes
 from tilewright.dialects.tile.interfaces import writes
+from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.naming import buffer_name

@@ -36,7 +36,7 @@ from tilewright.passes.tile.naming import buffer_name
 
 NO_MBARRIERS, NO_TMA, NO_CLUSTERS, NO_ROLES = "TW7510", "TW7511", "TW7512", "TW7513"
 NO_NAMED_BARRIERS, NO_TENSOR_MEMORY, NO_RAW_COPIES = "TW7514", "TW7515", "TW7516"
-UNEVEN_WAVES, NO_FUNCTION = "TW7517", "TW7519"
+UNEVEN_WAVES, NO_FUNCTION, NO_PTX = "TW7517", "TW7519", "TW7520"
 _INSTEAD = {
     "__cosf": "T.cos",
     "__exp10f": "T.exp10",
@@ -55,6 +55,10 @@ _INSTEAD = {
 }
 """Functions of the CUDA compiler, and what computes the same everywhere."""
 _BUILTIN = "__builtin_"
+_CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*if.*?^[ \t]*#[ \t]*endif\b", re.DOTALL | re.MULTILINE)
+_ASSEMBLY = re.compile(r"\b(?:asm|__asm__)\b[^(]*\((.*?)\)\s*;", re.DOTALL)
+_PTX = re.compile(r"\b[a-z]\w*(?:\.\w+)*\.(?:pred|[bsuf]\d+(?:x\d)?|bf16(?:x2)?)\b")
+"""An instruction with the type of its operands behind a dot, as in `prmt.b32`; AMD's have none."""
 
 
 @dataclass(frozen=True)
@@ -126,21 +130,16 @@ def _launch(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
 
 
 def _calls(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
-    """Calls of functions that no source defines, each function once."""
-    root: Operation = kernel
-    while (parent := root.parent_op()) is not None:
-        root = parent
-    sources = [op.text.data for op in walk(root) if isinstance(op, SourceOp)]
-    if kernel.prelude is not None:
-        sources.append(kernel.prelude.data)
-    text = "\n".join(sources)
+    """Calls of functions that no source defines, or that are defined by NVIDIA's assembly."""
+    text = _imported(kernel)
     seen: set[str] = set()
     for op in walk(kernel):
         name = op.callee.data if isinstance(op, ExternOp) else ""
         if not name or name in seen or name.startswith(_BUILTIN):
             continue
         seen.add(name)
-        if re.search(rf"(?<!\w){re.escape(name.rpartition('::')[2])}(?!\w)", text) is None:
+        found = re.search(rf"(?<!\w){re.escape(name.rpartition('::')[2])}(?!\w)", text)
+        if found is None:
             instead = f"use {_INSTEAD[name]}, or " if name in _INSTEAD else ""
             yield Finding(
                 op,
@@ -148,6 +147,35 @@ def _calls(kernel: KernelOp, chip: Chip) -> Iterator[Finding]:
                 f"external function '{name}' not defined on {chip}: no imported source has it",
                 f"{instead}define it with T.import_source",
             )
+        elif (instruction := _ptx(text)) is not None:
+            yield Finding(
+                op,
+                NO_PTX,
+                f"PTX not supported on {chip}: the imported source of '{name}' has an "
+                f"asm statement with {instruction}",
+                "write the function in C++, or have another one behind #ifdef __HIP__",
+            )
+            return
+
+
+def _imported(kernel: KernelOp) -> str:
+    """The source text that comes with a kernel."""
+    root: Operation = kernel
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    sources = [op.text.data for op in walk(root) if isinstance(op, SourceOp)]
+    if kernel.prelude is not None:
+        sources.append(kernel.prelude.data)
+    return "\n".join(sources)
+
+
+def _ptx(text: str) -> str | None:
+    """An instruction of NVIDIA's in a text's assembly, unless the preprocessor may remove it."""
+    for statement in _ASSEMBLY.finditer(_CONDITIONAL.sub("", text)):
+        instruction = _PTX.search(statement[1])
+        if instruction is not None:
+            return instruction[0]
+    return None
 
 
 def _finding(op: Operation, chip: Chip) -> Finding | None:

@@ -35,6 +35,7 @@ from tilewright.dialects.tile import (
     SpaceAttr,
 )
 from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -151,11 +152,12 @@ def _live(op: AllocOp, kernel: KernelOp) -> tuple[int, int] | None:
 
 def _duplicate(op: AllocOp, across: list[tuple[GemmOp, int]]) -> None:
     """A second buffer, written by the same copies."""
-    dtype = None if op.dtype is None else op.dtype.data
     name = f"{op.buffer_name}_t"
     element, shape = element_type_of(op.result.type), shape_of(op.result.type)
     type = MemRefType(element, shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    second = IndexBuilder(op).add(AllocOp(type, name=name, dtype=dtype)).results[0]
+    second = (
+        IndexBuilder(op).add(AllocOp(type, name=name, dtype=unsigned_dtype(op.result))).results[0]
+    )
     second.name_hint = name
     for use in list(op.result.uses):
         copy = use.operation

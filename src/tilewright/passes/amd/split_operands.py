@@ -33,6 +33,7 @@ from xdsl.ir import SSAValue
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, CopyOp, GemmOp, RegionOp, Space, SpaceAttr
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -107,8 +108,7 @@ class _Buffers:
 def _allocated(old: AllocOp, shape: tuple[int, ...], suffix: str) -> SSAValue:
     element = element_type_of(old.result.type)
     type = MemRefType(element, shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    dtype = None if old.dtype is None else old.dtype.data
-    alloc = AllocOp(type, name=f"{old.buffer_name}{suffix}", dtype=dtype)
+    alloc = AllocOp(type, name=f"{old.buffer_name}{suffix}", dtype=unsigned_dtype(old.result))
     made = IndexBuilder(old).add(alloc).results[0]
     hint = old.result.name_hint
     made.name_hint = None if hint is None else f"{hint}{suffix}"

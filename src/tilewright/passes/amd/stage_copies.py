@@ -50,13 +50,13 @@ from tilewright.dialects.tile import (
     SpaceAttr,
     space_of,
 )
-from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.memory.units import element_bytes
-from tilewright.passes.gpu.conversions import copied, is_unsigned
+from tilewright.passes.gpu.conversions import copied
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.naming import buffer_name
 
@@ -192,9 +192,10 @@ def _fragment(op: CopyOp, staging: Staging) -> SSAValue:
     element = element_type_of(op.src.type)
     shape = shape_of(op.dst.type)
     type = MemRefType(element, shape, NoneAttr(), SpaceAttr(Space.FRAGMENT))
-    dtype = f"uint{bit_width(element)}" if is_unsigned(base_of(op.src)) else None
     name = f"{buffer_name(op.dst)}_staged"
-    made = AllocOp(type, name=name, layout=staging.fragment.attribute(), dtype=dtype)
+    made = AllocOp(
+        type, name=name, layout=staging.fragment.attribute(), dtype=unsigned_dtype(op.src)
+    )
     made.attributes[STAGING] = UnitAttr()
     IndexBuilder(beside).add(made)
     made.result.name_hint = name

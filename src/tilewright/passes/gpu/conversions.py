@@ -9,9 +9,8 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    StringAttr,
 )
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.arith import (
     CmpfOp,
@@ -28,14 +27,9 @@ from tilewright.dialects.arith import (
     TrunciOp,
     UitofpOp,
 )
-from tilewright.dialects.func import argument_attributes
-from tilewright.dialects.tile import AllocOp, ReducerAllocOp, names
-from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.tile.index_builder import IndexBuilder
-
-_UNSIGNED = "uint"
-"""How the names of unsigned types begin."""
 
 
 def converted(
@@ -69,18 +63,6 @@ def copied(code: IndexBuilder, value: SSAValue, source: SSAValue, target: SSAVal
     decides = target if isinstance(value.type, AnyFloat) else source
     type = element_type_of(target.type)
     return converted(code, value, type, is_unsigned=is_unsigned(decides))
-
-
-def is_unsigned(buffer: SSAValue) -> bool:
-    """Whether the user declared a buffer of unsigned integers; those of the IR have no sign."""
-    base = base_of(buffer)
-    owner = base.owner
-    if isinstance(owner, AllocOp | ReducerAllocOp):
-        return owner.dtype is not None and owner.dtype.data.startswith(_UNSIGNED)
-    if not isinstance(base, BlockArgument):
-        return False
-    dtype = argument_attributes(base).get(names.DTYPE)
-    return isinstance(dtype, StringAttr) and dtype.data.startswith(_UNSIGNED)
 
 
 def _conversion(

@@ -53,12 +53,13 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.movement import Im2colOp, TransposeOp
 from tilewright.dialects.tile.reducers import ReducerFinalizeOp
 from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.tile.types import is_buffer_or_region
-from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
+from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
 from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.scans import lower_scan
@@ -400,6 +401,4 @@ def _fragment(code: IndexBuilder, value: SSAValue) -> SSAValue:
     if isinstance(value.owner, RegionOp):
         shape = [extent for extent in shape if extent != 1] or [1]
     type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.FRAGMENT))
-    # Integers have a sign by the name of their dtype only.
-    dtype = f"uint{bit_width(type.element_type)}" if is_unsigned(value) else None
-    return code.add(AllocOp(type, name="values", dtype=dtype)).results[0]
+    return code.add(AllocOp(type, name="values", dtype=unsigned_dtype(value))).results[0]

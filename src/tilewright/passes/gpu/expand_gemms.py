@@ -41,12 +41,13 @@ from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, Space, SpaceAttr, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import INDEX
+from tilewright.dialects.tile.signedness import is_unsigned, unsigned_dtype
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
-from tilewright.passes.gpu.conversions import converted, is_unsigned
+from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -209,7 +210,8 @@ def _staged(code: IndexBuilder, operand: SSAValue) -> SSAValue:
     name = owner.buffer_name if isinstance(owner, AllocOp) else "operand"
     shape = [each for each in part_of(operand).extents if isinstance(each, int)]
     type = MemRefType(element_type_of(operand.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    staged = code.add(AllocOp(type, name=f"{name}_staged")).results[0]
+    alloc = AllocOp(type, name=f"{name}_staged", dtype=unsigned_dtype(operand))
+    staged = code.add(alloc).results[0]
     copy_elements(code, operand, staged)
     return staged
 

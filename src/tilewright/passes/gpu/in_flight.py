@@ -19,7 +19,7 @@ from tilewright.dialects.nv import (
 from tilewright.dialects.nv.matrix import MatrixMoveOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt.moves import LaneOp
-from tilewright.dialects.tile import space_of
+from tilewright.dialects.tile import AllocOp, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.insert_thread_syncs import accesses_of
@@ -59,16 +59,27 @@ def looks_at(op: Operation, held: set[SSAValue]) -> bool:
     return False
 
 
-def overwrites_operands(loop: ForOp, mmas: Sequence[WgmmaOp]) -> bool:
-    """Whether the loop itself writes what its MMAs read: only a barrier of another role,
-    signalled after the wait, orders such writes.
-    """
-    operands = {
+def operands_of(mmas: Iterable[WgmmaOp]) -> set[SSAValue]:
+    """Buffers in shared memory that MMAs read."""
+    return {
         base_of(each.owner.buffer)
         for op in mmas
         for each in (op.a, op.b)
         if isinstance(each.owner, MatrixOp)
     }
+
+
+def rotates(buffer: SSAValue) -> bool:
+    """Whether each iteration of a loop fills the next version of a buffer."""
+    return isinstance(buffer.owner, AllocOp) and names.ROTATING in buffer.owner.attributes
+
+
+def overwrites_operands(loop: ForOp, mmas: Sequence[WgmmaOp]) -> bool:
+    """Whether the loop itself writes what its MMAs read: only a barrier of another role,
+    signalled after the wait, orders such writes. Versions that rotate are others in the next
+    iteration.
+    """
+    operands = {each for each in operands_of(mmas) if not rotates(each)}
     return any(
         access.is_write and access.buffer in operands
         for op in walk(loop)

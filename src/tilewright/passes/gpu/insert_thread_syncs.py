@@ -59,6 +59,7 @@ from tilewright.dialects.nv import (
     StMatrixOp,
     TmaLoadOp,
     TmaStoreOp,
+    WgmmaCommitOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
@@ -66,7 +67,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AtomicOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -135,6 +136,7 @@ _ORDERING = frozenset(
     for each in (
         *(WsOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
         *(MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, BulkLoadOp),
+        *(WgmmaCommitOp, WgmmaWaitOp),
     )
 )
 
@@ -172,19 +174,22 @@ class InsertThreadSyncs(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                slots = BufferSlots(function) if self.versions else None
-                _Walk(function, engine, slots).run()
+                needed = self.versions or any(map(_rotates, function.body.block.ops))
+                slots = BufferSlots(function) if needed else None
+                _Walk(function, engine, slots, self.versions).run()
 
 
 class _Walk:
     """One kernel."""
 
     def __init__(
-        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None
+        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None, versions: bool
     ) -> None:
         self.function = function
         self.engine = engine
         self.slots = slots
+        self.versions = versions
+        """Whether versions of all buffers are distinguished, or only of those that rotate."""
         self.footprints = ThreadFootprints(function)
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
@@ -276,8 +281,20 @@ class _Walk:
 
     def _slot(self, op: Operation, access: SharedAccess) -> Slot | None:
         """The version of the buffer that an op accesses."""
-        slots, element = self.slots, _elements(op, access)
-        return None if slots is None or element is None else slots.slot(op, *element)
+        slots, owner = self.slots, access.buffer.owner
+        if slots is None or not (self.versions or _rotates(owner)):
+            return None
+        if isinstance(op, WgmmaOp):
+            return self._slot_of_operand(op, access.buffer, slots)
+        element = _elements(op, access)
+        return None if element is None else slots.slot(op, *element)
+
+    def _slot_of_operand(self, op: WgmmaOp, buffer: SSAValue, slots: BufferSlots) -> Slot | None:
+        """The version that an MMA reads: an operand does not extend beyond the one it begins in."""
+        owners = [each.owner for each in (op.a, op.b)]
+        read = [each for each in owners if isinstance(each, MatrixOp) and each.buffer is buffer]
+        found = {slots.slot(op, buffer, each.index, 1) for each in read}
+        return found.pop() if len(found) == 1 else None
 
     def _footprint(self, op: Operation, access: SharedAccess) -> Footprint | None:
         """The elements that each thread accesses."""
@@ -325,8 +342,10 @@ class _Walk:
             pending.fenced()
         elif isinstance(op, (CpAsyncWaitOp, LdsWaitOp)):
             pending.landed()
+        elif isinstance(op, WgmmaCommitOp):
+            pending.committed()
         elif isinstance(op, WgmmaWaitOp):
-            pending.in_flight.clear()
+            pending.waited(op.count)
         elif isinstance(op, MBarrierArriveOp):
             self._signal(op, pending)
         else:
@@ -374,7 +393,7 @@ class _Walk:
             self._prepare(op, accesses, pending)
         pending.add(accesses)
         if isinstance(op, WgmmaOp):
-            pending.in_flight.update(each.location for each in accesses)
+            pending.issued(accesses)
 
     def _prepare(
         self,
@@ -535,6 +554,10 @@ def _elements(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, 
         if len(indices) == 1:
             return buffer, indices[0], op.lanes.value.data
     return None
+
+
+def _rotates(owner: Operation | Block) -> bool:
+    return isinstance(owner, AllocOp) and names.ROTATING in owner.attributes
 
 
 def _has_iterations(op: ForOp) -> bool:

@@ -89,8 +89,9 @@ class Pending:
     """Read by threads since the last async proxy fence."""
     started: set[Location] = field(default_factory=set[Location])
     """Written by asynchronous moves of threads that have not been waited for."""
-    in_flight: set[Location] = field(default_factory=set[Location])
-    """Read by MMAs that have not been waited for: a barrier does not end these reads."""
+    in_flight: dict[Location, int] = field(default_factory=dict[Location, int])
+    """Read by MMAs that have not been waited for: a barrier does not end these reads. With how many
+    groups have been committed since the MMA was issued, its own included."""
 
     def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(
@@ -136,6 +137,20 @@ class Pending:
         self.writes |= self.started
         self.unfenced |= self.started
 
+    def issued(self, accesses: Iterable[SharedAccess]) -> None:
+        """An MMA reads its operands until a wait covers its group."""
+        self.in_flight.update((each.location, 0) for each in accesses)
+
+    def committed(self) -> None:
+        """A group of MMAs ends here."""
+        self.in_flight = {each: groups + 1 for each, groups in self.in_flight.items()}
+
+    def waited(self, pending: int) -> None:
+        """All but the last `pending` groups of MMAs are complete."""
+        self.in_flight = {
+            each: groups for each, groups in self.in_flight.items() if groups <= pending
+        }
+
     def synchronised(self) -> None:
         self.reads = set(self.in_flight)
         self.writes.clear()
@@ -149,7 +164,7 @@ class Pending:
             set(self.unfenced),
             set(self.unfenced_reads),
             set(self.started),
-            set(self.in_flight),
+            dict(self.in_flight),
         )
 
     def join(self, other: Pending) -> None:
@@ -159,15 +174,23 @@ class Pending:
         self.unfenced |= other.unfenced
         self.unfenced_reads |= other.unfenced_reads
         self.started |= other.started
-        self.in_flight |= other.in_flight
+        for each, groups in other.in_flight.items():
+            self.in_flight[each] = min(groups, self.in_flight.get(each, groups))
 
     def changed(self, change: Callable[[Location], Location]) -> Pending:
         """The same accesses to other locations."""
-        sets = (
-            *(self.reads, self.writes, self.updates),
-            *(self.unfenced, self.unfenced_reads, self.started, self.in_flight),
+        changed = Pending(
+            reads={change(location) for location in self.reads},
+            writes={change(location) for location in self.writes},
+            updates={change(location) for location in self.updates},
+            unfenced={change(location) for location in self.unfenced},
+            unfenced_reads={change(location) for location in self.unfenced_reads},
+            started={change(location) for location in self.started},
         )
-        return Pending(*({change(location) for location in each} for each in sets))
+        for location, groups in self.in_flight.items():
+            found = change(location)
+            changed.in_flight[found] = min(groups, changed.in_flight.get(found, groups))
+        return changed
 
     def become(self, other: Pending) -> None:
         """Take the accesses of another."""

@@ -32,6 +32,7 @@ from tilewright.passes.gpu.expand_gemms import ExpandGemms
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
+from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
@@ -60,6 +61,7 @@ from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
+from tilewright.passes.gpu.use_warp_index import UseWarpIndex
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
@@ -183,11 +185,14 @@ class GpuPipeline(DevicePipeline):
             Cse(),
             UnswitchLoops(),
             UnrollLoops(),
+            Cse(),
             MergeGuards(),
+            UseWarpIndex(),
             Dce(),
             DropUnusedArguments(),
             PrefetchTensorMaps(),
             VerifyDeviceIr(),
             CheckThreadSync(tolerate_races=self.tolerate_races),
+            HoistGuardedIndices(),
             LowerL2Policy(),
         ]

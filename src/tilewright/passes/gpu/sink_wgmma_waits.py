@@ -9,7 +9,8 @@
 The operands of an MMA may be overwritten once it is complete, so their release is delayed with the
 wait, by one iteration (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends
 with the wait and nothing until the next wait reads the accumulator, and where slots are left to
-fetch into meanwhile: four, or fewer that hold 64 KB. In a loop with several MMAs, as in attention,
+fetch into meanwhile: four, or fewer that hold 64 KB. Threads of the loop may write an operand if
+its versions rotate (`tile.rotating`). In a loop with several MMAs, as in attention,
 the first wait of the next iteration covers the last MMA of this one, too: the tensor core goes from
 one to the other without a pause.
 """
@@ -23,7 +24,6 @@ from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.nv import (
-    MatrixOp,
     MBarrierArriveOp,
     WgmmaCommitOp,
     WgmmaFenceOperandOp,
@@ -31,7 +31,6 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
-from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -40,8 +39,10 @@ from tilewright.passes.gpu.in_flight import (
     looks_at,
     moves_along,
     operand_fences_after,
+    operands_of,
     overwrites_operands,
     registers_of,
+    rotates,
 )
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -100,12 +101,7 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
 
 def _bytes_ahead(mmas: list[WgmmaOp], slots: int) -> int:
     """Bytes of operands that can be fetched while one slot is held for an iteration longer."""
-    operands = {
-        base_of(each.owner.buffer)
-        for op in mmas
-        for each in (op.a, op.b)
-        if isinstance(each.owner, MatrixOp)
-    }
+    operands = [each for each in operands_of(mmas) if not rotates(each)]
     whole = sum(num_elements(each.type) * bit_width(each.type) // 8 for each in operands)
     return whole // slots * (slots - 1)
 

@@ -3,6 +3,7 @@
     for i in T.serial(8): L[i] = 0      ->    #pragma unroll, so that L stays in registers
     for i in T.serial(8): f(A[i])       ->    #pragma unroll, so that loads overlap
     for i in T.unroll(100_000): ...     ->    #pragma unroll 4096, and a remark
+    for k in T.serial(n): wgmma ...     ->    #pragma unroll 1
 
 Registers have no addresses: an array of them needs indices that are constant once loops are
 unrolled, so a loop with known bounds that counts such an index is marked for it, unless the user
@@ -11,6 +12,10 @@ rolled, every iteration waits for its own loads. A mark requests full unrolling 
 compiler; for a loop of very many ops that would take minutes, so there the mark becomes a factor,
 unless registers are at stake (docs/design/passes.md#unrolling). Loops that the user wants unrolled
 explicitly were expanded before tiles were scheduled.
+
+A loop of warp-group MMAs that is not marked stays a loop: unrolled, the descriptors of all its
+iterations are computed before it, more than there are uniform registers, from which an MMA takes
+them.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import WgmmaOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt.target import amd_chip_of
@@ -54,9 +60,13 @@ class UnrollLoops(Pass):
             if not isinstance(op, ForOp):
                 continue
             trip_count = trip_count_of(op)
-            if trip_count is None or names.UNROLL_FACTOR in op.attributes:
+            if names.UNROLL_FACTOR in op.attributes:
                 continue
-            if names.UNROLL in op.attributes:
+            if names.UNROLL not in op.attributes and any(isinstance(i, WgmmaOp) for i in walk(op)):
+                op.attributes[names.UNROLL_FACTOR] = IntegerAttr(1, i64)
+            elif trip_count is None:
+                continue
+            elif names.UNROLL in op.attributes:
                 _bound(op, trip_count, engine)
             elif _is_worth_it(op, trip_count):
                 op.attributes[names.UNROLL] = UnitAttr()

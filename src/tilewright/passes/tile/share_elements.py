@@ -36,6 +36,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import known
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
@@ -139,7 +140,7 @@ def _share(op: LoadOp) -> Broadcast:
     name = owner.buffer_name if isinstance(owner, AllocOp) else "fragment"
     code = IndexBuilder(op)
     type = MemRefType(element_type_of(op.memref.type), (1,), NoneAttr(), SpaceAttr(Space.SHARED))
-    cell = AllocOp(type, name=f"{name}{_SUFFIX}")
+    cell = AllocOp(type, name=f"{name}{_SUFFIX}", dtype=unsigned_dtype(op.memref))
     shared = code.add(cell).results[0]
     loop = ParallelOp([1])
     code.add(loop)

@@ -33,6 +33,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import LayoutAttr
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
@@ -85,7 +86,9 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     layout = None
     if all(each.memref is fragment for each in accesses):
         layout = _spread_over_banks(op, fragment)
-    buffer = AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged", layout=layout)
+    name = f"{owner.buffer_name}_staged"
+    dtype = unsigned_dtype(fragment)
+    buffer = AllocOp(_in_shared(fragment), name=name, layout=layout, dtype=dtype)
     staged = code.add(buffer).results[0]
     # Also before a loop that writes: it may leave some elements as they are.
     copy_elements(code, fragment, staged)
@@ -128,8 +131,7 @@ def _exchange_result(loop: ParallelOp, fragment: SSAValue) -> bool:
     ):
         return False
     name = f"{owner.buffer_name}_own"
-    dtype = None if owner.dtype is None else owner.dtype.data
-    made = AllocOp(_like(target, Space.FRAGMENT), name=name, dtype=dtype)
+    made = AllocOp(_like(target, Space.FRAGMENT), name=name, dtype=unsigned_dtype(target))
     own = IndexBuilder(loop).add(made).results[0]
     own.name_hint = name
     store.operands[1] = own
@@ -155,7 +157,9 @@ def _stage_exchange(op: CopyOp, clash: LayoutConflict, engine: DiagnosticEngine)
     code = IndexBuilder(op)
     layout = _spread_over_banks(op, op.dst)
     name = f"{owner.buffer_name}_staged"
-    staged = code.add(AllocOp(_in_shared(op.dst), name=name, layout=layout)).results[0]
+    dtype = unsigned_dtype(op.dst)
+    alloc = AllocOp(_in_shared(op.dst), name=name, layout=layout, dtype=dtype)
+    staged = code.add(alloc).results[0]
     copy_elements(code, op.src, staged)
     copy_elements(code, staged, op.dst)
     text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
@@ -227,12 +231,15 @@ def _stage_gemm(op: GemmOp, clash: LayoutConflict, engine: DiagnosticEngine) -> 
     operands = [n for n in range(2) if base_of(op.operands[n]) is clash.fragment]
     for index in operands:
         value = op.operands[index]
-        staged = code.add(AllocOp(_in_shared(value), name=name)).results[0]
+        alloc = AllocOp(_in_shared(value), name=name, dtype=unsigned_dtype(value))
+        staged = code.add(alloc).results[0]
         copy_elements(code, value, staged)
         op.operands[index] = staged
     if not operands:
         accumulator = op.c
-        own = code.add(AllocOp(_like(accumulator, Space.FRAGMENT), name=name)).results[0]
+        dtype = unsigned_dtype(accumulator)
+        alloc = AllocOp(_like(accumulator, Space.FRAGMENT), name=name, dtype=dtype)
+        own = code.add(alloc).results[0]
         if op.clear is None:
             copy_elements(code, accumulator, own)
         op.operands[2] = own

@@ -263,13 +263,14 @@ class DeviceProgram(DevicePlanner):
         self, plan: Plan, arguments: Sequence[Any], stream: Any, device: int | None, base: int
     ) -> None:
         for each in plan.launches:
-            launcher = self._launcher(each.kernel, device)
+            launcher = self.launcher(each.kernel, device)
             raw = [filled(value, arguments, base) for value in each.arguments]
             on = launcher.function.device
             handle = current_stream(on) if stream is None else stream_handle(stream)
             launcher.launch(handle, *each.grid, *raw)
 
-    def _launcher(self, name: str, device: int | None) -> Launcher:
+    def launcher(self, name: str, device: int | None) -> Launcher:
+        """The launcher of a kernel, loaded on a device."""
         key = (name, -1 if device is None else device)
         found = self._launchers.get(key)
         if found is None:

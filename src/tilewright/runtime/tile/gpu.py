@@ -14,12 +14,19 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from typing_extensions import override
 
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.device import DevicePlanner, DeviceProgram, Plan
 from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
+from tilewright.runtime.tile.prepared_call import (
+    Prepared,
+    Repeated,
+    pairs_with_a_written_one,
+    prepared,
+)
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.program_cache import compiled, program_key
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 _MAX_CACHED_CALLS = 256
+_MAX_PREPARED = 4
+"""Kinds of calls that are tried one after the other."""
 NARROW = (1 << 31) - 1
 """Elements of a tensor that numbers of 32 bits can address."""
 _WIDE = 64
@@ -116,6 +125,8 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
         self._aliased = aliased
         """The positions of parameters that share bytes."""
         self._calls: dict[Any, _Call] = {}
+        self.prepared: tuple[Prepared, ...] = ()
+        """Functions for calls that were repeated."""
         self._others: dict[frozenset[int], GpuKernel[SettingsT, ProgramT]] = {}
         """The same kernel for arguments that overlap."""
 
@@ -192,6 +203,8 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
             return self.for_aliased(shared)(arguments, given)
         if call is not None:
             outputs, values = self._with_outputs(call, arguments, given)
+            if len(self.prepared) < _MAX_PREPARED and not self._aliased:
+                self._prepare(call, arguments, given)
         else:
             call, outputs, values = self._new_call(arguments, given)
             if len(self._calls) >= _MAX_CACHED_CALLS:
@@ -200,6 +213,9 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
                 self._calls[key] = call
         self.device.run(call.plan, values)
         return outputs, arguments
+
+    def _prepare(self, call: _Call, arguments: Sequence[Any], given: Sequence[Any]) -> None:
+        """Have the next call like this one launch at once, where that is possible."""
 
     def _new_call(
         self, arguments: Sequence[Any], given: list[Any]
@@ -250,6 +266,7 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
             return
         self.settings = replace(self.settings, index_bits=_WIDE)
         self._calls.clear()
+        self.prepared = ()
         for name in ("program", "device", "_key"):
             vars(self).pop(name, None)
 
@@ -289,6 +306,25 @@ class CudaKernel(GpuKernel[Settings, Program]):
 
     def _device(self) -> DeviceProgram:
         return DeviceProgram(self.program)
+
+    @override
+    def _prepare(self, call: _Call, arguments: Sequence[Any], given: Sequence[Any]) -> None:
+        device = self.device
+        assert isinstance(device, DeviceProgram)
+        sizes = [(each.argument_index, each.size, each.is_written) for each in call.spans]
+        found = prepared(
+            Repeated(
+                arguments,
+                given,
+                call.outputs,
+                pairs_with_a_written_one(sizes),
+                call.plan,
+                device.launcher,
+                self._kernel.prim_func.returned,
+            )
+        )
+        if found is not None:
+            self.prepared += (found,)
 
 
 def overlapping(spans: Sequence[_Span], given: Sequence[Any]) -> frozenset[int]:
@@ -344,4 +380,5 @@ def _identity(value: Any) -> Any:
     if isinstance(value, DeviceArray):
         offset = value.address % ACCESS_BYTES
         return value.shape, value.strides, value.element, value.device, offset
-    return type(value), value
+    # Zeros of both signs are equal, and not the same.
+    return type(value), value, str(value) if type(value) is float and value == 0 else None

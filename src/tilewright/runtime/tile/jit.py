@@ -61,8 +61,7 @@ class TileJIT:
         self._reads: Reads | None = None
         """What the kernels have read."""
         self._quick: dict[Any, tuple[CompiledTileKernel, tuple[int, ...], Reads | None]] = {}
-        """Kernels by the shapes of positional arguments, which of those they take, and objects
-        among them."""
+        """Kernels by the shapes of arguments, which of those they take, and objects among them."""
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -116,20 +115,23 @@ class TileJIT:
         """Run an eager kernel, or compile the kernel that a factory makes."""
         self.forget_outdated()
         objects: list[object] = []
-        key = None if kwargs else _shapes(args, objects)
+        values = (*args, *kwargs.values()) if kwargs else args
+        key = _shapes(values, objects)
+        if kwargs and key is not None:
+            key = ("keywords", key, *kwargs)
         quick = self._quick.get(key) if key is not None else None
         if quick is not None:
             kernel, positions, reads = quick
             if reads is None or reads.is_current():
-                return kernel(*[args[position] for position in positions])
+                return kernel(*[values[position] for position in positions])
         eager = self._eager
         if eager is None:
             return self.traced(*args, **kwargs)
         arguments = eager.bind(args, kwargs)
         kernel = self._specialised(eager, arguments)
         names = [param.name for param in kernel.inputs]
-        order = list(self.signature.parameters)
-        if key is not None and all(name in order[: len(args)] for name in names):
+        order = [*list(self.signature.parameters)[: len(args)], *kwargs]
+        if key is not None and all(name in order for name in names):
             if len(self._quick) >= _MAX_CACHED_QUICK:
                 self._quick.clear()
             reads = Reads((self.function,), objects) if objects else None
@@ -377,7 +379,7 @@ class _Absent:
 
 
 def _shapes(args: tuple[Any, ...], objects: list[object]) -> tuple[Any, ...] | None:
-    """What of positional arguments decides which kernel is meant; None if that is not so easy.
+    """What of arguments decides which kernel is meant; None if that is not so easy.
 
     Objects count as themselves, and are put into `objects`: what they hold may change.
     """

@@ -201,6 +201,10 @@ class CompiledTileKernel:
     # -- running -----------------------------------------------------------------------------
 
     def __call__(self, *arguments: Any) -> Any:
+        if self.gpu is not None:
+            for call in self.gpu.prepared:
+                if (result := call(arguments)) is not NotImplemented:
+                    return result
         if self.gpu is not None and (given := self.gpu.given(arguments)) is not None:
             return self._returned(*self.gpu(arguments, given))
         checked = check_arguments(self.name, self.params, arguments, self.inputs, self.untouched)

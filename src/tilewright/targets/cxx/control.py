@@ -114,12 +114,16 @@ def _while(emitter: Emitter, op: Operation) -> None:
         _assign(emitter, carried, after)
 
 
-def _roles(emitter: Emitter, op: Operation) -> None:
-    """Each role is one branch of a single chain: registers move between warps only so."""
+def roles(emitter: Emitter, op: Operation, index: str | None = None, unit: int = 1) -> None:
+    """Each role is one branch of a single chain: registers move between warps only so.
+
+    Branches test `index`, which counts `unit` threads; by default the index of the thread.
+    """
     assert isinstance(op, WsOp)
     opening = "if"
+    index = emitter.identity("thread", "x") if index is None else index
     for role, region in zip(op.roles, op.bodies, strict=True):
-        tests = [_test(emitter, first, end) for first, end in role.ranges]
+        tests = [_test(index, first // unit, end // unit) for first, end in role.ranges]
         emitter.statement(f"{opening} ({' || '.join(tests)}) {{  // {role.name}")
         emitter.depth += 1
         emitter.body(region.block)
@@ -128,10 +132,9 @@ def _roles(emitter: Emitter, op: Operation) -> None:
     emitter.statement("}")
 
 
-def _test(emitter: Emitter, first: int, end: int) -> str:
-    thread = emitter.identity("thread", "x")
-    upper = f"{thread} < {end}"
-    return upper if first == 0 else f"{thread} >= {first} && {upper}"
+def _test(index: str, first: int, end: int) -> str:
+    upper = f"{index} < {end}"
+    return upper if first == 0 else f"{index} >= {first} && {upper}"
 
 
 def _end(emitter: Emitter, op: Operation) -> None:
@@ -159,7 +162,7 @@ RULES: Mapping[str, Rule] = {
     "scf.condition": _end,
     "tile.yield": _end,
     "func.return": _end,
-    "tile.ws": _roles,
+    "tile.ws": roles,
     "tile.assume": _end,
     "gpu.thread_id": _identity("thread"),
     "gpu.block_id": _identity("block"),

@@ -2,6 +2,9 @@
 
 Integers of IR have no sign; the op determines how they are read. Indices are never negative where
 an unsigned op uses them, so those compile to cheap unsigned instructions.
+
+Integers of IR wrap, and indices do not overflow. Signed integers of C++ must not overflow either,
+and compilers rely on it: sums of other integers are therefore taken of unsigned ones.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
+from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.arith.attributes import FastMathFlag, FastMathFlagsAttr
@@ -48,8 +51,8 @@ class Infix:
         type = emitter.scalar(op.results[0].type)
         if self.is_unsigned:
             name = unsigned(type.bits)
-            first = _unsigned_operand(emitter, left, name)
-            second = _unsigned_operand(emitter, right, name)
+            first = unsigned_operand(emitter, left, name)
+            second = unsigned_operand(emitter, right, name)
             text = f"{first} {self.sign} {second}"
             emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({text})"))
         elif type.is_float and not type.has_arithmetic:
@@ -65,7 +68,20 @@ class Infix:
             emitter.pure(op.results[0], narrow(type.name, type.bits, text))
 
 
-def _unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
+@dataclass(frozen=True)
+class Wrapping:
+    """``a + b`` of indices and small integers, ``int(unsigned(a) + unsigned(b))`` of others."""
+
+    sign: str
+    binds: int
+
+    def __call__(self, emitter: Emitter, op: Operation) -> None:
+        type = op.results[0].type
+        may_overflow = isinstance(type, IntegerType) and type.width.data >= INT.bits
+        Infix(self.sign, self.binds, is_unsigned=may_overflow)(emitter, op)
+
+
+def unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
     """An operand as an unsigned integer; a constant with an unsigned suffix."""
     text = emitter.operand(value)
     if text.isdecimal() and name == "unsigned":
@@ -144,7 +160,7 @@ def _compare(emitter: Emitter, op: Operation) -> None:
     left, right = op.operands
     if is_unsigned and not isinstance(left.type, IndexType):
         name = unsigned(emitter.scalar(left.type).bits)
-        operands = [_unsigned_operand(emitter, each, name) for each in op.operands]
+        operands = [unsigned_operand(emitter, each, name) for each in op.operands]
         emitter.pure(op.results[0], Text(f" {sign} ".join(operands), binds))
         return
     first, second = emitter.operand(left, binds), emitter.operand(right, binds + 1)
@@ -244,7 +260,7 @@ def _count_bits(name: str, *, from_the_top: bool = False) -> Rule:
 
     def rule(emitter: Emitter, op: Operation) -> None:
         type = emitter.scalar(op.results[0].type)
-        operand = _unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
+        operand = unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
         call = emitter.library(f"{name}{'ll' if type.bits > INT.bits else ''}", [operand])
         above = max(0, INT.bits - type.bits) if from_the_top else 0
         text = f"{call} - {above}" if above else call
@@ -328,9 +344,9 @@ _MATH: Mapping[str, Rule] = {
 
 RULES: Mapping[str, Rule] = {
     "arith.constant": _constant,
-    "arith.addi": Infix("+", SUM),
-    "arith.subi": Infix("-", SUM),
-    "arith.muli": Infix("*", MULTIPLY),
+    "arith.addi": Wrapping("+", SUM),
+    "arith.subi": Wrapping("-", SUM),
+    "arith.muli": Wrapping("*", MULTIPLY),
     "arith.divsi": Infix("/", MULTIPLY),
     "arith.remsi": Infix("%", MULTIPLY),
     "arith.divui": Infix("/", MULTIPLY, is_unsigned=True),
@@ -341,7 +357,7 @@ RULES: Mapping[str, Rule] = {
     "arith.andi": Infix("&", BIT_AND),
     "arith.ori": Infix("|", BIT_OR),
     "arith.xori": Infix("^", BIT_XOR),
-    "arith.shli": Infix("<<", SHIFT),
+    "arith.shli": Wrapping("<<", SHIFT),
     "arith.shrsi": Infix(">>", SHIFT),
     "arith.shrui": Infix(">>", SHIFT, is_unsigned=True),
     "arith.addf": Infix("+", SUM),

@@ -24,6 +24,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   nv.mma %a[%i], %a[%i] -> %p[%i] shape [16, 8, 16] : memref<64xf16, #l>, memref<64xf16, #l> -> memref<64xf32, #l>
   // CHECK: {{%[a-z0-9]+}} = nv.matrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #shared>
   %d = nv.matrix %S[%i] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  // CHECK: {{%[a-z0-9]+}} = nv.matrix {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] advance(32) swizzle(128) leading(16) stride(1024) : memref<8192xf16, #shared>
+  %further = nv.matrix %S[%i] advance(32) swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
   // CHECK: nv.wgmma.fence
   nv.wgmma.fence
   // CHECK: nv.wgmma {{%[a-z0-9]+}}, {{%[a-z0-9]+}} -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] shape [64, 64, 16] types(f16, f16) scale_d {{%[a-z0-9]+}} {transposed_b} : i64 -> memref<64xf32, #local>
@@ -86,4 +88,11 @@ func.func @policies(%A: memref<?xf16, #g>, %a: memref<64xf16, #l>, %S: memref<81
   // CHECK: nv.bulk_store {{.*}} policy [[P]] :
   nv.bulk_store %S[%i] -> %A[%i] elements(64) policy %p : memref<8192xf16, #s>, memref<?xf16, #g>
   func.return
+}
+// CHECK-LABEL: func.func @opaque
+func.func @opaque(%i: index) -> index {
+  // CHECK: [[X:%[a-z0-9]+]] = nv.opaque {{%[a-z0-9]+}}
+  %x = nv.opaque %i
+  // CHECK: func.return [[X]]
+  func.return %x : index
 }

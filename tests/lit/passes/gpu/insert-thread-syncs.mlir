@@ -320,3 +320,188 @@ func.func @element_of_the_iteration_before(%x: f32)
   }
   func.return
 }
+
+// -----
+
+// Once an MMA has been waited for, one barrier ends its reads in all threads: the iterations of a
+// loop that writes its operand anew, each thread elements of its own, need none between them.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @operand_of_the_iteration_before
+// CHECK:         scf.for
+// CHECK-NEXT:      gpu.barrier
+// CHECK-NEXT:      scf.for
+// CHECK-NOT:         gpu.barrier
+// CHECK:             memref.store
+// CHECK:           }
+// CHECK:           nv.fence_proxy_async
+// CHECK-NEXT:      gpu.barrier
+// CHECK-NEXT:      nv.wgmma %
+// CHECK-NEXT:      nv.wgmma.commit
+// CHECK-NEXT:      nv.wgmma.wait 0
+// CHECK-NEXT:    }
+func.func @operand_of_the_iteration_before(%v: f16, %acc: memref<64xf32, #l>) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c128 = arith.constant 128 : index
+  %tid = gpu.thread_id x
+  scf.for %k = %c0 to %c8 step %c1 {
+    scf.for %i = %c0 to %c8 step %c1 {
+      %row = arith.muli %i, %c128 : index
+      %e = arith.addi %row, %tid : index
+      memref.store %v, %S[%e] : memref<1024xf16, #s>
+    }
+    %d = nv.matrix %S[%c0] swizzle(128) leading(16) stride(1024) : memref<1024xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+  }
+  func.return
+}
+
+// -----
+
+// A wait that leaves a group in flight covers the operands of the earlier groups only.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @operand_of_the_earlier_group
+// CHECK:         nv.wgmma.wait 1
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.store %{{.*}}, %S
+// CHECK-NEXT:    memref.store %{{.*}}, %S
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.store %{{.*}}, %R
+// CHECK-NEXT:    nv.wgmma.wait 0
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.store %{{.*}}, %R
+// CHECK-NEXT:    memref.store %{{.*}}, %R
+// CHECK-NEXT:    func.return
+func.func @operand_of_the_earlier_group(%v: f16, %acc: memref<64xf32, #l>) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
+  %R = tile.alloc "R" offset 2048 : memref<1024xf16, #s>
+  %c0 = arith.constant 0 : index
+  %tid = gpu.thread_id x
+  %d = nv.matrix %S[%c0] swizzle(128) leading(16) stride(1024) : memref<1024xf16, #s>
+  %e = nv.matrix %R[%c0] swizzle(128) leading(16) stride(1024) : memref<1024xf16, #s>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma %e, %e -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma.wait 1
+  memref.store %v, %S[%tid] : memref<1024xf16, #s>
+  memref.store %v, %S[%tid] : memref<1024xf16, #s>
+  memref.store %v, %R[%tid] : memref<1024xf16, #s>
+  nv.wgmma.wait 0
+  memref.store %v, %R[%tid] : memref<1024xf16, #s>
+  memref.store %v, %R[%tid] : memref<1024xf16, #s>
+  func.return
+}
+
+// -----
+
+// Threads write the next version of an operand while the MMA of the iteration before is in flight.
+// Its reads need no barrier; those of the iteration before that, which are complete, need one.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @rotating_operand
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK-NEXT:      scf.for
+// CHECK-NOT:         gpu.barrier
+// CHECK:             memref.store
+// CHECK-NEXT:      }
+// CHECK-NOT:       gpu.barrier
+// CHECK:           nv.fence_proxy_async
+// CHECK-NEXT:      gpu.barrier
+// CHECK-NEXT:      nv.wgmma %
+// CHECK-NEXT:      nv.wgmma.commit
+// CHECK-NEXT:      nv.wgmma.wait 1
+// CHECK-NEXT:    }
+func.func @rotating_operand(%v: f16, %acc: memref<64xf32, #l>) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 {tile.rotating, simt.versions = 2 : i64} : memref<2048xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %c128 = arith.constant 128 : index
+  %c1024 = arith.constant 1024 : index
+  %tid = gpu.thread_id x
+  scf.for %k = %c0 to %c8 step %c1 {
+    %version = arith.remui %k, %c2 : index
+    %first = arith.muli %version, %c1024 : index
+    scf.for %i = %c0 to %c8 step %c1 {
+      %row = arith.muli %i, %c128 : index
+      %rest = arith.addi %row, %tid : index
+      %e = arith.addi %first, %rest : index
+      memref.store %v, %S[%e] : memref<2048xf16, #s>
+    }
+    %d = nv.matrix %S[%first] swizzle(128) leading(16) stride(1024) : memref<2048xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 1
+  }
+  nv.wgmma.wait 0
+  func.return
+}
+
+// -----
+
+// The same in a role. Its threads count from 0: with the others of the block, which do not run it,
+// elements would seem to lie before their version.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @rotating_operand_of_a_role
+// CHECK:         role "consumer"
+// CHECK:         scf.for
+// CHECK:           nv.bar
+// CHECK-NEXT:      scf.for
+// CHECK-NOT:         nv.bar
+// CHECK:             memref.store
+// CHECK-NEXT:      }
+// CHECK-NOT:       nv.bar
+// CHECK:           nv.fence_proxy_async
+// CHECK-NEXT:      nv.bar
+// CHECK-NEXT:      nv.wgmma %
+// CHECK-NEXT:      nv.wgmma.commit
+// CHECK-NEXT:      nv.wgmma.wait 1
+// CHECK-NEXT:    }
+func.func @rotating_operand_of_a_role(%v: f16, %acc: memref<64xf32, #l>) attributes {simt.kernel, simt.threads = 256 : i64} {
+  %S = tile.alloc "S" offset 0 {tile.rotating, simt.versions = 2 : i64} : memref<2048xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %c128 = arith.constant 128 : index
+  %c1024 = arith.constant 1024 : index
+  tile.ws role "producer" threads(0 to 128) {
+  } role "consumer" threads(128 to 256) {
+    %tid = gpu.thread_id x
+    %own = arith.subi %tid, %c128 : index
+    scf.for %k = %c0 to %c8 step %c1 {
+      %version = arith.remui %k, %c2 : index
+      %first = arith.muli %version, %c1024 : index
+      scf.for %i = %c0 to %c8 step %c1 {
+        %row = arith.muli %i, %c128 : index
+        %rest = arith.addi %row, %own : index
+        %e = arith.addi %first, %rest : index
+        memref.store %v, %S[%e] : memref<2048xf16, #s>
+      }
+      %d = nv.matrix %S[%first] swizzle(128) leading(16) stride(1024) : memref<2048xf16, #s>
+      nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+      nv.wgmma.commit
+      nv.wgmma.wait 1
+    }
+    nv.wgmma.wait 0
+  }
+  func.return
+}

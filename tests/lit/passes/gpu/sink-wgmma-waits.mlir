@@ -171,6 +171,40 @@ func.func @own_operand(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %n: i
 
 // -----
 
+// They fill it in versions that rotate: the MMA in flight reads another one than they write.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @rotating_operand
+// CHECK:         scf.for
+// CHECK:           memref.store
+// CHECK:           nv.wgmma.commit
+// CHECK-NEXT:      nv.wgmma.wait 1
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NEXT:    nv.wgmma.fence_operand
+func.func @rotating_operand(%v: f16, %acc: memref<64xf32, #l>, %n: index) {
+  %A = tile.alloc "A" {tile.rotating, simt.versions = 2 : i64} : memref<8192xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4096 = arith.constant 4096 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %version = arith.remui %k, %c2 : index
+    %first = arith.muli %version, %c4096 : index
+    memref.store %v, %A[%first] : memref<8192xf16, #s>
+    %d = nv.matrix %A[%first] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+  }
+  func.return
+}
+
+// -----
+
 // Somebody looks at the sums in every turn.
 
 #s = #tile.space<shared>

@@ -114,3 +114,31 @@ func.func @many_registers(%x: f32) {
   } {tile.unroll}
   func.return
 }
+
+#s = #tile.space<shared>
+
+// A loop of MMAs stays a loop, whatever its trip count; one that the user marked does not.
+
+// CHECK-LABEL: func.func @mmas
+// CHECK:         } {tile.unroll_factor = 1 : i64}
+// CHECK:         } {tile.unroll_factor = 1 : i64}
+// CHECK:         } {tile.unroll}
+func.func @mmas(%acc: memref<64xf32, #l>, %n: index) {
+  %S = tile.alloc "S" offset 0 : memref<8192xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %d = nv.matrix %S[%k] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  }
+  scf.for %k = %c0 to %c4 step %c1 {
+    %d = nv.matrix %S[%k] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  }
+  scf.for %k = %c0 to %c4 step %c1 {
+    %d = nv.matrix %S[%k] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  } {tile.unroll}
+  func.return
+}

@@ -39,9 +39,9 @@ from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, GemmOp, Space, SpaceAttr, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_core import MatrixCore
-from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.loops import counted, opened

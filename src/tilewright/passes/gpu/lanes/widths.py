@@ -94,7 +94,8 @@ class LaneWidths:
         gpu = gpu_of(op)
         if isinstance(gpu, Chip) or gpu < VECTOR_ATOMICS or op.kind.data != "add":
             return False
-        is_plain = op.previous is None and op.memory_order is None
+        is_relaxed = op.memory_order is None or op.memory_order.data == "relaxed"
+        is_plain = op.previous is None and is_relaxed
         element = element_type_of(op.dst.type)
         is_float = isinstance(element, Float32Type | Float16Type | BFloat16Type)
         return is_plain and is_float and space_of(op.dst.type) is Space.GLOBAL

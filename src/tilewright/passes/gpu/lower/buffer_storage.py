@@ -26,6 +26,7 @@ from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, AssumeOp, KernelOp, Space, SpaceAttr, space_of
+from tilewright.dialects.tile import names as tile_names
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
 from tilewright.dialects.tile.expressions import Constant, Coordinate, LayoutExpr, as_expr
 from tilewright.dialects.tile.maps import LayoutMap
@@ -194,8 +195,9 @@ class BufferStorage:
             type = _flat_type(element, size, op.space)
             new = AllocOp(type, name=op.buffer_name, alias=op.alias, offset=op.offset_bytes)
             new.is_private = op.is_private
-            if amd_names.OWN_ARRAY in op.attributes:
-                new.attributes[amd_names.OWN_ARRAY] = UnitAttr()
+            for name in (amd_names.OWN_ARRAY, tile_names.ROTATING):
+                if name in op.attributes:
+                    new.attributes[name] = UnitAttr()
             IndexBuilder(op).add(new)
             align = ENGINE_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[simt_names.ALIGN] = IntegerAttr(align, i64)

@@ -15,6 +15,7 @@ from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, ParallelOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.combinations import identity
@@ -48,7 +49,7 @@ def reduce_through_memory(op: ReduceOp) -> None:
 def _staging(code: IndexBuilder, value: SSAValue, name: str) -> SSAValue:
     space = SpaceAttr(Space.SHARED)
     type = MemRefType(element_type_of(value.type), shape_of(value.type), NoneAttr(), space)
-    return code.add(AllocOp(type, name=name)).results[0]
+    return code.add(AllocOp(type, name=name, dtype=unsigned_dtype(value))).results[0]
 
 
 def _taken(code: IndexBuilder, op: ReduceOp, totals: SSAValue) -> None:

@@ -18,9 +18,9 @@ from tilewright.dialects.tile import AllocOp, GemmOp, Space, SpaceAttr, names, s
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_moves import load_a, load_b
-from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.loops import counted, opened

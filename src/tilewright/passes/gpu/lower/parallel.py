@@ -230,7 +230,7 @@ class _Writer:
         origin = (slice(None),) * rank + (0,) * access.extra
         found = self.share.register(register_ids[origin])
         register = written(code, found.of_round, (self.round,))
-        register = combined(code, "+", register, combined(code, "*", self.lane, found.step))
+        register = combined(code, "+", register, written(code, found.of_lane, (self.lane,)))
         # Dimensions that a serial loop walks: their share of the register index is added to it.
         steps = unknown_steps(register_ids, rank)
         for index, step in zip(self.iterations.unknown(op), steps, strict=True):

@@ -23,8 +23,9 @@ from tilewright.dialects.tile import ReduceOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
+from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import element_type_of
-from tilewright.passes.gpu.conversions import converted, is_unsigned
+from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.combinations import both, identity
 from tilewright.passes.gpu.lower.expressions import written

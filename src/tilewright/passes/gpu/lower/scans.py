@@ -21,8 +21,9 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, ScanOp, Space, SpaceAttr, space_of
 from tilewright.dialects.tile.lanes import ShuffleOp
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.signedness import is_unsigned, unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of, shape_of
-from tilewright.passes.gpu.conversions import converted, is_unsigned
+from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.combinations import both, identity
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.line_totals import publish, total_of_section, what_came_before
@@ -157,4 +158,4 @@ def _staging(code: IndexBuilder, value: SSAValue) -> SSAValue:
         return value
     shape = shape_of(value.type)
     type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    return code.add(AllocOp(type, name="scan")).results[0]
+    return code.add(AllocOp(type, name="scan", dtype=unsigned_dtype(value))).results[0]

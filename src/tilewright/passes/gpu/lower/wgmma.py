@@ -20,10 +20,10 @@ from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tile import GemmOp, KernelOp, Space, WsOp, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import OperandTile
-from tilewright.passes.gpu.conversions import is_unsigned
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -183,14 +183,13 @@ class _Operand:
 
     def descriptor(self, code: IndexBuilder, mn: int, k: int) -> SSAValue:
         found = self.tile.operand(0, mn, k)
-        offset = found.start * 8 // self.tile.element_bits
-        index = code.index(combined(code, "+", self.start, offset))
         made = MatrixOp(
             self.part.buffer,
-            index,
+            code.index(self.start),
             swizzle=found.swizzle,
             leading=found.leading,
             stride=found.stride,
+            advance=found.start,
         )
         return code.add(made).results[0]
 

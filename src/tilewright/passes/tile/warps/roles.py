@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IndexType, i32
+from xdsl.dialects.builtin import IndexType, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.outside_values import has_zeros, tensor_of
@@ -45,6 +45,7 @@ from tilewright.dialects.tile import (
     SlotOp,
     Space,
     buffer_type,
+    names,
 )
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.effects import always_removable
@@ -54,8 +55,10 @@ from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
+from tilewright.passes.tile.warps.deferral import VERSIONS
 from tilewright.passes.tile.warps.patches import patch_region
 from tilewright.passes.tile.warps.prologue import EarlyCopy
+from tilewright.passes.tile.warps.slots import LoopSlots
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Channel:
     candidate: Candidate
     slots: int
     rings: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    rotating: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Buffers that the consumers write, with their versions."""
     barriers: dict[Group, Barriers] = field(default_factory=dict[Group, Barriers])
     all_arrive: bool = False
     """Whether every producer thread arrives at `full`, instead of one of them."""
@@ -84,7 +89,7 @@ class Channel:
 
 def open_channels(
     candidates: Sequence[Candidate],
-    slots: Sequence[int],
+    slots: Sequence[LoopSlots],
     producers: int,
     consumers: int,
     at: Operation,
@@ -93,11 +98,16 @@ def open_channels(
     all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
     arriving = producers if all_arrive else 1
     channels = [
-        Channel(each, count, all_arrive=all_arrive)
-        for each, count in zip(candidates, slots, strict=True)
+        Channel(each, given.count, all_arrive=all_arrive)
+        for each, given in zip(candidates, slots, strict=True)
     ]
-    for index, channel in enumerate(channels):
+    for index, (channel, given) in enumerate(zip(channels, slots, strict=True)):
         _open(channel, index, arriving, consumers, at)
+        for buffer in given.rotating:
+            ring = version_buffer(buffer, VERSIONS, Rewriter())
+            assert isinstance(ring.owner, AllocOp)
+            ring.owner.attributes[names.ROTATING] = UnitAttr()
+            channel.rotating[buffer] = ring
     return channels
 
 
@@ -128,6 +138,8 @@ class Iteration:
     """One iteration of a loop as a role sees it."""
 
     code: IndexBuilder
+    count: Mixed
+    """Iterations before it."""
     slot: SSAValue
     parity: SSAValue
 
@@ -150,7 +162,7 @@ class Counter:
         slots = self._channel.slots
         slot = code.index(code.modulo(count, slots))
         parity = code.index(code.modulo(code.divided(count, slots), 2))
-        return Iteration(code, slot, parity)
+        return Iteration(code, count, slot, parity)
 
     def _count(self, code: IndexBuilder, index: SSAValue, lower: Mixed) -> Mixed:
         if self._cell is None:
@@ -189,8 +201,12 @@ def consume(channel: Channel, counter: Counter) -> None:
     iteration = counter.iteration(inside, index, loop.lower)
     issued = {issue.statement for group in channel.barriers for issue in group.issues}
     loop.induction_variable.replace_all_uses_with(index)
-    for buffer, ring in channel.rings.items():
-        slot = inside.add(SlotOp(ring, iteration.slot)).results[0]
+    versions = dict.fromkeys(channel.rings.values(), iteration.slot)
+    if channel.rotating:
+        version = inside.index(inside.modulo(iteration.count, VERSIONS))
+        versions.update(dict.fromkeys(channel.rotating.values(), version))
+    for buffer, ring in (*channel.rings.items(), *channel.rotating.items()):
+        slot = inside.add(SlotOp(ring, versions[ring])).results[0]
         for use in [use for use in buffer.uses if loop.is_ancestor(use.operation)]:
             use.operation.operands[use.index] = slot
     for op in list(loop.body_block.ops)[:-1]:
@@ -206,7 +222,7 @@ def consume(channel: Channel, counter: Counter) -> None:
                 inside.add(MBarrierArriveOp(barriers.empty, iteration.slot))
     counter.advance(inside)
     code.rewriter.erase(loop)
-    for buffer in channel.rings:
+    for buffer in (*channel.rings, *channel.rotating):
         drop_unused(buffer, code.rewriter)
 
 

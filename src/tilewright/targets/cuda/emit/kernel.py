@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, BlockArgument
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv.tma import TensorMapType
 from tilewright.dialects.simt import names as simt_names
-from tilewright.targets.cuda.emit import atomics, cache, nv_ops, threads
+from tilewright.targets.cuda.emit import atomics, cache, nv_ops, ranges, threads
 from tilewright.targets.cuda.emit.flavour import CUDA
 from tilewright.targets.cuda.header import definitions, headers
 from tilewright.targets.cxx import kernel as cxx
@@ -16,6 +16,7 @@ from tilewright.targets.cxx.kernel import Source, kernels_of
 
 RULES = {
     **cxx.RULES,
+    **ranges.RULES,
     **threads.RULES,
     **atomics.RULES,
     **cache.RULES,

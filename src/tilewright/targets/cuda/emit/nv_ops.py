@@ -44,7 +44,7 @@ from tilewright.dialects.nv.tma import (
 )
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.targets.cuda.header.mma import mma_function, wgmma_function
-from tilewright.targets.cxx.emitter import ATOM, Emitter, Rule, Text
+from tilewright.targets.cxx.emitter import ATOM, SUM, Emitter, Rule, Text
 from tilewright.targets.cxx.memory import address
 
 _PTX_TYPES: Mapping[type[Attribute], str] = {
@@ -257,8 +257,10 @@ def _matrix(emitter: Emitter, op: Operation) -> None:
     values = (op.swizzle, op.leading, op.stride)
     swizzle, leading, stride = (each.value.data for each in values)
     where = address(emitter, op.buffer, op.index)
-    text = f"tw::matrix_descriptor<{swizzle}, {leading}, {stride}>({where})"
-    emitter.pure(op.results[0], Text(text, ATOM))
+    text = Text(f"tw::matrix_descriptor<{swizzle}, {leading}, {stride}>({where})", ATOM)
+    if op.advance_bytes:  # addresses have 14 bits in units of 16 bytes, enough for all of them
+        text = Text(f"{text.text} + {op.advance_bytes // 16}", SUM)
+    emitter.pure(op.results[0], text)
 
 
 def _wgmma(emitter: Emitter, op: Operation) -> None:
@@ -309,6 +311,10 @@ def _cluster_rank(emitter: Emitter, op: Operation) -> None:
     emitter.pure(op.results[0], Text(emitter.call("cluster_rank", [])))
 
 
+def _opaque(emitter: Emitter, op: Operation) -> None:
+    emitter.constant(op.results[0], Text(emitter.call("opaque", [emitter.operand(op.operands[0])])))
+
+
 RULES: Mapping[str, Rule] = {
     "nv.mbarrier.init": _init,
     "nv.mbarrier.arrive": _arrive,
@@ -337,6 +343,7 @@ RULES: Mapping[str, Rule] = {
     "nv.ldmatrix": _matrix_move("ldmatrix"),
     "nv.stmatrix": _matrix_move("stmatrix"),
     "nv.mma": _mma,
+    "nv.opaque": _opaque,
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
     "nv.wgmma.fence": _plain("wgmma_fence"),

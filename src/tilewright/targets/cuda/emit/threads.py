@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, StringAttr
 from xdsl.ir import Attribute, Operation
 
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import SubgroupIdOp
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile.hints import PrintOp, SyncOp
 from tilewright.dialects.tile.lanes import VoteOp
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.targets.cxx.control import roles
 from tilewright.targets.cxx.emitter import ATOM, Emitter, Rule, Text
 
 
@@ -75,6 +80,30 @@ def _expression(text: str) -> Rule:
     return rule
 
 
+def _subgroup_id(emitter: Emitter, op: Operation) -> None:
+    """At the start of a kernel all threads are convergent: each warp broadcasts its index."""
+    if isinstance(op.parent_op(), FuncOp):
+        emitter.constant(op.results[0], Text(emitter.call("warp_index", [])))
+    else:
+        emitter.pure(op.results[0], Text("int(threadIdx.x / 32u)", ATOM))
+
+
+def _roles(emitter: Emitter, op: Operation) -> None:
+    """Roles of whole warps are distinguished by the index of the warp, where the kernel has it."""
+    assert isinstance(op, WsOp)
+    function = op.parent_op()
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    assert function is not None  # roles are part of a kernel
+    at_start = function.body.block.ops
+    index = next((each for each in at_start if isinstance(each, SubgroupIdOp)), None)
+    ends = [end for role in op.roles for each in role.ranges for end in each]
+    if index is None or any(end % NVIDIA_WARP for end in ends):
+        roles(emitter, op)
+    else:
+        roles(emitter, op, emitter.operand(index.results[0]), NVIDIA_WARP)
+
+
 def _block_barrier(emitter: Emitter, op: Operation) -> None:
     emitter.statement("__syncthreads();")
 
@@ -92,5 +121,6 @@ RULES: Mapping[str, Rule] = {
     "tile.vote": _vote,
     "gpu.barrier": _block_barrier,
     "gpu.lane_id": _expression("int(threadIdx.x % 32u)"),
-    "gpu.subgroup_id": _expression("int(threadIdx.x / 32u)"),
+    "gpu.subgroup_id": _subgroup_id,
+    "tile.ws": _roles,
 }

@@ -18,6 +18,18 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
 }
 
 ARITHMETIC: Mapping[str, Function] = {
+    "opaque": Function(
+        """
+// The same integer; the compiler does not see how it is computed, and does not compute it again.
+__device__ __forceinline__ int opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+__device__ __forceinline__ long long opaque(long long value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}"""
+    ),
     "bits_as": Function(
         """
 template <typename To, typename From>

@@ -16,6 +16,13 @@ _COMBINE: Mapping[str, str] = {
 }
 
 EXCHANGE: Mapping[str, Function] = {
+    "warp_index": Function(
+        """
+// The index of the warp. ptxas then has it, and what depends on it, in uniform registers.
+__device__ __forceinline__ int warp_index() {
+  return __shfl_sync(0xffffffffu, int(threadIdx.x / 32u), 0);
+}"""
+    ),
     "shuffle_xor": Function(
         """
 template <typename T>

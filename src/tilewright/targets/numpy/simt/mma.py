@@ -197,12 +197,13 @@ def _matrix(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, MatrixOp)
     where, at, result = compiler.slot(op.buffer), compiler.slot(op.index), compiler.slot(op.result)
     swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
+    advance = op.advance_bytes
 
     def act(frame: Frame) -> None:
         buffer, index = frame.env[where], frame.env[at]
         known: dict[int, int] = {}
         for each in np.unique(index):
-            start = int(buffer.address(each))
+            start = int(buffer.address(each)) + advance
             if start % _ROW_BYTES or start < 0:
                 raise frame.problem(
                     "misaligned",

@@ -128,6 +128,7 @@ def _stride(compiler: Compiler, op: Operation) -> Act:
 RULES: Mapping[str, Rule] = {
     "memref.collapse_shape": _same,
     "memref.cast": _same,
+    "nv.opaque": _same,
     "tile.ptr_of": _address,
     "tile.view": _view,
     "memref.dim": _dim,
