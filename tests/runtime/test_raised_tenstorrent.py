@@ -101,3 +101,10 @@ def test_in_place() -> None:
     with tw.running(target="tenstorrent:wormhole"):
         scaled[(3, 1)](x, x, 70, 32, 32, 32, 2.0)
     np.testing.assert_array_equal(x, expected)
+
+
+def test_arrays_that_are_too_small() -> None:
+    x = np.ones((32, 32), np.float32)
+    message = r"argument 'x_ptr': the kernel sees it with shape \(33, 32\) .*element 1055, and it has 1024"
+    with tw.running(target="tenstorrent:wormhole"), pytest.raises(ValueError, match=message):
+        scaled[(2, 1)](x, np.ones((33, 32), np.float32), 33, 32, 32, 32, 2.0)

@@ -48,9 +48,9 @@ class FixedKernel:
         memory = given[tensor.source].array
         if tensor.reach > memory.size and all(tensor.shape):
             raise BadArgument(
-                "",
-                f"the kernel accesses element {tensor.reach - 1} of parameter {tensor.source}, "
-                f"which has {memory.size}",
+                self.kernel.params[tensor.source].name,
+                f"the kernel sees it with shape {tensor.shape} and strides {tensor.strides}, up to "
+                f"element {tensor.reach - 1}, and it has {memory.size}: pass a larger array",
             )
         steps = [step * memory.itemsize for step in tensor.strides]
         return HostArray(as_strided(memory[tensor.origin :], tensor.shape, steps))
