@@ -183,6 +183,9 @@ def test_text_of_views(space: Space):
     assert str(ctx.mod(ctx.fdiv(x, 4), 2)) == "mod(fdiv(x, 4), 2)"
     assert str(ctx.mod(ctx.fdiv(x, 2), 3) * 8) == "8*mod(fdiv(x, 2), 3)"
     assert str(ctx.mod(ctx.fdiv(x, 2), 4) * 16 + x) == "x + 16*mod(fdiv(x, 2), 4)"
+    two = ctx.mod(x, 4) + ctx.mod(ctx.fdiv(x, 4), 4) * 8
+    assert str(two) == "8*mod(fdiv(x, 4), 4) + mod(x, 4)"
+    assert str(ctx.fdiv(x, 4) * 4 - ctx.fdiv(x, 16) * 32) == "-32*fdiv(x, 16) + 4*fdiv(x, 4)"
     assert str(quotient * 8 + x) == "x + 8*fdiv(x, 8)"
     assert str(x - ctx.mod(x, 16)) == "16*fdiv(x, 16)"
     assert str(ctx.trem(x, s)) == "trem(x, s)"
@@ -198,6 +201,17 @@ def test_range_of_a_scaled_remainder_of_a_quotient(space: Space):
     column = ctx.mod(ctx.fdiv(x, 2), 3) * 8 + ctx.fdiv(t, 32) * 24 + ctx.mod(t, 4) * 2
     assert ctx.range(column) == Interval(0, 190)
     assert ctx.decide(ctx.compare("<", column + 1, 192)) is True
+
+
+def test_range_of_two_remainders_of_one_value(space: Space):
+    """Their quotients have a term in common: fdiv(t, 4) + 8*fdiv(t, 32) - 64*fdiv(t, 128)."""
+    t, i = space.symbol("t", Interval(128, 255)), space.symbol("i", Interval(0, 63))
+    ctx = space.root
+    thread = ctx.mod(t, 128)
+    row = ctx.mod(ctx.fdiv(thread, 4), 8) + ctx.fdiv(thread, 32) * 16
+    assert ctx.range(row) == Interval(0, 55)
+    row = row + ctx.mod(i, 2) * 8 + ctx.fdiv(i, 32) * 64
+    assert ctx.range(row) == Interval(0, 127)
 
 
 def test_parts(space: Space):

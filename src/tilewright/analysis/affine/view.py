@@ -10,6 +10,7 @@ equal values have equal views.
     4*x - 32*fdiv(x, 8)                     4*mod(x, 8)
     fdiv(x, 4) - 2*fdiv(x, 8)               mod(fdiv(x, 4), 2)
     8*fdiv(x, 2) - 24*fdiv(x, 6)            8*mod(fdiv(x, 2), 3)
+    x + 4*fdiv(x, 4) - 32*fdiv(x, 16)       mod(x, 4) + 8*mod(fdiv(x, 4), 4)
     8*s*fdiv(x, 8) + mod(x, 8)              stays: another stride than the remainder's
 
 A view is for reading: arithmetic on it is exact, but no longer canonical.
@@ -45,8 +46,10 @@ def with_remainders(poly: Poly) -> Poly:
 
 
 def _rewrite_quotient(poly: Poly, quotient: Atom) -> Poly:
-    for step, (value, divisor) in _nested(poly, quotient):
-        turned = _turned(poly, quotient, step, value, divisor)
+    for step, (inner, divisor) in _nested(poly, quotient):
+        turned = _turned(poly, quotient, step, poly.space.of_atom(inner), divisor)
+        if len(turned.terms) == len(poly.terms):
+            turned = _rewrite_quotient(turned, inner)  # it may now be part of another remainder
         if len(turned.terms) < len(poly.terms):
             return turned
     cofactor, _, _ = poly.split(quotient)
@@ -116,7 +119,7 @@ def _turnable(cofactor: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly
         yield step, (inner, cofactor.space.const(common))
 
 
-def _nested(poly: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly, Poly]]]:
+def _nested(poly: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Atom, Poly]]]:
     """The same for `a*q = a*fdiv(fdiv(P, b), a/b)` with another quotient fdiv(P, b) of the sum."""
     value, divisor = quotient.args
     constant = divisor.constant
@@ -132,7 +135,7 @@ def _nested(poly: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly, Poly
         part = constant // inner
         if coefficient % part == 0:
             step = poly.space.const(coefficient // part)
-            yield step, (poly.space.of_atom(atom), poly.space.const(part))
+            yield step, (atom, poly.space.const(part))
 
 
 def _with_selections(poly: Poly) -> Poly:
