@@ -43,8 +43,8 @@ _IN_REGISTERS = {
     64: ({"splits": 2, "block_M": 64}, {"splits": 4, "block_M": 64}),
     256: (
         {"splits": 1, "block_M": 256},
-        {"splits": 1, "block_M": 128},
-        {"splits": 1, "block_M": 256, "block_N": 128, "threads": 256},
+        {"splits": 1, "block_M": 128, "num_stages": 2},
+        {"splits": 1, "block_M": 256, "block_N": 128, "num_stages": 2, "threads": 256},
     ),
 }
 
