@@ -2,7 +2,7 @@
 
 // A mask is the extent of the tensor: no condition in the loop.
 // CHECK-LABEL: func.func public @masked(
-// CHECK-SAME: %arg0: memref<?xf32, #global> {tile.name = "arg0"}, %arg1: i32 {tile.name = "arg1"}
+// CHECK-SAME: %arg0: memref<?xf32, #global> {tile.divisibility = 4 : i32, tile.name = "arg0"}, %arg1: i32 {tile.name = "arg1"}
 // CHECK-SAME: %grid0: i32 {tile.name = "grid0"}
 // CHECK-SAME: attributes {tile.entry}
 // CHECK: %[[N:.*]] = arith.index_cast %arg1 : i32 to index
