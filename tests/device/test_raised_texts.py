@@ -16,7 +16,7 @@ from tests.sampling import only  # noqa: E402
 from tilewright.dialects.func import FuncOp  # noqa: E402
 from tilewright.language.T.prim_func import PrimFunc  # noqa: E402
 from tilewright.passes.tile.raise_to_tile import RaisedKernel, raise_module  # noqa: E402
-from tilewright.runtime.raised_arguments import device_memory, param_of  # noqa: E402
+from tilewright.runtime.raised_arguments import on_device, param_of  # noqa: E402
 from tilewright.runtime.tile.kernel import CompiledTileKernel  # noqa: E402
 from tilewright.targets.numpy import Descriptor, NumpyFault  # noqa: E402
 
@@ -58,7 +58,7 @@ def run(kernel: CompiledTileKernel, launch: Launch) -> list[Any]:
             given.append(arrays[-1])
     pairs = zip(kernel.params, given, strict=True)
     assert kernel.gpu is not None
-    kernel.gpu.device.launch([device_memory(param, each) for param, each in pairs], None)
+    kernel.gpu.device.launch([on_device(param, 1)(each) for param, each in pairs], None)
     torch.cuda.synchronize()
     return arrays
 

@@ -204,7 +204,7 @@ ENTRIES: tuple[CodeEntry, ...] = (
             "inside `#if` are left to the preprocessor."
         ),
         example='T.import_source("... asm(\\"prmt.b32 ...\\") ...")   # error[TW7520] on gfx942',
-        fix="Write the function in C++, or have another one behind `#ifdef __HIP__`.",
+        fix="Write the function in C++, or add another definition inside `#ifdef __HIP__`.",
     ),
     CodeEntry(
         code="TW7540",

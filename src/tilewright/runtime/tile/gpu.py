@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _MAX_CACHED_CALLS = 256
 _MAX_PREPARED = 4
-"""Kinds of calls that are tried one after the other."""
+"""Kinds of calls that are tried in turn."""
 NARROW = (1 << 31) - 1
 """Elements of a tensor that numbers of 32 bits can address."""
 _WIDE = 64

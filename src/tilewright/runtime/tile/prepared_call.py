@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tilewright.language.T.dtypes import dtype as Dtype
 
 _MAX_CACHED_MAPS = 1024
-_NUMBERS = (bool, int, float, type(None))
+_SCALARS = (bool, int, float, type(None))
 
 Prepared = Callable[[tuple[Any, ...]], Any]
 
@@ -77,7 +77,7 @@ def _is_plain(argument: Any, given: Any) -> bool:
     if isinstance(given, DeviceArray):
         return is_torch(argument)
     # Zeros of both signs are equal, and not the same.
-    return type(argument) in _NUMBERS and not (type(argument) is float and argument == 0)
+    return type(argument) in _SCALARS and not (type(argument) is float and argument == 0)
 
 
 class _Text:
