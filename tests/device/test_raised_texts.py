@@ -24,7 +24,11 @@ pytestmark = pytest.mark.device
 
 UNORDERED = ("atomic", "spin", "clock", "random")
 """Kernels whose results depend on the order of programs or threads."""
-COMPARED = [name for name in DUMPS if not name.startswith(UNORDERED) and not {"fp8e4b8", "fp8e5b16"} & {*name.split("_")}]
+COMPARED = [
+    name
+    for name in DUMPS
+    if not name.startswith(UNORDERED) and not {"fp8e4b8", "fp8e5b16"} & {*name.split("_")}
+]
 FEW = (
     *("scaled_dot_e4m3_e5m2", "scaled_dot_packed_rows", "gemm_f32_bf16x3", "gemm_f32_ieee"),
     *("reduce_kinds", "reduce_welford", "scan_kinds", "layernorm_backward", "attention_causal"),

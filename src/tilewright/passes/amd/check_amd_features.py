@@ -58,7 +58,7 @@ _BUILTIN = "__builtin_"
 _CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*if.*?^[ \t]*#[ \t]*endif\b", re.DOTALL | re.MULTILINE)
 _ASSEMBLY = re.compile(r"\b(?:asm|__asm__)\b[^(]*\((.*?)\)\s*;", re.DOTALL)
 _PTX = re.compile(r"\b[a-z]\w*(?:\.\w+)*\.(?:pred|[bsuf]\d+(?:x\d)?|bf16(?:x2)?)\b")
-"""An instruction that ends with a dot and the type of its operands, as in `prmt.b32`; AMD's have none."""
+"""An instruction with a dot and the type of its operands, as in `prmt.b32`; AMD's have none."""
 
 
 @dataclass(frozen=True)
