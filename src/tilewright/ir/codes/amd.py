@@ -289,4 +289,17 @@ ENTRIES: tuple[CodeEntry, ...] = (
         " 272 B per thread spill otherwise",
         fix="Pass the shared buffer to T.gemm, or use more threads or smaller tiles.",
     ),
+    CodeEntry(
+        code="TW7555",
+        severity="remark",
+        title="Form with fewer registers",
+        meaning=(
+            "The kernel spills registers in the form that is usually the fastest. It is compiled "
+            "without a pass that keeps more values in registers: `merge-guards` holds the accesses "
+            "of several guards, `duplicate-operands` copies an operand for each orientation."
+        ),
+        example="remark[TW7555]: guards of accesses tested separately: 192 B per thread spill "
+        "otherwise",
+        fix="Use more threads or smaller tiles; no change is required.",
+    ),
 )

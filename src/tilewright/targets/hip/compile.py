@@ -32,6 +32,7 @@ from tilewright.ir.diagnostics import (
 from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.amd.read_shared_operands import has_shared_operands
+from tilewright.passes.gpu.merge_guards import MergeGuards
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.cxx.kernel import Source, kernels_of
 from tilewright.targets.hip.artefact import HipKernel, HipProgram
@@ -44,7 +45,12 @@ from tilewright.targets.hip.spills import warn_of_spills
 from tilewright.targets.host.read import host_steps
 from tilewright.targets.variants import Revision, Variants, spilled
 
-READ_IN_SHARED = "TW7554"
+READ_IN_SHARED, FEWER_REGISTERS = "TW7554", "TW7555"
+_SMALLER = {
+    MergeGuards.name: "guards of accesses tested separately",
+    DuplicateOperands.name: "operands stored once, read element by element by some GEMMs",
+}
+"""Passes that keep more values in registers, and the form without each."""
 _LARGE_CODE = 512 << 10
 """Bytes of a code object from which spills are accepted."""
 _OPERAND_PARTS = (2, 4, 8)
@@ -180,13 +186,19 @@ def _compiled(
 def _revisions(
     module: ModuleOp, pipeline: AmdPipeline, kernels: Mapping[str, HipKernel]
 ) -> Iterator[Revision[AmdPipeline]]:
-    """Another form of kernels that spill: operands in shared memory instead of registers."""
+    """Other forms of kernels that spill, with fewer values in registers at a time."""
+    otherwise = f"{spilled(kernels)} B per thread spill otherwise"
     if has_shared_operands(module):
         yield Revision(
             replace(pipeline, read_shared_operands=True),
-            "operands of GEMMs read in shared memory, not copied to registers: "
-            f"{spilled(kernels)} B per thread spill otherwise",
+            f"operands of GEMMs read in shared memory, not copied to registers: {otherwise}",
             READ_IN_SHARED,
+        )
+    for name, form in _SMALLER.items():
+        yield Revision(
+            replace(pipeline, leave_out=(*pipeline.leave_out, name)),
+            f"{form}: {otherwise}",
+            FEWER_REGISTERS,
         )
 
 
