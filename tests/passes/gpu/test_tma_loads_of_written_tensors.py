@@ -100,10 +100,7 @@ def before_it_is_written(
 STEPS = {
     by_all_threads: ["store", "fence_async_all", "__syncthreads", "tma_load"],
     by_the_threads_of_a_role: ["store", "fence_async_all", "named_barrier_sync", "tma_load"],
-    by_another_role: [
-        *("store", "fence_async_all", "barrier_arrive"),
-        *("barrier_wait", "fence_async_all", "tma_load"),
-    ],
+    by_another_role: ["store", "fence_async_all", "barrier_arrive", "barrier_wait", "tma_load"],
     before_it_is_written: ["tma_load", "barrier_arrive", "barrier_wait", "store"],
 }
 """What happens from the first access to the tensor to the last."""
