@@ -94,5 +94,7 @@ def test_operands_follow_a_change() -> None:
     assert op.first is other
     op.operands = (other, first, last)
     assert tuple(op.some) == (first,)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(
+        NotImplementedError
+    ):  # xDSL has no assignment here: an error, no other operand
         op.first = last

@@ -231,13 +231,13 @@ class Writer:
 
     def _block(self, block: Block) -> None:
         integer, env = self.integer, self.env
-        for step in self.properties.steps(block):
-            if isinstance(step, Computation):
-                value = step.rule([integer(each) for each in step.operands])
-                for result in step.results:
+        for item in self.properties.steps(block):
+            if isinstance(item, Computation):
+                value = item.rule([integer(each) for each in item.operands])
+                for result in item.results:
                     env[result] = value
             else:
-                self._op(step)
+                self._op(item)
 
     def _op(self, op: Operation) -> None:
         if not op.regions:

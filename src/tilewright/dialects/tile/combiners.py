@@ -16,6 +16,7 @@ read before a destination is written, so a scan may be in place.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -155,8 +156,9 @@ class CombinerOp(TileOp):
                     f"{position} {shape_text(shape_of(source.type))}"
                 )
 
+    @abstractmethod
     def _verify_pair(self, source: SSAValue, destination: SSAValue) -> None:
-        raise NotImplementedError
+        """A destination has the shape that its source leads to."""
 
     def _verify_combiner(self) -> None:
         block = self.combiner.first_block
