@@ -94,7 +94,6 @@ def test_operands_follow_a_change() -> None:
     assert op.first is other
     op.operands = (other, first, last)
     assert tuple(op.some) == (first,)
-    with pytest.raises(
-        NotImplementedError
-    ):  # xDSL has no assignment here: an error, no other operand
+    # xDSL has no assignment to one of several definitions: an error, not another operand.
+    with pytest.raises(NotImplementedError):
         op.first = last
