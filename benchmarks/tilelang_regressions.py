@@ -41,8 +41,8 @@ OURS, THEIRS = "tilewright", "tilelang"
 GEOMETRIC_MEAN, LEAST = 1.10, 0.90
 LIMIT_SECONDS = 150
 """For one process; `--limit` sets another."""
-_STARTED_AHEAD = 6
-"""Processes that wait for the GPU, so that it does not wait for them."""
+_TOGETHER = 7
+"""Cases whose processes prepare at the same time, both sides; they are timed one at a time."""
 _MARK = "@@case "
 
 
@@ -148,22 +148,27 @@ def measure(runner: Runner, cases: Sequence[Case]) -> Iterator[Row]:
     def timed(case: Case) -> Row:
         return _timed(runner, case, compared)
 
-    with ThreadPoolExecutor(_STARTED_AHEAD) as pool:
-        yield from pool.map(timed, cases)
+    # In batches: a process is timed when none prepares, which would never be with ever new ones.
+    for first in range(0, len(cases), _TOGETHER):
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            yield from pool.map(timed, cases[first : first + _TOGETHER])
 
 
 def _timed(runner: Runner, case: Case, compared: Mapping[tuple[Case, str], Outcome]) -> Row:
     """The times of both sides of `case`, where both were right."""
-    sides: list[Outcome] = []
-    is_right = all(compared[case, side].problem is None for side in (THEIRS, OURS))
-    for side in (THEIRS, OURS):
-        before = compared[case, side]
-        if not is_right:
-            sides.append(Outcome(None, before.compared, before.problem))
-            continue
-        timed = runner.run(case, side, timed=True)
-        sides.append(Outcome(timed.microseconds, before.compared, timed.problem))
-    row = Row(case.name, *sides)
+    before = [compared[case, side] for side in (THEIRS, OURS)]
+    if any(each.problem is not None for each in before):
+        row = Row(case.name, *(Outcome(None, each.compared, each.problem) for each in before))
+    else:
+        with ThreadPoolExecutor(2) as pool:
+            timed = pool.map(lambda side: runner.run(case, side, timed=True), (THEIRS, OURS))
+            row = Row(
+                case.name,
+                *(
+                    Outcome(each.microseconds, earlier.compared, each.problem)
+                    for each, earlier in zip(timed, before, strict=True)
+                ),
+            )
     _progress(_line(row))
     return row
 

@@ -6,8 +6,8 @@ The file's own `do_bench` is replaced by ours on both sides, so that both are ti
 has the arguments and results of TileLang's kernels: written by SIDE tilelang under `compare`, read
 by the other. TileLang's kernels run twice: what they give in another order the second time (indices
 at positions that atomics return) is compared sorted along the last dimension. Under `time` the file
-LOCK is held while the GPU is used, so that processes may start, and import what they need, while
-another is being timed.
+LOCK is shared by processes that prepare (compile, make inputs, compute references) and held alone
+by the one that is being timed: it waits until nothing else runs on the GPU or the host.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import importlib
 import json
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 torch: Any = importlib.import_module("torch")
 
@@ -147,6 +148,20 @@ def measure(fn: Callable[[], Any]) -> float:
     return sum(map(_device_time, recorded.events() or ())) / REPEAT / 1e3
 
 
+@contextmanager
+def alone(held: IO[str]) -> Iterator[None]:
+    """Inside, no other process holds the lock; before and after, it is shared.
+
+    It is given up in between: two that share it and both want it alone would wait forever.
+    """
+    torch.cuda.synchronize()
+    fcntl.flock(held, fcntl.LOCK_UN)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    yield
+    fcntl.flock(held, fcntl.LOCK_UN)
+    fcntl.flock(held, fcntl.LOCK_SH)
+
+
 def _device_time(event: Any) -> float:
     """Microseconds on the GPU; none for what only overwrites the cache."""
     is_counted = event.device_type == torch.autograd.DeviceType.CUDA
@@ -206,6 +221,7 @@ def run(
 ) -> dict[str, Any]:
     times: list[float] = []
     recorder = Recorder(folder, writes=side == "tilelang")
+    held = lock.open("w")
 
     def bench(fn: Callable[[], Any], *_: Any, **__: Any) -> float:
         if mode == "compare":
@@ -214,7 +230,8 @@ def run(
             times.append(1.0)
         else:
             recorder.is_on = False
-            times.append(measure(fn))
+            with alone(held):
+                times.append(measure(fn))
         return times[-1]
 
     if side == "tilewright":
@@ -236,9 +253,9 @@ def run(
     sys.argv = [str(file)]
     module = importlib.import_module(file.stem)
     _patch_timing(bench)
-    with lock.open("w") as held:
+    with held:
         if mode == "time":
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(held, fcntl.LOCK_SH)
         getattr(module, function)()
     if not times:
         raise AssertionError("the case measured nothing")
