@@ -48,6 +48,8 @@ grid that no caller has, buffers that only the producer accesses.
 SAMPLE = (*range(2, WHOLE, 480), *FAULTS)
 STORES = 600
 """Seeds of the family whose loops write several memories."""
+HASHES = 600
+"""Seeds of the family whose integers overflow."""
 
 
 def problems(seed: int, family: str = "plain") -> list[str] | None:
@@ -76,12 +78,18 @@ def test_sample_of_several_stores(seed: int) -> None:
     assert not problems(seed, "stores"), generate(seed, "stores").source
 
 
+@pytest.mark.parametrize("seed", range(2, HASHES, 100))
+def test_sample_of_overflowing_integers(seed: int) -> None:
+    assert not problems(seed, "hashes"), generate(seed, "hashes").source
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "family"),
     [
         *((first, "plain") for first in range(0, WHOLE, BATCH)),
         *((first, "stores") for first in range(0, STORES, BATCH)),
+        *((first, "hashes") for first in range(0, HASHES, BATCH)),
     ],
 )
 def test_all(first: int, family: str) -> None:

@@ -25,7 +25,7 @@ FORMS: dict[str, GpuPipeline] = {
 ARCH = "sm_90a"
 FAMILIES = ("plain", "wide")
 """What seeds take in turn."""
-ALL_FAMILIES = (*FAMILIES, "stores")
+ALL_FAMILIES = (*FAMILIES, "stores", "hashes")
 HOPPER = ("hopper", "hopper-no-roles")
 """Forms in which a kernel may name TMA and clusters itself."""
 OWN = "TW9"
@@ -38,7 +38,7 @@ class TileJudge:
 
     forms: tuple[str, ...] = tuple(FORMS)
     family: str = "both"
-    """`plain`, `wide`, `stores`, or `both`: seeds take the first two one after the other."""
+    """`plain`, `wide`, `stores`, `hashes`, or `both`: seeds take the first two one after the other."""
     runs: bool = True
     """Without a GPU kernels are compiled only."""
 

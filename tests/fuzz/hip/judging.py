@@ -34,7 +34,7 @@ class Judge:
     schedules: int = 2
     all_chips: bool = False
     family: str = "both"
-    """`plain`, `wide`, `stores`, or `both`: seeds take the first two one after the other."""
+    """`plain`, `wide`, `stores`, `hashes`, or `both`: seeds take the first two one after the other."""
     leave_out: tuple[str, ...] = ()
     """Passes that are left out: then kernels must fail."""
     change: Callable[[ModuleOp], None] | None = None

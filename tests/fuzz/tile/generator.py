@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.fuzz.tile.hashes import Mixing
 from tests.fuzz.tile.reference import DTYPES
 from tests.fuzz.tile.scope import Filled, Index, Memory, Scope
 from tests.fuzz.tile.statements import Statements
@@ -184,15 +185,27 @@ class Stores(Generator):
     statements = SeveralStores
 
 
+class Hashes(Generator):
+    """The kernel of one seed, with integers that overflow."""
+
+    statements = Mixing
+
+
+_SMALL_KERNELS: dict[str, type[Generator]] = {
+    "plain": Generator,
+    "stores": Stores,
+    "hashes": Hashes,
+}
+
+
 def generate(seed: int, family: str = "plain") -> Case:
-    """The kernel of a seed: small ones of all kinds (plain), those with several stores in a loop
-    (stores), or those of `tests.fuzz.tile.wide`."""
-    if family == "plain":
-        return Generator(seed).case()
-    if family == "stores":
-        return Stores(seed).case()
+    """The kernel of a seed: small ones of all kinds (plain), with several stores in a loop
+    (stores), with integers that overflow (hashes), or those of `tests.fuzz.tile.wide`."""
+    if family in _SMALL_KERNELS:
+        return _SMALL_KERNELS[family](seed).case()
     if family != "wide":
-        raise ValueError(f"no family of kernels is called {family!r}: plain, stores or wide")
+        known = ", ".join((*_SMALL_KERNELS, "wide"))
+        raise ValueError(f"no family of kernels is called {family!r}: {known}")
     from tests.fuzz.tile.wide.generator import generate as wide
 
     return wide(seed)
