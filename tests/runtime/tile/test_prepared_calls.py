@@ -1,19 +1,25 @@
-"""A call that is repeated launches what its first call launched, and notices what is different."""
+"""A call that is repeated launches what its first call launched, and notices what is different.
+
+Each test runs three times: launches through ctypes, launches from C, and the whole call in C.
+"""
 
 from __future__ import annotations
 
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 import tilewright as tw
 from tests.runtime.cuda.fake_driver import SIZES, FakeDriver, Launch
+from tests.runtime.cuda.fake_library import FakeLibrary, exchanging
 from tests.runtime.cuda.fake_torch import Tensor, fake_torch
 from tilewright import T
 from tilewright.runtime.cuda.driver import using
+from tilewright.runtime.cuda.native import native, reason
 
 SIZE = 1024
 BYTES = 4 * SIZE
@@ -24,14 +30,21 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = fake_torch()
     monkeypatch.setitem(sys.modules, "torch", made)
     made.empty = lambda shape, dtype, device: Tensor(0x900000, tuple(shape), dtype)
-    Tensor.device = property(lambda self: f"cuda:{self.index}")  # type: ignore[attr-defined]
+    device = property(lambda self: f"cuda:{self.index}")
+    monkeypatch.setattr(Tensor, "device", device, raising=False)
     return made
 
 
-@pytest.fixture
-def cuda() -> Iterator[FakeDriver]:
-    library = FakeDriver()
-    with using(library):
+@pytest.fixture(params=["ctypes", "launches in C", "calls in C"])
+def cuda(request: pytest.FixtureRequest) -> Iterator[FakeDriver]:
+    if request.param == "ctypes":
+        with using(library := FakeDriver()):
+            yield library
+        return
+    if native() is None:
+        pytest.skip(f"no launcher in C: {reason()}")
+    shown = exchanging(Tensor) if request.param == "calls in C" else nullcontext()
+    with using(library := FakeLibrary()), shown:
         yield library
 
 
@@ -80,6 +93,19 @@ def test_a_repeated_call_launches_the_same(torch: Any, cuda: FakeDriver) -> None
     for each in others:
         assert (each.grid, each.block, each.stream) == (first.grid, first.block, first.stream)
         assert each.parameters == first.parameters
+
+
+def test_calls_are_in_c_where_tensors_can_be_viewed_from_there(
+    torch: Any, cuda: FakeDriver
+) -> None:
+    kernel = reading(cuda, scaled())
+    for _ in range(2):
+        kernel(*vectors(torch, 2), 2.0, Tensor(0x180000, (SIZE,), torch.float32))
+    (prepared,) = kernel.gpu.prepared
+    (launcher,) = kernel.gpu.device._launchers.values()
+    assert (launcher.native is not None) == isinstance(cuda, FakeLibrary)
+    is_viewed = hasattr(Tensor, "__dlpack_c_exchange_api__")
+    assert (type(prepared).__name__ == "Call") == is_viewed
 
 
 def test_addresses_are_those_of_the_call(torch: Any, cuda: FakeDriver) -> None:

@@ -4,9 +4,10 @@
     launcher((x, y, z), values)                   # any arrays, numbers, tensor descriptors
     launcher.launch(stream, x, y, z, *raw)        # addresses, numbers, tensor maps as bytes
 
-`launch` is generated for the parameters of this kernel: it takes a block of `packing`, fills it
-with one call, and calls the driver with two addresses. Nothing is allocated (unless the kernel
-wants scratch memory) and nothing waits, so launches can be captured into CUDA graphs.
+`launch` is a function in C (`native`) where this machine can compile it. Else it is generated for
+the parameters of this kernel: it takes a block of `packing`, fills it with one call, and calls the
+driver with two addresses. Nothing is allocated (unless the kernel wants scratch memory) and nothing
+waits, so launches can be captured into CUDA graphs.
 
 ``TILEWRIGHT_CUDA_BLOCKING=1`` waits after every launch, so that a fault shows where it happened.
 """
@@ -29,8 +30,10 @@ from tilewright.runtime.cuda.context import device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver
 from tilewright.runtime.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.runtime.cuda.module import Function
+from tilewright.runtime.cuda.native import native
 from tilewright.runtime.cuda.packing import (
     HIDDEN,
+    NATIVE_KINDS,
     POINTER,
     TENSOR_MAP,
     Block,
@@ -82,6 +85,8 @@ class Launcher:
         )
         self._packing = packing_of(self.kinds)
         self._spare: list[Block] = []
+        self.native = self._native()
+        """The launch in C, with one raw value for each parameter, hidden ones too; or None."""
         names = [f"a{index}" for index in range(len(self.visible))]
         self.launch: Launch = self.generated(names, (), names, {})
         """``launch(stream, x, y, z, *values)`` with one raw value for each visible parameter."""
@@ -164,8 +169,11 @@ class Launcher:
                 f"{self.function.name} has parameters {', '.join(self.visible)}, but the launch "
                 f"passes {len(expressions)} values"
             )
+        if self.native is not None and not prelude and self._is_plain(names, expressions):
+            return self.native
         source = self._source(names, prelude, expressions)
         everything: dict[str, Any] = {
+            "native": self.native,
             "pack": self._packing.form.pack_into,
             "spare": self._spare,
             "take": self._spare.pop,
@@ -186,31 +194,18 @@ class Launcher:
         self, names: Sequence[str], prelude: Sequence[str], expressions: Sequence[str]
     ) -> str:
         metadata = self.metadata
-        x = f"x * {metadata.num_ctas}" if metadata.num_ctas != 1 else "x"
-        attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
         hidden = {"scratch": "memory_of_kernel" if metadata.scratch_bytes else "0", "profile": "0"}
         values = [
-            *(x, "y", "z", str(_threads(metadata)), "1", "1", str(metadata.shared), "stream"),
-            *(str(attributes), str(attribute_count(self._attributes))),
             *(
                 f"bf16({text})" if kind == "bf16" else text
                 for kind, text in zip(self.visible, expressions, strict=True)
             ),
             *(hidden[each] for each in self.kinds if each in HIDDEN),
         ]
-        body = [
-            *prelude,
-            "try:",
-            "    block = take()",
-            "except IndexError:",
-            "    block = new_block()",
-            "memory, start, config, parameters, _ = block",
-            f"pack(memory, start, {', '.join(values)})",
-            "status = call(config, FUNCTION, parameters, None)",
-            "if status:",
-            "    recovered(status, config, parameters, x, y, z)",
-            "give(block)",
-        ]
+        if self.native is not None:
+            body = [*prelude, f"native({', '.join(('stream', 'x', 'y', 'z', *values))})"]
+        else:
+            body = [*prelude, *self._packed_launch(values)]
         if _is_blocking():
             body.append("wait(stream)")
         lines = [
@@ -227,6 +222,55 @@ class Launcher:
             return "\n".join([*lines, *(f"        {line}" for line in body)])
         return "\n".join([*lines, *(f"    {line}" for line in body)])
 
+    def _packed_launch(self, values: Sequence[str]) -> list[str]:
+        """Statements that launch through ctypes."""
+        metadata = self.metadata
+        x = f"x * {metadata.num_ctas}" if metadata.num_ctas != 1 else "x"
+        attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
+        config = [
+            *(x, "y", "z", str(_threads(metadata)), "1", "1", str(metadata.shared), "stream"),
+            *(str(attributes), str(attribute_count(self._attributes))),
+        ]
+        return [
+            "try:",
+            "    block = take()",
+            "except IndexError:",
+            "    block = new_block()",
+            "memory, start, config, parameters, _ = block",
+            f"pack(memory, start, {', '.join([*config, *values])})",
+            "status = call(config, FUNCTION, parameters, None)",
+            "if status:",
+            "    recovered(status, config, parameters, x, y, z)",
+            "give(block)",
+        ]
+
+    # -- the launch in C ------------------------------------------------------------------------
+
+    def _native(self) -> Launch | None:
+        address = _address(driver().function("cuLaunchKernelEx"))
+        module = None if address is None else native()
+        if module is None:
+            return None
+        try:
+            return module.Launch(
+                driver=address,
+                function=self.function.handle,
+                threads=_threads(self.metadata),
+                shared=self.metadata.shared,
+                num_ctas=self.metadata.num_ctas,
+                failed=self._failed,
+                kinds=tuple(NATIVE_KINDS[each] for each in self.kinds),
+                attributes=ctypes.addressof(self._attributes) if len(self._attributes) else 0,
+                num_attributes=attribute_count(self._attributes),
+            )
+        except ValueError:  # more parameters than it has space for
+            return None
+
+    def _is_plain(self, names: Sequence[str], expressions: Sequence[str]) -> bool:
+        """Whether the values of a launch are what it is given, and nothing happens beside it."""
+        converts = "bf16" in self.visible or len(self.kinds) != len(self.visible)
+        return list(names) == list(expressions) and not converts and not _is_blocking()
+
     # -- faults ---------------------------------------------------------------------------------
 
     def _recovered(
@@ -237,16 +281,20 @@ class Launcher:
         *grid: int,
     ) -> None:
         """Launch again in a thread that had no context yet; else raise the error."""
-        cuda = driver()
-        if status == _INVALID_CONTEXT:
-            ensure_context(self.function.device)
+        attempt = 0
+        while status:
+            self._failed(status, attempt, *grid)
             handle = ctypes.c_void_p(self.function.handle)
-            status = cuda.function("cuLaunchKernelEx")(config, handle, parameters, None)
-        if status:
-            what = (
-                f"kernel {self.function.name}, grid {grid}. {self._reason(status, grid)}".rstrip()
-            )
-            raise cuda.error("cuLaunchKernelEx", status, what)
+            status = driver().function("cuLaunchKernelEx")(config, handle, parameters, None)
+            attempt += 1
+
+    def _failed(self, status: int, attempt: int, *grid: int) -> None:
+        """Raise the error of a launch, unless it is worth another attempt."""
+        if status == _INVALID_CONTEXT and attempt == 0:
+            ensure_context(self.function.device)
+            return
+        what = f"kernel {self.function.name}, grid {grid}. {self._reason(status, grid)}".rstrip()
+        raise driver().error("cuLaunchKernelEx", status, what)
 
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
         metadata, function = self.metadata, self.function
@@ -285,6 +333,14 @@ class Launcher:
         status = cuda.function("cuStreamSynchronize")(ctypes.c_void_p(stream))
         if status:
             raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
+
+
+def _address(function: Any) -> int | None:
+    """Where a function of the driver is; None if it is not one of a C library."""
+    try:
+        return ctypes.cast(function, ctypes.c_void_p).value
+    except ctypes.ArgumentError:
+        return None
 
 
 def _threads(metadata: KernelMetadata) -> int:

@@ -49,6 +49,12 @@ _CODES = {
     "f64": "d",
     TENSOR_MAP: f"{MAP_BYTES}s",
 }
+_NATIVE = "QqIiHhBb?dfe"
+"""The order in which `native/launch.c` numbers the same codes; tensor maps come last."""
+NATIVE_KINDS = {
+    kind: len(_NATIVE) if kind == TENSOR_MAP else _NATIVE.index(code)
+    for kind, code in _CODES.items()
+}
 _OTHER_SPELLINGS = {
     "u1": "i1",
     "fp16": "f16",

@@ -16,10 +16,15 @@ it is repeated, a function is generated that compares what the plan depends on, 
         launch0(s, 8, 1, 1, map0(p0) or encode0(p0), p1, p2)
 
 `NotImplemented` is no error: the call then takes the long way, with all checks and messages.
+
+Where the launcher in C is there (`runtime.cuda.native`), and torch shows it its tensors (DLPack's
+exchange functions, torch 2.10 and later), the same is done in C, without a Python object for each
+shape and address. Calls that make tensors stay in Python.
 """
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -30,9 +35,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.runtime.arrays import torch_memory
 from tilewright.runtime.cuda.arrays import DeviceArray, is_torch
 from tilewright.runtime.cuda.launcher import Launcher
+from tilewright.runtime.cuda.native import native
 from tilewright.runtime.cuda.streams import quick_torch_stream
 from tilewright.runtime.cuda.tensor_map import encode
-from tilewright.runtime.tile.device import Address, Map, Plan
+from tilewright.runtime.tile.device import Address, Map, Plan, PlannedLaunch
 from tilewright.runtime.tile.host_checks import ACCESS_BYTES
 
 if TYPE_CHECKING:
@@ -70,7 +76,8 @@ def prepared(call: Repeated) -> Prepared | None:
         return None
     if not all(map(_is_plain, call.arguments, call.given)):
         return None
-    return _Text(call, devices.pop()).function()
+    device = devices.pop()
+    return _native_call(call, device) or _Text(call, device).function()
 
 
 def _is_plain(argument: Any, given: Any) -> bool:
@@ -78,6 +85,74 @@ def _is_plain(argument: Any, given: Any) -> bool:
         return is_torch(argument)
     # Zeros of both signs are equal, and not the same.
     return type(argument) in _SCALARS and not (type(argument) is float and argument == 0)
+
+
+_EXCHANGE = "__dlpack_c_exchange_api__"
+
+
+def _native_call(call: Repeated, device: int) -> Prepared | None:
+    """The call in C; None where it is not possible."""
+    module = native()
+    if module is None or call.outputs or call.returned:
+        return None
+    arguments: list[tuple[type[object], bool, Any]] = []
+    exchanges: dict[int, Any] = {}
+    for argument, given in zip(call.arguments, call.given, strict=True):
+        is_tensor = isinstance(given, DeviceArray)
+        kind = _type_of(argument)
+        arguments.append((kind, is_tensor, argument))
+        if is_tensor:
+            found: Any = getattr(kind, _EXCHANGE, None)
+            exchanges[id(found)] = found
+    launches = [_native_launch(call, each, device) for each in call.plan.launches]
+    if len(exchanges) != 1 or None in launches:
+        return None
+    try:
+        return module.Call(
+            exchange=exchanges.popitem()[1],
+            owner=torch_memory,
+            name="as_it_is",
+            expected=nullcontext,
+            stream=quick_torch_stream(sys.modules["torch"]),
+            device=device,
+            mask=ACCESS_BYTES - 1,
+            arguments=tuple(arguments),
+            pairs=tuple(call.overlaps),
+            launches=tuple(launches),
+        )
+    except (BufferError, OverflowError, TypeError, ValueError, struct.error):
+        return None  # nothing that DLPack describes, or more than there is space for
+
+
+def _type_of(value: object) -> type[object]:
+    return type(value)
+
+
+def _native_launch(
+    call: Repeated, planned: PlannedLaunch, device: int
+) -> tuple[Any, tuple[int, int, int], tuple[Any, ...]] | None:
+    """A launch as the function in C takes it; None if it needs Python."""
+    launcher = call.launcher(planned.kernel, device)
+    if launcher.native is None or launcher.native is not launcher.launch:
+        return None
+    return launcher.native, planned.grid, tuple(_native_value(call, v) for v in planned.arguments)
+
+
+def _native_value(call: Repeated, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Map):
+        argument, offset, _ = _native_value(call, value.address)
+        maps: dict[int, bytes] = {}
+        encoded = _encoder(maps, value)
+
+        def map_of(address: int) -> bytes:
+            return maps.get(address) or encoded(address)
+
+        return argument, offset, map_of
+    if not isinstance(value, Address):
+        return (value,)
+    given = call.given[value.parameter]
+    # None is for a parameter that the kernel does nothing with.
+    return (value.parameter, value.offset, None) if isinstance(given, DeviceArray) else (0,)
 
 
 class _Text:
