@@ -1,10 +1,10 @@
 """Arguments for a kernel without a description, from its source.
 
 A parameter is a pointer if an address is computed from it, an array of indices if what is loaded
-from it enters an address or a loop bound, a flag if the source tests it alone. Sizes, strides and
-block sizes are distinguished by their names. The values make no sense to the project; two runs of the same
-kernel on the same values have to agree all the same. Kernels whose accesses then leave their arrays
-are counted as such.
+from it enters an address or a loop bound, a flag if the source tests it alone. Names distinguish
+sizes, strides and block sizes. The values make no sense to the project; two runs of the same kernel
+on the same values have to agree all the same. Kernels whose accesses then leave their arrays are
+counted as such.
 """
 
 from __future__ import annotations
