@@ -3,8 +3,9 @@
     python -m scripts.foreign_kernels ROOT FILE... [--only TEXT] [--list] [--variants 2]
 
 ROOT is the directory that the project's modules are imported from, FILE one of its files or
-directories. Nothing of the project is installed, copied or changed. For each kernel that is launched (not called
-by others), and each choice of arguments (`guessing`), bytes of all arrays are compared.
+directories. Nothing of the project is installed, copied or changed. For each kernel that is
+launched (not called by others), and each choice of arguments (`guessing`), bytes of all arrays are
+compared.
 """
 
 from __future__ import annotations
