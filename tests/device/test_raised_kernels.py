@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument
 
 torch = pytest.importorskip("torch")
 
+import tilewright as tw  # noqa: E402
 from tests.device.test_tile_kernels import assert_same, on_gpu, poisoned  # noqa: E402
 from tests.examples.tl_examples import NAMES, load  # noqa: E402
 from tests.runtime.test_raised import add  # noqa: E402
@@ -96,3 +97,25 @@ def test_arrays_that_overlap(shift: int) -> None:
     expected[shift : shift + 1024] = x + y
     add[(1,)](x, y, out, 1024, BLOCK=1024, target="cuda")
     assert torch.equal(memory, expected)
+
+
+@pytest.mark.parametrize("size", [4096, 4097])
+def test_auto_takes_what_the_tuner_measured(
+    size: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both back ends are timed and right; the next tuner finds the choice on disk."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    configs = [tw.Config({"BLOCK": 256}), tw.Config({"BLOCK": 1024})]
+    x, y = torch.randn(2, size, device="cuda").unbind()
+    x, y = x.clone(), y.clone()
+    found = []
+    for _ in range(2):
+        tuned = tw.autotune(configs, key=["n"])(add)
+        out = torch.full_like(x, float("nan"))
+        tuned[lambda meta: (-(-size // meta["BLOCK"]),)](x, y, out, size)
+        torch.cuda.synchronize()
+        assert torch.equal(out, x + y)
+        found.append((tuned.best_config, tuned.configs_timings))
+    targets = [each.all_kwargs().get("target") for each in found[0][1]]
+    assert sorted(map(str, targets)) == ["None", "None", "cuda", "cuda"]
+    assert found[0] == found[1]

@@ -1,9 +1,10 @@
 """Choose a configuration per tuning key, by measuring or by taking the first that compiles.
 
-Kernels that run on a GPU are measured there, and the times are cached on disk (`tuning`). On
-host timings do not predict those of the device, so the first configuration that compiles is taken;
-``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them. Pruning runs first in all
-cases.
+Kernels that run on a GPU are measured there, and the times are cached on disk (`tuning`). With the
+target "auto" each configuration is measured as Triton compiles it and as our own CUDA does
+(`back_ends`). On the host timings do not predict those of the device, so the first configuration
+that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them.
+Pruning runs first in all cases. ``TILEWRIGHT_PRINT_AUTOTUNING=1`` prints what was measured.
 """
 
 from __future__ import annotations
@@ -17,9 +18,17 @@ from typing import Any
 
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.arrays import is_array
+from tilewright.runtime.back_ends import (
+    RaisedConfig,
+    both_ways,
+    is_candidate,
+    is_not_taken,
+    is_on_gpu,
+)
 from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.options import spec_for
 from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.snapshots import make_zero, snapshot
 from tilewright.runtime.tuning import Times, compile_together, remember, remembered, tuning_name
@@ -28,6 +37,7 @@ Benchmark = Callable[..., Any]
 PreHook = Callable[..., object]
 
 _TIMED_RUNS = 3
+_TARGET = "target"
 
 
 class Autotuner(Launchable):
@@ -78,7 +88,14 @@ class Autotuner(Launchable):
         known = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         config = self._choose(args, kwargs, known, grid)
         self.best_config = config
-        return self._launch(config, args, kwargs, known, grid, warmup=warmup)
+        try:
+            return self._launch(config, args, kwargs, known, grid, warmup=warmup)
+        except Exception as error:
+            if not isinstance(config, RaisedConfig) or not is_not_taken(error):
+                raise
+        # This launch has something that the measured one had not: Triton takes it.
+        options = {**config.kwargs, **config.options_of_triton()}
+        return self.inner.run(*args, grid=grid, warmup=warmup, **{**kwargs, **options})
 
     def _launch(
         self,
@@ -109,7 +126,9 @@ class Autotuner(Launchable):
                 f"{', '.join(clash)} is set by the autotune configurations and in this call of "
                 f"{self.name}: remove it from the call"
             )
-        if len(self.configs) == 1:
+        spec = spec_for(kwargs.get(_TARGET))
+        is_open = spec.backend == "auto"
+        if len(self.configs) == 1 and not (is_open and is_on_gpu(known.values())):
             return self.configs[0]
         key = tuple(_key_part(known[name]) for name in self.keys if name in known)
         key += tuple(
@@ -117,8 +136,12 @@ class Autotuner(Launchable):
             for value in known.values()
             if type(value) not in _PLAIN and is_array(value)
         )
+        if not is_open:
+            key += (spec,)  # its choice is another one than that of "auto"
         if key not in self.cache:
             configs = self._pruned(known, kwargs)
+            if is_open and is_on_gpu(known.values()):
+                configs = both_ways(configs)
             self.cache[key] = self._search(key, configs, args, kwargs, known, grid)
             # Accumulations of the timed runs are not part of the requested launch.
             self._reset(known)
@@ -167,6 +190,8 @@ class Autotuner(Launchable):
                 on_gpu = _is_on_gpu(compiled)
                 if not timed and not on_gpu:
                     return config
+                if isinstance(config, RaisedConfig) and not is_candidate(compiled):
+                    continue
                 if on_gpu and is_first:
                     is_first = False
                     name = tuning_name(compiled, configs, key)
@@ -186,12 +211,19 @@ class Autotuner(Launchable):
                 )
             except (CompileError, OutOfResources) as error:
                 failures.append((config, error))
+            except (ValueError, OverflowError) as error:
+                if not isinstance(config, RaisedConfig) or not is_not_taken(error):
+                    raise
+                failures.append((config, error))
         if show is not None:
             show(len(configs), len(configs))
         if self.configs_timings and name is not None:
             remember(name, [self.configs_timings.get(config) for config in configs])
         if self.configs_timings:
-            return min(self.configs_timings, key=lambda config: self.configs_timings[config])
+            best = min(self.configs_timings, key=lambda config: self.configs_timings[config])
+            if os.environ.get("TILEWRIGHT_PRINT_AUTOTUNING", "0") not in ("", "0"):
+                self._print(configs, best)
+            return best
         first = failures[0][1]
         if len(failures) > 1:
             others = "\n".join(f"  {config}: {_headline(error)}" for config, error in failures[1:])
@@ -200,6 +232,13 @@ class Autotuner(Launchable):
                 f"above is for {failures[0][0]}, the others:\n{others}"
             )
         raise first
+
+    def _print(self, configs: Sequence[Config], best: Config) -> None:
+        lines = [f"autotuning {self.name}: {best}"]
+        for config in configs:
+            took = self.configs_timings.get(config)
+            lines.append(f"  {'not timed' if took is None else f'{took:.4f} ms':>12}  {config}")
+        sys.stderr.write("\n".join(lines) + "\n")
 
     def _time(
         self,
@@ -245,7 +284,9 @@ def _is_on_gpu(compiled: Any) -> bool:
     """Whether a launch would run on a GPU, where times mean something."""
     # What a user's own wrapper of kernels returns may be anything.
     choice = getattr(compiled, "choice", None)
-    return choice is not None and choice.is_gpu and compiled.device is not None
+    if choice is None or compiled.device is None or choice.is_simulated:
+        return False
+    return choice.is_gpu or choice.is_raised
 
 
 def _by_config(configs: Sequence[Config], times: Times) -> dict[Config, float]:

@@ -1,7 +1,7 @@
 """The target of a launch, from the options and arguments.
 
-    "auto"              (the default) arrays on an NVIDIA GPU: triton for that GPU;
-                        otherwise numpy
+    "auto"              (the default) arrays on an NVIDIA GPU: triton for that GPU, or what a
+                        tuner measured to be faster (`runtime.back_ends`); otherwise numpy
     "numpy"             the checking interpreter, on the host
     "triton:sm_90"      machine code for that GPU, made by the installed Triton; no GPU is needed
     "triton:gfx942"     the same for an AMD GPU: compiled, never launched

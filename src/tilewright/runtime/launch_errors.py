@@ -40,6 +40,20 @@ def bad_argument(error: Exception, kernel: JITFunction, name: str) -> Exception:
     return at_launch(error, kernel, f"argument {name!r}: ")
 
 
+_UNLAUNCHABLE = "tw_unlaunchable"
+
+
+def unlaunchable(error: Exception) -> Exception:
+    """`error`, marked as one of a launch that this target cannot take and another one may."""
+    vars(error)[_UNLAUNCHABLE] = True
+    return error
+
+
+def is_unlaunchable(error: BaseException) -> bool:
+    """Whether nothing has run, and another target may take the launch."""
+    return _UNLAUNCHABLE in vars(error)
+
+
 class MissingArgument(KeyError):
     """A name that no argument of the launch has. (A KeyError shows its text in quotes.)"""
 

@@ -87,8 +87,13 @@ def target_for(option: str | None = None, device: int | None = None) -> TargetCh
 
     `device` is the number of the GPU that holds the arrays, None where they are in host memory.
     """
+    return choose(spec_for(option), device)
+
+
+def spec_for(option: str | None = None) -> Spec:
+    """What a launch asks for: by its own option, else by the ``with`` around it."""
     around = _target.get() or AUTO
-    return choose(around if option is None else spec_named(option).over(around), device)
+    return around if option is None else spec_named(option).over(around)
 
 
 def is_debugging() -> bool:

@@ -44,7 +44,7 @@ from tilewright.passes.tile.raise_to_tile import (
 from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
-from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument
+from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument, unlaunchable
 from tilewright.runtime.raised_aliases import (
     Merge,
     NotMerged,
@@ -222,7 +222,8 @@ class RaisedTileKernel(CompiledTileKernel):
                 self._run_on_gpu(grid, values, stream)
         except BadArgument as error:
             # Its class is of no interest to a user.
-            raise bad_argument(ValueError(str(error)), self.compiled.kernel, error.name) from None
+            bad = bad_argument(ValueError(str(error)), self.compiled.kernel, error.name)
+            raise unlaunchable(bad) from None
 
     def flat_values(self, grid: tuple[int, int, int], values: Sequence[Any]) -> list[Any]:
         """One value for each parameter of the raised function, arrays as memory of this machine."""
@@ -316,7 +317,7 @@ class RaisedTileKernel(CompiledTileKernel):
             "kernel as written wraps there; compute it with 64 bits, for example from "
             "tl.program_id(0).to(tl.int64)"
         )
-        raise at_launch(OverflowError(message), self.compiled.kernel)
+        raise unlaunchable(at_launch(OverflowError(message), self.compiled.kernel))
 
     @cached_property
     def _integers(self) -> AssumptionChecks:
@@ -333,7 +334,7 @@ class RaisedTileKernel(CompiledTileKernel):
             f"code for {self.target} cannot take them for one array; pass a copy of {other}, or "
             "launch with target='triton'"
         )
-        raise at_launch(ValueError(message), self.compiled.kernel)
+        raise unlaunchable(at_launch(ValueError(message), self.compiled.kernel))
 
     @cached_property
     def _makers(self) -> tuple[Callable[[Any], Any], ...]:

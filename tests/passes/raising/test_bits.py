@@ -191,3 +191,34 @@ def test_integers_that_grow_by_a_step_are_not_carried(n: int) -> None:
     for step in (3, 2**30):  # the second one wraps around
         kernel = compare(Launch(STEPS, (1,), [Buffer("y", y), n, step]))
         assert "iter_args" not in str(kernel.module)
+
+
+DIFFERENCE = """
+tt.func public @difference(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %back: !tt.ptr<i32>, %n: i32) {
+  %c32 = arith.constant 32 : i32
+  %s = tt.load %back : !tt.ptr<i32>
+  %pid = tt.get_program_id x : i32
+  %next = arith.addi %n, %pid : i32
+  %row = arith.subi %next, %s : i32
+  %at = arith.muli %row, %c32 : i32
+  %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %ats = tt.splat %at : i32 -> tensor<32xi32>
+  %o = arith.addi %ats, %r : tensor<32xi32>
+  %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %o : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %v = tt.load %xp : tensor<32x!tt.ptr<f32>>
+  tt.store %yp, %v : tensor<32x!tt.ptr<f32>>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("back", [0, 3, 5])
+def test_starts_that_are_differences(back: int) -> None:
+    """The host's part of a difference is no origin: what is left of the start is negative."""
+    x = np.random.default_rng(back).standard_normal(32 * 8).astype(np.float32)
+    buffers = [Buffer("x", x), Buffer("y", np.full(32, np.nan, np.float32))]
+    buffers.append(Buffer("back", np.array([back], np.int32)))
+    compare(Launch(DIFFERENCE, (2,), [*buffers, 5]))

@@ -142,6 +142,8 @@ class _Planner:
         rest = with_remainders(self._over_coordinates(rest))
         origin, terms = self._split(rest)
         leading = self._leading([term for term in terms if not self._join(dimensions, *term)])
+        if any(self._may_be_negative(each.start) for each in leading):
+            return None  # an index below 0 would be outside, though its address is not
         for each in dimensions:
             if not each.is_masked:
                 each.extent = self._unmasked_extent(each)
@@ -172,6 +174,11 @@ class _Planner:
                 if not all(self._holds_below(each) for each in limits)
             ),
         )
+
+    def _may_be_negative(self, start: Poly) -> bool:
+        """Whether differences make up a start: terms that the host computes are in the origin."""
+        is_difference = any(each < 0 for each in with_remainders(start).terms.values())
+        return is_difference and not self._site.scope.ctx.is_nonneg(start)
 
     def _mentions_lanes(self, poly: Poly) -> bool:
         return any(kind_of(atom) == "lane" for atom in poly.atoms_within())

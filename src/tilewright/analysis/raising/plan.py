@@ -10,11 +10,12 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from tilewright.analysis.affine import Formula, Poly
 from tilewright.analysis.raising.addresses import Addresses
 from tilewright.analysis.raising.loops import LoopPlan
-from tilewright.analysis.raising.refusals import Refusal
+from tilewright.analysis.raising.refusals import SLOW, Refusal
 from tilewright.analysis.raising.slots import Slots
 from tilewright.analysis.raising.values import ValueClass, Values
 from tilewright.analysis.raising.views import Box, View
-from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.scf import ForOp, WhileOp
+from tilewright.dialects.tt import DotOp, DotScaledOp, FuncOp
 from tilewright.dialects.type_utils import shape_of
 
 
@@ -72,6 +73,11 @@ class RaisePlan:
     def is_raised(self) -> bool:
         return not self.refusals
 
+    @property
+    def has_slow_gemm_loops(self) -> bool:
+        """Whether operands of a GEMM are copied element by element in its loop."""
+        return any(each.code == SLOW and _is_in_gemm_loop(each.op) for each in self.remarks)
+
     def verify(self) -> None:
         """Raise ``ValueError`` if the plan contradicts itself."""
         for op, access in self.accesses.items():
@@ -100,3 +106,14 @@ class RaisePlan:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+
+def _is_in_gemm_loop(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, (ForOp, WhileOp)) and any(
+            isinstance(inner, (DotOp, DotScaledOp)) for inner in parent.walk()
+        ):
+            return True
+        parent = parent.parent_op()
+    return False
