@@ -122,8 +122,8 @@ def test_window_with_sinks(rng):
     assert_near(out, weights / total @ v, 0.01)
 
 
-@pytest.mark.parametrize(("is_causal", "by_tma"), [(True, True), (False, False)])
-def test_backward(rng, is_causal, by_tma):
+@pytest.mark.parametrize(("is_causal", "together"), [(True, 2), (False, 1)])
+def test_backward(rng, is_causal, together):
     length, heads, kv_heads, dim = 150, 4, 2, 64
     q, k, v, do = (normal(rng, 1, length, h, dim) for h in (heads, kv_heads, kv_heads, heads))
     wide = [each.astype(WIDE)[0].swapaxes(0, 1) for each in (q, k, v, do)]
@@ -137,18 +137,19 @@ def test_backward(rng, is_causal, by_tma):
     ds = p * (wide[3] @ wide[2].swapaxes(1, 2) - deltas) / dim**0.5
     expected = ds @ wide[1], ds.swapaxes(1, 2) @ wide[0], p.swapaxes(1, 2) @ wide[3]
     logs = np.log2(np.exp(scores).sum(-1)).astype(np.float32)[None]
-    given = backward.row_deltas(out.swapaxes(0, 1)[None].astype(BF16, order="C"), do, dim=dim)
-    assert_near(given[0], deltas[..., 0], 0.01)
-    dq = np.zeros(q.shape, np.float32)
+    dq = np.full((1, 192, heads, dim), np.nan, np.float32)
+    o = out.swapaxes(0, 1)[None].astype(BF16, order="C")
+    rows = backward.row_statistics(o, do, logs, dq, dim=dim)
+    assert_near(rows[0, :, 1], deltas[..., 0], 0.01)
     dk, dv = backward.gradients(
-        *(q, k, v, do, logs, given, dq),
+        *(q, k, v, do, rows, dq),
         is_causal=is_causal,
         dim=dim,
         block_N=64,
         threads=128,
-        by_tma=by_tma,
+        together=together,
     )
-    dq = backward.scaled(dq.reshape(-1, dim), dim**-0.5, columns=dim).reshape(dq.shape)
+    dq = backward.scaled(dq, length, dim**-0.5, dim=dim)
     for found, reference in zip((dq, dk, dv), expected, strict=True):
         summed = reference.reshape(found.shape[2], -1, length, dim).sum(1)
         assert_near(found[0].swapaxes(0, 1), summed, 0.02)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,11 @@ from benchmarks.workloads.sources import ours, tilelang
 from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload, choices
 
 _TOLERANCE = 1e-2
-_BACKWARD = ({"by_tma": True}, {"by_tma": False})
+_BACKWARD: Mapping[bool, Sequence[Mapping[str, Any]]] = {
+    False: ({"together": 1}, {"together": 1, "early": False}, {"together": 8}),
+    True: ({"together": 8}, {"together": 16}, {"together": 1}, {"together": 8, "early": False}),
+}
+"""Configurations, by whether there is a mask: blocks of so many heads run at a time."""
 
 
 def _window(heads: int, kv_heads: int, length: int, window: int, directory: str | None) -> Prepared:
@@ -69,20 +73,21 @@ def _backward(batch: int, heads: int, kv_heads: int, length: int, is_causal: boo
             logs[b, head] = torch.logsumexp(scores, 1) * 1.44269504
     kernels = ours("backward")
     o = out.detach().transpose(1, 2).contiguous()
-    dq = torch.zeros(q.shape, device="cuda")
+    dq = torch.empty(q.shape, device="cuda")  # a whole number of tiles
 
     def gradients(**options: Any) -> list[torch.Tensor]:
-        deltas = kernels.row_deltas(o, do)
-        dq.zero_()
-        dk, dv = kernels.gradients(q, k, v, do, logs, deltas, dq, is_causal=is_causal, **options)
-        return [kernels.scaled(dq.view(-1, 128), 128**-0.5).view(q.shape), dk, dv]
+        rows = kernels.row_statistics(o, do, logs, dq)
+        dk, dv = kernels.gradients(q, k, v, do, rows, dq, is_causal=is_causal, **options)
+        return [kernels.scaled(dq, length, 128**-0.5), dk, dv]
 
     expected = [each.transpose(1, 2) for each in torch.autograd.grad(out, leaves, upstream, True)]
-    for found, reference in zip(gradients(), expected, strict=True):
-        assert relative_error(found.float(), reference.float()) < _TOLERANCE, "a gradient is wrong"
+    for options in _BACKWARD[is_causal]:
+        for found, reference in zip(gradients(**options), expected, strict=True):
+            error = relative_error(found.float(), reference.float())
+            assert error < _TOLERANCE, f"a gradient is wrong: {options}"
     candidates = [
         Candidate("cuDNN", peer),
-        *choices(lambda **options: gradients(**options)[1], _BACKWARD),
+        *choices(lambda **options: gradients(**options)[1], _BACKWARD[is_causal]),
     ]
     return Prepared(expected[1].float(), candidates, _TOLERANCE)
 

@@ -36,7 +36,16 @@ from tilewright.analysis.tensor_geometry import (
     uneven_stride,
 )
 from tilewright.dialects.func import argument_attributes
-from tilewright.dialects.tile import AllocOp, CopyOp, Im2colOp, RegionOp, Space, space_of
+from tilewright.dialects.tile import (
+    AllocOp,
+    AsyncCopyOp,
+    AtomicOp,
+    CopyOp,
+    Im2colOp,
+    RegionOp,
+    Space,
+    space_of,
+)
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import ViewOp
@@ -100,7 +109,7 @@ class Starts:
 class BulkCopy:
     """A copy from global to shared memory, as the conditions see it."""
 
-    op: CopyOp | Im2colOp
+    op: CopyOp | Im2colOp | AtomicOp
     tensor: SSAValue
     """The global tensor, as the copy names it: a view has extents and strides of its own."""
     box: tuple[int, ...]
@@ -108,6 +117,18 @@ class BulkCopy:
     corner: tuple[Mixed, ...]
     """The indices at which it starts, outermost first."""
     starts: Starts
+
+    @property
+    def src(self) -> SSAValue:
+        """What is copied, or added to the target."""
+        if not isinstance(self.op, AtomicOp):
+            return self.op.src
+        assert self.op.value is not None
+        return self.op.value
+
+    @property
+    def dst(self) -> SSAValue:
+        return self.op.dst
 
     @property
     def start(self) -> Mixed:
@@ -119,7 +140,7 @@ class BulkCopy:
 
     @property
     def element_bits(self) -> int:
-        return bit_width(element_type_of(self.op.src.type))
+        return bit_width(element_type_of(self.src.type))
 
     @property
     def bytes(self) -> int:
@@ -137,7 +158,7 @@ def is_enabled(copy: BulkCopy) -> str | None:
 
 
 def _keeps_elements(copy: BulkCopy) -> str | None:
-    source, target = element_type_of(copy.op.src.type), element_type_of(copy.op.dst.type)
+    source, target = element_type_of(copy.src.type), element_type_of(copy.dst.type)
     if source == target and copy.element_bits % 8 == 0:
         return None
     if source == target:
@@ -264,16 +285,18 @@ def _starts_at_address(copy: BulkCopy) -> str | None:
 
 
 def _pads_with_zero(copy: BulkCopy) -> str | None:
-    owner = copy.op.dst.owner
+    if isinstance(copy.op, AtomicOp):
+        return None
+    owner = copy.dst.owner
     if isinstance(owner, AllocOp) and owner.safe_value is not None:
         return "out-of-bounds elements must read as a value other than zero"
-    is_load = space_of(copy.op.src.type) is Space.GLOBAL
+    is_load = space_of(copy.src.type) is Space.GLOBAL
     return other_than_zero(copy.op) if is_load else None
 
 
 def _is_whole(copy: BulkCopy) -> str | None:
     """TMA's layout of a buffer is that of its whole matrix."""
-    for side in (copy.op.src, copy.op.dst):
+    for side in (copy.src, copy.dst):
         space, owner = space_of(side.type), side.owner
         if space is None or not space.is_shared:
             continue
@@ -288,7 +311,7 @@ def _is_whole(copy: BulkCopy) -> str | None:
 
 
 def _has_no_own_layout(copy: BulkCopy) -> str | None:
-    for side in (copy.op.src, copy.op.dst):
+    for side in (copy.src, copy.dst):
         base = base_of(side)
         if isinstance(base.owner, AllocOp) and base.owner.layout is not None:
             return "TMA does not support the user-specified layout of the buffer"
@@ -339,18 +362,39 @@ def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
     return copy
 
 
-def bulk_store(op: CopyOp, starts: Starts, *, is_guaranteed: bool = False) -> BulkCopy | str:
+def moves_out_of_shared(op: CopyOp | AsyncCopyOp | AtomicOp) -> bool:
+    """Whether a tile in shared memory is stored to a tensor, or updates one."""
+    source = op.value if isinstance(op, AtomicOp) else op.src
+    space = None if source is None else space_of(source.type)
+    return space_of(op.dst.type) is Space.GLOBAL and space is not None and space.is_shared
+
+
+REDUCIBLE = frozenset(("f32", "f16", "bf16", "i32"))
+"""Types of elements that TMA adds."""
+
+
+def bulk_reduction(op: AtomicOp, starts: Starts) -> BulkCopy | str:
+    """`op` as an update by TMA of a tensor with a tile in shared memory, or why it is not."""
+    if op.kind.data != "add" or str(element_type_of(op.dst.type)) not in REDUCIBLE:
+        return f"TMA has no {op.kind.data} of {element_type_of(op.dst.type)}"
+    if op.order != "relaxed":
+        return f"updates of TMA are not {op.order}"
+    return bulk_store(op, starts)
+
+
+def bulk_store(
+    op: CopyOp | AtomicOp, starts: Starts, *, is_guaranteed: bool = False
+) -> BulkCopy | str:
     """`op` as a bulk copy out of shared memory, or why it cannot be one.
 
     With `is_guaranteed` the user guarantees where it starts.
     """
-    source = space_of(op.src.type)
-    if space_of(op.dst.type) is not Space.GLOBAL or source is None or not source.is_shared:
+    if not moves_out_of_shared(op):
         return "it does not copy shared memory to global memory"
-    if isinstance(op.src.owner, RegionOp):
-        return "it copies part of a buffer in shared memory"
     box = tuple(shape_of(op.dst.type))
     copy = BulkCopy(op, tensor_of(op.dst), box, corner_of(op.dst), starts)
+    if isinstance(copy.src.owner, RegionOp):
+        return "it copies part of a buffer in shared memory"
     guaranteed = (_starts_at_granule, _starts_inside) if is_guaranteed else ()
     for condition in (*BULK_CONDITIONS, _starts_inside, _ends_at_granule):
         problem = None if condition in guaranteed else condition(copy)

@@ -62,6 +62,7 @@ from tilewright.dialects.amd.ops import matrix_core
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
+    AtomicOp,
     CopyOp,
     GemmOp,
     ParallelOp,
@@ -164,6 +165,8 @@ class Solver(FreeLayouts):
             # Threads then write the source of a TMA store to shared memory without bank conflicts.
             if isinstance(op, CopyOp):
                 self._swizzle(base_of(op.src), bit_width(element_type_of(op.src.type)))
+            elif isinstance(op, AtomicOp) and not op.is_element and op.value is not None:
+                self._swizzle(base_of(op.value), bit_width(element_type_of(op.value.type)))
             # TMA copies a wide tile in several boxes, and only a swizzled layout is box after box.
             elif isinstance(op, AsyncCopyOp) and op.is_bulk:
                 bits = bit_width(element_type_of(op.src.type))

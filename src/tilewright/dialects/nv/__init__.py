@@ -57,6 +57,7 @@ from tilewright.dialects.nv.tma import (
     TensorMapType,
     TmaLoadOp,
     TmaReduceOp,
+    TmaStoreBase,
     TmaStoreOp,
 )
 from tilewright.dialects.nv.types import MBARRIER, MBarrierType
@@ -151,6 +152,7 @@ __all__ = [
     "TensorMapType",
     "TmaLoadOp",
     "TmaReduceOp",
+    "TmaStoreBase",
     "TmaStoreCommitOp",
     "TmaStoreOp",
     "TmaStoreWaitOp",

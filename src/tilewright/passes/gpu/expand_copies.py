@@ -81,7 +81,7 @@ class ExpandCopies(Pass):
                 _expand_fill(op)
             elif isinstance(op, TransposeOp):
                 _expand_transpose(op)
-            elif isinstance(op, AtomicOp) and not op.is_element:
+            elif isinstance(op, AtomicOp) and not op.is_element and not stays_whole(op):
                 _expand_atomic(op)
             elif isinstance(op, Im2colOp):
                 _expand_im2col(op)
@@ -103,8 +103,8 @@ BY_ENGINE = "nv.engine"
 """Attribute of a copy that is not for threads: which engine does it."""
 
 
-def stays_whole(op: CopyOp) -> bool:
-    """Whether an engine does the copy, or waves without registers."""
+def stays_whole(op: CopyOp | AtomicOp) -> bool:
+    """Whether an engine does the copy or update, or waves without registers."""
     return BY_ENGINE in op.attributes or DIRECT in op.attributes
 
 

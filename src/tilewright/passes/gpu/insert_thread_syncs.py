@@ -58,6 +58,8 @@ from tilewright.dialects.nv import (
     RedAddOp,
     StMatrixOp,
     TmaLoadOp,
+    TmaReduceOp,
+    TmaStoreBase,
     TmaStoreOp,
     WgmmaCommitOp,
     WgmmaOp,
@@ -125,7 +127,7 @@ _TOUCHING = frozenset(
     each.name
     for each in (
         *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
-        *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp, RedAddOp),
+        *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp, TmaReduceOp, RedAddOp),
         *(BufferLoadOp, BufferStoreOp, LoadLdsOp),
     )
 )
@@ -158,7 +160,7 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
             for each in (op.a, op.b)
             if isinstance(each.owner, MatrixOp)
         ]
-    assert isinstance(op, TmaStoreOp)
+    assert isinstance(op, TmaStoreBase)
     return [(op.src, False, True)]
 
 

@@ -51,6 +51,7 @@ from tilewright.ir.traversal import walk, walk_for
 from tilewright.passes.amd.lower.direct_copies import lower_direct_copy
 from tilewright.passes.amd.lower.exchange import lower_exchange
 from tilewright.passes.amd.lower.mfma import lower_matrix_core
+from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.loops import opened
@@ -146,7 +147,7 @@ def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> N
         lower_exchange(op, storage)
     elif isinstance(op, CopyOp) and DIRECT in op.attributes:
         lower_direct_copy(op, storage)
-    elif isinstance(op, CopyOp):
+    elif isinstance(op, CopyOp) or (isinstance(op, AtomicOp) and BY_ENGINE in op.attributes):
         lower_tma_store(op, storage)
     elif isinstance(op, ReducerFinalizeOp):
         lower_finalize(op, storage)

@@ -7,6 +7,10 @@ accesses again is stored by threads. So are elements that another statement, or 
 writes as well: the order of the writes would be undefined. A remark gives the reason why a store
 does not use TMA.
 
+So is an update, ``T.atomic_add(C[row, 0], tile)``, of a tensor that the kernel accesses in no other
+way than to add to it: TMA adds where the memory is, and no thread waits for that. The order of
+additions is as undefined as it is for threads.
+
 An explicit TMA store of the user, ``T.tma_copy(tile, C[row, 0])``, becomes such a copy. The user is
 responsible for its start (`check-tma-starts` has warned); groups that the user commits and waits
 for are empty then, since each store closes its own and its thread waits until the tile is read.
@@ -19,11 +23,20 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Operation
 
-from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_store
+from tilewright.analysis.copy_instructions import (
+    BulkCopy,
+    Starts,
+    bulk_reduction,
+    bulk_store,
+    moves_out_of_shared,
+)
 from tilewright.analysis.later_accesses import later_access
 from tilewright.analysis.thread_dependence import begins_by_thread
+from tilewright.analysis.uniformity import comes_together
 from tilewright.analysis.write_overlap import WriteOverlap
-from tilewright.dialects.tile import AsyncCopyOp, CopyOp, Space, space_of
+from tilewright.dialects.tile import AsyncCopyOp, AtomicOp, CopyOp, ParallelOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.interfaces import reads, writes
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -49,7 +62,10 @@ class SelectTmaStores(Pass):
                 _as_copy(op)
         starts, overlap = Starts(module), WriteOverlap(module)
         for op in walk(module):
-            if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
+            if not isinstance(op, CopyOp | AtomicOp) or arch_of(op) < _HOPPER or not _is_store(op):
+                continue
+            if isinstance(op, AtomicOp):
+                _select_reduction(op, starts, engine)
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):
                 continue  # each thread copies a part of its own
@@ -65,6 +81,42 @@ class SelectTmaStores(Pass):
             remark = engine.remark(op, text, "TW3002")
             if later is not None:
                 remark.note(later, "here")
+
+
+def _select_reduction(op: AtomicOp, starts: Starts, engine: DiagnosticEngine) -> None:
+    """Mark an update that TMA makes."""
+    if op.is_element or not comes_together(op) or _is_in_parallel(op):
+        return
+    if begins_by_thread(op.dst) or (op.value is not None and begins_by_thread(op.value)):
+        return  # each thread updates a part of its own
+    reason, later = bulk_reduction(op, starts), None
+    if isinstance(reason, BulkCopy):
+        later = _other_access(op)
+        if later is None:
+            op.attributes[BY_ENGINE] = StringAttr("tma")
+            return
+        reason = "the kernel accesses the tensor otherwise, too"
+    remark = engine.remark(op, f"TMA reduction not used: {reason}", "TW3002")
+    if later is not None:
+        remark.note(later, "here")
+
+
+def _is_in_parallel(op: Operation) -> bool:
+    outer = op.parent_op()
+    while outer is not None and not isinstance(outer, ParallelOp):
+        outer = outer.parent_op()
+    return outer is not None
+
+
+def _other_access(update: AtomicOp) -> Operation | None:
+    """An op that accesses the updated tensor, and does not add to it as well."""
+    kernel, tensor = kernel_of(update), base_of(update.dst)
+    for op in () if kernel is None else walk(kernel):
+        if op.regions or not any(each.base is tensor for each in (*reads(op), *writes(op))):
+            continue
+        if not isinstance(op, AtomicOp) or op.previous is not None or op.kind != update.kind:
+            return op
+    return None
 
 
 def _as_copy(op: AsyncCopyOp) -> None:
@@ -86,11 +138,5 @@ def _other_write(store: CopyOp, overlap: WriteOverlap) -> tuple[Operation | None
     return None, ""
 
 
-def _is_store(op: CopyOp | AsyncCopyOp) -> bool:
-    source = space_of(op.src.type)
-    return (
-        space_of(op.dst.type) is Space.GLOBAL
-        and source is not None
-        and source.is_shared
-        and op.parent_op() is not None
-    )
+def _is_store(op: CopyOp | AsyncCopyOp | AtomicOp) -> bool:
+    return moves_out_of_shared(op) and op.parent_op() is not None

@@ -26,7 +26,7 @@ from tilewright.dialects.nv import (
     BarOp,
     BulkLoadOp,
     TmaLoadOp,
-    TmaStoreOp,
+    TmaStoreBase,
     TmaStoreWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
@@ -61,7 +61,7 @@ def _sink(leader: IfOp, function: FuncOp) -> None:
     loop = _loop_around(leader)
     if wait is None or loop is None:
         return
-    stored = {base_of(op.src) for op in walk(leader) if isinstance(op, TmaStoreOp)}
+    stored = {base_of(op.src) for op in walk(leader) if isinstance(op, TmaStoreBase)}
     barrier = _barrier_before(leader, stored)
     if barrier is None or _is_used_elsewhere(leader, barrier, loop, function, stored):
         return
@@ -86,7 +86,7 @@ def _wait_at_the_end(leader: IfOp) -> TmaStoreWaitOp | None:
     last = None if end is None else end.prev_op
     if not isinstance(last, TmaStoreWaitOp) or last.read is None or last.count:
         return None
-    return last if any(isinstance(op, TmaStoreOp) for op in walk(leader)) else None
+    return last if any(isinstance(op, TmaStoreBase) for op in walk(leader)) else None
 
 
 def _loop_around(op: Operation) -> ForOp | None:

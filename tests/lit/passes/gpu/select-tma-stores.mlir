@@ -67,3 +67,37 @@ func.func @in_two_halves(%C: memref<16x512xf16, #global>) {
   }
   func.return
 }
+
+// Tiles that are added to a tensor, which nothing else accesses; not if it is read as well, or if
+// TMA has no such update.
+
+// CHECK-LABEL: func.func @updates
+// CHECK:         tile.atomic add %{{.*}}, %a {{.*}}nv.engine = "tma"
+// CHECK:         tile.atomic add %{{.*}}, %a {{.*}}nv.engine = "tma"
+// CHECK:         tile.atomic add %arg1, %a : memref
+// CHECK:         tile.copy %arg1 -> %b
+// CHECK:         tile.atomic max %arg2, %a : memref
+// CHECK:         tile.atomic add %arg3, %a order release : memref
+// CHECK:         tile.atomic add %arg3, %f : memref
+func.func @updates(%C: memref<64x64xf32, #global>, %D: memref<16x64xf32, #global>, %E: memref<16x64xf32, #global>, %F: memref<16x64xf32, #global>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<16x64xf32, #shared>
+    %b = tile.alloc "b" : memref<16x64xf32, #shared>
+    %f = tile.alloc "f" : memref<16x64xf32, #fragment>
+    scf.for %k = %c0 to %c32 step %c8 {
+      %part = tile.region %C[%k, 0] [16, 64] : memref<64x64xf32, #global> to !tile.region<16x64xf32, #global>
+      tile.atomic add %part, %a {use_tma} : !tile.region<16x64xf32, #global>, memref<16x64xf32, #shared>
+    }
+    %first = tile.region %C[0, 0] [16, 64] : memref<64x64xf32, #global> to !tile.region<16x64xf32, #global>
+    tile.atomic add %first, %a : !tile.region<16x64xf32, #global>, memref<16x64xf32, #shared>
+    tile.atomic add %D, %a : memref<16x64xf32, #global>, memref<16x64xf32, #shared>
+    tile.copy %D -> %b : memref<16x64xf32, #global> -> memref<16x64xf32, #shared>
+    tile.atomic max %E, %a : memref<16x64xf32, #global>, memref<16x64xf32, #shared>
+    tile.atomic add %F, %a order release : memref<16x64xf32, #global>, memref<16x64xf32, #shared>
+    tile.atomic add %F, %f : memref<16x64xf32, #global>, memref<16x64xf32, #fragment>
+  }
+  func.return
+}
