@@ -10,12 +10,19 @@ from tilewright.analysis.raising.accesses import bases_of, plan_accesses
 from tilewright.analysis.raising.addresses import addresses_of
 from tilewright.analysis.raising.loops import plan_loops
 from tilewright.analysis.raising.plan import Access, RaisePlan
-from tilewright.analysis.raising.refusals import NO_EXTENT, SLOW, Refusal, Refusals
+from tilewright.analysis.raising.refusals import (
+    NO_COUNTERPART,
+    NO_EXTENT,
+    SLOW,
+    Refusal,
+    Refusals,
+)
 from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
 from tilewright.analysis.raising.shared import fit_stages
 from tilewright.analysis.raising.slots import Slots, assign_slots
 from tilewright.analysis.raising.staging import plan_staging
 from tilewright.analysis.raising.support import check_ops
+from tilewright.analysis.raising.tasks import Tasks, captured_tensors, plan_tasks
 from tilewright.analysis.raising.values import ValueClass, Values, classify_values
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import FuncOp
@@ -25,7 +32,7 @@ SHARED_BYTES = 232_448
 
 
 def plan_raising(
-    function: FuncOp, num_stages: int = 3, shared_bytes: int = SHARED_BYTES
+    function: FuncOp, num_stages: int = 3, shared_bytes: int = SHARED_BYTES, num_warps: int = 4
 ) -> RaisePlan:
     """Decide everything; what cannot be raised is in ``refusals``.
 
@@ -33,14 +40,18 @@ def plan_raising(
     """
     refusals = Refusals()
     check_ops(function, refusals)
+    tasks = plan_tasks(function, num_warps, refusals)
     addresses = addresses_of(function)
     accesses, views = plan_accesses(addresses, refusals)
     values = classify_values(function, bases_of(accesses), stored_tiles(accesses))
     copies = plan_copies(accesses, values)
     slots = assign_slots(function, values)
     _orient(accesses, slots)
-    loops = fit_stages(function, slots, plan_loops(function, values, num_stages), shared_bytes)
-    staged = plan_staging(copies, accesses, slots, loops, shared_bytes)
+    _refuse_captured(tasks, values, refusals)
+    loops = plan_loops(function, values, num_stages, is_author_scheduled=tasks.has_tasks)
+    left = shared_bytes - tasks.shared_bytes
+    loops = fit_stages(function, slots, loops, left)
+    staged = plan_staging(copies, accesses, slots, loops, left)
     remarks = _slow(accesses, values, views)
     return RaisePlan(
         function,
@@ -52,9 +63,23 @@ def plan_raising(
         values,
         slots,
         loops,
+        tasks,
         refusals.listed(),
         remarks,
     )
+
+
+def _refuse_captured(tasks: Tasks, values: Values, refusals: Refusals) -> None:
+    """Tensors in registers belong to threads: other tasks cannot read them."""
+    for value, task in captured_tensors(tasks):
+        owner = value.owner
+        if values.is_buffer(value) and isinstance(owner, Operation):
+            refusals.add(
+                NO_COUNTERPART,
+                owner,
+                f"a tensor that is computed before the tasks, and used by {task.name}",
+                "compute it in the task, or store it with tlx.local_store",
+            )
 
 
 def _orient(accesses: Mapping[Operation, Access], slots: Slots) -> None:
