@@ -30,6 +30,8 @@ from tilewright.dialects.tt import (
     PtrType,
 )
 from tilewright.dialects.tt import FuncOp as TritonFuncOp
+from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.language.T.prim_func import PrimFunc
@@ -79,7 +81,13 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
 TARGET_NEEDS_TILES = "TW8030"
-_READS = (LoadOp, DescriptorLoadOp, DescriptorGatherOp)
+_READS = (
+    LoadOp,
+    DescriptorLoadOp,
+    DescriptorGatherOp,
+    AsyncCopyGlobalToLocalOp,
+    AsyncTMACopyGlobalToLocalOp,
+)
 
 
 def raised_tile_kernel(compiled: CompiledKernel) -> RaisedTileKernel:
@@ -192,7 +200,10 @@ class RaisedTileKernel(CompiledTileKernel):
     @cached_property
     def of_whole_rows(self) -> RaisedTileKernel:
         """The kernel for descriptors whose rows are multiples of 16 bytes, as TMA stores them."""
-        is_stored = any(isinstance(op, DescriptorStoreOp) for op in self.raised.plan.staged)
+        plan = self.raised.plan
+        is_stored = any(isinstance(op, DescriptorStoreOp) for op in plan.staged) or any(
+            isinstance(op, AsyncTMACopyLocalToGlobalOp) for op in plan.accesses
+        )
         if not is_stored:
             return self
         result = _raised(self.compiled, whole_rows=True, merges=self.merges)
