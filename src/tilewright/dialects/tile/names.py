@@ -50,6 +50,8 @@ FILLED = "tile.filled"
 """Unit: it reads an element inside of a tensor, and yields the fill of a copy outside of it."""
 
 # tile.alloc.
+BUFFERS = "tile.buffers"
+"""Unit: the first dimension counts buffers, each of which has its place in a storage-alias spec."""
 PRIVATE = "tile.private"
 """Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""
 ROTATING = "tile.rotating"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.raising.tasks import integer, is_barrier
@@ -46,6 +46,7 @@ from tilewright.dialects.tile import (
 from tilewright.dialects.tile import ReuseGroupOp as TileReuseGroupOp
 from tilewright.dialects.tile import SetBufferOverlapOp as TileSetBufferOverlapOp
 from tilewright.dialects.tile import StorageAliasSpecOp as TileStorageAliasSpecOp
+from tilewright.dialects.tile.names import BUFFERS
 from tilewright.dialects.tlx import (
     ReuseGroupOp,
     SetBufferOverlapOp,
@@ -105,6 +106,8 @@ def _alloc(state: Raising, op: Operation) -> None:
             else None
         )
         made = AllocOp(memory, name=name, alias=spec)
+        if spec is not None:
+            made.attributes[BUFFERS] = UnitAttr()
     state.top.origin = op
     state.places[op.result] = Place(state.top.value(made, name))
 

@@ -35,6 +35,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.aliasing import IMPLIED
 from tilewright.dialects.tile.base import integer_attr
+from tilewright.dialects.tile.names import BUFFERS
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, resolve
 from tilewright.ir.passes import Pass
@@ -255,7 +256,9 @@ def _buffer(alloc: AllocOp, name: str, memory: Memory) -> Buffer:
         bits = bit_width(alloc.type.element_type)
         if memory is Memory.TMEM:
             return tmem_buffer(name, (1, *shape), bits, TmemPlaceholder(), source)
-        return smem_buffer(name, (1, *shape), bits, Swizzled(), source)
+        if BUFFERS not in alloc.attributes:
+            shape = (1, *shape)
+        return smem_buffer(name, shape, bits, Swizzled(), source)
     except UnitError as error:
         code = GENERAL_CODE if error.rule is None else code_of(error.rule)
         raise _NotPlannable(alloc, str(error), code) from None
