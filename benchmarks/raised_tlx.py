@@ -14,6 +14,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -138,7 +139,7 @@ def attention_case(name: str, *, times: bool) -> None:
         call = _called(module.attention, q, k, v, causal)
         out = torch.empty_like(q)
         found = _milliseconds(
-            {target: _with(other, lambda: call(out)) for target, other in _TARGETS.items()}
+            {key: _with(target, partial(call, out)) for key, target in _TARGETS.items()}
         )
         work = 4 * 4 * 16 * CONTEXT**2 * 128 / (2 if causal else 1)
         _print(f"{name} {'causal' if causal else 'full'}", found, work)

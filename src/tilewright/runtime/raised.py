@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.analysis.raising.planner import SHARED_BYTES
@@ -335,6 +335,8 @@ class RaisedTileKernel(CompiledTileKernel):
 
     def _merges(self, spans: Sequence[Span]) -> tuple[Merge, ...]:
         """Which parameters are others in this launch; `ValueError` if that cannot be expressed."""
+        if self._idle:
+            spans = [each for each in spans if each.position not in self._idle]
         found = merges_of(spans, self.written, self.params, self._pointers)
         if not isinstance(found, NotMerged):
             return found
@@ -351,6 +353,17 @@ class RaisedTileKernel(CompiledTileKernel):
         arguments = self.prim_func.func.body.block.args
         pairs = zip(self.params, arguments, strict=True)
         return tuple(on_device(param, address_bytes(each)) for param, each in pairs)
+
+    @cached_property
+    def _idle(self) -> frozenset[int]:
+        """The positions of arrays that the kernel does not access: they may share any bytes."""
+        arguments = self.prim_func.func.body.block.args
+        accessed = {access.base.index for access in self.raised.plan.accesses.values()}
+        return frozenset(
+            each.index
+            for each in arguments
+            if isinstance(each.type, MemRefType) and each.index not in accessed
+        )
 
     @cached_property
     def _pointers(self) -> frozenset[int]:

@@ -274,7 +274,7 @@ class _Planner:
                     self._check_buffer(op, value)
             match op:
                 case LocalAllocOp() if op.src is not None:
-                    self._refuse(op, "a buffer that is allocated with contents", "use tlx.local_store")
+                    self._refuse(op, "a buffer allocated with contents", "use tlx.local_store")
                 case MemDescTransOp():
                     self._check_trans(op)
                 case StorageAliasSpecOp() if op.storage_kind != "smem":

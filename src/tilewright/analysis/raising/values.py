@@ -122,7 +122,7 @@ class _Classifier:
         return self._found
 
     def _extend(self, value: SSAValue, gemm: Operation, wait: Operation | None) -> None:
-        """A GEMM in flight reads its operand until it is waited for, at least to the block's end."""
+        """A GEMM in flight reads its operand until its wait, or to the end of the block."""
         block = gemm.parent
         assert block is not None
         end = wait or block.last_op

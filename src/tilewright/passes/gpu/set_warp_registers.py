@@ -81,7 +81,8 @@ def registers_of_roles(
 def _requested(roles: list[Role], available: int, launch: int) -> list[int] | None:
     """What the author requested, if there is enough; other roles keep what they have."""
     counts = [role.registers or launch for role in roles]
-    used = sum(role.num_threads // _GROUP * count for role, count in zip(roles, counts, strict=True))
+    groups = [role.num_threads // _GROUP for role in roles]
+    used = sum(group * count for group, count in zip(groups, counts, strict=True))
     return counts if used <= available else None
 
 

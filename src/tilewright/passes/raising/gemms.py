@@ -14,8 +14,8 @@ from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.tile import GemmOp
 from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tt import DotOp, DotScaledOp, ReduceOp, TransOp
-from tilewright.dialects.ttng import WarpGroupDotOp
 from tilewright.dialects.tt.enums import INPUT_PRECISION, SCALE_DOT_ELEM_TYPE
+from tilewright.dialects.ttng import WarpGroupDotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit

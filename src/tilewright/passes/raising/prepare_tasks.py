@@ -61,7 +61,10 @@ def is_chosen(value: SSAValue) -> bool:
 
 def _forget_layouts(op: Operation, rewriter: Rewriter) -> None:
     """Drop layouts of tensors that are not known yet: no author chose them."""
-    values = [*op.results, *(each for region in op.regions for b in region.blocks for each in b.args)]
+    values = [
+        *op.results,
+        *(each for region in op.regions for b in region.blocks for each in b.args),
+    ]
     for value in values:
         layout = encoding_of(value.type) if is_tensor(value.type) else None
         if layout is not None and (

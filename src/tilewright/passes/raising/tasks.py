@@ -1,10 +1,10 @@
 """Ops of ``tlx``: buffers, barriers, tasks and asynchronous copies, in the author's order.
 
-    ttg.local_alloc of n buffers     tile.alloc with a leading n; barriers with their arrivals
-    ttg.memdesc_index                tile.slot; of barriers, their index
-    ttg.warp_specialize              tile.ws, one role for each region
-    ttng.*barrier                    nv.mbarrier.*, under scf.if where it has a predicate
-    asynchronous copies, waits       tile.async_copy, nv.*.commit, nv.*.wait
+ttg.local_alloc of n buffers     tile.alloc with a leading n; barriers with their arrivals
+ttg.memdesc_index                tile.slot; of barriers, their index
+ttg.warp_specialize              tile.ws, one role for each region
+ttng.*barrier                    nv.mbarrier.*, under scf.if where it has a predicate
+asynchronous copies, waits       tile.async_copy, nv.*.commit, nv.*.wait
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def _index(state: Raising, op: Operation) -> None:
     assert isinstance(op, MemDescIndexOp)
     source = state.places[op.src]
     known = integer(op.index)
-    index = state.at.index(known) if known is not None else state.at.to_index(state.scalar(op.index))
+    index = (
+        state.at.index(known) if known is not None else state.at.to_index(state.scalar(op.index))
+    )
     if is_barrier(op.src):
         state.places[op.result] = Place(source.buffer, index)
     else:

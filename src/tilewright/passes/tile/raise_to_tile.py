@@ -98,9 +98,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     if len(kernels) != 1:
         raise ValueError(f"expected one kernel in the module, got {len(kernels)}")
     (function,) = kernels
-    plan = plan_raising(
-        function, options.num_stages, options.shared_bytes, options.num_warps
-    )
+    plan = plan_raising(function, options.num_stages, options.shared_bytes, options.num_warps)
     name = function.sym_name.data
     if not plan.is_raised:
         return NotRaised(name, plan.refusals)
