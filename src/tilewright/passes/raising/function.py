@@ -21,7 +21,7 @@ from tilewright.analysis.raising.plan import RaisePlan
 from tilewright.dialects.func import FuncOp, ReturnOp
 from tilewright.dialects.memref import StoreOp as MemoryStoreOp
 from tilewright.dialects.tile import AllocOp, FillOp, KernelOp, Space, space_attr
-from tilewright.dialects.tile.names import ENTRY, NAME
+from tilewright.dialects.tile.names import ENTRY, FREE_GRID, NAME
 from tilewright.dialects.tt import PtrType, TensorDescType
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.raising.block import emit_ops
@@ -52,6 +52,8 @@ def raise_function(plan: RaisePlan) -> FuncOp:
         attributes={ENTRY: UnitAttr()},
         body=Region(block),
     )
+    if plan.tasks.tasks:
+        function.attributes[FREE_GRID] = UnitAttr()
     function.location = old.location
     _emit_body(plan, block)
     return function
