@@ -51,6 +51,7 @@ from tilewright.memory import (
     Options,
     Path,
     Phase,
+    Placement,
     PlanResult,
     ReuseKind,
     StoragePlan,
@@ -127,6 +128,12 @@ class PlanStorageAlias(Pass):
         self._report(spec, result, engine)
         if result.errors:
             return None
+        for name, alloc in spec.allocations.items():
+            if result.plan is not None and not _is_contiguous(result.plan.of(name)):
+                engine.error(
+                    alloc, f"buffers of '{name}' that do not follow each other", GENERAL_CODE
+                )
+                return None
         if result.plan is not None:
             for violation in check_plan(result.plan, capacity):
                 message = f"internal compiler error in {self.name}: {violation}"
@@ -296,6 +303,12 @@ def _around(op: Operation) -> Iterator[Operation]:
     while parent is not None:
         yield parent
         parent = parent.parent_op()
+
+
+def _is_contiguous(placed: Placement) -> bool:
+    """Whether the buffers of an array follow each other, as `tile.slot` counts them."""
+    levels = placed.active
+    return not levels or (len(levels) == 1 and levels[0].block == placed.buffer.unit)
 
 
 def _write(spec: _Spec, plan: StoragePlan) -> None:
