@@ -43,7 +43,7 @@ def _loaded(name: str) -> tuple[Any, Any]:
     return module, getattr(module, config) if config else None
 
 
-def _error(call: Callable[[Any], Any], shape: tuple[int, ...], wanted: Any) -> float:
+def _error(call: Callable[[Any], Any], shape: tuple[int, ...], expected: Any) -> float:
     """The relative error; infinite if two runs differ, or if something is not written."""
     import torch
 
@@ -56,7 +56,7 @@ def _error(call: Callable[[Any], Any], shape: tuple[int, ...], wanted: Any) -> f
         if before is not None and not torch.equal(before, out):
             return math.inf
         before = out.clone()
-    found = float((out.double() - wanted).norm() / wanted.norm())
+    found = float((out.double() - expected).norm() / expected.norm())
     return math.inf if math.isnan(found) else found
 
 
@@ -65,7 +65,7 @@ def _milliseconds(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     import torch
 
     found: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(ROUNDS + 3):
+    for iteration in range(ROUNDS + 3):
         for name, call in calls.items():
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
@@ -73,7 +73,7 @@ def _milliseconds(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
                 call()
             end.record()
             torch.cuda.synchronize()
-            if turn >= 3:
+            if iteration >= 3:
                 found[name].append(begin.elapsed_time(end) / 4)
     return {name: median(times) for name, times in found.items()}
 
@@ -124,8 +124,8 @@ def attention_case(name: str, *, times: bool) -> None:
             q, k, v = (torch.randn(shape, device="cuda").half() for _ in range(3))
             scores = q.double() @ k.double().transpose(-1, -2) / math.sqrt(128)
             if causal:
-                behind = torch.ones((context, context), device="cuda", dtype=torch.bool).triu(1)
-                scores = scores.masked_fill(behind, -math.inf)
+                later = torch.ones((context, context), device="cuda", dtype=torch.bool).triu(1)
+                scores = scores.masked_fill(later, -math.inf)
             call = _called(module.attention, q, k, v, causal)
             errors.append(
                 _error(_into("cuda", call), shape, torch.softmax(scores, -1) @ v.double())
@@ -182,9 +182,15 @@ def main() -> int:
         return 0
     failed = 0
     for name in options.cases:
-        words = [sys.executable, __file__, "--here", name, *(["--check"] if options.check else [])]
+        command = [
+            sys.executable,
+            __file__,
+            "--here",
+            name,
+            *(["--check"] if options.check else []),
+        ]
         try:
-            failed += subprocess.run(words, timeout=SECONDS, check=False).returncode != 0
+            failed += subprocess.run(command, timeout=SECONDS, check=False).returncode != 0
         except subprocess.TimeoutExpired:
             print(f"{name}: HANGS (no end after {SECONDS} s)", flush=True)
             failed += 1

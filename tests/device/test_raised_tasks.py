@@ -55,9 +55,9 @@ def test_attention(name: str, context: int, head: int, causal: bool) -> None:
     q, k, v = (random(shape) for _ in range(3))
     scores = q.double() @ k.double().transpose(-1, -2) / math.sqrt(head)
     if causal:
-        behind = torch.ones((context, context), device="cuda", dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(behind, -math.inf)
-    wanted = torch.softmax(scores, -1) @ v.double()
+        later = torch.ones((context, context), device="cuda", dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, -math.inf)
+    expected = torch.softmax(scores, -1) @ v.double()
     module = example(name)
     call = on_tiles(lambda out: module.attention(q, k, v, causal, out=out))
-    check(call, math.prod(shape[:-1]), head, wanted, "float16")
+    check(call, math.prod(shape[:-1]), head, expected, "float16")

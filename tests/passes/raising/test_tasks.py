@@ -76,8 +76,8 @@ def test_bits_and_barriers(name: str) -> None:
 def test_threads(name: str) -> None:
     """The code of the threads of sm_90a, lane by lane: values, races, fences, bytes in flight."""
     with tw.running(target="cuda:sm_90a"), running_threads():
-        found, wanted = load(name).example(np.random.default_rng(0))
-    for one, other in zip(as_tuple(found), as_tuple(wanted), strict=True):
+        found, expected = load(name).example(np.random.default_rng(0))
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert np.abs(np.asarray(one, np.float64) - other).max() < 1e-3 * np.abs(other).max()
 
 
@@ -107,7 +107,7 @@ def test_roles_registers_and_arrivals() -> None:
 
 
 def test_waits_stay_where_they_are() -> None:
-    """The waits of the author, and no others, in the order of the source."""
+    """The waits of the user, and no others, in the order of the source."""
     kernel = raised(launches("hopper_gemm_ws")[0][1].text)
     gemms = [op for op in walk(kernel.module) if isinstance(op, GemmOp)]
     assert [op.asynchronous is not None for op in gemms] == [True, True]
@@ -118,7 +118,7 @@ def test_waits_stay_where_they_are() -> None:
         assert waits == [1, 0, 1, 0]
 
 
-def test_machine_code_has_the_waits_and_registers_of_the_author() -> None:
+def test_machine_code_has_the_waits_and_registers_of_the_user() -> None:
     kernel = raised(launches("hopper_gemm_ws")[0][1].text)
     (made,) = compile_module(kernel.module, "sm_90a").kernels.values()
     assert made.source.count("wgmma_wait<1>()") == 2
@@ -177,4 +177,4 @@ def test_a_missing_op_is_found(name: str) -> None:
 
 
 HARMLESS = {"hopper_gemm_persistent": 2}
-"""Its author waits twice for the same phase, so that nothing moves before the GEMM."""
+"""Its user waits twice for the same phase, so that nothing moves before the GEMM."""

@@ -126,7 +126,7 @@ class _Planner:
         return (start, extent) if self._is_host(extent) else None
 
     def _stated_start(self, dim: int) -> Poly | None:
-        """Where a block of a descriptor starts, as the kernel says: constants are no extents."""
+        """Where a block of a descriptor starts, as in the kernel: constants are no extents."""
         box = self._site.box
         if box is None or len(box.indices) != len(self._site.shape):
             return None

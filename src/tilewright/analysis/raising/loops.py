@@ -38,15 +38,15 @@ class LoopPlan:
 
 
 def plan_loops(
-    function: FuncOp, values: Values, num_stages: int, *, is_author_scheduled: bool = False
+    function: FuncOp, values: Values, num_stages: int, *, is_user_scheduled: bool = False
 ) -> dict[Operation, LoopPlan]:
-    """What each loop becomes; nothing is overlapped where the author of the kernel did so."""
+    """What each loop becomes; nothing is overlapped where the user of the kernel did so."""
     found: dict[Operation, LoopPlan] = {}
     for op in walk(function):
         if isinstance(op, ForOp):
             dropped = tuple(name for name in DROPPED_HINTS if name in op.attributes)
             steps = _steps(op)
-            stages = 0 if is_author_scheduled else _stages(op, values, num_stages, steps)
+            stages = 0 if is_user_scheduled else _stages(op, values, num_stages, steps)
             found[op] = LoopPlan(stages, dropped, steps)
     return found
 

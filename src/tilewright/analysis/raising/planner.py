@@ -8,9 +8,11 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.raising.accesses import bases_of, plan_accesses
 from tilewright.analysis.raising.addresses import addresses_of
+from tilewright.analysis.raising.constants import is_zero
 from tilewright.analysis.raising.loops import plan_loops
 from tilewright.analysis.raising.plan import Access, RaisePlan
 from tilewright.analysis.raising.refusals import (
+    ADDRESS,
     NO_COUNTERPART,
     NO_EXTENT,
     SLOW,
@@ -26,6 +28,9 @@ from tilewright.analysis.raising.tasks import Tasks, captured_tensors, plan_task
 from tilewright.analysis.raising.values import ValueClass, Values, classify_values
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
+from tilewright.dialects.type_utils import shape_of
 
 SHARED_BYTES = 232_448
 """Shared memory of a block on sm_90 (CUDA C++ programming guide, technical specifications)."""
@@ -43,12 +48,13 @@ def plan_raising(
     tasks = plan_tasks(function, num_warps, refusals)
     addresses = addresses_of(function)
     accesses, views = plan_accesses(addresses, refusals)
+    _refuse_copies(accesses, refusals)
     values = classify_values(function, bases_of(accesses), stored_tiles(accesses))
     copies = plan_copies(accesses, values)
     slots = assign_slots(function, values)
     _orient(accesses, slots)
     _refuse_captured(tasks, values, refusals)
-    loops = plan_loops(function, values, num_stages, is_author_scheduled=tasks.has_tasks)
+    loops = plan_loops(function, values, num_stages, is_user_scheduled=tasks.has_tasks)
     left = shared_bytes - tasks.shared_bytes
     loops = fit_stages(function, slots, loops, left)
     staged = plan_staging(copies, accesses, slots, loops, left)
@@ -67,6 +73,30 @@ def plan_raising(
         refusals.listed(),
         remarks,
     )
+
+
+def _refuse_copies(accesses: Mapping[Operation, Access], refusals: Refusals) -> None:
+    """Asynchronous copies move boxes of a tensor, with zeros outside."""
+    for op, access in accesses.items():
+        match op:
+            case AsyncCopyGlobalToLocalOp():
+                shape = shape_of(op.result.type)
+                has_zeros = op.other is None or is_zero(op.other)
+            case AsyncTMACopyGlobalToLocalOp():
+                shape, has_zeros = shape_of(op.result.type), True
+            case AsyncTMACopyLocalToGlobalOp():
+                shape, has_zeros = shape_of(op.src.type), True
+            case _:
+                continue
+        order = None if access.box is None else access.box.order(shape)
+        if order is None or list(order) != sorted(order) or not has_zeros or access.fills_nan:
+            refusals.add(
+                ADDRESS,
+                op,
+                "an asynchronous copy whose address and mask are not a box of a tensor, or with "
+                "another value than zero outside of it",
+                "use an affine address along rows, a mask that bounds each dimension, other=0.0",
+            )
 
 
 def _refuse_captured(tasks: Tasks, values: Values, refusals: Refusals) -> None:

@@ -89,7 +89,7 @@ _MISSING = {
     "tt.map_elementwise": "tt.map_elementwise has no tile op",
     "tt.grid_dependency_wait": "programmatic dependent launch has no tile op",
     "tt.grid_dependency_launch_dependents": "programmatic dependent launch has no tile op",
-    "tlx.require_layout": "a layout that the author made",
+    "tlx.require_layout": "a layout that the user made",
     "tlx.local_alias": "a buffer that is another one in another shape (reuse=buffer)",
     "ttg.memdesc_subslice": "a part of a buffer",
     "ttg.memdesc_reshape": "a buffer in another shape",
@@ -167,7 +167,7 @@ def _check_types(op: Operation, refusals: Refusals) -> None:
             refusals.add(
                 NO_COUNTERPART,
                 op,
-                f"a layout that places elements in threads already: '{layout}'",
+                f"a layout that assigns elements to threads already: '{layout}'",
                 "leave layouts to the compiler",
             )
         if not isinstance(element, AnyFloat | IntegerType):

@@ -60,8 +60,8 @@ class Task:
     region: Region = field(compare=False, repr=False)
     start: int
     threads: int
-    asked: int
-    """Threads that the author asked for: fewer, where a warp group is not full."""
+    requested: int
+    """Threads that the user requested: fewer, where a warp group is not full."""
     registers: int = 0
     """As requested; 0 if nothing was."""
 
@@ -82,7 +82,7 @@ class Tasks:
     threads: int = 0
     """Of the block."""
     shared_bytes: int = 0
-    """What the buffers of the author take of shared memory, at most."""
+    """What the buffers of the user take of shared memory, at most."""
     has_tasks: bool = False
     """Whether the kernel has constructs of ``tlx`` at all."""
 
@@ -104,7 +104,7 @@ def root_of(value: SSAValue) -> Allocation | None:
 
 
 def is_barrier(value: SSAValue) -> bool:
-    """Whether a buffer holds barriers: an author's integers of 64 bits are initialised as such."""
+    """Whether a buffer holds barriers: a user's integers of 64 bits are initialised as such."""
     root = root_of(value)
     return root is not None and any(
         isinstance(user, InitBarrierOp) for user in _users(root.results[0])
@@ -182,8 +182,8 @@ class _Planner:
                 CONTROL_FLOW,
             )
         self._check_after(op)
-        requested = op.requested_registers
-        budgets = [] if requested is None else list(requested.get_values())
+        registers_of = op.requested_registers
+        budgets = [] if registers_of is None else list(registers_of.get_values())
         default = op.default_requested_registers
         counts = (self._threads, *(warps * WARP for warps in op.num_partition_warps))
         budgets = [0 if default is None else default.value.data, *budgets]
@@ -191,12 +191,12 @@ class _Planner:
         regions = [op.default_region, *op.partitions]
         tasks: list[Task] = []
         start = 0
-        for index, (region, asked, registers) in enumerate(
+        for index, (region, requested, registers) in enumerate(
             zip(regions, counts, budgets, strict=True)
         ):
-            threads = -(-asked // GROUP) * GROUP
+            threads = -(-requested // GROUP) * GROUP
             name = "default" if index == 0 else f"task{index}"
-            tasks.append(Task(name, region, start, threads, asked, registers))
+            tasks.append(Task(name, region, start, threads, requested, registers))
             start += threads
         return tuple(tasks)
 
@@ -257,7 +257,9 @@ class _Planner:
         return tuple(count * factor for count in counts)
 
     def _check_arrival(self, op: ArriveBarrierOp, task: Task | None) -> None:
-        is_partial = op.per_thread is not None and task is not None and task.asked != task.threads
+        is_partial = (
+            op.per_thread is not None and task is not None and task.requested != task.threads
+        )
         if is_partial or op.count.value.data > _MAX_ARRIVALS or op.is_multicast:
             self._refuse(
                 op,
@@ -294,7 +296,7 @@ class _Planner:
         if isinstance(type.encoding, UserLayout):
             self._refuse(
                 op,
-                f"a layout that the author made: '{type.encoding}'",
+                f"a layout that the user made: '{type.encoding}'",
                 "leave out layout=, layouts of tiles are inferred",
             )
         elif isinstance(value, BlockArgument) or op.name.startswith("scf."):
@@ -318,11 +320,11 @@ class _Planner:
         self, op: NamedBarrierArriveOp | NamedBarrierWaitOp, tasks: tuple[Task, ...]
     ) -> None:
         task = self._task_of(op, tasks)
-        is_partial = task is not None and task.asked != task.threads
+        is_partial = task is not None and task.requested != task.threads
         if integer(op.bar) is None or integer(op.num_threads) is None or is_partial:
             self._refuse(
                 op,
-                "a named barrier whose number or threads are computed, or of a task that is a part "
+                "a named barrier whose id or thread count are computed, or of a task that is a part "
                 "of a warp group",
                 "use constants, and tasks of four warps",
             )

@@ -79,7 +79,7 @@ def registers_of_roles(
 
 
 def _requested(roles: list[Role], available: int, launch: int) -> list[int] | None:
-    """What the author requested, if there is enough; other roles keep what they have."""
+    """What the user requested, if there is enough; other roles keep what they have."""
     counts = [role.registers or launch for role in roles]
     groups = [role.num_threads // _GROUP for role in roles]
     used = sum(group * count for group, count in zip(groups, counts, strict=True))

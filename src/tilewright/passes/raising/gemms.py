@@ -69,7 +69,7 @@ def _precision(op: DotOp | WarpGroupDotOp) -> str | None:
 
 
 def emit_task_dot(state: Raising, op: Operation) -> None:
-    """A GEMM of buffers that the author fills, perhaps asynchronous."""
+    """A GEMM of buffers that the user fills, perhaps asynchronous."""
     assert isinstance(op, WarpGroupDotOp)
     slot = state.slot(op.d)
     assert slot is not None
@@ -100,9 +100,9 @@ def emit_task_dot(state: Raising, op: Operation) -> None:
 
 
 def _task_operand(state: Raising, op: WarpGroupDotOp, value: SSAValue) -> tuple[SSAValue, bool]:
-    place = state.places.get(value)
-    if place is not None:
-        return place.buffer, place.is_transposed
+    part = state.parts.get(value)
+    if part is not None:
+        return part.buffer, part.is_transposed
     return as_buffer(state, value, op), False
 
 

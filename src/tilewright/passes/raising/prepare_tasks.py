@@ -4,7 +4,7 @@
     layouts        what ``tlx`` requires of layouts is dropped; they are inferred again
     waits          ``ttng.warp_group_dot_wait`` forwards nothing: GEMMs work in place
 
-Layouts that an author chose stay, and refuse the kernel.
+Layouts that a user chose stay, and refuse the kernel.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _inline_captures(op: WarpSpecializeOp, rewriter: Rewriter) -> None:
 
 
 def is_chosen(value: SSAValue) -> bool:
-    """Whether an author chose the layout of a value."""
+    """Whether a user chose the layout of a value."""
     if is_tensor(value.type):
         layout = encoding_of(value.type)
     elif isinstance(value.type, MemDescType):
@@ -60,7 +60,7 @@ def is_chosen(value: SSAValue) -> bool:
 
 
 def _forget_layouts(op: Operation, rewriter: Rewriter) -> None:
-    """Drop layouts of tensors that are not known yet: no author chose them."""
+    """Drop layouts of tensors that are not known yet: no user chose them."""
     values = [
         *op.results,
         *(each for region in op.regions for b in region.blocks for each in b.args),

@@ -17,7 +17,7 @@ from tilewright.passes.raising.symbols import Symbols
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferPart:
     """A buffer of tasks, or a part of it."""
 
     buffer: SSAValue
@@ -44,8 +44,8 @@ class Raising:
     symbols: Symbols
     group: Group = field(default_factory=Group)
     memory: dict[Slot, SSAValue] = field(default_factory=dict[Slot, SSAValue])
-    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
-    """Buffers that the author allocated, and parts of them."""
+    parts: dict[SSAValue, BufferPart] = field(default_factory=dict[SSAValue, BufferPart])
+    """Buffers that the user allocated, and parts of them."""
     names: dict[str, int] = field(default_factory=dict[str, int])
 
     def scalar(self, value: SSAValue) -> SSAValue:

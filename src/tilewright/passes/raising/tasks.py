@@ -1,4 +1,4 @@
-"""Ops of ``tlx``: buffers, barriers, tasks and asynchronous copies, in the author's order.
+"""Ops of ``tlx``: buffers, barriers, tasks and asynchronous copies, in the user's order.
 
 ttg.local_alloc of n buffers     tile.alloc with a leading n; barriers with their arrivals
 ttg.memdesc_index                tile.slot; of barriers, their index
@@ -82,7 +82,7 @@ from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
 from tilewright.passes.raising.moves import accesses_of
 from tilewright.passes.raising.regions import assume_inside, region_of
-from tilewright.passes.raising.state import Place, Raising
+from tilewright.passes.raising.state import BufferPart, Raising
 
 EmitOps = Callable[[Raising, Iterable[Operation]], None]
 
@@ -101,7 +101,7 @@ def _alloc(state: Raising, op: Operation) -> None:
     else:
         memory = MemRefType(type.element_type, type.shape, memory_space=space_attr(Space.SHARED))
         spec = (
-            state.places[op.storage_alias].buffer
+            state.parts[op.storage_alias].buffer
             if isinstance(op, StorageAliasLocalAllocOp)
             else None
         )
@@ -109,49 +109,49 @@ def _alloc(state: Raising, op: Operation) -> None:
         if spec is not None:
             made.attributes[BUFFERS] = UnitAttr()
     state.top.origin = op
-    state.places[op.result] = Place(state.top.value(made, name))
+    state.parts[op.result] = BufferPart(state.top.value(made, name))
 
 
 def _spec(state: Raising, op: Operation) -> None:
     assert isinstance(op, StorageAliasSpecOp)
     state.top.origin = op
     made = TileStorageAliasSpecOp("shared", op.size)
-    state.places[op.result] = Place(state.top.value(made, op.result.name_hint))
+    state.parts[op.result] = BufferPart(state.top.value(made, op.result.name_hint))
 
 
 def _group(state: Raising, op: Operation) -> None:
     assert isinstance(op, ReuseGroupOp)
-    elements = [state.places[each].buffer for each in op.elements]
+    elements = [state.parts[each].buffer for each in op.elements]
     state.top.origin = op
     made = TileReuseGroupOp(elements, op.kind, op.size)
-    state.places[op.result] = Place(state.top.value(made, op.result.name_hint))
+    state.parts[op.result] = BufferPart(state.top.value(made, op.result.name_hint))
 
 
 def _overlap(state: Raising, op: Operation) -> None:
     assert isinstance(op, SetBufferOverlapOp)
     state.top.origin = op
-    spec, group = state.places[op.storage_alias_spec], state.places[op.overlap_def]
+    spec, group = state.parts[op.storage_alias_spec], state.parts[op.overlap_def]
     state.top.add(TileSetBufferOverlapOp(spec.buffer, group.buffer))
 
 
 def _index(state: Raising, op: Operation) -> None:
     assert isinstance(op, MemDescIndexOp)
-    source = state.places[op.src]
+    source = state.parts[op.src]
     known = integer(op.index)
     index = (
         state.at.index(known) if known is not None else state.at.to_index(state.scalar(op.index))
     )
     if is_barrier(op.src):
-        state.places[op.result] = Place(source.buffer, index)
+        state.parts[op.result] = BufferPart(source.buffer, index)
     else:
         slot = state.at.value(SlotOp(source.buffer, index), op.result.name_hint)
-        state.places[op.result] = Place(slot)
+        state.parts[op.result] = BufferPart(slot)
 
 
 def _trans(state: Raising, op: Operation) -> None:
     assert isinstance(op, MemDescTransOp)
-    source = state.places[op.src]
-    state.places[op.result] = Place(source.buffer, None, not source.is_transposed)
+    source = state.parts[op.src]
+    state.parts[op.result] = BufferPart(source.buffer, None, not source.is_transposed)
 
 
 # Barriers.
@@ -170,9 +170,9 @@ def _void(_: object) -> None:
 
 
 def _barrier(state: Raising, value: SSAValue) -> tuple[SSAValue, SSAValue]:
-    place = state.places[value]
-    assert place.index is not None
-    return place.buffer, place.index
+    part = state.parts[value]
+    assert part.index is not None
+    return part.buffer, part.index
 
 
 def _init(state: Raising, op: Operation) -> None:
@@ -210,10 +210,10 @@ def _expect(state: Raising, op: Operation) -> None:
 def _named(state: Raising, op: Operation) -> None:
     assert isinstance(op, NamedBarrierArriveOp | NamedBarrierWaitOp)
     flush(state)
-    number, threads = integer(op.bar), integer(op.num_threads)
-    assert number is not None and threads is not None
+    id, threads = integer(op.bar), integer(op.num_threads)
+    assert id is not None and threads is not None
     mode = "arrive" if isinstance(op, NamedBarrierArriveOp) else "sync"
-    state.at.add(BarOp(mode, number, threads))
+    state.at.add(BarOp(mode, id, threads))
 
 
 def _fence(state: Raising, op: Operation) -> None:
@@ -229,7 +229,7 @@ def _tma_load(state: Raising, op: Operation) -> None:
     flush(state)
     access = state.plan.accesses[op]
     barrier, index = _barrier(state, op.barrier)
-    target = state.places[op.result].buffer
+    target = state.parts[op.result].buffer
 
     def make(at: Builder) -> None:
         at.add(AsyncCopyOp(region_of(state, access, at), target, barrier, index))
@@ -242,7 +242,7 @@ def _tma_store(state: Raising, op: Operation) -> None:
     flush(state)
     access = state.plan.accesses[op]
     assume_inside(state, op, access)
-    source = state.places[op.src].buffer
+    source = state.parts[op.src].buffer
     state.at.add(AsyncCopyOp(source, region_of(state, access, state.at)))
     state.at.add(TmaStoreCommitOp())
 
@@ -260,7 +260,7 @@ def _copy(state: Raising, op: Operation) -> None:
     access = state.plan.accesses[op]
     box = access.box
     assert box is not None
-    target = state.places[op.result].buffer
+    target = state.parts[op.result].buffer
 
     def load(at: Builder) -> None:
         region = region_of(state, access, at)
@@ -302,13 +302,13 @@ def _local_load(state: Raising, op: Operation) -> None:
     flush(state)
     slot = state.slot(op.result)
     assert slot is not None
-    state.at.add(CopyOp(state.places[op.src].buffer, state.buffer(slot)))
+    state.at.add(CopyOp(state.parts[op.src].buffer, state.buffer(slot)))
 
 
 def _local_store(state: Raising, op: Operation) -> None:
     """Copy a whole buffer where there is one, else compute the elements."""
     assert isinstance(op, LocalStoreOp)
-    target = state.places[op.dst].buffer
+    target = state.parts[op.dst].buffer
     source = op.src
     owner = source.owner
     if isinstance(owner, TruncfOp | ExtfOp) and state.slot(source) is None:
