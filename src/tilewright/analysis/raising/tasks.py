@@ -324,7 +324,7 @@ class _Planner:
         if integer(op.bar) is None or integer(op.num_threads) is None or is_partial:
             self._refuse(
                 op,
-                "a named barrier whose id or thread count are computed, or of a task that is a part "
+                "a named barrier whose id or thread count is computed, or of a task that is part "
                 "of a warp group",
                 "use constants, and tasks of four warps",
             )
