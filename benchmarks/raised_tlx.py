@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +33,8 @@ GEMMS = (
 ATTENTIONS = ("hopper_attention_ws", "hopper_attention_pipelined", "hopper_attention_persistent")
 SHAPES = ((256, 512, 256), (1024, 1024, 1024), (129, 264, 72), (1000, 1032, 520))
 CONTEXTS = (512, 100, 333)
-SIDE, CONTEXT = 4096, 4096
+SIDES, CONTEXT = (4096, 8192), 4096
+"""Of matrices: two, because a launch of a small GEMM may take longer than the GEMM."""
 LIMIT = 1e-3
 
 
@@ -101,16 +103,33 @@ def gemm_case(name: str, *, times: bool) -> None:
     print(f"{name}: {_verdict(errors)}", flush=True)
     if not times:
         return
-    a = torch.randn((SIDE, SIDE), device="cuda").half()
-    b, out = torch.randn((SIDE, SIDE), device="cuda").half(), torch.empty_like(a)
-    found = _milliseconds(
-        {
-            "tiles": _with("cuda", lambda: module.gemm(a, b, config, out=out)),
-            "triton": _with("triton", lambda: module.gemm(a, b, config, out=out)),
-            "torch": lambda: torch.matmul(a, b, out=out),
-        }
-    )
-    _print(name, found, 2 * SIDE**3)
+    for side in SIDES:
+        a = torch.randn((side, side), device="cuda").half()
+        b, out = torch.randn((side, side), device="cuda").half(), torch.empty_like(a)
+        call = partial(module.gemm, a, b, config, out)
+        found = _milliseconds(
+            {
+                "tiles": _with("cuda", call),
+                "triton": _with("triton", call),
+                "torch": partial(torch.matmul, a, b, out=out),
+            }
+        )
+        _print(f"{name} {side}", found, 2 * side**3)
+        host = {key: _host_microseconds(_with(target, call)) for key, target in _TARGETS.items()}
+        print(f"{name}: host, us a launch: {host}", flush=True)
+
+
+def _host_microseconds(call: Callable[[], Any]) -> int:
+    """What a launch takes of the host."""
+    import torch
+
+    torch.cuda.synchronize()
+    begin = perf_counter()
+    for _ in range(20):
+        call()
+    end = perf_counter()
+    torch.cuda.synchronize()
+    return round((end - begin) / 20 * 1e6)
 
 
 def attention_case(name: str, *, times: bool) -> None:
