@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.analysis.raising.planner import SHARED_BYTES
@@ -30,6 +30,8 @@ from tilewright.dialects.tt import (
     PtrType,
 )
 from tilewright.dialects.tt import FuncOp as TritonFuncOp
+from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.language.T.prim_func import PrimFunc
@@ -79,7 +81,13 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
 TARGET_NEEDS_TILES = "TW8030"
-_READS = (LoadOp, DescriptorLoadOp, DescriptorGatherOp)
+_READS = (
+    LoadOp,
+    DescriptorLoadOp,
+    DescriptorGatherOp,
+    AsyncCopyGlobalToLocalOp,
+    AsyncTMACopyGlobalToLocalOp,
+)
 
 
 def raised_tile_kernel(compiled: CompiledKernel) -> RaisedTileKernel:
@@ -192,7 +200,10 @@ class RaisedTileKernel(CompiledTileKernel):
     @cached_property
     def of_whole_rows(self) -> RaisedTileKernel:
         """The kernel for descriptors whose rows are multiples of 16 bytes, as TMA stores them."""
-        is_stored = any(isinstance(op, DescriptorStoreOp) for op in self.raised.plan.staged)
+        plan = self.raised.plan
+        is_stored = any(isinstance(op, DescriptorStoreOp) for op in plan.staged) or any(
+            isinstance(op, AsyncTMACopyLocalToGlobalOp) for op in plan.accesses
+        )
         if not is_stored:
             return self
         result = _raised(self.compiled, whole_rows=True, merges=self.merges)
@@ -325,6 +336,8 @@ class RaisedTileKernel(CompiledTileKernel):
 
     def _merges(self, spans: Sequence[Span]) -> tuple[Merge, ...]:
         """Which parameters are others in this launch; `ValueError` if that cannot be expressed."""
+        if self._idle:
+            spans = [each for each in spans if each.position not in self._idle]
         found = merges_of(spans, self.written, self.params, self._pointers)
         if not isinstance(found, NotMerged):
             return found
@@ -341,6 +354,17 @@ class RaisedTileKernel(CompiledTileKernel):
         arguments = self.prim_func.func.body.block.args
         pairs = zip(self.params, arguments, strict=True)
         return tuple(on_device(param, address_bytes(each)) for param, each in pairs)
+
+    @cached_property
+    def _idle(self) -> frozenset[int]:
+        """The positions of arrays that the kernel does not access: they may share any bytes."""
+        arguments = self.prim_func.func.body.block.args
+        accessed = {access.base.index for access in self.raised.plan.accesses.values()}
+        return frozenset(
+            each.index
+            for each in arguments
+            if isinstance(each.type, MemRefType) and each.index not in accessed
+        )
 
     @cached_property
     def _pointers(self) -> frozenset[int]:

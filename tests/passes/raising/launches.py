@@ -15,6 +15,7 @@ from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.targets.numpy import Buffer, Descriptor, NumpyKernel, compile_module
 from tilewright.targets.numpy.dtypes import scalar_type
+from tilewright.targets.numpy.tasks.kernel import TaskKernel
 
 __all__ = ["NAMES", "example_launches", "plausible", "recorded"]
 
@@ -24,7 +25,8 @@ def recorded() -> Iterator[list[tuple[str, Launch]]]:
     """What is launched on the host meanwhile, with the arrays as they are before each launch."""
     found: list[tuple[str, Launch]] = []
     running: list[CompiledKernel] = []
-    launch, launch_numpy = CompiledKernel.launch, NumpyKernel.launch
+    launch = CompiledKernel.launch
+    hosts = {each: each.launch for each in (NumpyKernel, TaskKernel)}
 
     def record(self: Any, *args: Any, **kwargs: Any) -> Any:
         running.append(self)
@@ -37,13 +39,17 @@ def recorded() -> Iterator[list[tuple[str, Launch]]]:
         text = running[-1].text("ttir", locations=True)
         copies = [copied(each) for each in arguments]
         found.append((running[-1].name, Launch(text, tuple(grid), copies)))
-        return launch_numpy(self, grid, arguments, options)
+        return hosts[type(self)](self, grid, arguments, options)
 
-    CompiledKernel.launch, NumpyKernel.launch = record, record_numpy
+    CompiledKernel.launch = record
+    for each in hosts:
+        each.launch = record_numpy
     try:
         yield found
     finally:
-        CompiledKernel.launch, NumpyKernel.launch = launch, launch_numpy
+        CompiledKernel.launch = launch
+        for each, own in hosts.items():
+            each.launch = own
 
 
 def example_launches(name: str, seed: int = 0) -> list[tuple[str, Launch]]:

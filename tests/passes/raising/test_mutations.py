@@ -44,7 +44,7 @@ def _mutations(name: str, index: int) -> list[Mutation]:
 
 
 def _kernel(plan: RaisePlan) -> RaisedKernel:
-    module = ModuleOp([raise_function(plan, 4)])
+    module = ModuleOp([raise_function(plan)])
     clean(module)
     module.verify()
     names = [argument.name_hint or "" for argument in plan.function.body.block.args]

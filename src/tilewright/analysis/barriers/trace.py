@@ -96,6 +96,8 @@ def traces(
     for trip_counts in candidates:
         if any(_agree(trip_counts, before, used) for before, used in done):
             continue  # they differ in nothing that the events depend on
+        if roles.is_custom and _is_empty(roles, trip_counts, properties):
+            continue  # no block runs
         writers = [Writer(member, trip_counts, properties) for member in roles.members]
         yield trip_counts, [each.trace() for each in writers]
         done.append((trip_counts, {name for each in writers for name in each.used}))
@@ -103,6 +105,13 @@ def traces(
 
 def _agree(one: TripCounts, other: TripCounts, names: set[str]) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _is_empty(roles: ConcurrentRoles, trip_counts: TripCounts, properties: OpProperties) -> bool:
+    """Whether the grid has no blocks, for the arguments that are assumed."""
+    host = Writer(roles.members[0], trip_counts, properties)
+    extents = [host.integer(each) for each in roles.kernel.grid]
+    return any(each is not None and each <= 0 for each in extents)
 
 
 def _is_constant(value: Mixed) -> bool:
@@ -277,12 +286,17 @@ class Writer:
 
     def _loop(self, op: Operation, iterations: range) -> None:
         block = op.regions[0].block
-        if len(block.args) > 1:
-            raise NotAnalysed(op, "loops with loop-carried values are not analysed")
+        counter, *carried = block.args
+        values = [self.integer(each) for each in op.init_args] if isinstance(op, ForOp) else []
+        end = block.last_op
         for iteration in iterations:
-            for argument in block.args:
-                self.env[argument] = iteration
+            self.env[counter] = iteration
+            self.env.update(zip(carried, values, strict=True))
             self._block(block)
+            if carried:
+                assert end is not None
+                values = [self.integer(each) for each in end.operands]
+        self.env.update(zip(op.results, values, strict=True))
 
     def _persistent(self, op: PersistentOp) -> None:
         count = self._trip_count(op)
@@ -302,6 +316,11 @@ class Writer:
             if threads and region.blocks:
                 self.active = threads
                 self._block(region.blocks[0])
+                end = region.blocks[0].last_op
+                if op.results and end is not None:
+                    is_whole = len(threads) == len(before)
+                    values = [self.integer(each) if is_whole else None for each in end.operands]
+                    self.env.update(zip(op.results, values, strict=True))
         self.active = before
 
     def _taking(self, condition: SSAValue, op: Operation) -> tuple[int, ...]:

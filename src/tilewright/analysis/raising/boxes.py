@@ -112,6 +112,9 @@ class _Planner:
         if not above:
             return (self._zero, None) if not below else None
         rest = self._over_coordinates(above[0])
+        stated = self._stated_start(dim)
+        if stated is not None and self._is_host(stated - rest):
+            return stated, stated - rest
         if below:
             start = self._over_coordinates(below[0])
         else:
@@ -121,6 +124,13 @@ class _Planner:
                 return None
         extent = start - rest
         return (start, extent) if self._is_host(extent) else None
+
+    def _stated_start(self, dim: int) -> Poly | None:
+        """Where a block of a descriptor starts, as in the kernel: constants are no extents."""
+        box = self._site.box
+        if box is None or len(box.indices) != len(self._site.shape):
+            return None
+        return self._over_coordinates(box.indices[dim])
 
     def _holds_below(self, bound: Poly) -> bool:
         """Whether ``lane + bound >= 0`` holds anyway."""

@@ -5,6 +5,7 @@
     TILE         an op on whole tiles: its operands and results are buffers
     MEMORY       accesses memory
     CONTROL      has regions with code
+    TASKS        what ``tlx`` adds: buffers, barriers, tasks, asynchronous copies and GEMMs
     SCALAR       computes scalars, copied as it is
 
 An op in none of them has no counterpart and refuses the kernel.
@@ -15,6 +16,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tt import DotOp, DotScaledOp, PtrType, TensorDescType
+from tilewright.dialects.ttng import WarpGroupDotOp
 from tilewright.dialects.type_utils import element_type_of, is_tensor
 
 STRUCTURAL = frozenset(
@@ -47,24 +49,85 @@ MEMORY = frozenset(
         "descriptor_gather",
         "descriptor_scatter",
     )
-)
+) | {
+    "ttg.async_copy_global_to_local",
+    "ttng.async_tma_copy_global_to_local",
+    "ttng.async_tma_copy_local_to_global",
+}
 
 WRITES = MEMORY - {"tt.load", "tt.descriptor_load", "tt.descriptor_gather"}
-"""Atomic loads are among them: they order other accesses."""
+"""Atomic loads are among them: they order other accesses. So do asynchronous copies."""
+
+SYNCHRONISING = frozenset(
+    (
+        "ttg.async_commit_group",
+        "ttg.async_wait",
+        "ttng.arrive_barrier",
+        "ttng.arrive_barrier_named",
+        "ttng.async_tma_store_wait",
+        "ttng.barrier_expect",
+        "ttng.fence_async_shared",
+        "ttng.init_barrier",
+        "ttng.wait_barrier",
+        "ttng.wait_barrier_named",
+        "ttng.warp_group_dot_wait",
+    )
+)
+"""Barriers and waits of tasks: nothing moves over them."""
+
+BUFFERS = frozenset(
+    (
+        "tlx.reuse_group",
+        "tlx.set_buffer_overlap",
+        "tlx.storage_alias_local_alloc",
+        "tlx.storage_alias_spec",
+        "ttg.local_alloc",
+        "ttg.memdesc_index",
+        "ttg.memdesc_trans",
+    )
+)
+"""Ops that make buffers in shared memory, or name parts of them."""
+
+TASKS = (
+    SYNCHRONISING
+    | BUFFERS
+    | {
+        "ttg.local_load",
+        "ttg.local_store",
+        "ttg.warp_specialize",
+        "ttg.warp_specialize.partitions",
+        "ttng.warp_group_dot",
+    }
+)
 
 TILE = frozenset(("tt.dot", "tt.dot_scaled", "tt.reduce", "tt.scan", "tt.histogram", "tt.gather"))
 
-Gemm = DotOp | DotScaledOp
+SchedulableGemm = DotOp | DotScaledOp
+"""GEMMs that may be moved, and whose operands the raising puts into shared memory."""
+
+Gemm = DotOp | DotScaledOp | WarpGroupDotOp
 """GEMMs: operands `a`, `b`, the accumulator `c`, the result `d`."""
 
-EFFECTS = frozenset(("tt.assert", "tt.print", "ttg.barrier", "gpu.barrier"))
+EFFECTS = (
+    frozenset(("tt.assert", "tt.print", "ttg.barrier", "gpu.barrier"))
+    | SYNCHRONISING
+    | {"ttg.local_store"}
+)
 
 CONTROL = frozenset(("scf.for", "scf.while", "scf.if"))
 
 POINTERS = frozenset(("tt.addptr", "tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"))
 
 TERMINATORS = frozenset(
-    ("scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return")
+    (
+        "scf.yield",
+        "scf.condition",
+        "tt.return",
+        "tt.reduce.return",
+        "tt.scan.return",
+        "ttg.warp_yield",
+        "ttg.warp_return",
+    )
 )
 
 DROPPED = frozenset(("llvm.intr.assume",))

@@ -37,13 +37,17 @@ class LoopPlan:
     """By position among the loop-carried values: integers that grow by a step."""
 
 
-def plan_loops(function: FuncOp, values: Values, num_stages: int) -> dict[Operation, LoopPlan]:
+def plan_loops(
+    function: FuncOp, values: Values, num_stages: int, *, is_user_scheduled: bool = False
+) -> dict[Operation, LoopPlan]:
+    """What each loop becomes; nothing is overlapped where the user of the kernel did so."""
     found: dict[Operation, LoopPlan] = {}
     for op in walk(function):
         if isinstance(op, ForOp):
             dropped = tuple(name for name in DROPPED_HINTS if name in op.attributes)
             steps = _steps(op)
-            found[op] = LoopPlan(_stages(op, values, num_stages, steps), dropped, steps)
+            stages = 0 if is_user_scheduled else _stages(op, values, num_stages, steps)
+            found[op] = LoopPlan(stages, dropped, steps)
     return found
 
 

@@ -12,6 +12,7 @@ from tilewright.analysis.raising.addresses import Addresses
 from tilewright.analysis.raising.loops import LoopPlan
 from tilewright.analysis.raising.refusals import SLOW, Refusal
 from tilewright.analysis.raising.slots import Slots
+from tilewright.analysis.raising.tasks import Tasks
 from tilewright.analysis.raising.values import ValueClass, Values
 from tilewright.analysis.raising.views import Box, View
 from tilewright.dialects.scf import ForOp, WhileOp
@@ -65,6 +66,7 @@ class RaisePlan:
     values: Values
     slots: Slots
     loops: dict[Operation, LoopPlan]
+    tasks: Tasks
     refusals: tuple[Refusal, ...]
     remarks: tuple[Refusal, ...] = ()
     """Raised, but slowly."""
@@ -101,6 +103,10 @@ class RaisePlan:
         for loop in self.loops.values():
             how = f"pipeline of {loop.stages} stages" if loop.stages else "sequential"
             yield f"  loop: {how}"
+        for task in self.tasks.tasks:
+            yield f"  {task}"
+        for op, counts in self.tasks.arrivals.items():
+            yield f"  barriers %{op.results[0].name_hint or '_'}: {list(counts)} arrivals"
         for refusal in self.refusals:
             yield f"  refused: {refusal}"
 

@@ -24,6 +24,7 @@ from tilewright.analysis.raising.kinds import (
     MEMORY,
     POINTERS,
     STRUCTURAL,
+    TASKS,
     TERMINATORS,
     TILE,
     is_data_tensor,
@@ -40,6 +41,7 @@ from tilewright.analysis.raising.refusals import (
 )
 from tilewright.dialects.scf import WhileOp
 from tilewright.dialects.tile.scaled import FORMATS
+from tilewright.dialects.tlx import ReuseGroupType, StorageAliasSpecType
 from tilewright.dialects.tt import (
     AtomicCASOp,
     AtomicRMWOp,
@@ -54,10 +56,32 @@ from tilewright.dialects.tt import (
     StoreOp,
 )
 from tilewright.dialects.tt.enums import ROUNDING, SCALE_DOT_ELEM_TYPE
-from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements, rank_of
+from tilewright.dialects.ttg import AsyncTokenType, MemDescType
+from tilewright.dialects.type_utils import (
+    bit_width,
+    element_type_of,
+    encoding_of,
+    is_tensor,
+    num_elements,
+    rank_of,
+)
 
 _SCALARS = frozenset(("tt.get_program_id", "tt.get_num_programs", "ub.poison"))
-_ALL = STRUCTURAL | MEMORY | TILE | EFFECTS | CONTROL | POINTERS | TERMINATORS | DROPPED | _SCALARS
+_ALL = (
+    STRUCTURAL
+    | MEMORY
+    | TILE
+    | TASKS
+    | EFFECTS
+    | CONTROL
+    | POINTERS
+    | TERMINATORS
+    | DROPPED
+    | _SCALARS
+)
+
+_TASK_TYPES = (MemDescType, AsyncTokenType, StorageAliasSpecType, ReuseGroupType)
+"""Buffers of tasks: no values."""
 
 _MISSING = {
     "tt.atomic_poll": "polling has no tile op",
@@ -65,7 +89,26 @@ _MISSING = {
     "tt.map_elementwise": "tt.map_elementwise has no tile op",
     "tt.grid_dependency_wait": "programmatic dependent launch has no tile op",
     "tt.grid_dependency_launch_dependents": "programmatic dependent launch has no tile op",
+    "tlx.require_layout": "a layout that the user made",
+    "tlx.local_alias": "a buffer that is another one in another shape (reuse=buffer)",
+    "ttg.memdesc_subslice": "a part of a buffer",
+    "ttg.memdesc_reshape": "a buffer in another shape",
+    "ttg.memdesc_reinterpret": "a buffer as other elements",
+    "ttng.map_to_remote_buffer": "a buffer of another CTA",
+    "ttng.async_tma_reduce": "a reduction by TMA",
+    "ttng.async_tma_gather": "a gather by TMA",
+    "ttng.async_tma_scatter": "a scatter by TMA",
 }
+
+_MISSING_GROUPS = (
+    ("ttng.tmem_", "tensor memory ({name})"),
+    ("ttng.tc_gen5_", "a GEMM of tensor memory ({name})"),
+    ("ttng.cluster_", "clusters ({name})"),
+    ("nvg.cluster_", "clusters ({name})"),
+    ("ttg.async_remote", "memory of another CTA ({name})"),
+    ("ttg.remote", "memory of another CTA ({name})"),
+)
+"""Ops of GPUs that no code is generated for, by the start of their names."""
 
 
 def check_ops(function: FuncOp, refusals: Refusals) -> None:
@@ -94,7 +137,7 @@ def _check(op: Operation, refusals: Refusals) -> None:
         )
         return
     if op.name not in _ALL and not is_elementwise(op):
-        reason = _MISSING.get(op.name, f"'{op.name}' has no counterpart at tile level")
+        reason = _missing(op.name)
         refusals.add(NO_COUNTERPART, op, reason, "rewrite it with ops that tiles have, or keep it")
         return
     if op.name.startswith("cf."):
@@ -106,11 +149,27 @@ def _check(op: Operation, refusals: Refusals) -> None:
     _check_types(op, refusals)
 
 
+def _missing(name: str) -> str:
+    """Why there is no tile op."""
+    for start, reason in _MISSING_GROUPS:
+        if name.startswith(start):
+            return reason.format(name=name)
+    return _MISSING.get(name, f"'{name}' has no counterpart at tile level")
+
+
 def _check_types(op: Operation, refusals: Refusals) -> None:
     for result in op.results:
         element = element_type_of(result.type)
-        if is_pointer(result):
+        if is_pointer(result) or isinstance(result.type, _TASK_TYPES):
             continue
+        layout = encoding_of(result.type) if is_tensor(result.type) else None
+        if layout is not None:
+            refusals.add(
+                NO_COUNTERPART,
+                op,
+                f"a layout that assigns elements to threads already: '{layout}'",
+                "leave layouts to the compiler",
+            )
         if not isinstance(element, AnyFloat | IntegerType):
             refusals.add(
                 ELEMENT_TYPE,

@@ -28,6 +28,7 @@ from tilewright.analysis.raising.kinds import (
     is_elementwise,
     is_heavy,
 )
+from tilewright.analysis.raising.tasks import completing_waits
 from tilewright.dialects.tt import (
     AtomicRMWOp,
     FuncOp,
@@ -84,6 +85,7 @@ class _Classifier:
     def __init__(
         self, function: FuncOp, bases: Mapping[Operation, str], stored: AbstractSet[SSAValue]
     ) -> None:
+        self._function = function
         self._ops = list(walk(function))
         self._bases = bases
         self._stored = stored
@@ -103,6 +105,7 @@ class _Classifier:
                 if is_data_tensor(result):
                     self._costs[result] = self._cost(op)
                     self._index_like[result] = self._is_index_like(op)
+        waits = completing_waits(self._function)
         for op in reversed(self._ops):
             for region in op.regions:
                 for block in region.blocks:
@@ -114,7 +117,17 @@ class _Classifier:
                 if is_data_tensor(result):
                     self._anchor(result)
                     self._found.classes[result] = self._class_of(op, result)
+        for op, wait in waits.items():
+            self._extend(op.operands[0], op, wait)
         return self._found
+
+    def _extend(self, value: SSAValue, gemm: Operation, wait: Operation | None) -> None:
+        """A GEMM in flight reads its operand until its wait, or to the end of the block."""
+        block = gemm.parent
+        assert block is not None
+        end = wait or block.last_op
+        if value in self._found.anchors and end is not None:
+            self._found.anchors[value][end] = None
 
     # Cost.
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync.faults import NotAnalysedError, SyncFault
+from tilewright.analysis.thread_sync.faults import FaultKind, NotAnalysedError, SyncFault
 from tilewright.analysis.thread_sync.launches import describe, launches_of
 from tilewright.analysis.thread_sync.run import compile_kernel, run
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.across import LaunchOp
+from tilewright.dialects.tile import names as tile_names
 from tilewright.ir.traversal import walk
 
 
@@ -47,14 +48,31 @@ def check(module: ModuleOp) -> Iterator[KernelResult]:
 
 def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> KernelResult:
     skipped: dict[Operation, None] = {}
+    is_free = _has_free_grid(host)
+    deadlocked: KernelResult | None = None
+    has_ended = False
     try:
         program = compile_kernel(kernel)
         names = {each.index: each.name_hint or "an argument" for each in kernel.body.block.args}
         for launch in launches_of(program, host):
             outcome = run(program, launch)
             skipped.update(dict.fromkeys(outcome.skipped))
-            if outcome.fault is not None:
-                return KernelResult(kernel, outcome.fault, describe(launch, names), tuple(skipped))
+            if outcome.fault is None:
+                has_ended = True
+                continue
+            found = KernelResult(kernel, outcome.fault, describe(launch, names), tuple(skipped))
+            if not is_free or outcome.fault.kind is not FaultKind.DEADLOCK:
+                return found
+            deadlocked = deadlocked or found
     except NotAnalysedError as reason:
         return KernelResult(kernel, skipped=tuple(skipped), not_analysed=reason)
+    if deadlocked is not None and not has_ended:
+        return deadlocked
     return KernelResult(kernel, skipped=tuple(skipped))
+
+
+def _has_free_grid(host: LaunchOp | None) -> bool:
+    function = None if host is None else host.parent_op()
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    return function is not None and tile_names.FREE_GRID in function.attributes

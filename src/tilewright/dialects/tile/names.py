@@ -49,7 +49,13 @@ PREDICATED = "tile.predicated"
 FILLED = "tile.filled"
 """Unit: it reads an element inside of a tensor, and yields the fill of a copy outside of it."""
 
+FREE_GRID = "tile.free_grid"
+"""Unit, of a function: the grid is an argument, independent of the other arguments. A
+deadlock for arguments that a checker assumes counts only if there is one for all of them."""
+
 # tile.alloc.
+BUFFERS = "tile.buffers"
+"""Unit: the first dimension counts buffers, each with its own offset in a storage-alias spec."""
 PRIVATE = "tile.private"
 """Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""
 ROTATING = "tile.rotating"

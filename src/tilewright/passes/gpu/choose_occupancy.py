@@ -73,6 +73,8 @@ def _has_free_choice(function: FuncOp) -> bool:
     for op in walk(function):
         if isinstance(op, SetMaxNRegOp):
             return False
+        if isinstance(op, WsOp) and any(role.registers for role in op.roles):
+            return False
         has_mmas |= isinstance(op, WgmmaOp | MmaOp)
     return has_mmas and amd_chip_of(function) is None and arch_of(function) in MULTIPROCESSORS
 

@@ -62,6 +62,8 @@ def registers_of_roles(
     if sum(role.num_threads for role, _, _ in roles) < threads:
         return None
     launch = _at_launch(threads, blocks)
+    if any(role.registers for role, _, _ in roles):
+        return _requested([role for role, _, _ in roles], groups * launch, launch)
     left, wanting = groups * launch, 0
     for role, is_producer, moves in roles:
         if is_producer:
@@ -74,6 +76,14 @@ def registers_of_roles(
     if each <= launch:
         return None
     return [(_SOME if moves else _FEW) if is_producer else each for _, is_producer, moves in roles]
+
+
+def _requested(roles: list[Role], available: int, launch: int) -> list[int] | None:
+    """What the user requested, if there is enough; other roles keep what they have."""
+    counts = [role.registers or launch for role in roles]
+    groups = [role.num_threads // _GROUP for role in roles]
+    used = sum(group * count for group, count in zip(groups, counts, strict=True))
+    return counts if used <= available else None
 
 
 def described(op: WsOp) -> list[tuple[Role, bool, bool]]:
@@ -99,6 +109,8 @@ def _distribute(op: WsOp, threads: int, blocks: int) -> None:
         return
     launch = _at_launch(threads, blocks)
     for region, count in zip(op.bodies, found, strict=True):
+        if count == launch:
+            continue
         first = region.block.first_op
         assert first is not None
         new = SetMaxNRegOp(count, increase=count > launch)

@@ -34,6 +34,7 @@ from tilewright.dialects.tt import (
     StoreOp,
     UnsplatOp,
 )
+from tilewright.dialects.ttg import WarpSpecializeOp
 from tilewright.dialects.type_utils import is_tensor, shape_of
 from tilewright.passes.raising.accesses import load_element, store_element
 from tilewright.passes.raising.atomics import EMITTERS as ATOMIC_EMITTERS
@@ -45,6 +46,8 @@ from tilewright.passes.raising.regions import copy_in, copy_out
 from tilewright.passes.raising.rows import scatter_element
 from tilewright.passes.raising.scalar_ops import element_of
 from tilewright.passes.raising.state import Raising
+from tilewright.passes.raising.tasks import EMITTERS as TASK_EMITTERS
+from tilewright.passes.raising.tasks import emit_tasks
 from tilewright.passes.raising.tiles import EMITTERS as TILE_EMITTERS
 from tilewright.passes.raising.writes import write
 
@@ -221,6 +224,11 @@ def _while(state: Raising, op: Operation) -> None:
     emit_while(state, op, emit_ops)
 
 
+def _tasks(state: Raising, op: Operation) -> None:
+    assert isinstance(op, WarpSpecializeOp)
+    emit_tasks(state, op, emit_ops)
+
+
 def _gather(state: Raising, op: Operation) -> None:
     result = op.results[0]
     if state.slot(result) is not None:
@@ -233,6 +241,7 @@ Rule = Callable[[Raising, Operation], None]
 RULES: Mapping[str, Rule] = {
     **TILE_EMITTERS,
     **ATOMIC_EMITTERS,
+    **TASK_EMITTERS,
     "tt.gather": _gather,
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _num_programs,
@@ -251,4 +260,5 @@ RULES: Mapping[str, Rule] = {
     "scf.for": _for,
     "scf.if": _if,
     "scf.while": _while,
+    "ttg.warp_specialize": _tasks,
 }

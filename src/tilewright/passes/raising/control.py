@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.raising.kinds import Gemm, is_data_tensor, is_scalar
+from tilewright.analysis.raising.kinds import SchedulableGemm, is_data_tensor, is_scalar
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import AddiOp, CeildivsiOp, IndexCastOp, MaxsiOp, MuliOp, SubiOp
 from tilewright.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
@@ -134,7 +134,7 @@ def _trailing_gemms(body: Block) -> list[Operation]:
     """The GEMMs that end an iteration: nothing else of it uses their results."""
     found: list[Operation] = []
     for op in reversed([*body.ops][:-1]):
-        if not isinstance(op, Gemm):
+        if not isinstance(op, SchedulableGemm):
             break
         found.insert(0, op)
     return found

@@ -21,7 +21,7 @@ from tilewright.analysis.raising.plan import RaisePlan
 from tilewright.dialects.func import FuncOp, ReturnOp
 from tilewright.dialects.memref import StoreOp as MemoryStoreOp
 from tilewright.dialects.tile import AllocOp, FillOp, KernelOp, Space, space_attr
-from tilewright.dialects.tile.names import ENTRY, NAME
+from tilewright.dialects.tile.names import ENTRY, FREE_GRID, NAME
 from tilewright.dialects.tt import PtrType, TensorDescType
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.raising.block import emit_ops
@@ -33,11 +33,10 @@ from tilewright.passes.raising.symbols import Symbols
 
 AXES = 3
 GRID = tuple(f"grid{axis}" for axis in range(AXES))
-WARP = 32
 BYTE = 8
 
 
-def raise_function(plan: RaisePlan, num_warps: int) -> FuncOp:
+def raise_function(plan: RaisePlan) -> FuncOp:
     """The raised kernel, not yet in a module."""
     old = plan.function
     names = [_parameter_name(argument) for argument in old.body.block.args]
@@ -53,12 +52,14 @@ def raise_function(plan: RaisePlan, num_warps: int) -> FuncOp:
         attributes={ENTRY: UnitAttr()},
         body=Region(block),
     )
+    if plan.tasks.tasks:
+        function.attributes[FREE_GRID] = UnitAttr()
     function.location = old.location
-    _emit_body(plan, block, num_warps)
+    _emit_body(plan, block)
     return function
 
 
-def _emit_body(plan: RaisePlan, block: Block, num_warps: int) -> None:
+def _emit_body(plan: RaisePlan, block: Block) -> None:
     old = plan.function
     host = Builder(block, old)
     parameters = dict(zip(old.body.block.args, block.args, strict=False))
@@ -71,7 +72,7 @@ def _emit_body(plan: RaisePlan, block: Block, num_warps: int) -> None:
     grid = [host.to_index(argument) for argument in block.args[-AXES:]]
     symbols = Symbols(plan.addresses, scalars, [], grid)
     views = emit_views(plan, host, symbols, bases)
-    kernel = KernelOp(grid, threads=num_warps * WARP)
+    kernel = KernelOp(grid, threads=plan.tasks.threads)
     kernel.location = old.location
     body = kernel.body.block
     symbols.programs = list(body.args)

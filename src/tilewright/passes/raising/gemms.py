@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.raising.constants import is_zero
 from tilewright.analysis.raising.kinds import Gemm
 from tilewright.analysis.raising.slots import Slot
+from tilewright.analysis.raising.tasks import integer
+from tilewright.dialects.arith import XoriOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.tile import GemmOp
 from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tt import DotOp, DotScaledOp, ReduceOp, TransOp
 from tilewright.dialects.tt.enums import INPUT_PRECISION, SCALE_DOT_ELEM_TYPE
+from tilewright.dialects.ttng import WarpGroupDotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
@@ -54,7 +57,7 @@ def _start(state: Raising, op: Gemm, slot: Slot) -> bool:
     return False
 
 
-def _precision(op: DotOp) -> str | None:
+def _precision(op: DotOp | WarpGroupDotOp) -> str | None:
     """How much of the operands takes part; None is what tensor cores read of them."""
     type = element_type_of(op.a.type)
     if not isinstance(type, AnyFloat) or bit_width(type) < 32:
@@ -63,6 +66,44 @@ def _precision(op: DotOp) -> str | None:
         return "ieee"
     precision = INPUT_PRECISION.keyword(op.input_precision)
     return None if precision == "tf32" else precision
+
+
+def emit_task_dot(state: Raising, op: Operation) -> None:
+    """A GEMM of buffers that the user fills, perhaps asynchronous."""
+    assert isinstance(op, WarpGroupDotOp)
+    slot = state.slot(op.d)
+    assert slot is not None
+    is_clear = _start(state, op, slot)
+    clear_if: SSAValue | None = None
+    if op.use_c is not None and not is_clear:
+        known = integer(op.use_c)
+        if known is None:
+            clear_if = state.at.value(XoriOp(state.scalar(op.use_c), state.at.constant(True, i1)))
+        is_clear = known == 0
+    a, transpose_a = _task_operand(state, op, op.a)
+    b, transpose_b = _task_operand(state, op, op.b)
+    flush(state)
+    state.at.add(
+        GemmOp(
+            a,
+            b,
+            state.buffer(slot),
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            clear=is_clear,
+            clear_if=clear_if,
+            policy=_policy(state, op),
+            precision=_precision(op),
+            asynchronous=bool(op.is_async.value.data),
+        )
+    )
+
+
+def _task_operand(state: Raising, op: WarpGroupDotOp, value: SSAValue) -> tuple[SSAValue, bool]:
+    part = state.parts.get(value)
+    if part is not None:
+        return part.buffer, part.is_transposed
+    return as_buffer(state, value, op), False
 
 
 def emit_scaled_dot(state: Raising, op: Operation) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.raising.kinds import Gemm, is_elementwise
+from tilewright.analysis.raising.kinds import SchedulableGemm, is_elementwise
 from tilewright.dialects.cf import BranchOp, CondBranchOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tt import (
@@ -34,6 +34,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import eliminate_common_subexpressions
 from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.raising.prepare_tasks import prepare_tasks
 
 BYTE = 8
 _MAX_NESTING = 64
@@ -45,6 +46,7 @@ def prepare(module: ModuleOp) -> None:
     for function in _functions(module):
         structure_returns(function)
     inline_calls(module)
+    prepare_tasks(module)
     rewriter = Rewriter()
     canonicalize(module)
     eliminate_common_subexpressions(module, rewriter)
@@ -224,14 +226,14 @@ def sink_gemms(module: ModuleOp) -> None:
         if isinstance(op, ForOp):
             end = op.body.block.last_op
             assert end is not None
-            for gemm in [each for each in op.body.block.ops if isinstance(each, Gemm)]:
+            for gemm in [each for each in op.body.block.ops if isinstance(each, SchedulableGemm)]:
                 if all(use.operation is end for use in gemm.d.uses):
                     for moved in (*_computed_for(gemm), gemm):
                         moved.detach()
                         op.body.block.insert_op_before(moved, end)
 
 
-def _computed_for(gemm: Gemm) -> list[Operation]:
+def _computed_for(gemm: SchedulableGemm) -> list[Operation]:
     """Elementwise ops of the block that compute an operand and nothing else."""
     owners = [value.owner for value in (gemm.c, gemm.a, gemm.b) if value.has_one_use()]
     return [

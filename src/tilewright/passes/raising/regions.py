@@ -11,10 +11,13 @@ from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AssumeOp, CopyOp, FillOp, RegionOp
 from tilewright.dialects.tt import DescriptorStoreOp, LoadOp
+from tilewright.dialects.ttng import AsyncTMACopyLocalToGlobalOp
 from tilewright.passes.raising.builder import Builder
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import flush
 from tilewright.passes.raising.state import Raising
+
+_DESCRIPTOR_STORES = (DescriptorStoreOp, AsyncTMACopyLocalToGlobalOp)
 
 
 def region_of(state: Raising, access: Access, at: Builder) -> SSAValue:
@@ -57,7 +60,7 @@ def copy_in(state: Raising, op: Operation, access: Access, slot: Slot) -> None:
     state.at.add(IfOp(holds, [], Region(yes), Region(no)))
 
 
-def _assume_inside(state: Raising, op: Operation, access: Access) -> None:
+def assume_inside(state: Raising, op: Operation, access: Access) -> None:
     """State that a box starts inside its tensor, without which no TMA store can be used.
 
     A mask without a lower bound writes from the start on. A start below 0 of a descriptor ends the
@@ -67,7 +70,7 @@ def _assume_inside(state: Raising, op: Operation, access: Access) -> None:
     assert box is not None
     for start, lane in zip(box.starts, box.lanes, strict=True):
         is_clipped = lane is not None and lane in box.below
-        if start.constant is None and (not is_clipped or isinstance(op, DescriptorStoreOp)):
+        if start.constant is None and (not is_clipped or isinstance(op, _DESCRIPTOR_STORES)):
             value = state.at.index(state.symbols.index(state.at, start))
             holds = state.at.value(CmpiOp("sge", value, state.at.index(0)))
             state.at.add(AssumeOp(holds, "the stored tile starts inside the tensor"))
@@ -79,7 +82,7 @@ def copy_out(state: Raising, op: Operation, access: Access, slot: Slot) -> None:
     buffer = state.buffer(slot)
     assert access.box is not None
     if op in state.plan.staged:
-        _assume_inside(state, op, access)
+        assume_inside(state, op, access)
         staged = Slot(slot.shape, access.element, is_shared=True, name=f"{slot.name}_staged")
         state.at.add(CopyOp(buffer, state.buffer(staged)))
         buffer = state.buffer(staged)

@@ -16,6 +16,16 @@ from tilewright.passes.raising.host import Bases
 from tilewright.passes.raising.symbols import Symbols
 
 
+@dataclass(frozen=True)
+class BufferPart:
+    """A buffer of tasks, or a part of it."""
+
+    buffer: SSAValue
+    index: SSAValue | None = None
+    """Of a barrier, among those of the buffer."""
+    is_transposed: bool = False
+
+
 @dataclass
 class Raising:
     """A kernel on its way to tiles."""
@@ -34,6 +44,8 @@ class Raising:
     symbols: Symbols
     group: Group = field(default_factory=Group)
     memory: dict[Slot, SSAValue] = field(default_factory=dict[Slot, SSAValue])
+    parts: dict[SSAValue, BufferPart] = field(default_factory=dict[SSAValue, BufferPart])
+    """Buffers that the user allocated, and parts of them."""
     names: dict[str, int] = field(default_factory=dict[str, int])
 
     def scalar(self, value: SSAValue) -> SSAValue:

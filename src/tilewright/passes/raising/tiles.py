@@ -19,7 +19,7 @@ from tilewright.dialects.tt import HistogramOp, ReduceOp, ScanOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, is_tensor, shape_of
 from tilewright.passes.raising.accesses import when
 from tilewright.passes.raising.expressions import Point, element
-from tilewright.passes.raising.gemms import emit_dot, emit_scaled_dot
+from tilewright.passes.raising.gemms import emit_dot, emit_scaled_dot, emit_task_dot
 from tilewright.passes.raising.groups import Work, flush, submit
 from tilewright.passes.raising.moves import accesses_of, as_buffer, store_to
 from tilewright.passes.raising.scalar_ops import element_of
@@ -186,4 +186,5 @@ EMITTERS = {
     "tt.histogram": emit_histogram,
     "tt.dot": emit_dot,
     "tt.dot_scaled": emit_scaled_dot,
+    "ttng.warp_group_dot": emit_task_dot,
 }

@@ -31,7 +31,7 @@ from tilewright.analysis.barriers import (
     check,
     traces,
 )
-from tilewright.dialects.tile import KernelOp
+from tilewright.dialects.tile import KernelOp, names
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -69,19 +69,32 @@ class CheckBarriers(Pass):
 
 
 def _check(roles: ConcurrentRoles, engine: DiagnosticEngine, *, tolerate_races: bool) -> None:
+    is_free = _has_free_grid(roles)
+    deadlocked: tuple[SyncFinding, TripCounts] | None = None
+    has_ended = False
     try:
         for trip_counts, members in traces(roles, roles.trip_counts()):
             fault = check(members)
-            if fault is not None:
-                is_assumed = not roles.is_custom or any(each.is_assumed for each in members)
-                is_tolerated = (
-                    tolerate_races and roles.is_custom and fault.kind is FaultKind.UNORDERED
-                )
-                assumed = trip_counts if is_assumed else None
-                _report(fault, roles, assumed, engine, is_tolerated=is_tolerated)
-                return
+            if fault is None:
+                has_ended = True
+                continue
+            is_assumed = not roles.is_custom or any(each.is_assumed for each in members)
+            if is_free and is_assumed and fault.kind is FaultKind.DEADLOCK:
+                deadlocked = deadlocked or (fault, trip_counts)
+                continue
+            is_tolerated = tolerate_races and roles.is_custom and fault.kind is FaultKind.UNORDERED
+            assumed = trip_counts if is_assumed else None
+            _report(fault, roles, assumed, engine, is_tolerated=is_tolerated)
+            return
+        if deadlocked is not None and not has_ended:
+            _report(deadlocked[0], roles, deadlocked[1], engine, is_tolerated=False)
     except NotAnalysed as reason:
         engine.remark(reason.op, f"barriers not analysed: {reason.reason}", NOT_ANALYSED)
+
+
+def _has_free_grid(roles: ConcurrentRoles) -> bool:
+    function = roles.kernel.parent_op()
+    return function is not None and names.FREE_GRID in function.attributes
 
 
 def _report(

@@ -35,6 +35,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.aliasing import IMPLIED
 from tilewright.dialects.tile.base import integer_attr
+from tilewright.dialects.tile.names import BUFFERS
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, resolve
 from tilewright.ir.passes import Pass
@@ -50,6 +51,7 @@ from tilewright.memory import (
     Options,
     Path,
     Phase,
+    Placement,
     PlanResult,
     ReuseKind,
     StoragePlan,
@@ -126,6 +128,12 @@ class PlanStorageAlias(Pass):
         self._report(spec, result, engine)
         if result.errors:
             return None
+        for name, alloc in spec.allocations.items():
+            if result.plan is not None and not _is_contiguous(result.plan.of(name)):
+                engine.error(
+                    alloc, f"buffers of '{name}' that do not follow each other", GENERAL_CODE
+                )
+                return None
         if result.plan is not None:
             for violation in check_plan(result.plan, capacity):
                 message = f"internal compiler error in {self.name}: {violation}"
@@ -255,7 +263,9 @@ def _buffer(alloc: AllocOp, name: str, memory: Memory) -> Buffer:
         bits = bit_width(alloc.type.element_type)
         if memory is Memory.TMEM:
             return tmem_buffer(name, (1, *shape), bits, TmemPlaceholder(), source)
-        return smem_buffer(name, (1, *shape), bits, Swizzled(), source)
+        if BUFFERS not in alloc.attributes:
+            shape = (1, *shape)
+        return smem_buffer(name, shape, bits, Swizzled(), source)
     except UnitError as error:
         code = GENERAL_CODE if error.rule is None else code_of(error.rule)
         raise _NotPlannable(alloc, str(error), code) from None
@@ -293,6 +303,12 @@ def _around(op: Operation) -> Iterator[Operation]:
     while parent is not None:
         yield parent
         parent = parent.parent_op()
+
+
+def _is_contiguous(placed: Placement) -> bool:
+    """Whether the buffers of an array follow each other, as `tile.slot` counts them."""
+    levels = placed.active
+    return not levels or (len(levels) == 1 and levels[0].block == placed.buffer.unit)
 
 
 def _write(spec: _Spec, plan: StoragePlan) -> None:

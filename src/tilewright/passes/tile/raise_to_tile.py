@@ -98,7 +98,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     if len(kernels) != 1:
         raise ValueError(f"expected one kernel in the module, got {len(kernels)}")
     (function,) = kernels
-    plan = plan_raising(function, options.num_stages, options.shared_bytes)
+    plan = plan_raising(function, options.num_stages, options.shared_bytes, options.num_warps)
     name = function.sym_name.data
     if not plan.is_raised:
         return NotRaised(name, plan.refusals)
@@ -106,7 +106,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     problems = check_boxes(plan)
     if problems:
         raise ValueError(f"the plan of '{name}' is wrong: {problems[0]}")
-    raised = ModuleOp([raise_function(plan, options.num_warps)])
+    raised = ModuleOp([raise_function(plan)])
     clean(raised)
     _state_multiples(raised, _multiples(function, whole_rows=options.whole_rows))
     names = [argument.name_hint or f"arg{argument.index}" for argument in function.body.block.args]
