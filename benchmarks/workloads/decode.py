@@ -41,7 +41,15 @@ def _attend(
     )
     if splits == 1:
         return parts[:, :, 0].to(q.dtype)
-    return modules.combine(parts, logs, splits=splits, dim=dim)
+    return modules.combine(parts, logs, splits=splits, dim=dim, **_pieces(q, splits))
+
+
+def _pieces(q: Any, splits: int) -> dict[str, int]:
+    """Blocks of the second kernel: at least as many as processors, with as few rounds of loads."""
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    if q.shape[0] * q.shape[1] >= processors:
+        return {}
+    return {"columns": 32, "chunk": 32 if splits <= 32 else 64 if splits <= 64 else 128}
 
 
 def _grouped(batch: int, heads: int, kv_heads: int, length: int, directory: str | None) -> Prepared:
@@ -110,6 +118,8 @@ def _paged(batch: int, heads: int, kv_heads: int, length: int, page: int) -> Pre
 
 def _mla(modules: Any, combined: Any, given: Any, splits: int) -> torch.Tensor:
     parts, logs = modules.mla_parts(*given, splits=splits)
+    if splits == 1:
+        return parts[:, :, 0]
     return combined.combine(parts, logs, splits=splits, dim=512)
 
 
