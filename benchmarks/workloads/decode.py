@@ -22,10 +22,14 @@ def _splits(blocks_without: int, key_blocks: int, waves: float = 2) -> int:
     return max(1, min(key_blocks, int(waves * processors) // blocks_without))
 
 
+_TILES_OF_KEYS = ((64, 2, 2), (64, 2, 4), (64, 4, 1), (128, 2, 1), (128, 3, 1), (128, 2, 2))
+"""Keys of a tile, stages, and blocks for a processor."""
+
+
 def _splittings(blocks_without: int, length: int) -> list[dict[str, int]]:
     """Numbers of parts and tiles of keys worth a try: one, two or four blocks a processor."""
     found: list[dict[str, int]] = []
-    for block_N, stages, waves in ((64, 2, 2), (64, 2, 4), (64, 4, 1), (128, 2, 1), (128, 2, 2)):
+    for block_N, stages, waves in _TILES_OF_KEYS:
         splits = _splits(blocks_without, -(-length // block_N), waves)
         each = {"splits": splits, "block_N": block_N, "num_stages": stages}
         found += [each] if each not in found else []

@@ -36,6 +36,7 @@ from tilewright.dialects.nv.machine import (
     CpAsyncOp,
     Dp4aOp,
     ElectOp,
+    GroupBarOp,
     SetMaxNRegOp,
 )
 from tilewright.dialects.nv.matrix import (
@@ -97,6 +98,7 @@ Nv = Dialect(
         ElectOp,
         FenceBarrierInitOp,
         FenceProxyAsyncOp,
+        GroupBarOp,
         MBarrierArriveExpectTxOp,
         MBarrierArriveOp,
         MBarrierExpectTxOp,
@@ -129,6 +131,7 @@ __all__ = [
     "ElectOp",
     "FenceBarrierInitOp",
     "FenceProxyAsyncOp",
+    "GroupBarOp",
     "HintedLoadOp",
     "HintedStoreOp",
     "L2PolicyOp",
