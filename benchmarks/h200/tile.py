@@ -127,16 +127,19 @@ def attentions(rounds: int, kernels: Kernels) -> list[Row]:
     return rows
 
 
+def tiles_for(head: int, length: int, causal: bool) -> list[dict[str, int]]:
+    """Tiles of attention worth a try; without a mask they divide the keys."""
+    return [
+        each for each in ATTENTION_TILES[head] if causal or length % each.get("block_N", 128) == 0
+    ]
+
+
 def _best_tiles(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, wanted: torch.Tensor
 ) -> dict[str, int]:
-    """The fastest tiles, by a short measurement; without a mask they divide the keys."""
+    """The fastest tiles, by a short measurement."""
     head = q.shape[-1]
-    tiles = {
-        str(each): each
-        for each in ATTENTION_TILES[head]
-        if causal or q.shape[2] % each.get("block_N", 128) == 0
-    }
+    tiles = {str(each): each for each in tiles_for(head, q.shape[2], causal)}
     calls = {
         name: partial(tile_kernels.attention, q, k, v, head=head, causal=causal, **each)
         for name, each in tiles.items()
@@ -148,21 +151,26 @@ def _best_tiles(
     return ATTENTION_TILES[head][0] if fastest is None else tiles[fastest]
 
 
+def stream_result(name: str, *given: torch.Tensor) -> torch.Tensor:
+    """What a memory-bound kernel computes, of float32."""
+    x = given[0]
+    if name == "add":
+        return x + given[1]
+    if name == "softmax":
+        return torch.softmax(x, 1)
+    return x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-6)
+
+
 def memory_bound(rounds: int, kernels: Kernels) -> list[Row]:
     """Bytes per second beside a copy of as many bytes."""
     x = torch.randn(ROWS, COLUMNS, device="cuda", dtype=torch.float16)
     y = torch.randn(ROWS, COLUMNS, device="cuda", dtype=torch.float16)
     out = torch.empty_like(x)
     size = x.numel() * x.element_size()
-    wide = x.float()
-    norm = torch.rsqrt(wide.square().mean(1, keepdim=True) + 1e-6)
-    cases: list[tuple[str, list[torch.Tensor], torch.Tensor]] = [
-        ("add", [x, y], wide + y.float()),
-        ("rms_norm", [x], wide * norm),
-        ("softmax", [x], torch.softmax(wide, 1)),
-    ]
+    cases = {"add": [x, y], "rms_norm": [x], "softmax": [x]}
     rows: list[Row] = []
-    for name, given, wanted in cases:
+    for name, given in cases.items():
+        wanted = stream_result(name, *(each.float() for each in given))
         moved = len(given) + 1
         # A rate of Row is in units of 1e12: a thousand times the bytes gives GB/s.
         row = Row("T memory", f"{name}, {size >> 30} GiB", 1e3 * moved * size)

@@ -22,10 +22,14 @@ def _splits(blocks_without: int, key_blocks: int, waves: float = 2) -> int:
     return max(1, min(key_blocks, int(waves * processors) // blocks_without))
 
 
+_TILES_OF_KEYS = ((64, 2, 2), (64, 2, 4), (64, 4, 1), (128, 2, 1), (128, 3, 1), (128, 2, 2))
+"""Keys of a tile, stages, and blocks for a processor."""
+
+
 def _splittings(blocks_without: int, length: int) -> list[dict[str, int]]:
     """Numbers of parts and tiles of keys worth a try: one, two or four blocks a processor."""
     found: list[dict[str, int]] = []
-    for block_N, stages, waves in ((64, 2, 2), (64, 2, 4), (64, 4, 1), (128, 2, 1), (128, 2, 2)):
+    for block_N, stages, waves in _TILES_OF_KEYS:
         splits = _splits(blocks_without, -(-length // block_N), waves)
         each = {"splits": splits, "block_N": block_N, "num_stages": stages}
         found += [each] if each not in found else []
@@ -41,7 +45,15 @@ def _attend(
     )
     if splits == 1:
         return parts[:, :, 0].to(q.dtype)
-    return modules.combine(parts, logs, splits=splits, dim=dim)
+    return modules.combine(parts, logs, splits=splits, dim=dim, **_pieces(q, splits))
+
+
+def _pieces(q: Any, splits: int) -> dict[str, int]:
+    """Blocks of the second kernel: at least as many as processors, with as few rounds of loads."""
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    if q.shape[0] * q.shape[1] >= processors:
+        return {}
+    return {"columns": 32, "chunk": 32 if splits <= 32 else 64 if splits <= 64 else 128}
 
 
 def _grouped(batch: int, heads: int, kv_heads: int, length: int, directory: str | None) -> Prepared:
@@ -110,6 +122,8 @@ def _paged(batch: int, heads: int, kv_heads: int, length: int, page: int) -> Pre
 
 def _mla(modules: Any, combined: Any, given: Any, splits: int) -> torch.Tensor:
     parts, logs = modules.mla_parts(*given, splits=splits)
+    if splits == 1:
+        return parts[:, :, 0]
     return combined.combine(parts, logs, splits=splits, dim=512)
 
 

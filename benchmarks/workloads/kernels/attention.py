@@ -111,13 +111,17 @@ def mla_parts(
     threads=256,
     dtype="bfloat16",
 ):
-    """Decoding with one latent head for all queries: keys and values are the same 512 columns."""
+    """Decoding with one latent head for all queries: keys and values are the same 512 columns.
+
+    With one range of keys there is nothing to combine: the mean is the result.
+    """
     batch, heads, length = T.const("batch, heads, length")
+    kind = dtype if splits == 1 else T.float32
     Q: T.Tensor((batch, heads, dim), dtype)
     Q_rope: T.Tensor((batch, heads, rope), dtype)
     latent: T.Tensor((batch, length, dim), dtype)
     K_rope: T.Tensor((batch, length, rope), dtype)
-    parts = T.empty((batch, heads, splits, dim), T.float32)
+    parts = T.empty((batch, heads, splits, dim), kind)
     logs = T.empty((batch, heads, splits), T.float32)
     scale = LOG2_E / math.sqrt(dim + rope)
 
@@ -174,7 +178,7 @@ def mla_parts(
             )
             T.gemm(W_shared, K_shared, out, policy=T.GemmWarpPolicy.FullCol)
         for i, j in T.Parallel(rows, dim):
-            parts[b, bh * rows + i, split, j] = out[i, j] / total[i]
+            parts[b, bh * rows + i, split, j] = T.cast(out[i, j] / total[i], kind)
         for i in T.Parallel(rows):
             logs[b, bh * rows + i, split] = T.log2(total[i]) + largest[i] * scale
     return parts, logs

@@ -108,20 +108,25 @@ def decode_parts(
 
 
 @tw.jit(pass_configs=FAST)
-def combine(parts, logs, splits, dim=128, chunk=32, threads=256, dtype="bfloat16"):
-    """The mean of the parts, weighted by the totals that they stand for."""
+def combine(parts, logs, splits, dim=128, chunk=32, columns=None, threads=256, dtype="bfloat16"):
+    """The mean of the parts, weighted by the totals that they stand for.
+
+    A block has `columns` of a head: with few heads, more blocks are in flight with fewer of them.
+    """
     batch, heads = T.const("batch, heads")
     parts: T.Tensor((batch, heads, splits, dim), T.float32)
     logs: T.Tensor((batch, heads, splits), T.float32)
     O = T.empty((batch, heads, dim), dtype)  # noqa: E741 - as in the literature
 
-    with T.Kernel(heads, batch, threads=threads) as (head, b):
+    width = dim if columns is None else columns
+    with T.Kernel(dim // width, heads, batch, threads=threads) as (piece, head, b):
         log = T.alloc_fragment((splits,), T.float32)
         largest = T.alloc_fragment((1,), T.float32)
         total = T.alloc_fragment((1,), T.float32)
         weights = T.alloc_shared((splits,), T.float32)
-        part = T.alloc_fragment((chunk, dim), T.float32)
-        out = T.alloc_fragment((dim,), T.float32)
+        part = T.alloc_fragment((chunk, width), T.float32)
+        out = T.alloc_fragment((width,), T.float32)
+        begin = piece * width
         T.copy(logs[b, head, :], log)
         T.reduce_max(log, largest, dim=0)
         for s in T.Parallel(splits):
@@ -130,12 +135,12 @@ def combine(parts, logs, splits, dim=128, chunk=32, threads=256, dtype="bfloat16
         T.copy(log, weights)
         T.clear(part)
         for c in T.serial(T.ceildiv(splits, chunk)):
-            for s, j in T.Parallel(chunk, dim):
+            for s, j in T.Parallel(chunk, width):
                 if c * chunk + s < splits:
-                    part[s, j] += parts[b, head, c * chunk + s, j] * weights[c * chunk + s]
+                    part[s, j] += parts[b, head, c * chunk + s, begin + j] * weights[c * chunk + s]
         T.reduce_sum(part, out, dim=0)
-        for j in T.Parallel(dim):
-            O[b, head, j] = T.cast(out[j] / total[0], dtype)
+        for j in T.Parallel(width):
+            O[b, head, begin + j] = T.cast(out[j] / total[0], dtype)
     return O
 
 

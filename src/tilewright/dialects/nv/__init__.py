@@ -36,6 +36,7 @@ from tilewright.dialects.nv.machine import (
     CpAsyncOp,
     Dp4aOp,
     ElectOp,
+    GroupBarOp,
     SetMaxNRegOp,
 )
 from tilewright.dialects.nv.matrix import (
@@ -98,6 +99,7 @@ Nv = Dialect(
         ElectOp,
         FenceBarrierInitOp,
         FenceProxyAsyncOp,
+        GroupBarOp,
         MBarrierArriveExpectTxOp,
         MBarrierArriveOp,
         MBarrierExpectTxOp,
@@ -130,6 +132,7 @@ __all__ = [
     "ElectOp",
     "FenceBarrierInitOp",
     "FenceProxyAsyncOp",
+    "GroupBarOp",
     "HintedLoadOp",
     "HintedStoreOp",
     "L2PolicyOp",
