@@ -49,6 +49,10 @@ PREDICATED = "tile.predicated"
 FILLED = "tile.filled"
 """Unit: it reads an element inside of a tensor, and yields the fill of a copy outside of it."""
 
+# tile.parallel.
+ASYNCHRONOUS = "tile.asynchronous"
+"""Unit: what the loop moves to shared memory may be in flight until a wait for copies."""
+
 # tile.alloc.
 PRIVATE = "tile.private"
 """Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""
