@@ -80,7 +80,7 @@ def _move(
 ) -> None:
     """One move, inside of the branches that are around both accesses."""
     first, lanes = part
-    values = {widths.lane: code.index(first)}
+    values: dict[SSAValue, SSAValue] = {widths.lane: code.index(first)}
     for guard in store.guards:
         condition = outside(code, guard.condition, values)
         then = Block([YieldOp()])
