@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.analysis.outside_values import other_than_zero
 from tilewright.analysis.pipelining.dependences import Dependences
+from tilewright.analysis.pipelining.moves_ahead import asynchronous_part
 from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_plan, versions_of
-from tilewright.dialects.tile import CopyOp, Space
-from tilewright.dialects.type_utils import element_type_of
+from tilewright.dialects.tile import Space
 
 NOT_PIPELINED = "TW4045"
 
@@ -120,13 +119,9 @@ def _placed(dependences: Dependences, first: set[int]) -> list[int]:
 def _can_go_on(dependences: Dependences, statement: int, stage: tuple[int, ...]) -> bool:
     """Whether the copy can be asynchronous, and a later statement waits for it.
 
-    An asynchronous copy cannot convert elements, and fills with zeros. The reader waits, in a later
-    stage; a copy without a reader would never be waited for.
+    The reader waits, in a later stage; a copy without a reader would never be waited for.
     """
-    op = dependences.ops[statement]
-    if not isinstance(op, CopyOp) or element_type_of(op.src.type) != element_type_of(op.dst.type):
-        return False
-    if other_than_zero(op) is not None:
+    if asynchronous_part(dependences.ops[statement]) is None:
         return False
     buffers = {region.base for region in dependences.writes[statement]}
     users = {user for buffer in buffers for user in dependences.accessors(buffer)} - {statement}

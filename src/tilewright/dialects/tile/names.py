@@ -53,6 +53,10 @@ FREE_GRID = "tile.free_grid"
 """Unit, of a function: the grid is an argument, independent of the other arguments. A
 deadlock for arguments that a checker assumes counts only if there is one for all of them."""
 
+# tile.parallel.
+ASYNCHRONOUS = "tile.asynchronous"
+"""Unit: what the loop moves to shared memory may be in flight until a wait for copies."""
+
 # tile.alloc.
 BUFFERS = "tile.buffers"
 """Unit: the first dimension counts buffers, each with its own offset in a storage-alias spec."""

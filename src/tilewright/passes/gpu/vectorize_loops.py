@@ -8,7 +8,8 @@
 `lanes.widths` decides which accesses are made wide, `lanes.widen` rewrites them. Branches that all
 lanes take alike are no obstacle; additions of contiguous floats become vector reductions (sm_90).
 Where run-time values decide whether a chunk is whole, both forms are generated; loads of rows that
-begin anywhere are two aligned accesses and a shift. What is not wide stays in the loop; a remark
+begin anywhere are two aligned accesses and a shift. What a pipelined loop only moves to shared
+memory becomes asynchronous moves (`lanes.gather`). What is not wide stays in the loop; a remark
 gives the reason (TW3010).
 """
 
@@ -29,6 +30,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, accesses_in, disordered
+from tilewright.passes.gpu.lanes.gather import move_asynchronously
 from tilewright.passes.gpu.lanes.widen import Widening
 from tilewright.passes.gpu.lanes.widths import LaneWidths, Width
 from tilewright.passes.gpu.narrow_accesses import remark_narrow, remark_shifted, remark_tested
@@ -79,6 +81,10 @@ def _vectorize(loop: ForOp, ranges: IndexRanges, engine: DiagnosticEngine) -> No
                 remark_narrow(access.op, done, access.buffer, width.lanes, widest, problem, engine)
         chosen.append((access, width))
     widening = Widening(widths)
+    if names.ASYNCHRONOUS in loop.attributes:
+        if move_asynchronously(widths, chosen, widening.outside):
+            return
+        del loop.attributes[names.ASYNCHRONOUS]
     staying = _written_narrow(chosen)
     for access, width in chosen:
         is_write = not isinstance(access.op, LoadOp)

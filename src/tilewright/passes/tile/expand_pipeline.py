@@ -37,10 +37,19 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.outside_values import has_zeros, tensor_of
 from tilewright.analysis.pipelining import Dependences, versions_of
+from tilewright.analysis.pipelining.moves_ahead import asynchronous_part
 from tilewright.dialects.arith import AddiOp, CmpiOp
 from tilewright.dialects.nv import CpAsyncCommitOp, CpAsyncWaitOp
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tile import AllocOp, AsyncCopyOp, CopyOp, PipelineOp, SlotOp, names
+from tilewright.dialects.tile import (
+    AllocOp,
+    AsyncCopyOp,
+    CopyOp,
+    ParallelOp,
+    PipelineOp,
+    SlotOp,
+    names,
+)
 from tilewright.dialects.tile.attributes import PlannedPipeline
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -374,8 +383,9 @@ class _Expansion:
         op, values = self.ops[position], group.values
         for needed in self._needed(op, values):
             group.code.add(copy_op(needed, values))
-        copied = copy_op(op, values)
-        group.code.add(_asynchronous(copied) if self.is_async[position] else copied)
+        copied = group.code.add(copy_op(op, values))
+        if self.is_async[position]:
+            _make_asynchronous(copied)
 
     def _needed(self, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[Operation]:
         """The ops of the body that `op` computes with and that are not there yet, in order."""
@@ -396,11 +406,18 @@ def _operands(op: Operation) -> Iterator[SSAValue]:
         yield from each.operands
 
 
-def _asynchronous(op: Operation) -> AsyncCopyOp:
-    assert isinstance(op, CopyOp)  # planned so
+def _make_asynchronous(statement: Operation) -> None:
+    """Let the copy of a statement be in flight when its threads go on."""
+    op = asynchronous_part(statement)
+    assert op is not None  # planned so
+    if isinstance(op, ParallelOp):
+        op.attributes[names.ASYNCHRONOUS] = UnitAttr()
+        return
+    code = IndexBuilder(op)
     made = AsyncCopyOp(op.src, op.dst, zeros=not has_zeros(tensor_of(op.src)))
-    made.location = op.location
     for name in ("coalesced_width", "eviction_policy"):
         if name in op.properties:
             made.properties[name] = op.properties[name]
-    return made
+    code.add(made)
+    made.location = op.location
+    code.rewriter.erase(op)

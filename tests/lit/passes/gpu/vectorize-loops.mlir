@@ -51,3 +51,45 @@ func.func @odd(%A: memref<16x77xf16, #global>, %B: memref<16x77xf16, #global>) {
   }
   func.return
 }
+
+// What a pipelined loop only moves to shared memory is moved asynchronously, with zeros for rows that
+// the tensor does not have.
+// CHECK-LABEL: func.func @gathered(
+// CHECK-NOT: simt.move
+// CHECK: memref.load %arg1
+// CHECK: [[ROW:%.*]] = arith.index_cast
+// CHECK: [[INSIDE:%.*]] = arith.cmpi ult, [[ROW]]
+// CHECK: [[VALID:%.*]] = arith.select [[INSIDE]]
+// CHECK: [[SAFE:%.*]] = arith.select [[INSIDE]], [[ROW]]
+// CHECK: nv.async_move %arg0[[[SAFE]], %{{.*}}] -> %{{.*}}[%{{.*}}] lanes(8) valid [[VALID]]
+// CHECK-NOT: memref.store
+func.func @gathered(%X: memref<40x64xf16, #global>, %I: memref<16xi32, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %S = tile.alloc "S" : memref<1024xf16, #tile.space<shared>>
+    %tid = gpu.thread_id x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %rows = arith.constant 40 : index
+    %i = arith.divui %tid, %c8 : index
+    %t = arith.remui %tid, %c8 : index
+    %j = arith.muli %t, %c8 : index
+    %o = arith.muli %tid, %c8 : index
+    scf.for %l = %c0 to %c8 step %c1 {
+      %r = memref.load %I[%i] : memref<16xi32, #global>
+      %row = arith.index_cast %r : i32 to index
+      %inside = arith.cmpi ult, %row, %rows : index
+      %at = arith.addi %j, %l : index
+      %x = scf.if %inside -> (f16) {
+        %y = memref.load %X[%row, %at] : memref<40x64xf16, #global>
+        scf.yield %y : f16
+      } else {
+        %zero = arith.constant 0.0 : f16
+        scf.yield %zero : f16
+      }
+      %to = arith.addi %o, %l : index
+      memref.store %x, %S[%to] : memref<1024xf16, #tile.space<shared>>
+    } {tile.vectorize, tile.asynchronous}
+  }
+  func.return
+}

@@ -83,7 +83,7 @@ class Widening:
             # Nothing but the access is in the branch: its address is computed before.
             at_once = self._address(code, access, values)
         for guard in guards:
-            condition = self._outside(code, guard.condition, values)
+            condition = self.outside(code, guard.condition, values)
             then, otherwise = Block([YieldOp()]), None
             if guard is guards[-1] and access.is_filled:
                 fill = Block([YieldOp()])
@@ -97,8 +97,8 @@ class Widening:
     def _address(
         self, code: IndexBuilder, access: LaneAccess, values: _Values
     ) -> tuple[SSAValue, list[SSAValue]]:
-        at = [self._outside(code, each, values) for each in access.op.indices]
-        return self._outside(code, access.buffer, values), at  # perhaps a view made in the loop
+        at = [self.outside(code, each, values) for each in access.op.indices]
+        return self.outside(code, access.buffer, values), at  # perhaps a view made in the loop
 
     def _access(
         self,
@@ -150,7 +150,7 @@ class Widening:
     def _taking_part(self, code: IndexBuilder, access: LaneAccess, lane: int) -> SSAValue | None:
         """Whether a lane is inside of all branches."""
         values: _Values = {self._lane: code.index(lane)}
-        found = [self._outside(code, guard.condition, values) for guard in access.guards]
+        found = [self.outside(code, guard.condition, values) for guard in access.guards]
         return _all(code, found) if found else None
 
     def _has_units(self, code: IndexBuilder, access: LaneAccess, part: int, lanes: int) -> SSAValue:
@@ -159,7 +159,7 @@ class Widening:
         values: _Values = {self._lane: code.index(part)}
         linear: Mixed = 0
         for index, extent in zip(access.op.indices, shape, strict=True):
-            at = self._outside(code, index, values)
+            at = self.outside(code, index, values)
             linear = combined(code, "+", combined(code, "*", linear, extent), at)
         last = code.index(prod(shape) - 2 * lanes)
         return code.add(CmpiOp("sle", code.index(linear), last)).results[0]
@@ -185,7 +185,7 @@ class Widening:
         if access.is_filled:
             inside.add(StoreOp(_filler(inside, access.guards[-1]), stage, [lane]))
         for guard in access.guards:
-            condition = self._outside(inside, guard.condition, values)
+            condition = self.outside(inside, guard.condition, values)
             then = Block([YieldOp()])
             inside.add(IfOp(condition, [], Region(then)))
             inside = inside.inside(then)
@@ -197,14 +197,14 @@ class Widening:
 
     # -- values --------------------------------------------------------------------------------
 
-    def _outside(self, code: IndexBuilder, value: SSAValue, values: _Values) -> SSAValue:
+    def outside(self, code: IndexBuilder, value: SSAValue, values: _Values) -> SSAValue:
         """A value of the loop computed outside of it, for another lane."""
         if value in values:
             return values[value]
         owner = value.owner
         if not isinstance(owner, Operation) or not self._widths.is_inside(owner):
             return value
-        operands = {each: self._outside(code, each, values) for each in needed_by(owner)}
+        operands = {each: self.outside(code, each, values) for each in needed_by(owner)}
         copy = copy_op(owner, operands)
         code.add(copy)
         for old, new in zip(owner.results, copy.results, strict=True):

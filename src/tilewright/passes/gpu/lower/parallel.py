@@ -120,7 +120,9 @@ class _Writer:
         if together:  # all lanes of an iteration, or none
             code = self._within(code, first)
         if share.lanes > 1:
-            marks = (names.UNROLL, names.VECTORIZE, simt_names.SHARE)
+            marks = [names.UNROLL, names.VECTORIZE, simt_names.SHARE]
+            if names.ASYNCHRONOUS in self.loop.attributes:
+                marks.append(names.ASYNCHRONOUS)
             code, self.lane = counted(code, share.lanes, *marks)
         if self.is_first_only:
             code = self._first_replica(code)
