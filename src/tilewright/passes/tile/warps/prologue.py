@@ -68,7 +68,7 @@ def _can_be_early(copy: BulkCopy, kernel: KernelOp) -> bool:
         return False
     if any(region.base is base_of(copy.tensor) for op in children(kernel) for region in writes(op)):
         return False
-    return not first_computed([copy.op.src], kernel)
+    return not first_computed([copy.src], kernel)
 
 
 def _accesses(op: Operation, buffer: SSAValue) -> bool:

@@ -39,6 +39,7 @@ from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
+    AtomicOp,
     CopyOp,
     Im2colOp,
     PipelineOp,
@@ -363,6 +364,7 @@ class Producer:
             bytes_ = issue.copy.bytes
             code.add(MBarrierExpectTxOp(barriers.full, iteration.slot, bytes_))
         op = issue.copy.op
+        assert not isinstance(op, AtomicOp)  # a reduction writes a tensor: it is no producer's
         self._compute([value for value in op.operands if value is not op.dst], code, inner)
         slot = code.add(SlotOp(channel.rings[op.dst], iteration.slot)).results[0]
         source = inner.get(op.src, op.src)
