@@ -91,7 +91,7 @@ def target_for(option: str | None = None, device: int | None = None) -> TargetCh
 
 
 def spec_for(option: str | None = None) -> Spec:
-    """What a launch asks for: by its own option, else by the ``with`` around it."""
+    """The target that a launch requests: by its own option, else by the ``with`` around it."""
     around = _target.get() or AUTO
     return around if option is None else spec_named(option).over(around)
 

@@ -78,7 +78,7 @@ def _module() -> ModuleType:
     if cached is not None:
         try:
             return imported(cached[_SECTION])
-        except (ImportError, KeyError, OSError):  # made for another C library
+        except (ImportError, KeyError, OSError):  # of another C library
             pass
     library = compiled(source)
     try:
