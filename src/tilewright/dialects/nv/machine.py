@@ -119,7 +119,7 @@ class GroupBarOp(AsmOp):
     name = "nv.group_bar"
     mode = keyword_prop(BAR_MODES)
     id = integer_prop()
-    group = operand_def(IndexType())
+    group = operand_def(IndexType)
     count = integer_prop()
     traits = traits_def(Orders())
 
