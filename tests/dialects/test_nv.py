@@ -45,7 +45,6 @@ SAME_TEXT = [
     "nv.setmaxnreg dec 24",
     "nv.bar sync 1, 128",
     "nv.bar arrive 2, 256",
-    "nv.group_bar sync 1 group %i, 256",
     "%0 = nv.elect",
     "%0 = nv.cluster.rank",
     "nv.cluster.arrive",

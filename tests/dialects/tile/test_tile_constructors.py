@@ -191,7 +191,6 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     "nv.setmaxnreg inc 240": lambda v: nv.SetMaxNRegOp(240, increase=True),
     "nv.setmaxnreg dec 24": lambda v: nv.SetMaxNRegOp(24, increase=False),
     "nv.bar arrive 3, 128": lambda v: nv.BarOp("arrive", 3, 128),
-    "nv.group_bar arrive 1 group %i, 256": lambda v: nv.GroupBarOp("arrive", 1, v["i"], 256),
     "%0 = nv.elect": lambda v: nv.ElectOp(),
     "%0 = nv.cluster.rank": lambda v: nv.ClusterRankOp(),
     "nv.cluster.arrive": lambda v: nv.ClusterArriveOp(),

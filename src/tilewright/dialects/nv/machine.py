@@ -112,7 +112,7 @@ class BarOp(AsmOp):
 class GroupBarOp(AsmOp):
     """A named barrier of a warp group, by its index: waits for `count` threads, or only arrives.
 
-    It orders warp groups in time, so that they use a unit sequentially; no access depends
+    It orders warp groups in time, so that they use a unit one after the other; no access depends
     on it.
     """
 
@@ -123,7 +123,7 @@ class GroupBarOp(AsmOp):
     count = integer_prop()
     traits = traits_def(Orders())
 
-    ASM: ClassVar[str] = "$mode $id `group` $group `,` $count attr-dict"
+    ASM: ClassVar[str] = "$mode $id `+` $group `,` $count attr-dict"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
         "mode": BAR_MODES,
         "id": INTEGER,

@@ -1,4 +1,4 @@
-"""`alternate-warp-groups`: warp groups issue their MMAs sequentially.
+"""`alternate-warp-groups`: warp groups issue their MMAs one after the other.
 
     for k { S = Q @ K[k]; commit               for k { wait for the group before
             O += P @ V[k - 1]; commit    ->            S = Q @ K[k]; commit
@@ -8,7 +8,7 @@
                                                        wait 0 }
 
 The loop is one that `overlap-wgmma` arranged. Warp groups of a role that run it independently tend
-to run in lockstep: their MMAs share the tensor core, then all compute, and it has nothing to do.
+to be in step: their MMAs share the tensor core, then all of them compute, and it has nothing to do.
 In an order, one group computes while the others' MMAs run. Each group has a named barrier, at which
 it waits for the group before it. All of them run the loop equally often, since its bounds, and all
 conditions around it, are equal for the threads of the role; the last group lets the first begin.
@@ -50,7 +50,7 @@ _GROUP = _WARPS * NVIDIA_WARP
 
 @dataclass(frozen=True)
 class AlternateWarpGroups(Pass):
-    """Have the warp groups of a role issue overlapped MMAs sequentially."""
+    """Have the warp groups of a role issue overlapped MMAs one after the other."""
 
     name = "alternate-warp-groups"
 

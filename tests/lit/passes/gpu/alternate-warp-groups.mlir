@@ -7,14 +7,14 @@
 // CHECK:           %[[GROUP:.*]] = arith.divui
 // CHECK:           %[[NEXT:.*]] = arith.select
 // CHECK:           scf.if
-// CHECK:             nv.group_bar arrive 1 group %{{.*}}, 256
+// CHECK:             nv.group_bar arrive 1 + %{{.*}}, 256
 // CHECK:           scf.for
-// CHECK-NEXT:        nv.group_bar sync 1 group %[[GROUP]], 256
+// CHECK-NEXT:        nv.group_bar sync 1 + %[[GROUP]], 256
 // CHECK-NEXT:        nv.wgmma.fence
 // CHECK-NEXT:        nv.wgmma.commit
 // CHECK-NEXT:        nv.wgmma.fence
 // CHECK-NEXT:        nv.wgmma.commit
-// CHECK-NEXT:        nv.group_bar arrive 1 group %[[NEXT]], 256
+// CHECK-NEXT:        nv.group_bar arrive 1 + %[[NEXT]], 256
 // CHECK-NEXT:        nv.wgmma.wait 1
 // CHECK-NEXT:        nv.wgmma.wait 0
 func.func @overlapped() attributes {simt.kernel, simt.threads = 384 : i64} {
