@@ -45,7 +45,6 @@ PASSES = (
     "select-tma-stores",
     "join-wgmma-groups",
     "overlap-wgmma",
-    "alternate-warp-groups",
     "sink-wgmma-waits",
     "stagger-wgmma-waits",
     "divide-unsigned",

@@ -85,7 +85,6 @@ PASSES: PassRegistry = {
     "hoist-views": _lazy("gpu.hoist_views", "HoistViews"),
     "lower-tile-ops": _lazy("gpu.lower_tile_ops", "LowerTileOps"),
     "join-wgmma-groups": _lazy("gpu.join_wgmma_groups", "JoinWgmmaGroups"),
-    "alternate-warp-groups": _lazy("gpu.alternate_warp_groups", "AlternateWarpGroups"),
     "overlap-wgmma": _lazy("gpu.overlap_wgmma", "OverlapWgmma"),
     "chain-wgmma": _lazy("gpu.chain_wgmma", "ChainWgmma"),
     "sink-wgmma-waits": _lazy("gpu.sink_wgmma_waits", "SinkWgmmaWaits"),

@@ -36,7 +36,6 @@ from tilewright.dialects.nv.machine import (
     CpAsyncOp,
     Dp4aOp,
     ElectOp,
-    GroupBarOp,
     SetMaxNRegOp,
 )
 from tilewright.dialects.nv.matrix import (
@@ -99,7 +98,6 @@ Nv = Dialect(
         ElectOp,
         FenceBarrierInitOp,
         FenceProxyAsyncOp,
-        GroupBarOp,
         MBarrierArriveExpectTxOp,
         MBarrierArriveOp,
         MBarrierExpectTxOp,
@@ -132,7 +130,6 @@ __all__ = [
     "ElectOp",
     "FenceBarrierInitOp",
     "FenceProxyAsyncOp",
-    "GroupBarOp",
     "HintedLoadOp",
     "HintedStoreOp",
     "L2PolicyOp",

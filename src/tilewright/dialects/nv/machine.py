@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import IndexType, i1, i32
+from xdsl.dialects.builtin import i1, i32
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -106,36 +106,6 @@ class BarOp(AsmOp):
             raise VerifyException(
                 f"thread count of a named barrier must be a multiple of 32, got {count}"
             )
-
-
-@irdl_op_definition
-class GroupBarOp(AsmOp):
-    """A named barrier of a warp group, by its index: waits for `count` threads, or only arrives.
-
-    It orders warp groups in time, so that they use a unit one after the other; no access depends
-    on it.
-    """
-
-    name = "nv.group_bar"
-    mode = keyword_prop(BAR_MODES)
-    id = integer_prop()
-    group = operand_def(IndexType)
-    count = integer_prop()
-    traits = traits_def(Orders())
-
-    ASM: ClassVar[str] = "$mode $id `+` $group `,` $count attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "mode": BAR_MODES,
-        "id": INTEGER,
-        "count": INTEGER,
-    }
-
-    def __init__(self, mode: str, id: int, group: Operand, count: int) -> None:
-        """The barrier of `group` is `id` + `group`."""
-        super().__init__(
-            operands=[group],
-            properties=given(mode=string(mode), id=integer_attr(id), count=integer_attr(count)),
-        )
 
 
 @irdl_op_definition

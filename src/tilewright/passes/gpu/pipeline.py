@@ -14,7 +14,6 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
-from tilewright.passes.gpu.alternate_warp_groups import AlternateWarpGroups
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.chain_wgmma import ChainWgmma
@@ -198,7 +197,6 @@ class GpuPipeline(DevicePipeline):
             PrefetchTensorMaps(),
             VerifyDeviceIr(),
             CheckThreadSync(tolerate_races=self.tolerate_races),
-            AlternateWarpGroups(),
             HoistGuardedIndices(),
             LowerL2Policy(),
             ChainWgmma(),

@@ -27,7 +27,7 @@ from tilewright.dialects.nv.barriers import (
     TmaStoreWaitOp,
     WaitOp,
 )
-from tilewright.dialects.nv.machine import BarOp, GroupBarOp, SetMaxNRegOp
+from tilewright.dialects.nv.machine import BarOp, SetMaxNRegOp
 from tilewright.dialects.nv.matrix import (
     MatrixMoveOp,
     MatrixOp,
@@ -134,13 +134,6 @@ def _bar(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, BarOp)
     function = "named_barrier_sync" if op.mode.data == "sync" else "named_barrier_arrive"
     arguments = [str(op.id.value.data), str(op.count.value.data)]
-    emitter.statement(f"{emitter.call(function, arguments)};")
-
-
-def _group_bar(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, GroupBarOp)
-    function = "named_barrier_sync" if op.mode.data == "sync" else "named_barrier_arrive"
-    arguments = [f"{op.id.value.data} + {emitter.operand(op.group)}", str(op.count.value.data)]
     emitter.statement(f"{emitter.call(function, arguments)};")
 
 
@@ -350,7 +343,6 @@ RULES: Mapping[str, Rule] = {
     "nv.elect": _elect,
     "nv.setmaxnreg": _set_registers,
     "nv.bar": _bar,
-    "nv.group_bar": _group_bar,
     "nv.cp_async.commit": _plain("cp_async_commit"),
     "nv.cp_async.wait": _counted("cp_async_wait"),
     "nv.tma_store.commit": _plain("bulk_commit"),

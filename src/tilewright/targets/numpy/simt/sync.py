@@ -323,11 +323,6 @@ def _bar(compiler: Compiler, op: Operation) -> Blocking:
     return Blocking(lambda frame: sync_threads(frame, barrier_id, threads, waits=waits))
 
 
-def _group_bar(compiler: Compiler, op: Operation) -> Act:
-    """Warp groups of a role are executed together, in which order does not matter."""
-    return lambda frame: None
-
-
 def block_arrivals(block: BlockRun) -> int:
     """The arrivals of a whole block at a barrier, which counts lanes of warps."""
     return -(-block.threads // block.warp_size) * block.warp_size
@@ -518,7 +513,6 @@ RULES: Mapping[str, Rule] = {
     "nv.mbarrier.wait": _wait,
     "nv.cp_async.mbarrier_arrive": _copies_arrive,
     "nv.bar": _bar,
-    "nv.group_bar": _group_bar,
     "gpu.barrier": _block_barrier,
     "tile.sync": _sync,
     "nv.cluster.arrive": _cluster_arrive,
