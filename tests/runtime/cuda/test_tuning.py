@@ -32,7 +32,8 @@ class Kernel(Launchable):
             if block == 128:
                 raise OutOfResources("kernel needs 300000 bytes of shared memory")
             self.launched.append(block)
-        return SimpleNamespace(choice=SimpleNamespace(is_gpu=True), device=0)
+        choice = SimpleNamespace(is_gpu=True, is_raised=False, is_simulated=False)
+        return SimpleNamespace(choice=choice, device=0)
 
 
 class DeviceTensor(Tensor):

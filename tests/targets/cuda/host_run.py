@@ -128,6 +128,9 @@ inline long long __double_as_longlong(double x) { return host_bits<long long>(x)
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline size_t __cvta_generic_to_shared(const void*) { return 0; }
 template <typename T> T __ldg(const T* at) { return *at; }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+  return unsigned(((static_cast<unsigned long long>(high) << 32) | low) >> (by & 31));
+}
 template <typename A, typename B> std::common_type_t<A, B> min(A a, B b) {
   using C = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<C>) return std::fmin(C(a), C(b));

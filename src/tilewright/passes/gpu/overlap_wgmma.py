@@ -134,8 +134,8 @@ def _computing_groups(loop: ForOp) -> int:
     inner, parent = loop.parent_region(), loop.parent_op()
     while parent is not None:
         if isinstance(parent, WsOp):
-            number = next(n for n, body in enumerate(parent.bodies) if body is inner)
-            return parent.roles[number].num_threads // WARP_GROUP_THREADS
+            index = next(n for n, body in enumerate(parent.bodies) if body is inner)
+            return parent.roles[index].num_threads // WARP_GROUP_THREADS
         if isinstance(parent, KernelOp):
             return (parent.num_threads or 0) // WARP_GROUP_THREADS
         inner, parent = parent.parent_region(), parent.parent_op()

@@ -45,6 +45,8 @@ from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.tile.index_builder import IndexBuilder
 
+NOT_TMA = "TW3002"
+
 _HOPPER = 90
 _GUARANTEED = "nv.promised_start"
 """On a store for which the user requested TMA."""
@@ -78,7 +80,7 @@ class SelectTmaStores(Pass):
                     op.attributes[BY_ENGINE] = StringAttr("tma")
                     continue
             text = f"TMA store not used: {reason}"
-            remark = engine.remark(op, text, "TW3002")
+            remark = engine.remark(op, text, NOT_TMA)
             if later is not None:
                 remark.note(later, "here")
 
@@ -96,7 +98,7 @@ def _select_reduction(op: AtomicOp, starts: Starts, engine: DiagnosticEngine) ->
             op.attributes[BY_ENGINE] = StringAttr("tma")
             return
         reason = "the kernel accesses the tensor otherwise, too"
-    remark = engine.remark(op, f"TMA reduction not used: {reason}", "TW3002")
+    remark = engine.remark(op, f"TMA reduction not used: {reason}", NOT_TMA)
     if later is not None:
         remark.note(later, "here")
 
