@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.layout_inference.gemm_plan import is_seen_otherwise
 from tilewright.analysis.outside_values import other_than_zero, tensor_of
 from tilewright.analysis.tensor_geometry import (
     extent_is_multiple,
@@ -310,6 +311,30 @@ def _is_whole(copy: BulkCopy) -> str | None:
     return None
 
 
+def _consists_of_atoms(part: RegionOp) -> bool:
+    """Whether a part of a matrix consists of whole atoms of any swizzle the matrix may get.
+
+    A box is then contiguous in shared memory, and starts where the pattern does. The widest
+    swizzle decides: narrower atoms divide its atoms. A plain matrix has no such boxes, so a
+    buffer that may stay plain does not qualify.
+    """
+    base, shape = part.base, shape_of(part.base.type)
+    if not isinstance(base.owner, AllocOp) or len(shape) != 2 or is_seen_otherwise(base):
+        return False
+    bits = bit_width(element_type_of(base.type))
+    swizzle = None if bits % 8 else choose_swizzle(shape[1], bits)
+    if shape[0] % ATOM_ROWS or not swizzle:
+        return False
+    units = ATOM_ROWS, swizzle * 8 // bits
+    return all(
+        isinstance(start, int)
+        and isinstance(extent, int)
+        and start % unit == extent % unit == 0
+        and 0 <= start < start + extent <= limit
+        for start, extent, unit, limit in zip(part.offsets, part.extents, units, shape, strict=True)
+    )
+
+
 def _has_no_own_layout(copy: BulkCopy) -> str | None:
     for side in (copy.src, copy.dst):
         base = base_of(side)
@@ -393,11 +418,13 @@ def bulk_store(
         return "it does not copy shared memory to global memory"
     box = tuple(shape_of(op.dst.type))
     copy = BulkCopy(op, tensor_of(op.dst), box, corner_of(op.dst), starts)
+    waived = (_starts_at_granule, _starts_inside) if is_guaranteed else ()
     if isinstance(copy.src.owner, RegionOp):
-        return "it copies part of a buffer in shared memory"
-    guaranteed = (_starts_at_granule, _starts_inside) if is_guaranteed else ()
+        if isinstance(op, AtomicOp) or not _consists_of_atoms(copy.src.owner):
+            return "it copies part of a buffer in shared memory"
+        waived = (*waived, _is_whole)
     for condition in (*BULK_CONDITIONS, _starts_inside, _ends_at_granule):
-        problem = None if condition in guaranteed else condition(copy)
+        problem = None if condition in waived else condition(copy)
         if problem is not None:
             return problem
     return copy

@@ -7,9 +7,12 @@ accesses again is stored by threads. So are elements that another statement, or 
 writes as well: the order of the writes would be undefined. A remark gives the reason why a store
 does not use TMA.
 
-So is an update, ``T.atomic_add(C[row, 0], tile)``, of a tensor that the kernel accesses in no other
-way than to add to it: TMA adds where the memory is, and no thread waits for that. The order of
-additions is as undefined as it is for threads.
+A part of a buffer, ``T.copy(tile[:, :256], C[row, 0])``, is stored by TMA where it consists of
+whole atoms of the buffer's swizzle: its boxes are then contiguous in shared memory.
+
+TMA also makes an update, ``T.atomic_add(C[row, 0], tile)``, of a tensor that the kernel accesses in
+no other way than to add to it: TMA adds where the memory is, and no thread waits for that. The
+order of additions is as undefined as it is for threads.
 
 An explicit TMA store of the user, ``T.tma_copy(tile, C[row, 0])``, becomes such a copy. The user is
 responsible for its start (`check-tma-starts` has warned); groups that the user commits and waits

@@ -68,6 +68,32 @@ func.func @in_two_halves(%C: memref<16x512xf16, #global>) {
   func.return
 }
 
+// Parts of a buffer: whole atoms of its swizzle, but not half of one, nor rows inside of one.
+
+// CHECK-LABEL: func.func @parts
+// CHECK:         tile.copy %{{.*}} -> %{{.*}} {nv.engine = "tma"}
+// CHECK:         tile.copy %{{.*}} -> %{{.*}} {nv.engine = "tma"}
+// CHECK-NOT:     nv.engine
+// CHECK:         func.return
+func.func @parts(%C: memref<16x128xf16, #global>, %D: memref<16x128xf16, #global>, %E: memref<16x128xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<16x128xf16, #shared>
+    %left = tile.region %a[0, 0] [16, 64] : memref<16x128xf16, #shared> to !tile.region<16x64xf16, #shared>
+    %right = tile.region %a[0, 64] [16, 64] : memref<16x128xf16, #shared> to !tile.region<16x64xf16, #shared>
+    %middle = tile.region %a[0, 32] [16, 64] : memref<16x128xf16, #shared> to !tile.region<16x64xf16, #shared>
+    %rows = tile.region %a[4, 0] [8, 128] : memref<16x128xf16, #shared> to !tile.region<8x128xf16, #shared>
+    %c0 = tile.region %C[0, 0] [16, 64] : memref<16x128xf16, #global> to !tile.region<16x64xf16, #global>
+    %c1 = tile.region %C[0, 64] [16, 64] : memref<16x128xf16, #global> to !tile.region<16x64xf16, #global>
+    %d = tile.region %D[0, 0] [16, 64] : memref<16x128xf16, #global> to !tile.region<16x64xf16, #global>
+    %e = tile.region %E[0, 0] [8, 128] : memref<16x128xf16, #global> to !tile.region<8x128xf16, #global>
+    tile.copy %left -> %c0 : !tile.region<16x64xf16, #shared> -> !tile.region<16x64xf16, #global>
+    tile.copy %right -> %c1 : !tile.region<16x64xf16, #shared> -> !tile.region<16x64xf16, #global>
+    tile.copy %middle -> %d : !tile.region<16x64xf16, #shared> -> !tile.region<16x64xf16, #global>
+    tile.copy %rows -> %e : !tile.region<8x128xf16, #shared> -> !tile.region<8x128xf16, #global>
+  }
+  func.return
+}
+
 // Tiles that are added to a tensor, which nothing else accesses; not if it is read as well, or if
 // TMA has no such update.
 
