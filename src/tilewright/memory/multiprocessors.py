@@ -14,6 +14,8 @@ REGISTERS = 65536
 """CUDA C++ Programming Guide, technical specifications: 32-bit registers per multiprocessor."""
 REGISTER_STEP = 8
 """Registers of a thread are allocated in eights (CUDA occupancy calculator)."""
+PARTITIONS = 4
+"""Parts of a multiprocessor, each with a quarter of its registers for whole warps."""
 RESERVED_SMEM_BYTES = 1024
 """Shared memory that the system takes of each block, from compute capability 8.0 on."""
 _KIB = 1024

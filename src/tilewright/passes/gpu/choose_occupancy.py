@@ -9,13 +9,14 @@ its threads need; with `_OVERHEAD` more, spills are rare. Where there are some, 
 again with `max-blocks` (TW5015).
 
 A grid with fewer blocks than multiprocessors leaves one block on each. Kernels without MMAs get
-no bound: what they need of registers is mostly for loads in flight, which is worth as much as
-another block. Nothing is changed where the user gives `T.annotate_min_blocks_per_sm`, or
-registers to roles.
+no bound here: what they need of registers is known only after a compilation, which may be repeated
+with a bound then (`targets/cuda/occupancy`). Nothing is changed where the user gives
+`T.annotate_min_blocks_per_sm`, or registers to roles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -81,12 +82,7 @@ def _has_free_choice(function: FuncOp) -> bool:
 
 def _blocks(function: FuncOp, launches: list[LaunchOp]) -> int:
     threads = _integer(function, simt_names.THREADS)
-    processor = MULTIPROCESSORS[arch_of(function)]
-    limit = processor.blocks_of(threads, _integer(function, simt_names.SHARED_BYTES))
-    limit = min(limit, _THREADS // threads)
-    grids = [_grid(op) for op in launches if op.kernel.string_value() == function.sym_name.data]
-    if grids and None not in grids:
-        limit = min(limit, -(-max(each for each in grids if each is not None) // processor.count))
+    limit = min(blocks_without_registers(function, launches), _THREADS // threads)
     if limit <= 1:
         return 1
     needs = [_Needs.of(op) for op in walk(function) if isinstance(op, WsOp)] or [
@@ -94,6 +90,17 @@ def _blocks(function: FuncOp, launches: list[LaunchOp]) -> int:
     ]
     fitting = range(min(limit, REGISTERS // (threads * _at_launch(function))), 1, -1)
     return next((n for n in fitting if all(each.are_available(threads, n) for each in needs)), 1)
+
+
+def blocks_without_registers(function: FuncOp, launches: Sequence[LaunchOp]) -> int:
+    """Blocks of a kernel that threads, shared memory and the grid permit on a multiprocessor."""
+    processor = MULTIPROCESSORS[arch_of(function)]
+    threads = _integer(function, simt_names.THREADS)
+    limit = processor.blocks_of(threads, _integer(function, simt_names.SHARED_BYTES))
+    grids = [_grid(op) for op in launches if op.kernel.string_value() == function.sym_name.data]
+    if not grids or None in grids:
+        return limit
+    return min(limit, -(-max(each for each in grids if each is not None) // processor.count))
 
 
 def _at_launch(function: FuncOp) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.func import FuncOp
@@ -26,12 +26,14 @@ from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, one_line
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
+from tilewright.targets.cuda.occupancy import MORE_BLOCKS, larger_occupancies, resident_blocks
 from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
@@ -87,12 +89,14 @@ def _compiled(
         losses,
     )
     chosen = variants.chosen(engine)
-    lowered, kernels = chosen.lowered, chosen.kernels
+    lowered, kernels = chosen.lowered, dict(chosen.kernels)
     # Once of each: the copies of an unrolled loop body all have one source line.
     for each in {one_line(each): each for each in lowered.diagnostics}.values():
         engine.emit(each)
     for reason in chosen.reasons:
         engine.remark(lowered.functions[0], *reason)
+    if ChooseOccupancy.name not in pipeline.leave_out:
+        lowered.fill_multiprocessors(kernels, arch, options, engine)
     for function in lowered.functions:
         metadata = kernels[function.sym_name.data].metadata
         warn_of_spills(function, metadata, engine)
@@ -134,12 +138,48 @@ class _Lowered:
 
     def compiled(self, arch: str, options: Sequence[str]) -> dict[str, DeviceKernel]:
         """Its kernels as machine code."""
-        kernels: dict[str, DeviceKernel] = {}
-        for function, source in zip(self.functions, self.sources, strict=True):
-            done = compile_source(source.text, arch, options, name=f"{source.name}.cu")
-            metadata = _metadata(function, self.host, done.log)
-            kernels[source.name] = DeviceKernel(source.text, done.cubin, metadata, done.log)
-        return kernels
+        return {
+            source.name: self._kernel(function, source, arch, options)
+            for function, source in zip(self.functions, self.sources, strict=True)
+        }
+
+    def fill_multiprocessors(
+        self,
+        kernels: dict[str, DeviceKernel],
+        arch: str,
+        options: Sequence[str],
+        engine: DiagnosticEngine,
+    ) -> None:
+        """Replace kernels whose registers leave a multiprocessor few threads, where fewer
+        registers suffice. That is a bound in the text; the passes need not run again."""
+        launches = [op for op in walk(self.host) if isinstance(op, LaunchOp)]
+        for function in self.functions:
+            kernel = kernels[function.sym_name.data]
+            if len(kernel.cubin) > _LARGE_CODE:
+                continue
+            before = kernel.metadata
+            for blocks in larger_occupancies(function, launches, before):
+                function.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(blocks, i64)
+                found = self._kernel(function, emit_kernel(function), arch, options)
+                if found.metadata.spill_bytes or found.metadata.stack_bytes > before.stack_bytes:
+                    del function.attributes[simt_names.MIN_BLOCKS]
+                    continue
+                kernels[before.name] = found
+                engine.remark(
+                    function,
+                    f"{before.name}: compiled for {blocks} blocks per SM, with "
+                    f"{found.metadata.registers} registers per thread: with {before.registers}, "
+                    f"{resident_blocks(before.threads, before.registers)} fit",
+                    MORE_BLOCKS,
+                )
+                break
+
+    def _kernel(
+        self, function: FuncOp, source: Source, arch: str, options: Sequence[str]
+    ) -> DeviceKernel:
+        done = compile_source(source.text, arch, options, name=f"{source.name}.cu")
+        metadata = _metadata(function, self.host, done.log)
+        return DeviceKernel(source.text, done.cubin, metadata, done.log)
 
 
 def compile_as(

@@ -1,0 +1,63 @@
+"""Kernels without MMAs whose registers leave a multiprocessor few threads are compiled again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+import tilewright.targets.cuda.compile as compiler
+from tests.examples.tl_examples import load
+from tilewright import T
+from tilewright.dialects.func import FuncOp, ReturnOp
+from tilewright.dialects.nv import SetMaxNRegOp
+from tilewright.dialects.simt import names as simt_names
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.runtime.compile_only import raising_for
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.targets.cuda.compile import compile_module
+from tilewright.targets.cuda.metadata import KernelMetadata
+from tilewright.targets.cuda.occupancy import larger_occupancies, resident_blocks
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "blocks"),
+    [(256, 68, 3), (256, 40, 6), (256, 56, 4), (128, 33, 12), (1024, 64, 1), (1024, 32, 2)],
+)
+def test_blocks_that_registers_permit(threads: int, registers: int, blocks: int) -> None:
+    assert resident_blocks(threads, registers) == blocks
+
+
+def kernel(threads: int = 256, shared_bytes: int = 0) -> FuncOp:
+    function = FuncOp("k", ([], []))
+    function.body.block.add_op(ReturnOp())
+    function.attributes[simt_names.THREADS] = IntegerAttr(threads, i64)
+    function.attributes[simt_names.SHARED_BYTES] = IntegerAttr(shared_bytes, i64)
+    return function
+
+
+def tried(function: FuncOp, registers: int, threads: int = 256, spill: int = 0) -> tuple[int, ...]:
+    metadata = KernelMetadata("k", threads, 0, (), registers=registers, spill_bytes=spill)
+    return larger_occupancies(function, [], metadata)
+
+
+def test_what_is_tried() -> None:
+    assert tried(kernel(), 68) == (6, 4)
+    assert tried(kernel(), 56) == (6,)  # it has one half
+    assert tried(kernel(), 40) == ()  # three quarters
+    assert tried(kernel(), 255, spill=8) == ()
+    assert tried(kernel(1024), 64, 1024) == (2,)
+    assert tried(kernel(shared_bytes=50 << 10), 68) == (4,)  # as many as memory permits
+    assert tried(kernel(shared_bytes=70 << 10), 68) == ()
+
+
+def test_the_users_numbers_stay() -> None:
+    given = kernel()
+    given.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(1, i64)
+    assert tried(given, 68) == ()
+    divided = kernel()
+    divided.body.block.insert_op_before(SetMaxNRegOp(40, increase=False), divided.body.block.ops.first)
+    assert tried(divided, 68) == ()
