@@ -35,14 +35,14 @@ def dot(a: Any, b: Any, c: Any) -> Any:
     if c.dtype.kind == "i":
         return _dot_integers(a, b, c)
     if c.dtype == np.float64:
-        return _plus(_product(a.astype(np.float64), b.astype(np.float64)), c)
-    result = _product(to_single(a), to_single(b))
+        return _plus(_matmul(a.astype(np.float64), b.astype(np.float64)), c)
+    result = _matmul(to_single(a), to_single(b))
     if c.dtype == np.float32:
         return _plus(result, c)
     return narrow(_plus(result, to_single(c)), c.dtype)
 
 
-def _product(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any) -> Any:
     """`a @ b` by rows: the library adds in an order of its own for each layout of its operands."""
     return np.matmul(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
