@@ -271,9 +271,11 @@ tt.func public @later(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %z: !tt.ptr<i32>, %n: 
   %block = arith.remsi %pid, %g : i32
   %row = arith.muli %block, %c32 : i32
   %left = arith.subi %row, %c28 : i32
-  %lefts = arith.muli %left, %left : i32
-  %zp = tt.addptr %z, %pid : !tt.ptr<i32>, i32
-  tt.store %zp, %lefts : !tt.ptr<i32>
+  %c0 = arith.constant 0 : i32
+  %inside = arith.maxsi %left, %c0 : i32
+  %first = arith.divsi %inside, %c32 : i32
+  %zp = tt.addptr %z, %first : !tt.ptr<i32>, i32
+  tt.store %zp, %n : !tt.ptr<i32>
   %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
   %rows = tt.splat %row : i32 -> tensor<32xi32>
   %o = arith.addi %rows, %r : tensor<32xi32>
