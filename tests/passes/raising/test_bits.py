@@ -222,3 +222,84 @@ def test_starts_that_are_differences(back: int) -> None:
     buffers = [Buffer("x", x), Buffer("y", np.full(32, np.nan, np.float32))]
     buffers.append(Buffer("back", np.array([back], np.int32)))
     compare(Launch(DIFFERENCE, (2,), [*buffers, 5]))
+
+
+SHARED_STRIDE = """
+tt.func public @shared(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %at: !tt.ptr<i32>, %n: i32) {
+  %c1 = arith.constant 1 : i32
+  %c29 = arith.constant 29 : i32
+  %c58 = arith.constant 58 : i32
+  %cs = arith.constant dense<29> : tensor<32xi32>
+  %zeros = arith.constant dense<0.0> : tensor<32xf32>
+  %a = tt.load %at : !tt.ptr<i32>
+  %next = tt.addptr %at, %c1 : !tt.ptr<i32>, i32
+  %b = tt.load %next : !tt.ptr<i32>
+  %head = arith.muli %a, %c29 : i32
+  %row = arith.subi %n, %b : i32
+  %rows = arith.muli %row, %c58 : i32
+  %start = arith.addi %head, %rows : i32
+  %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %m = arith.cmpi slt, %r, %cs : tensor<32xi32>
+  %starts = tt.splat %start : i32 -> tensor<32xi32>
+  %o = arith.addi %starts, %r : tensor<32xi32>
+  %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %o : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %v = tt.load %xp, %m, %zeros : tensor<32x!tt.ptr<f32>>
+  tt.store %yp, %v : tensor<32x!tt.ptr<f32>>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize(("head", "back"), [(1, 0), (1, 3), (0, 5)])
+def test_scalars_of_one_stride_with_different_signs(head: int, back: int) -> None:
+    """``29*a - 58*b`` is one dimension of stride 29; its index ``a - 2*b`` would be negative."""
+    x = np.random.default_rng(back).standard_normal(58 * 8).astype(np.float32)
+    buffers = [Buffer("x", x), Buffer("y", np.full(32, np.nan, np.float32))]
+    buffers.append(Buffer("at", np.array([head, back], np.int32)))
+    compare(Launch(SHARED_STRIDE, (1,), [*buffers, 5]), schedules=2)
+
+
+LATER_COORDINATE = """
+tt.func public @later(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %z: !tt.ptr<i32>, %n: i32, %g: i32) {
+  %c32 = arith.constant 32 : i32
+  %c28 = arith.constant 28 : i32
+  %zeros = arith.constant dense<0.0> : tensor<32xf32>
+  %pid = tt.get_program_id x : i32
+  %block = arith.remsi %pid, %g : i32
+  %row = arith.muli %block, %c32 : i32
+  %left = arith.subi %row, %c28 : i32
+  %c0 = arith.constant 0 : i32
+  %inside = arith.maxsi %left, %c0 : i32
+  %first = arith.divsi %inside, %c32 : i32
+  %zp = tt.addptr %z, %first : !tt.ptr<i32>, i32
+  tt.store %zp, %n : !tt.ptr<i32>
+  %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %rows = tt.splat %row : i32 -> tensor<32xi32>
+  %o = arith.addi %rows, %r : tensor<32xi32>
+  %ns = tt.splat %n : i32 -> tensor<32xi32>
+  %m = arith.cmpi slt, %o, %ns : tensor<32xi32>
+  %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %o : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %o : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  MASKED
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("mask", [", %m, %zeros", ""])
+def test_differences_that_a_later_scalar_computes(mask: str) -> None:
+    """``left`` is ``row - 28``, but no index of the rows."""
+    text = LATER_COORDINATE.replace(
+        "MASKED",
+        f"%v = tt.load %xp{mask} : tensor<32x!tt.ptr<f32>>\n"
+        f"  tt.store %yp, %v{mask[:4]} : tensor<32x!tt.ptr<f32>>",
+    )
+    x = np.random.default_rng(3).standard_normal(96).astype(np.float32)
+    buffers = [Buffer("x", x), Buffer("y", np.full(96, np.nan, np.float32))]
+    buffers.append(Buffer("z", np.zeros(4, np.int32)))
+    compare(Launch(text, (3,), [*buffers, 70, 3]), schedules=2)

@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.affine import Atom, Formula, Poly, conjunction
 from tilewright.analysis.affine.division import divide
+from tilewright.analysis.affine.substitute import substitute
 from tilewright.analysis.affine.view import with_remainders
 from tilewright.analysis.pid_address.atoms import Role, kind_of
 from tilewright.analysis.pid_address.scope import Site
@@ -63,8 +64,18 @@ class _Planner:
         self._access = access
         self._lanes = boxes.addresses.machine.atoms.lane_atoms(site.shape)
         self._zero = boxes.addresses.machine.space.zero
+        self._uses_coordinates = True
+        self._found_negative = False
 
     def run(self) -> Box | None:
+        """Over coordinates; without them, where what they leave for a start may be negative."""
+        found = self._run()
+        if found is None and self._found_negative:
+            self._uses_coordinates = False
+            found = self._run()
+        return found
+
+    def _run(self) -> Box | None:
         offset = self._site.offset.expr.exact_quotient(self._site.elem_bytes)
         wrapped = unwrap(self._addresses, self._op, self._site, offset, self._lanes)
         if wrapped is None:
@@ -120,7 +131,7 @@ class _Planner:
         else:
             terms = {m: c for m, c in rest.terms.items() if not self._host_term(rest, m)}
             start = Poly(rest.space, terms)
-            if any(coefficient < 0 for coefficient in with_remainders(start).terms.values()):
+            if _is_difference(start) or self._may_be_negative(start):
                 return None
         extent = start - rest
         return (start, extent) if self._is_host(extent) else None
@@ -137,6 +148,8 @@ class _Planner:
         return self._site.scope.ctx.is_nonneg(bound)
 
     def _over_coordinates(self, poly: Poly) -> Poly:
+        if not self._uses_coordinates:
+            return poly
         return self._addresses.over_coordinates(poly, self._op)
 
     # What is left of the offset.
@@ -152,8 +165,9 @@ class _Planner:
         rest = with_remainders(self._over_coordinates(rest))
         origin, terms = self._split(rest)
         leading = self._leading([term for term in terms if not self._join(dimensions, *term)])
-        if any(self._may_be_negative(each.start) for each in leading):
-            return None  # an index below 0 would be outside, though its address is not
+        unmasked = [each for each in dimensions if not each.is_masked]
+        if any(self._may_be_negative(each.start) for each in (*leading, *unmasked)):
+            return None
         for each in dimensions:
             if not each.is_masked:
                 each.extent = self._unmasked_extent(each)
@@ -186,9 +200,18 @@ class _Planner:
         )
 
     def _may_be_negative(self, start: Poly) -> bool:
-        """Whether differences make up a start: terms that the host computes are in the origin."""
-        is_difference = any(each < 0 for each in with_remainders(start).terms.values())
-        return is_difference and not self._site.scope.ctx.is_nonneg(start)
+        """Whether differences make up a start: terms that the host computes are in the origin.
+
+        An index below 0 would be outside, though its address is not. Values that are read from
+        memory or given count as indices of their own.
+        """
+        known = self._addresses.machine.atoms.coordinates
+        ctx = self._site.scope.ctx
+        inner = {each: known[each] for each in start.atoms() if each in known}
+        start = substitute(ctx, start, inner) if inner else start
+        is_negative = _is_difference(start) and not ctx.is_nonneg(start)
+        self._found_negative |= is_negative
+        return is_negative
 
     def _mentions_lanes(self, poly: Poly) -> bool:
         return any(kind_of(atom) == "lane" for atom in poly.atoms_within())
@@ -284,6 +307,10 @@ class _Planner:
 
     def _host_term(self, poly: Poly, monomial: tuple[int, ...]) -> bool:
         return all(self._is_host_atom(poly.space.atoms[id]) for id in monomial)
+
+
+def _is_difference(poly: Poly) -> bool:
+    return any(coefficient < 0 for coefficient in with_remainders(poly).terms.values())
 
 
 def _ordered(dimensions: Sequence[_Dimension]) -> list[_Dimension]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.targets.numpy.kernels import DTYPES, on_blocks, tensor_type
+from tilewright.targets.numpy.support import dot as support
 
 RNG = np.random.default_rng(2)
 
@@ -107,3 +108,13 @@ def test_scaled_dots_of_four_bits() -> None:
     found = on_blocks(ops, c, a, b, c, sa)
     expected = (unpacked * powers(sa, 64)) @ b.astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_transposed_operands_give_the_same_bits(dtype: type) -> None:
+    """A tile that is read transposed, and the tensor that was transposed before."""
+    a, b = (RNG.standard_normal((32, 32)).astype(dtype) for _ in range(2))
+    c = np.zeros((32, 32), np.float64 if dtype is np.float64 else np.float32)
+    by_rows = support.dot(a, np.ascontiguousarray(b.T), c)
+    for left, right in ((a, b.T), (np.asfortranarray(a), b.T), (a[None], b.T[None])):
+        np.testing.assert_array_equal(support.dot(left, right, c).reshape(c.shape), by_rows)

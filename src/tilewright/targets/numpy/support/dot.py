@@ -2,8 +2,9 @@
 
 `tt.dot` multiplies in single precision (double for doubles) whatever its operands are, adds the
 accumulator and rounds once to its type. Every matrix of a batch is multiplied separately with
-the same extents, so a result does not depend on how many programs run together. Integers go through
-floats wide enough to hold every partial sum exactly.
+the same extents and in the same layout, so a result depends neither on how many programs run
+together nor on whether an operand was transposed. Integers go through floats wide enough to hold
+every partial sum exactly.
 """
 
 from __future__ import annotations
@@ -34,11 +35,16 @@ def dot(a: Any, b: Any, c: Any) -> Any:
     if c.dtype.kind == "i":
         return _dot_integers(a, b, c)
     if c.dtype == np.float64:
-        return _plus(np.matmul(a.astype(np.float64), b.astype(np.float64)), c)
-    result = np.matmul(to_single(a), to_single(b))
+        return _plus(_matmul(a.astype(np.float64), b.astype(np.float64)), c)
+    result = _matmul(to_single(a), to_single(b))
     if c.dtype == np.float32:
         return _plus(result, c)
     return narrow(_plus(result, to_single(c)), c.dtype)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    """`a @ b` by rows: the library adds in an order of its own for each layout of its operands."""
+    return np.matmul(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
 
 def _plus(result: Any, c: Any) -> Any:
