@@ -55,4 +55,6 @@ def both_ways(configs: Sequence[Config]) -> list[Config]:
 
 def is_candidate(compiled: Any) -> bool:
     """Whether a kernel that was compiled for our own CUDA is worth timing."""
-    return not compiled.raised.raised.plan.has_slow_gemm_loops
+    # What a user's own wrapper of kernels returns may be anything.
+    kernel = getattr(compiled, "raised", None)
+    return kernel is not None and not kernel.raised.plan.has_slow_gemm_loops

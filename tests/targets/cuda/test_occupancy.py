@@ -59,5 +59,7 @@ def test_the_users_numbers_stay() -> None:
     given.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(1, i64)
     assert tried(given, 68) == ()
     divided = kernel()
-    divided.body.block.insert_op_before(SetMaxNRegOp(40, increase=False), divided.body.block.ops.first)
+    divided.body.block.insert_op_before(
+        SetMaxNRegOp(40, increase=False), divided.body.block.ops.first
+    )
     assert tried(divided, 68) == ()

@@ -57,6 +57,21 @@ ENTRIES = (
         fix="Nothing is required; give the buffer a static size to include it.",
     ),
     CodeEntry(
+        code="TW5009",
+        severity="remark",
+        title="Occupancy raised",
+        meaning=(
+            "A kernel without MMAs is compiled for more blocks per SM, because the registers that "
+            "ptxas takes without a bound leave the SM fewer than three quarters of its threads, "
+            "and a bound on registers spills none."
+        ),
+        example=(
+            "layer_norm_kernel: compiled for 6 blocks per SM, with 40 registers per thread: with "
+            "68, 3 fit"
+        ),
+        fix="Nothing to fix; `T.annotate_min_blocks_per_sm(1)` keeps the registers.",
+    ),
+    CodeEntry(
         code="TW5010",
         severity="remark",
         title="Register array indexed by a run-time value",
@@ -182,20 +197,5 @@ ENTRIES = (
         ),
         example="overlap-wgmma not applied: ptxas serialises the MMAs with it",
         fix="Nothing is required; a smaller tile leaves more registers for MMAs in flight.",
-    ),
-    CodeEntry(
-        code="TW5077",
-        severity="remark",
-        title="Occupancy raised",
-        meaning=(
-            "A kernel without MMAs is compiled for more blocks per SM, because the registers that "
-            "ptxas takes without a bound leave the SM fewer than three quarters of its threads, "
-            "and fewer registers suffice without spills."
-        ),
-        example=(
-            "layer_norm_kernel: compiled for 6 blocks per SM, with 40 registers per thread: with "
-            "68, 3 fit"
-        ),
-        fix="Nothing to fix; `T.annotate_min_blocks_per_sm(1)` keeps the registers.",
     ),
 )

@@ -35,7 +35,7 @@ from tilewright.passes.gpu.choose_occupancy import blocks_without_registers
 from tilewright.targets.cuda.metadata import KernelMetadata
 from tilewright.targets.register_arrays import register_arrays
 
-MORE_BLOCKS = "TW5077"
+MORE_BLOCKS = "TW5009"
 _AIMS = (75, 50)
 """Percentages of a multiprocessor's threads, the best first. More than the first gains little: the
 registers that are left hold too few loads in flight."""
@@ -59,12 +59,12 @@ def larger_occupancies(
     limit = blocks_without_registers(function, launches)
     before = resident_blocks(threads, metadata.registers)
     # Fragments are not all live at once, but what does not even hold one of them would spill.
-    least = max((size for _, size in register_arrays(function)), default=0)
+    minimum = max((size for _, size in register_arrays(function)), default=0)
     found: list[int] = []
     for percentage in _AIMS:
         aim = -(-processor.threads * percentage // (100 * threads))
         blocks = min(aim, limit)
-        if blocks > before and least < REGISTERS // (blocks * threads):
+        if blocks > before and minimum < REGISTERS // (blocks * threads):
             found.append(blocks)
     return tuple(dict.fromkeys(found))
 
