@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, i64
 
-import tilewright.targets.cuda.compile as compiler
-from tests.examples.tl_examples import load
-from tilewright import T
 from tilewright.dialects.func import FuncOp, ReturnOp
 from tilewright.dialects.nv import SetMaxNRegOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.runtime.compile_only import raising_for
-from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.metadata import KernelMetadata
 from tilewright.targets.cuda.occupancy import larger_occupancies, resident_blocks
 
