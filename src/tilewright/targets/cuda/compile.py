@@ -151,7 +151,10 @@ class _Lowered:
         engine: DiagnosticEngine,
     ) -> None:
         """Replace kernels whose registers leave a multiprocessor few threads, where a
-        bound on registers spills none. That is a bound in the text; the passes need not run again."""
+        bound on registers spills none.
+
+        That is a bound in the text; the passes need not run again.
+        """
         launches = [op for op in walk(self.host) if isinstance(op, LaunchOp)]
         for function in self.functions:
             kernel = kernels[function.sym_name.data]
