@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,3 +17,11 @@ class SuiteResult:
     checkout: Path
     rows: tuple[tuple[str, Mapping[str, int]], ...] = ()
     reasons: Counter[str] = field(default_factory=Counter[str])
+
+
+def sampled(names: Sequence[str], count: int | None, seed: int) -> list[str]:
+    """`count` of `names` in their order, chosen by `seed`; all of them without a count."""
+    if count is None or count >= len(names):
+        return list(names)
+    chosen = set(random.Random(seed).sample(list(names), count))
+    return [name for name in names if name in chosen]

@@ -1,7 +1,7 @@
 """All of TileLang's example files, unmodified, under `tilewright.compat`: how each of them ends.
 
-    python -m scripts.upstream.tilelang_examples CHECKOUT [--only PART ...] [--jobs N]
-                                                 [--limit SECONDS] [--details FILE]
+    python -m scripts.upstream.tilelang_examples CHECKOUT [--only PART ...] [--sample N --seed S]
+                                                 [--jobs N] [--limit SECONDS] [--details FILE]
 
 Each file is run as a script, without arguments, in a process of its own. Where it does not finish
 within the limit, it is run again with its kernels compiled to CUDA for their chip instead of run
@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scripts.upstream.result import SuiteResult
+from scripts.upstream.result import SuiteResult, sampled
 
 SUITE = "tilelang examples"
 FOLDER = Path("examples")
@@ -78,12 +78,19 @@ def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
 
 
 def endings(
-    checkout: Path, *, jobs: int, only: Sequence[str], limit: float
+    checkout: Path,
+    *,
+    jobs: int,
+    only: Sequence[str],
+    limit: float,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without)."""
+    """Run the files that `only` names (parts of paths; all of them without), or a sample of them."""
     folder = (checkout / FOLDER).resolve()
     names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
+    chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
     with ThreadPoolExecutor(jobs) as pool:
         for ended in pool.map(lambda name: _ending(folder, name, limit), chosen):
@@ -236,6 +243,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--only", nargs="*", default=[], help="parts of paths")
+    parser.add_argument("--sample", type=int, help="so many of the files, chosen by --seed")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file")
     parser.add_argument("--details", type=Path, help="write every file's ending to this file")
@@ -246,7 +255,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         perform(given.checkout, given.perform, given.limit, compiling=given.compiling)
         return 0
     start = time.monotonic()
-    found = endings(given.checkout, jobs=given.jobs, only=given.only, limit=given.limit)
+    found = endings(
+        given.checkout,
+        jobs=given.jobs,
+        only=given.only,
+        limit=given.limit,
+        sample=given.sample,
+        seed=given.seed,
+    )
     if given.details is not None:
         rows = (f"{e.ending}\t{e.file}\t{e.kernels}\t{e.seconds:.0f}\t{e.reason}\n" for e in found)
         given.details.write_text("".join(rows))

@@ -1,7 +1,7 @@
 """TileLang's own tests (`testing/python`), unmodified, under `tilewright.compat` with pytest.
 
-    python -m scripts.upstream.tilelang_tests CHECKOUT [--only PART ...] [--jobs N] [--limit SECONDS]
-                                              [--details FILE]
+    python -m scripts.upstream.tilelang_tests CHECKOUT [--only PART ...] [--sample N --seed S]
+                                              [--jobs N] [--limit SECONDS] [--details FILE]
 
 Each file is a process: `python -m tilewright.compat -m pytest FILE`, with this module as a plugin
 that stops a test after `--limit` seconds and writes how it ended. The endings:
@@ -34,7 +34,7 @@ from typing import Any
 
 import pytest
 
-from scripts.upstream.result import SuiteResult
+from scripts.upstream.result import SuiteResult, sampled
 
 SUITE = "tilelang tests"
 FOLDER = Path("testing/python")
@@ -78,12 +78,19 @@ def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
 
 
 def endings(
-    checkout: Path, *, jobs: int, only: Sequence[str], limit: float
+    checkout: Path,
+    *,
+    jobs: int,
+    only: Sequence[str],
+    limit: float,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without)."""
+    """Run the files that `only` names (parts of paths; all of them without), or a sample of them."""
     folder = (checkout / FOLDER).resolve()
     names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("test_*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
+    chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
     with ThreadPoolExecutor(jobs) as pool:
         for number, ended in enumerate(
@@ -265,12 +272,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--only", nargs="*", default=[], help="parts of paths")
+    parser.add_argument("--sample", type=int, help="so many of the files, chosen by --seed")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for a test")
     parser.add_argument("--details", type=Path, help="write every test's ending to this file")
     given = parser.parse_args(arguments)
     start = time.monotonic()
-    found = endings(given.checkout, jobs=given.jobs, only=given.only, limit=given.limit)
+    found = endings(
+        given.checkout,
+        jobs=given.jobs,
+        only=given.only,
+        limit=given.limit,
+        sample=given.sample,
+        seed=given.seed,
+    )
     if given.details is not None:
         rows = (f"{e.ending}\t{e.test}\t{e.seconds}\t{e.reason}\n" for e in found)
         given.details.write_text("".join(rows))
