@@ -11,7 +11,7 @@ within the limit, it is run again with its kernels compiled to CUDA for their ch
     traced          every kernel that it reached was traced to IR and compiled for its chip
     package absent  it needs a package that is not installed, or a GPU library
     refused         a diagnostic: its code and sentence follow
-    fault           an exception out of Tilewright that is no diagnostic, a TW90 code, a wrong number
+    fault           an exception of ours that is no diagnostic, a TW90 code, a wrong number
     file            an error of the file itself: an exception that has nothing to do with kernels
     time            nothing was compiled within the limit
 """
@@ -86,7 +86,7 @@ def endings(
     sample: int | None = None,
     seed: int = 0,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without), or a sample of them."""
+    """Run the files that `only` names (parts of paths; all of them without), or a sample."""
     folder = (checkout / FOLDER).resolve()
     names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
@@ -146,7 +146,7 @@ def _attempt(folder: Path, name: str, limit: float, *, compiling: bool) -> Endin
         return Ending(name, fields["ending"], fields["reason"], fields["kernels"], seconds)
 
 
-# -- one file, in a process of its own --------------------------------------------------------------
+# -- one file, in a process of its own -------------------------------------------------------------
 
 
 class _TimeLimit(BaseException):
@@ -180,9 +180,8 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
         traceback.print_exc()
         ending, reason = _classify(error, path)
     signal.alarm(0)
-    if compiling and ending not in ("refused", "fault") and seen:
-        ending = "traced"
-    elif compiling and ending == "fault" and seen and _is_about_results(reason):
+    is_judged = ending == "refused" or (ending == "fault" and not _is_about_results(reason))
+    if compiling and seen and not is_judged:
         ending = "traced"
     fields = {"ending": ending, "reason": reason, "kernels": len(seen)}
     record.write_text(json.dumps(fields))

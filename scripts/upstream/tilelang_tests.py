@@ -86,7 +86,7 @@ def endings(
     sample: int | None = None,
     seed: int = 0,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without), or a sample of them."""
+    """Run the files that `only` names (parts of paths; all of them without), or a sample."""
     folder = (checkout / FOLDER).resolve()
     names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("test_*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
@@ -177,7 +177,7 @@ def _last_line(text: str) -> str:
     return lines[-1][:200] if lines else "no output"
 
 
-# -- the plugin, in the process of a file -----------------------------------------------------------
+# -- the plugin, in the process of a file ----------------------------------------------------------
 
 
 class _TimeLimit(BaseException):
@@ -185,7 +185,7 @@ class _TimeLimit(BaseException):
 
 
 def _write(record: Mapping[str, Any]) -> None:
-    with open(os.environ[_RECORDS], "a") as stream:
+    with Path(os.environ[_RECORDS]).open("a") as stream:
         stream.write(json.dumps(record) + "\n")
 
 
