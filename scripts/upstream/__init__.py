@@ -1,0 +1,1 @@
+"""Other projects' own files, run on Tilewright from a checkout: one module a suite."""
