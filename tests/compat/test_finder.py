@@ -170,10 +170,10 @@ def test_an_unknown_attribute_is_refused_by_name(stand_in):
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        ("import triton.profiler", "triton.profiler"),
-        ("from triton import profiler", "triton.profiler"),
+        ("import triton.instruments", "triton.instruments"),
+        ("from triton import instruments", "triton.instruments"),
         ("from triton.testing import nvsmi", "triton.testing.nvsmi"),
-        ("import triton.tools.mxfp as mx", "triton.tools.mxfp"),
+        ("import triton.tools.disasm as d", "triton.tools.disasm"),
     ],
 )
 def test_an_unknown_import_is_refused_by_name(stand_in, statement, what):

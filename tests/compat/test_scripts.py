@@ -160,3 +160,10 @@ def test_command_lines(arguments, code, text, capsys):
     assert main(arguments) == code
     out, err = capsys.readouterr()
     assert text in (out if arguments == ["--help"] else err)
+
+
+def test_what_tritons_own_tests_import():
+    run = compat(str(SCRIPTS / "own_surface.py"))
+    assert run.stdout == "all good\n", run.stderr
+    assert run.stderr.count("triton.profiler measures nothing here") == 1
+    assert run.returncode == 0

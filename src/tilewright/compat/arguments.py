@@ -13,7 +13,7 @@ from typing_extensions import override
 from tilewright.compat.torch_devices import host_memory
 from tilewright.language.tl.dtypes import dtype as TlDtype
 from tilewright.runtime import descriptors
-from tilewright.runtime.arrays import NumpyArray, host_array
+from tilewright.runtime.arrays import host_array
 from tilewright.targets.numpy.dtypes import scalar_type
 
 
@@ -30,6 +30,7 @@ class TensorDescriptor(descriptors.TensorDescriptor):
                 "round_f32_to_tf32 is not supported on the CPU: only TMA rounds on load; leave it "
                 "out and let tl.dot(..., input_precision='tf32') round its operands"
             )
+        self.base = plain_tensor(self.base)
         with host_memory():
             super().__post_init__()
 
@@ -50,17 +51,117 @@ class TensorDescriptor(descriptors.TensorDescriptor):
         )
 
 
-def reinterpret(tensor: Any, dtype: TlDtype) -> NumpyArray:
-    """The memory of `tensor` as elements of `dtype`, which must have the same size."""
-    with host_memory():
-        array = host_array(tensor).array
-    element = _numpy_dtype(dtype)
-    if element.itemsize != array.itemsize:
+class TensorWrapper:
+    """The memory of `base`, a tensor of torch or an array, read as elements of `dtype`.
+
+    As in Triton a tensor stays what it is and is not copied; kernels get it as a view.
+    """
+
+    def __init__(self, base: Any, dtype: TlDtype) -> None:
+        self.base = base
+        self.dtype = dtype
+
+    @property
+    def data(self) -> Any:
+        return self.base.data
+
+    @property
+    def device(self) -> Any:
+        return self.base.device
+
+    @property
+    def shape(self) -> Any:
+        return self.base.shape
+
+    def data_ptr(self) -> int:
+        return self.base.data_ptr()
+
+    def stride(self, *axes: int) -> Any:
+        return self.base.stride(*axes)
+
+    def element_size(self) -> int:
+        return self.base.element_size()
+
+    def cpu(self) -> TensorWrapper:
+        return TensorWrapper(self.base.cpu(), self.dtype)
+
+    def to(self, device: Any) -> TensorWrapper:
+        return TensorWrapper(self.base.to(device), self.dtype)
+
+    def clone(self) -> TensorWrapper:
+        return TensorWrapper(self.base.clone(), self.dtype)
+
+    def new_empty(self, sizes: Any) -> TensorWrapper:
+        return TensorWrapper(self.base.new_empty(sizes), self.dtype)
+
+    def copy_(self, other: TensorWrapper) -> None:
+        self.base.copy_(other.base)
+
+    @override
+    def __str__(self) -> str:
+        return f"TensorWrapper[{self.dtype}]({self.base})"
+
+    def view(self) -> Any:
+        """What a kernel takes: the same memory with elements of `dtype`."""
+        name = _TORCH_NAMES.get(self.dtype.name, self.dtype.name)
+        if _is_torch_dtype(self.base.dtype):
+            torch = importlib.import_module("torch")
+            element = getattr(torch, name, None)
+            if element is not None:
+                _check_sizes(self.base.dtype, self.base.element_size(), self.dtype)
+                return self.base.detach().view(element)
+        with host_memory():
+            array = host_array(self.base).array
+        _check_sizes(array.dtype, array.itemsize, self.dtype)
+        return array.view(_numpy_dtype(self.dtype))
+
+
+_TORCH_NAMES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "fp8e4nv": "float8_e4m3fn",
+    "fp8e5": "float8_e5m2",
+    "fp8e4b8": "float8_e4m3fnuz",
+    "fp8e5b16": "float8_e5m2fnuz",
+    "int1": "bool",
+    "uint1": "bool",
+}
+
+
+def _check_sizes(found: object, size_bytes: int, dtype: TlDtype) -> None:
+    expected = max(dtype.primitive_bitwidth // 8, 1)
+    if expected != size_bytes:
         raise ValueError(
-            f"elements of {array.dtype} are {array.itemsize} bytes and those of {dtype} "
-            f"{element.itemsize}: reinterpret only between types of one size"
+            f"elements of {found} are {size_bytes} bytes and those of {dtype} {expected}: "
+            "reinterpret only between types of one size"
         )
-    return array.view(element)
+
+
+def reinterpret(tensor: Any, dtype: TlDtype) -> Any:
+    """The memory of `tensor` as elements of `dtype`, which must have the same size."""
+    if isinstance(tensor, TensorWrapper):
+        tensor = tensor.base
+        if tensor.dtype == dtype:
+            return tensor
+    elif not hasattr(tensor, "data_ptr") and not isinstance(tensor, np.ndarray):
+        raise TypeError(f"reinterpret takes a tensor, got {type(tensor).__name__}")
+    return TensorWrapper(tensor, dtype)
+
+
+def plain_tensor(value: Any) -> Any:
+    """`value` with the memory itself in place of every `TensorWrapper`, in tuples too."""
+    if isinstance(value, TensorWrapper):
+        return value.view()
+    if isinstance(value, (list, tuple)):
+        items = cast("list[Any] | tuple[Any, ...]", value)
+        changed = [plain_tensor(item) for item in items]
+        if all(new is old for new, old in zip(changed, items, strict=True)):
+            return items
+        make = getattr(items, "_make", None)  # a named tuple
+        return type(items)(changed) if make is None else make(changed)
+    return value
 
 
 def _numpy_dtype(dtype: TlDtype) -> np.dtype[Any]:

@@ -44,7 +44,7 @@ class GPUTarget:
 
     backend: str
     arch: int | str
-    warp_size: int
+    warp_size: int = WARP_SIZE
 
 
 def device_properties(_device: object = None) -> dict[str, int]:
@@ -136,7 +136,3 @@ driver = Drivers()
 active = driver.default
 set_active = driver.set_active
 reset_active = driver.reset_active
-
-
-def set_allocator(allocator: Callable[[int, int, int | None], object]) -> None:
-    """Accepted: kernels find their scratch memory on the GPU with it, and need none here."""

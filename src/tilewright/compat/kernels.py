@@ -8,16 +8,20 @@ they are, and a compiled kernel can be launched by itself and reports its regist
 from __future__ import annotations
 
 import inspect
+import itertools
+import linecache
+import re
+import textwrap
 from abc import ABC
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
 
 from typing_extensions import override
 
-from tilewright.compat.arguments import MockTensor
+from tilewright.compat.arguments import MockTensor, plain_tensor
 from tilewright.compat.notices import print_once
 from tilewright.compat.torch_devices import addressed_tensors, host_memory
 from tilewright.frontend.function import Parameter
@@ -29,6 +33,7 @@ from tilewright.runtime.grid import Grid, reachable
 from tilewright.runtime.heuristics import Heuristic
 from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.specialise import Key
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among
 # them: ``ctas_per_cga``, by which programs of the grid become clusters that share memory.
@@ -152,6 +157,22 @@ class JITFunction(runtime.JITFunction):
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.fn)
 
+    @property
+    def src(self) -> str:
+        """The text from ``def`` on, moved to the left margin."""
+        text = textwrap.dedent(self.source)
+        return text[_definition.search(text).start() :]  # pyright: ignore[reportOptionalMemberAccess]
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Make `new_src` the text of the function; its names mean what they meant."""
+        self.replace_function(_function_from(new_src, self.fn))
+        self._handles.clear()
+
+    def compiled_for(self, keys: Sequence[Key], options: Mapping[str, Any]) -> CompiledKernel:
+        """Compile for arguments of these kinds, without arguments."""
+        retained = {name: value for name, value in options.items() if name not in _BACKEND_OPTIONS}
+        return CompiledKernel(self, self.compile_keys(keys, retained))
+
     @cached_property
     @override
     def params(self) -> tuple[KernelParam, ...]:
@@ -177,7 +198,10 @@ class JITFunction(runtime.JITFunction):
     ) -> CompiledKernel:
         names = self.arg_names
         dropped = _BACKEND_OPTIONS.difference(names)
-        options = {name: value for name, value in kwargs.items() if name not in dropped}
+        args = tuple(plain_tensor(value) for value in args)
+        options = {
+            name: plain_tensor(value) for name, value in kwargs.items() if name not in dropped
+        }
         if warmup:
             args = tuple(_materialised(value) for value in args)
             options = {name: _materialised(value) for name, value in options.items()}
@@ -187,6 +211,22 @@ class JITFunction(runtime.JITFunction):
         if handle is None:
             handle = self._handles[id(inner)] = CompiledKernel(self, inner)
         return handle
+
+
+_definition = re.compile(r"^def\s", re.MULTILINE)
+_texts = itertools.count()
+
+
+def _function_from(text: str, like: FunctionType) -> FunctionType:
+    """The function that `text` defines, with the globals and the closure of `like`."""
+    file = f"<{like.__qualname__} {next(_texts)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names = inspect.getclosurevars(like).nonlocals
+    namespace: dict[str, Any] = {}
+    exec(compile(text, file, "exec", dont_inherit=True), {**like.__globals__, **names}, namespace)
+    made: FunctionType = namespace[like.__name__]
+    made.__module__ = like.__module__
+    return made
 
 
 def _materialised(value: Any) -> Any:

@@ -39,9 +39,10 @@ _TUNING = joined(
 )
 _JIT = joined(
     names_from(_KERNELS, "JITFunction KernelInterface jit"),
-    names_from("tilewright.compat.arguments", "MockTensor reinterpret"),
+    names_from("tilewright.compat.arguments", "MockTensor TensorWrapper reinterpret"),
     names_from("tilewright.language.tl.aggregates", "aggregate"),
     names_from("tilewright.language.tl.constexpr", "constexpr_function"),
+    names_from("tilewright.compat.dtype_names", "type_canonicalisation_dict"),
 )
 _DRIVER = names_from("tilewright.compat.driver", "driver")
 _RUN_ERRORS = names_from("tilewright.compat.errors", "InterpreterError OutOfResources")
@@ -51,6 +52,10 @@ _COMPILE_ERRORS = names_from(
 )
 _COMPILED = names_from(_KERNELS, "CompiledKernel")
 _TARGET = names_from("tilewright.compat.driver", "GPUTarget")
+_COMPILING = "tilewright.compat.compiling"
+_SOURCES = names_from(_COMPILING, "ASTSource compile triton_key")
+_TESTING = "tilewright.compat.internal_testing"
+_PROFILER = "tilewright.compat.profiler"
 
 _TL = "tilewright.language.tl"
 _LANGUAGE = Offer(mirrors=(_TL,))
@@ -84,28 +89,34 @@ MODULES: Mapping[str, Offer] = {
             _JIT,
             _RUN_ERRORS,
             names_from("tilewright.compat.errors", "CompilationError TritonError"),
-            names_from("tilewright.compat.driver", "set_allocator"),
+            names_from("tilewright.compat.allocation", "set_allocator"),
+            names_from("tilewright.compat.compiling", "compile"),
+            names_from(f"{_TL}.core", "must_use_result"),
             names_from("tilewright.runtime.integers", "cdiv next_power_of_2"),
         )
     ),
-    "triton._internal_testing": Offer(
-        names_from(
-            "tilewright.compat.hardware",
-            "is_blackwell is_cuda is_hip is_hip_cdna3 is_hip_cdna4 is_hip_gfx1250 is_hopper "
-            "is_hopper_or_newer is_interpreter is_xpu",
-        )
+    "triton._filecheck": Offer(
+        names_from(_COMPILING, "filecheck_test run_filecheck run_filecheck_test run_parser")
     ),
+    "triton._internal_testing": Offer(
+        names_from(_TESTING, "_fresh_knobs_impl"),
+        mirrors=("tilewright.compat.hardware", _TESTING),
+    ),
+    "triton._utils": Offer(mirrors=("tilewright.compat.dtype_names",)),
     "triton.backends": Offer(names_from("tilewright.compat.driver", "backends")),
     "triton.backends.compiler": Offer(_TARGET),
-    "triton.compiler": Offer(joined(names_from(_KERNELS, "CompiledKernel"), _COMPILE_ERRORS)),
-    "triton.compiler.compiler": Offer(joined(_COMPILED, _TARGET)),
+    "triton.compiler": Offer(joined(_COMPILED, _SOURCES, _COMPILE_ERRORS)),
+    "triton.compiler.code_generator": Offer(names_from(_COMPILING, "CodeGenerator")),
+    "triton.compiler.compiler": Offer(joined(_COMPILED, _SOURCES, _TARGET)),
     "triton.compiler.errors": Offer(_COMPILE_ERRORS),
     "triton.errors": Offer(names_from("tilewright.compat.errors", "TritonError")),
+    "triton.knobs": Offer(mirrors=("tilewright.compat.knobs",)),
     "triton.language": _LANGUAGE,
     "triton.language.core": Offer(
         names_from(
             f"{_TL}.core",
-            "CONSTEXPR_0 _aggregate _unwrap_if_constexpr extern extern_elementwise get_int_dtype",
+            "CONSTEXPR_0 _aggregate _unwrap_if_constexpr builtin extern extern_elementwise "
+            "get_int_dtype must_use_result",
         ),
         mirrors=(_TL,),
     ),
@@ -124,8 +135,15 @@ MODULES: Mapping[str, Offer] = {
         names_from(f"{_TL}.standard", "_get_int_dtype _is_power_of_two _log2"), mirrors=(_TL,)
     ),
     "triton.language.target_info": _part("target_info"),
+    "triton.profiler": Offer(mirrors=(_PROFILER,)),
+    "triton.profiler.viewer": Offer(names_from(_PROFILER, "parse print_tree read")),
     "triton.runtime": Offer(joined(_TUNING, _JIT, _DRIVER, _RUN_ERRORS)),
+    "triton.runtime._allocation": Offer(
+        names_from("tilewright.compat.allocation", "_allocator _profile_allocator"),
+        mirrors=("tilewright.compat.allocation",),
+    ),
     "triton.runtime.autotuner": Offer(joined(_TUNING, _RUN_ERRORS)),
+    "triton.runtime.cache": Offer(names_from(_COMPILING, "triton_key")),
     "triton.runtime.driver": Offer(
         names_from("tilewright.compat.driver", "active driver reset_active set_active")
     ),
@@ -140,6 +158,7 @@ MODULES: Mapping[str, Offer] = {
         )
     ),
     "triton.tools": Offer(),
+    "triton.tools.mxfp": Offer(names_from("tilewright.compat.mxfp", "MXFP4Tensor MXScaleTensor")),
     "triton.tools.tensor_descriptor": Offer(
         names_from("tilewright.compat.arguments", "TensorDescriptor")
     ),

@@ -90,6 +90,13 @@ class KernelFunction:
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
 
+    def replace_function(self, fn: FunctionType) -> None:
+        """Make `fn`, another text of the same function, the one that is traced."""
+        self.fn = fn
+        self.lines = lines_of(fn)
+        for made in ("_source", "rewritten"):
+            self.__dict__.pop(made, None)
+
     @property
     def name(self) -> str:
         return self.fn.__name__

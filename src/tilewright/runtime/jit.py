@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from tilewright.frontend.callers import located
 from tilewright.frontend.function import KernelFunction
 from tilewright.language.tl.options import Options
@@ -210,6 +212,19 @@ class JITFunction(KernelFunction, Launchable):
     def __reduce__(self) -> tuple[object, ...]:
         # By name, as Python does with functions: the decorated object is what the module holds.
         return _found, (self.__module__, self.__qualname__)
+
+    @override
+    def replace_function(self, fn: FunctionType) -> None:
+        super().replace_function(fn)
+        self.cache.clear()
+        self._fast = None
+
+    def compile_keys(self, keys: Sequence[Key], options: Mapping[str, Any]) -> CompiledKernel:
+        """Compile for arguments of these kinds, for the host."""
+        settings = {**_COMPILE_OPTIONS, "num_stages": _CUDA_STAGES, **options}
+        compiled = self._compile(list(keys), settings, target_for(None, None), None)
+        _ = compiled.module
+        return compiled
 
     def _compile(
         self,

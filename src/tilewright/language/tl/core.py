@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tilewright.language.tl.aggregates import aggregate
@@ -15,7 +16,14 @@ from tilewright.language.tl.constexpr import constexpr, unwrap
 from tilewright.language.tl.dtypes import get_int_dtype
 from tilewright.language.tl.extern import ExternFunction, extern_elementwise
 
-__all__ = ["CONSTEXPR_0", "extern", "extern_elementwise", "get_int_dtype"]
+__all__ = [
+    "CONSTEXPR_0",
+    "builtin",
+    "extern",
+    "extern_elementwise",
+    "get_int_dtype",
+    "must_use_result",
+]
 
 CONSTEXPR_0 = constexpr(0)
 _unwrap_if_constexpr = unwrap
@@ -25,6 +33,19 @@ _aggregate = aggregate
 def extern(function: Callable[..., Any]) -> ExternFunction:
     """Let kernels call `function`, which calls `extern_elementwise`."""
     return ExternFunction(function)
+
+
+def builtin(function: Callable[..., Any]) -> ExternFunction:
+    """Let kernels call `function`, which works with values of the language."""
+    return ExternFunction(function)
+
+
+def must_use_result(function: Any, reason: str | bool = True) -> Any:
+    """Mark `function`: a call as a statement is meant to be an error. That is not checked here."""
+    if isinstance(function, str):
+        return partial(must_use_result, reason=function)
+    function._must_use_result = reason
+    return function
 
 
 def __getattr__(name: str) -> Any:

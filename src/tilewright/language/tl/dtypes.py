@@ -56,6 +56,13 @@ class dtype(metaclass=_OneEach):
     SIGNEDNESS: TypeAlias = Signedness
     KIND: TypeAlias = ScalarKind
 
+    # Names of types, as Triton groups them.
+    SINT_TYPES: ClassVar[Sequence[str]] = ["int8", "int16", "int32", "int64"]
+    UINT_TYPES: ClassVar[Sequence[str]] = ["int1", "uint8", "uint16", "uint32", "uint64"]
+    FP_TYPES: ClassVar[Sequence[str]] = [name for name in SCALARS if name[:2] in ("fp", "bf")]
+    STANDARD_FP_TYPES: ClassVar[Sequence[str]] = ["fp16", "bf16", "fp32", "fp64"]
+    OTHER_TYPES: ClassVar[Sequence[str]] = ["void"]
+
     @override
     def __reduce__(self) -> Any:
         if type(self) is dtype:

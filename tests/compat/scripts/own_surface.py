@@ -1,0 +1,130 @@
+"""What Triton's own tests import: settings, compilation by types, allocators, views of memory."""
+
+import warnings
+
+import numpy as np
+import triton
+import triton.language as tl
+from triton import knobs
+from triton._filecheck import run_filecheck, run_parser
+from triton._internal_testing import (
+    _fresh_knobs_impl,
+    dtypes_with_bfloat16,
+    is_cuda,
+    is_hopper,
+    numpy_random,
+    run_in_process,
+    str_to_triton_dtype,
+    tma_dtypes,
+    torch_dtype_name,
+)
+from triton._utils import canonicalize_dtype, canonicalize_ptr_dtype
+from triton.backends.compiler import GPUTarget
+from triton.runtime import _allocation
+from triton.runtime.jit import TensorWrapper, reinterpret
+
+warnings.simplefilter("error")
+BLOCK = tl.constexpr(8)
+
+
+@triton.jit
+def scale_kernel(x_ptr, factor, SIZE: tl.constexpr):
+    offsets = tl.arange(0, SIZE)
+    tl.store(x_ptr + offsets, tl.load(x_ptr + offsets) * factor)
+
+
+# Settings: by attribute, by environment, restored.
+assert not knobs.runtime.debug
+with knobs.compilation.scope():
+    knobs.compilation.always_compile = True
+    assert knobs.compilation.always_compile
+assert not knobs.compilation.always_compile
+fresh, reset = _fresh_knobs_impl()
+assert fresh().redis.port == 6379
+knobs.redis.port = 7
+reset()
+assert knobs.redis.port == 6379
+
+# Compilation by types, without arguments.
+source = triton.compiler.ASTSource(
+    fn=scale_kernel, signature={"x_ptr": "*fp32", "factor": "fp32"}, constexprs={"SIZE": 16}
+)
+text = triton.compile(source).asm["ttir"]
+assert "!tt.ptr<f32>" in text, text
+assert "tensor<16xf32>" in text, text
+assert triton.compiler.compiler.triton_key()
+
+# The text of a kernel, and another one in its place.
+assert scale_kernel.src.startswith("def scale_kernel(")
+x = np.ones(8, np.float32)
+scale_kernel[(1,)](x, 3.0, 8)
+scale_kernel._unsafe_update_src(scale_kernel.src.replace("* factor", "+ factor"))
+scale_kernel[(1,)](x, 3.0, 8)
+assert (x == 6).all(), x
+parsed = run_parser(scale_kernel, args=(x, 2.0, 8)).str_nodebug()
+run_filecheck("scale", parsed, "// CHECK: arith.addf")
+
+# Views of memory: the base stays what it is.
+base = np.array([-2, 1], np.int32)
+view = reinterpret(base, tl.uint32)
+assert isinstance(view, TensorWrapper)
+assert view.base is base
+assert reinterpret(view, tl.int32).base is base
+
+# An allocator is stored and taken back.
+assert isinstance(_allocation._allocator.get(), _allocation.NullAllocator)
+triton.set_allocator(print)
+assert _allocation._allocator.get() is print
+triton.set_allocator(_allocation.NullAllocator())
+
+# Names and sets of types.
+assert GPUTarget("cuda", 90).warp_size == 32
+assert is_cuda()
+assert is_hopper()
+assert canonicalize_dtype("torch.float16") == "fp16"
+assert canonicalize_ptr_dtype("int64", True) == "*ki64"
+assert str_to_triton_dtype("bfloat16") is tl.bfloat16
+assert torch_dtype_name(tl.int64) == "int64"
+assert {"uint8", "bfloat16"} <= set(tma_dtypes) < set(dtypes_with_bfloat16)
+assert "uint64" in tl.dtype.UINT_TYPES
+assert "bf16" in tl.dtype.STANDARD_FP_TYPES
+for name in (*dtypes_with_bfloat16, "float8e5", "bool"):
+    numbers = numpy_random((4, 8), name)
+    assert numbers.shape == (4, 8)
+    assert (numbers == numpy_random((4, 8), name)).all()
+
+
+def fails():
+    raise ValueError("in another process")
+
+
+assert str(run_in_process(fails).exc) == "in another process"
+
+
+@triton.must_use_result("It has no other effect.")
+@triton.jit
+def doubled(x):
+    return x * 2
+
+
+@tl.core.builtin
+def pair(first, second, _semantic=None):
+    return first, second
+
+
+@triton.jit
+def called_kernel(x_ptr, SIZE: tl.constexpr):
+    offsets = tl.arange(0, SIZE)
+    low, high = pair(1, 2)
+    tl.store(x_ptr + offsets, doubled(tl.load(x_ptr + offsets)) + low + high)
+
+
+called_kernel[(1,)](x, 8)
+assert (x == 15).all(), x
+
+import triton.profiler as proton  # noqa: E402
+
+with proton.scope("part"):
+    proton.start("name")
+    proton.finalize()
+print("all good")
