@@ -1,48 +1,48 @@
 """GPU properties that test files read before they select their tests.
 
-The GPU that is described is a Hopper (`driver`). Kernels with what only Blackwell has can be
-compiled and run as well, but a script that reads them gets values that fit the rest of the
-description.
+They are of the GPU that is described (`driver`). Kernels with what only Blackwell has can be
+compiled and run whatever that is, but a script that reads them gets values that fit the rest of
+the description.
 """
 
 from __future__ import annotations
 
-from tilewright.compat.driver import CAPABILITY
+from tilewright.compat.driver import capability
+from tilewright.runtime.options import current_target
 
 _HOPPER, _BLACKWELL = 9, 10
-_major: int = CAPABILITY[0]
 
 
 def is_cuda() -> bool:
-    return True
+    return current_target().is_cuda
 
 
 def is_hopper() -> bool:
-    return _major == _HOPPER
+    return is_cuda() and capability()[0] == _HOPPER
 
 
 def is_hopper_or_newer() -> bool:
-    return _major >= _HOPPER
+    return is_cuda() and capability()[0] >= _HOPPER
 
 
 def is_blackwell() -> bool:
-    return _major == _BLACKWELL
+    return is_cuda() and capability()[0] == _BLACKWELL
 
 
 def is_hip() -> bool:
-    return False
+    return not is_cuda()
 
 
 def is_hip_cdna3() -> bool:
-    return False
+    return current_target().arch == "gfx942"
 
 
 def is_hip_cdna4() -> bool:
-    return False
+    return current_target().arch == "gfx950"
 
 
 def is_hip_gfx1250() -> bool:
-    return False
+    return current_target().arch == "gfx1250"
 
 
 def is_xpu() -> bool:

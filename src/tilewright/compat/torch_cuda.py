@@ -86,9 +86,9 @@ class Chosen:
 
 
 def _properties(device: object = None) -> SimpleNamespace:
-    major, minor = driver.CAPABILITY
+    major, minor = driver.capability()
     return SimpleNamespace(
-        name=driver.NAME,
+        name=driver.name(),
         major=major,
         minor=minor,
         total_memory=driver.MEMORY_BYTES,
@@ -131,9 +131,9 @@ _FUNCTIONS: dict[str, object] = {
     "device": Chosen,
     "device_count": _constant(1),
     "device_of": Chosen,
-    "get_arch_list": _constant(["sm_90"]),
-    "get_device_capability": _constant(driver.CAPABILITY),
-    "get_device_name": _constant(driver.NAME),
+    "get_arch_list": lambda: ["sm_{}{}".format(*driver.capability())],
+    "get_device_capability": lambda *_, **__: driver.capability(),
+    "get_device_name": lambda *_, **__: driver.name(),
     "get_device_properties": _properties,
     "is_available": _constant(True),
     "is_bf16_supported": _constant(True),
