@@ -2,27 +2,71 @@
 
     .venv/bin/python scripts/upstream_lit.py PATH... [-- LIT ARGUMENTS]
 
-PATH is a `.mlir` file or a folder of them, for example `test/TLX` of a checkout of a Triton fork.
-`triton-opt` and `FileCheck` in RUN lines mean `tilewright-opt` and the filecheck package. Files
-are copied to a temporary folder; nothing is written next to them.
+PATH is a `.mlir` file or a folder of them, for example `test/TLX` of a checkout of a Triton fork,
+or the checkout itself. `triton-opt` and `FileCheck` in RUN lines mean `tilewright-opt --one-line`
+and the filecheck package. Files are copied to a temporary folder; nothing is written next to them.
+`NEEDS` names what the files of TLX that fail would need.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 OUR_CONFIG = Path(__file__).resolve().parents[1] / "tests" / "lit" / "lit.cfg.py"
+TLX = Path("test", "TLX")
 
 _CONFIG = """\
 exec(compile({source!r}.replace("__file__", repr({path!r})), {path!r}, "exec"))
 config.name = "upstream"
 config.test_source_root = {root!r}
 config.test_exec_root = {root!r}
+config.substitutions.insert(0, (program("triton-opt"), OPT + " --one-line"))
 """
+
+NEEDS: Mapping[str, str] = {}
+"""Files of `test/TLX` that do not pass, and the pass of Triton or LLVM that each one is about."""
+
+
+def outcomes(path: str | Path, arguments: Sequence[str] = ("-j1", "-q")) -> dict[str, str]:
+    """How each file at `path` ended: ``PASS``, ``FAIL``, ``UNRESOLVED``; `path` as for `main`."""
+    with tempfile.TemporaryDirectory() as results:
+        file = Path(results) / "results.json"
+        _run([Path(path)], [*arguments, "-o", str(file)], quiet=True)
+        tests = json.loads(file.read_text())["tests"]
+    return {each["name"].rpartition(" :: ")[2]: each["code"] for each in tests}
+
+
+def endings(path: str | Path) -> dict[str, int]:
+    """How many files of the checkout at `path` ended in which way."""
+    return dict(Counter(outcomes(path).values()))
+
+
+def _folder(path: Path) -> Path:
+    """The lit files of a checkout, if `path` is one."""
+    return path / TLX if (path / TLX).is_dir() else path
+
+
+def _run(paths: Iterable[Path], extra: Sequence[str], quiet: bool = False) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for path in map(_folder, paths):
+            for file in sorted(path.rglob("*.mlir")) if path.is_dir() else [path]:
+                target = root / (file.relative_to(path.parent) if path.is_dir() else file.name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, target)
+        config = _CONFIG.format(source=OUR_CONFIG.read_text(), path=str(OUR_CONFIG), root=folder)
+        (root / "lit.cfg.py").write_text(config)
+        run_lit = "from lit.main import main; main()"
+        command = [sys.executable, "-c", run_lit, *extra, folder]
+        output = subprocess.DEVNULL if quiet else None
+        return subprocess.run(command, check=False, stdout=output, stderr=output).returncode
 
 
 def main(arguments: list[str]) -> int:
@@ -37,18 +81,7 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"no such file or folder: {', '.join(missing)}", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        for path in map(Path, paths):
-            for file in sorted(path.rglob("*.mlir")) if path.is_dir() else [path]:
-                target = root / (file.relative_to(path.parent) if path.is_dir() else file.name)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, target)
-        config = _CONFIG.format(source=OUR_CONFIG.read_text(), path=str(OUR_CONFIG), root=folder)
-        (root / "lit.cfg.py").write_text(config)
-        run_lit = "from lit.main import main; main()"
-        command = [sys.executable, "-c", run_lit, "-v", *extra, folder]
-        return subprocess.run(command, check=False).returncode
+    return _run(map(Path, paths), ["-v", *extra])
 
 
 if __name__ == "__main__":

@@ -146,8 +146,8 @@ def test_a_module_runs_as_python_m_runs_it(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["--help"], 0, "usage: python -m tilewright.compat FILE"),
-        ([], 2, "usage: python -m tilewright.compat FILE"),
+        (["--help"], 0, "usage: python -m tilewright.compat [--target TARGET] FILE"),
+        ([], 2, "usage: python -m tilewright.compat [--target TARGET] FILE"),
         (["absent.py"], 2, "cannot open 'absent.py': no such file"),
         (["."], 2, "cannot open '.': is a directory"),
         (["--fast", "x.py"], 2, "unknown flag '--fast'"),

@@ -1,7 +1,8 @@
 """The GPU properties that scripts read before they choose block sizes and grids.
 
-There is none; what is described is a Hopper GPU, which is also what kernels are compiled for when
-nothing else is set. Scripts then choose as they would there. Nothing computed depends on it,
+There is none; what is described is the GPU that kernels are compiled for: a Hopper GPU when nothing
+else is set (``python -m tilewright.compat --target cuda:100 FILE``, ``TILEWRIGHT_COMPAT_TARGET``,
+``tw.running(target=)``). Scripts then choose as they would there. Nothing computed depends on it,
 except how many programs share the work.
 """
 
@@ -15,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.language.tl.options import Target
+from tilewright.runtime.options import current_target
 
-NAME = "Tilewright on the CPU, described as sm_90"
 CAPABILITY = (9, 0)
+"""Of the GPU that is described when nothing else is set."""
 
 # H100 SXM: NVIDIA's Hopper tuning guide (registers, shared memory, threads per multiprocessor) and
 # data sheet (multiprocessors, clocks in kHz, width of the memory bus in bits, L2 and memory size).
@@ -36,6 +37,17 @@ WARP_SIZE = 32
 
 _CACHE_BYTES = 32 * 1024 * 1024
 """What a benchmark writes between two runs to find the caches cold."""
+
+
+def capability() -> tuple[int, int]:
+    """The compute capability of the GPU that is described."""
+    arch = current_target().arch
+    return divmod(arch, 10) if isinstance(arch, int) else CAPABILITY
+
+
+def name() -> str:
+    """What the GPU that is described calls itself."""
+    return f"Tilewright on the CPU, described as {current_target().arch_name}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,7 @@ class CpuDriver:
         self.utils = SimpleNamespace(get_device_properties=device_properties)
 
     def get_current_target(self) -> GPUTarget:
-        target = Target()
+        target = current_target()
         return GPUTarget(target.backend, target.arch, target.warp_size)
 
     def get_active_torch_device(self) -> Any:
@@ -87,7 +99,7 @@ class CpuDriver:
         return 0
 
     def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
-        return CAPABILITY
+        return capability()
 
     def get_empty_cache_for_benchmark(self) -> np.ndarray[Any, np.dtype[np.int8]]:
         return np.empty(_CACHE_BYTES, np.int8)

@@ -22,6 +22,8 @@ from typing_extensions import override
 
 from tilewright.compat.modules import TRITON, Project
 from tilewright.compat.tilelang_modules import TILELANG, TVM
+from tilewright.compat.tutorials import PACKAGE as TUTORIALS
+from tilewright.compat.tutorials import missing, tutorials_directory
 
 
 class StandIn(ModuleType):
@@ -101,8 +103,10 @@ class StandInFinder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not self.project.has(fullname):
+        if not self.project.has(fullname) or fullname.startswith(f"{TUTORIALS}."):
             return None
+        if fullname == TUTORIALS:
+            return _tutorials()
         if fullname not in self.project.modules:
             # Without a name on the error, `from triton import x` shows this text and not its own.
             parent, _, name = fullname.rpartition(".")
@@ -118,6 +122,16 @@ class StandInFinder(MetaPathFinder, Loader):
     @override
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to execute: names are fetched when they are used."""
+
+
+def _tutorials() -> ModuleSpec:
+    """The package of TLX's tutorials: files of a checkout, as they are."""
+    directory = tutorials_directory()
+    if directory is None:
+        raise ModuleNotFoundError(missing())
+    spec = ModuleSpec(TUTORIALS, None, origin=str(directory), is_package=True)
+    spec.submodule_search_locations = [str(directory)]
+    return spec
 
 
 class AfterImport(MetaPathFinder):
@@ -168,10 +182,22 @@ def _adapt_torch(torch: Any) -> None:
     map_cuda_to_cpu(torch)
 
 
+TARGET_VARIABLE = "TILEWRIGHT_COMPAT_TARGET"
+"""Names the GPU that scripts find described and kernels are compiled for."""
+
+
+def _use_target(name: str | None) -> None:
+    if name:
+        from tilewright.runtime.options import use_target
+
+        use_target(name)
+
+
 def install() -> None:
     """Serve Triton's and TileLang's modules from here on, and map torch's ``cuda`` to the CPU."""
     if any(isinstance(finder, StandInFinder) for finder in sys.meta_path):
         return
+    _use_target(os.environ.get(TARGET_VARIABLE))
     projects = (TRITON, TILELANG, TVM)
     for project in projects:
         if project.name in sys.modules:

@@ -1,8 +1,8 @@
 """GPU properties that test files read before they select their tests.
 
-The GPU that is described is a Hopper (`driver`), unless the script sets another driver. Kernels
-with what only Blackwell has can be compiled and run as well, but a script that reads these gets
-values that fit the rest of the description. With ``TRITON_INTERPRET=1`` there is no GPU, as in
+They are of the GPU that is described (`driver`), unless the script sets another driver. Kernels
+with what only Blackwell has can be compiled and run whatever that is, but a script that reads them
+gets values that fit the rest of the description. With ``TRITON_INTERPRET=1`` there is no GPU, as in
 Triton.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tilewright.compat.driver import CAPABILITY, driver
+from tilewright.compat.driver import capability, driver
 
 _AMPERE, _HOPPER = 8, 9
 _BLACKWELL = (10, 11)
@@ -40,7 +40,7 @@ def _is_backend(name: str) -> bool:
 
 
 def _capability() -> tuple[int, int]:
-    return CAPABILITY if is_cuda() else (0, 0)
+    return capability() if is_cuda() else (0, 0)
 
 
 def is_cuda() -> bool:

@@ -122,10 +122,19 @@ MODULES: Mapping[str, Offer] = {
     ),
     "triton.language.extra": Offer(),
     "triton.language.extra.cuda": _part("extra.cuda"),
+    "triton.language.extra.cuda.inline_ptx_lib": Offer(
+        names_from(
+            f"{_TL}.extra.cuda.inline_ptx_lib",
+            "_add_f32x2 _fma_f32x2 _mul_f32x2 _reduce_fadd2 _sub_f32x2 tanh_approx_fp32",
+        )
+    ),
     "triton.language.extra.cuda.libdevice": _part("extra.cuda.libdevice"),
     "triton.language.extra.hip": _part("extra.hip"),
     "triton.language.extra.hip.libdevice": _part("extra.hip.libdevice"),
     "triton.language.extra.libdevice": _part("extra.libdevice"),
+    "triton.language.extra.subtile_ops": Offer(
+        names_from(f"{_TL}.extra.subtile_ops", "_join_n_2D _split_n_2D")
+    ),
     "triton.language.extra.tlx": _TLX_LANGUAGE,
     **{f"triton.language.extra.tlx.{part}": _TLX_LANGUAGE for part in _TLX_PARTS},
     "triton.language.extra.tlx.warp_spec": Offer(mirrors=(f"{_TLX}.warp_spec",)),

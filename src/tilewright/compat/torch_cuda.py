@@ -86,9 +86,9 @@ class Chosen:
 
 
 def _properties(device: object = None) -> SimpleNamespace:
-    major, minor = driver.CAPABILITY
+    major, minor = driver.capability()
     return SimpleNamespace(
-        name=driver.NAME,
+        name=driver.name(),
         major=major,
         minor=minor,
         total_memory=driver.MEMORY_BYTES,
@@ -107,6 +107,14 @@ def _properties(device: object = None) -> SimpleNamespace:
 
 def _constant(value: object) -> Callable[..., object]:
     return lambda *_, **__: value
+
+
+def _capability(_device: object = None) -> tuple[int, int]:
+    return driver.capability()
+
+
+def _name(_device: object = None) -> str:
+    return driver.name()
 
 
 _IDLE = """\
@@ -131,9 +139,9 @@ _FUNCTIONS: dict[str, object] = {
     "device": Chosen,
     "device_count": _constant(1),
     "device_of": Chosen,
-    "get_arch_list": _constant(["sm_90"]),
-    "get_device_capability": _constant(driver.CAPABILITY),
-    "get_device_name": _constant(driver.NAME),
+    "get_arch_list": lambda: ["sm_{}{}".format(*driver.capability())],
+    "get_device_capability": _capability,
+    "get_device_name": _name,
     "get_device_properties": _properties,
     "is_available": _constant(True),
     "is_bf16_supported": _constant(True),

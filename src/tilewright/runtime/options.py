@@ -73,6 +73,11 @@ def running(
         _debug.reset(before_debug)
 
 
+def use_target(name: str) -> None:
+    """Select the target of all launches from here on, outside of any ``with running()``."""
+    _target.set(spec_named(name))
+
+
 def current_run_options() -> RunOptions:
     return _current.get() or _from_environment()
 

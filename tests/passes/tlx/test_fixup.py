@@ -10,7 +10,13 @@ from tilewright.ir.traversal import walk
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.fixup import TritonTlxFixup
 
-FACTS = {"ttg.num-warps", "ttg.threads-per-warp", "ttg.num-ctas", "ttg.target"}
+FACTS = {
+    "triton.skip_generic_pipeline",
+    "ttg.num-warps",
+    "ttg.threads-per-warp",
+    "ttg.num-ctas",
+    "ttg.target",
+}
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -172,7 +178,7 @@ def test_requests_are_lifted_to_the_module() -> None:
     assert marks(body) == {
         "tlx.has_warp_spec_ops",
         "tlx.exclusive",
-        "tlx.no_ending_cluster_sync",
+        "tlx.user_post_ws_sync",
     }
     assert marks(body, target="hip:gfx942") == {"tlx.has_warp_spec_ops"}
 

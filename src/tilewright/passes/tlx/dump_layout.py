@@ -1,8 +1,9 @@
 """Report and compare layouts as the kernel requests.
 
-``tlx.dump_layout`` becomes a remark that names the layout a value ended up with.
-``tlx.assert_same_layout`` and ``tlx.assert_same_layout_expected`` hold if every element has the
-same owner, however the layouts are written; if not, both are named. The ops are erased.
+``tlx.dump_layout`` becomes a remark with the type that a value ended up with, and its layout in
+CuTe's notation if it has one. ``tlx.assert_same_layout`` and ``tlx.assert_same_layout_expected``
+hold if every element has the same owner, however the layouts are written; if not, both are named.
+The ops are erased.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.tlx.cute_notation import notation
 from tilewright.passes.ttg.linear import linear_of
 
 LAYOUT = "TW2053"
@@ -41,8 +43,7 @@ class DumpLayout(Pass):
         for op in list(walk(module)):
             match op:
                 case DumpLayoutOp():
-                    name = op.src.name_hint or "the value"
-                    engine.remark(op, f"{name} has layout {_layout(op.src)}", LAYOUT)
+                    _describe(op, engine)
                 case AssertSameLayoutOp():
                     _compare(op, op.lhs, _layout(op.rhs), engine)
                 case AssertSameLayoutExpectedOp():
@@ -52,9 +53,24 @@ class DumpLayout(Pass):
             rewriter.erase(op)
 
 
+def _describe(op: DumpLayoutOp, engine: DiagnosticEngine) -> None:
+    name = op.src.name_hint or "the value"
+    remark = engine.remark(op, f"tlx.dump_layout @ {name}", LAYOUT)
+    remark.note(None, f"type: {op.src.type}")
+    layout = _layout(op.src)
+    if layout is not None:
+        shape, is_buffer = _shape(op.src), isinstance(op.src.type, MemDescType)
+        remark.note(None, f"cute: {notation(layout, shape, is_buffer=is_buffer) or 'none'}")
+
+
 def _layout(value: SSAValue) -> Attribute | None:
     actual = value.type.encoding if isinstance(value.type, MemDescType) else encoding_of(value.type)
     return None if actual is None else unwrapped(actual)
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    type = value.type
+    return type.shape if isinstance(type, MemDescType) else shape_of(type)
 
 
 def _compare(
@@ -63,10 +79,11 @@ def _compare(
     actual = _layout(value)
     if actual == expected:
         return
-    type = value.type
-    shape = type.shape if isinstance(type, MemDescType) else shape_of(type)
+    shape = _shape(value)
     if actual is not None and expected is not None:
         one, other = linear_of(actual, shape), linear_of(expected, shape)
         if one is not None and other is not None and one.same_map(other):
             return
-    engine.error(op, f"layout mismatch: expected {expected}, got {actual}", DIFFERENT)
+    error = engine.error(op, "layout assertion failed: LinearLayouts differ", DIFFERENT)
+    error.note(None, f"lhs: {actual}")
+    error.note(None, f"rhs: {expected}")

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.scf import ForOp
@@ -40,6 +40,8 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
 TARGET = "ttg.target"
+SKIP_GENERIC_PIPELINE = "triton.skip_generic_pipeline"
+"""Loops of this module are pipelined by their author; the name is Triton's."""
 HAS_TLX_OPS = "tlx.has_tlx_ops"
 HAS_EXPLICIT_LOCAL_MEM_ACCESS = "tlx.has_explicit_local_mem_access"
 HAS_WARP_SPEC_OPS = "tlx.has_warp_spec_ops"
@@ -48,6 +50,8 @@ ENABLE_PAIRED_CTA_MMA = "tlx.enable_paired_cta_mma"
 
 EXCLUSIVE = "tlx.exclusive"
 NO_ENDING_CLUSTER_SYNC = "tlx.no_ending_cluster_sync"
+USER_POST_WS_SYNC = "tlx.user_post_ws_sync"
+"""The same request, of the whole module."""
 TRY_WAIT_SUSPEND = "tlx.mbarrier_try_wait_suspend_ns"
 
 NUM_STAGES = "tt.num_stages"
@@ -97,6 +101,7 @@ class TritonTlxFixup(Pass):
         if not any(found.values()):
             return
         module.attributes.update(self._metadata())
+        module.attributes[SKIP_GENERIC_PIPELINE] = UnitAttr()
         module.attributes.update({name: _TRUE for name, is_there in found.items() if is_there})
         if not self.target.startswith("hip:"):
             self._lift_requests(module, list(_specialized(ops)), engine)
@@ -160,7 +165,7 @@ class TritonTlxFixup(Pass):
     def _lift_requests(
         self, module: ModuleOp, tasks: list[WarpSpecializeOp], engine: DiagnosticEngine
     ) -> None:
-        """Put kernel-wide requests of task blocks on the module, under the same name."""
+        """Put kernel-wide requests of task blocks on the module."""
         delays = list(_integers(op.attributes.get(TRY_WAIT_SUSPEND) for op in tasks))
         if delays:
             module.attributes[TRY_WAIT_SUSPEND] = IntegerAttr(min(delays), i32)
@@ -174,7 +179,7 @@ class TritonTlxFixup(Pass):
                 return
             module.attributes[EXCLUSIVE] = _TRUE
         if any(NO_ENDING_CLUSTER_SYNC in op.attributes for op in tasks):
-            module.attributes[NO_ENDING_CLUSTER_SYNC] = _TRUE
+            module.attributes[USER_POST_WS_SYNC] = _TRUE
 
 
 def _specialized(ops: Iterable[Operation]) -> Iterator[WarpSpecializeOp]:

@@ -7,7 +7,7 @@ TLX extends Triton; ops that a plain release lacks are replaced by equivalents h
     ttng.wait_barrier_named               inline assembly "bar.sync"
     ttng.arrive_barrier_named             inline assembly "bar.arrive"
     arrive_barrier {perThread}            all threads synchronise, one arrives for all of them
-    tlx.* attributes of the module        gone
+    tlx.*, triton.* of the module         gone
     marks on layouts                      the layouts
 
 One arrival for a whole task is sound only after the last access of its slowest warp. Releases
@@ -73,7 +73,7 @@ class FinishForStockTriton(Pass):
         drop_unused_views(module, rewriter)
         if reaches_out(module) and not self._reach_out(module, rewriter, engine):
             return
-        for name in [name for name in module.attributes if name.startswith("tlx.")]:
+        for name in [name for name in module.attributes if name.startswith(("tlx.", "triton."))]:
             del module.attributes[name]
         barrier_rows(module, rewriter)
         free_named_barriers(module, rewriter, engine)

@@ -32,6 +32,7 @@ MAX_CLUSTER = 16
 _DEFAULT_WARPS = 4
 _CLUSTER = ("ttg.cluster-dim-x", "ttg.cluster-dim-y", "ttg.cluster-dim-z")
 _NO_ENDING_SYNC = "tlx.no_ending_cluster_sync"
+_USER_SYNC = "tlx.user_post_ws_sync"
 _VIEWS = ("ttg.memdesc_", "tlx.", "ttng.map_to_remote", "ttng.tmem_subslice")
 _SYNCHRONISES = frozenset(
     (
@@ -104,7 +105,7 @@ class Kernel:
         self.reaches_out = any(_reaches_out(op) for op in self.ops)
         self.cluster_size = cluster_size or self._cluster_size(module)
         self.ends_together = self.reaches_out and not (
-            _NO_ENDING_SYNC in module.attributes
+            _USER_SYNC in module.attributes
             or any(_NO_ENDING_SYNC in op.attributes for op in self.ops)
         )
         self.signals = self._signals()

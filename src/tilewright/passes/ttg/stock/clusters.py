@@ -33,7 +33,7 @@ from tilewright.dialects.ttg.warps import WarpReturnOp, WarpSpecializeOp
 from tilewright.dialects.ttng import ArriveBarrierOp, InitBarrierOp, MapToRemoteBufferOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tlx.fixup import NO_ENDING_CLUSTER_SYNC
+from tilewright.passes.tlx.fixup import USER_POST_WS_SYNC
 from tilewright.passes.ttg.stock.assembly import address_assembly, as_integer, braced
 
 _WARP_GROUP = 4
@@ -105,7 +105,7 @@ def elected(op: Operation, arguments: list[SSAValue], rewriter: Rewriter) -> Ite
 
 def synchronise_clusters(module: ModuleOp, rewriter: Rewriter) -> None:
     """Synchronise the CTAs of a cluster after the initialisations, and at the end."""
-    has_end = NO_ENDING_CLUSTER_SYNC not in module.attributes
+    has_end = USER_POST_WS_SYNC not in module.attributes
     for kernel in [op for op in walk(module) if isinstance(op, FuncOp) and op.body.blocks]:
         tasks = [op for op in walk(kernel) if isinstance(op, WarpSpecializeOp)]
         inits = [op for op in walk(kernel) if isinstance(op, InitBarrierOp)]

@@ -20,7 +20,7 @@ from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tlx.fixup import NO_ENDING_CLUSTER_SYNC
+from tilewright.passes.tlx.fixup import NO_ENDING_CLUSTER_SYNC, USER_POST_WS_SYNC
 
 _REACHES_OUT = frozenset(
     (
@@ -57,7 +57,7 @@ def synchronise_clusters(module: ModuleOp, kernel: FuncOp) -> None:
     if inits:
         rewriter.insert_after(inits[-1], ClusterBarrierOp())
     end = block.last_op
-    is_free = NO_ENDING_CLUSTER_SYNC in module.attributes or any(
+    is_free = USER_POST_WS_SYNC in module.attributes or any(
         NO_ENDING_CLUSTER_SYNC in op.attributes for op in walk(kernel)
     )
     if end is not None and not is_free:
