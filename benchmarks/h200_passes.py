@@ -59,6 +59,7 @@ PASSES = (
     "prefetch-tensor-maps",
     "hoist-guarded-indices",
     "chain-wgmma",
+    "shorten-steps",
 )
 """What can be left out: the kernel is right without it."""
 FAMILIES = ("streams", "decode", "gemms", "attention", "recurrent", "forward")

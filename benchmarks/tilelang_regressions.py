@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,7 +42,7 @@ OURS, THEIRS = "tilewright", "tilelang"
 GEOMETRIC_MEAN, LEAST = 1.10, 0.90
 LIMIT_SECONDS = 150
 """For one process; `--limit` sets another."""
-_TOGETHER = 7
+_TOGETHER = 11
 """Cases whose processes prepare at the same time, both sides; they are timed one at a time."""
 _MARK = "@@case "
 
@@ -101,10 +102,16 @@ class Runner:
                 return Outcome(**json.loads(line.removeprefix(_MARK)))
         return Outcome(None, 0, _last_line(done.stderr) or f"exit status {done.returncode}")
 
-    def keep(self, case: Case, side: str, found: Outcome) -> None:
+    def keep(self, case: Case, side: str, found: Outcome, seconds: float = 0.0) -> None:
         path = self._kept_at(case, side)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(found)))
+        path.with_suffix(".seconds").write_text(f"{seconds:.1f}")
+
+    def seconds(self, case: Case) -> float:
+        """How long the slower side took when it was compared."""
+        paths = [self._kept_at(case, side).with_suffix(".seconds") for side in (THEIRS, OURS)]
+        return max((float(path.read_text()) for path in paths if path.exists()), default=0.0)
 
     def kept(self, case: Case, side: str) -> Outcome:
         path = self._kept_at(case, side)
@@ -133,8 +140,9 @@ def compare(runner: Runner, cases: Sequence[Case], jobs: int) -> None:
 
     def prepare(case: Case) -> None:
         for side in (THEIRS, OURS):
+            start = perf_counter()
             found = runner.run(case, side, timed=False)
-            runner.keep(case, side, found)
+            runner.keep(case, side, found, perf_counter() - start)
             _progress(f"compared {case.name} ({side}): {found.problem or 'right'}")
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -149,9 +157,11 @@ def measure(runner: Runner, cases: Sequence[Case]) -> Iterator[Row]:
         return _timed(runner, case, compared)
 
     # In batches: a process is timed when none prepares, which would never be with ever new ones.
-    for first in range(0, len(cases), _TOGETHER):
+    # Cases that prepare equally long are in one batch, where all wait for the slowest.
+    ordered = sorted(cases, key=runner.seconds)
+    for first in range(0, len(ordered), _TOGETHER):
         with ThreadPoolExecutor(_TOGETHER) as pool:
-            yield from pool.map(timed, cases[first : first + _TOGETHER])
+            yield from pool.map(timed, ordered[first : first + _TOGETHER])
 
 
 def _timed(runner: Runner, case: Case, compared: Mapping[tuple[Case, str], Outcome]) -> Row:

@@ -82,6 +82,7 @@ def test_decode(rng):
     q, k, v = normal(rng, 2, 8, 64), normal(rng, 2, 300, 2, 64), normal(rng, 2, 300, 2, 64)
     parts, logs = decode.decode_parts(q, k, v, 3, dim=64, block_N=64)
     assert_near(decode.combine(parts, logs, 3, dim=64), attend(q, k, v), 0.01)
+    assert_near(decode.decode_at_once(q, k, v, 3, dim=64, columns=16), attend(q, k, v), 0.01)
 
 
 def test_decode_by_pages(rng):

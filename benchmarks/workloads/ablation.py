@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source, print_module
+from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.runtime.tile.gpu import CudaKernel
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_as, pipeline_options
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
+from tilewright.targets.cuda.long_steps import SHORTEN_STEPS
 from tilewright.targets.cuda.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,8 +42,17 @@ class Outcome:
     """Where it does not compile."""
 
 
-def outcome(text: str, settings: Settings, passes: Sequence[str]) -> Outcome:
-    """Compile a kernel, given as text of the tile level, without each of the passes."""
+_AFTER_ASSEMBLY = (ChooseOccupancy.name, SHORTEN_STEPS)
+"""What the first machine code decides: the text that the passes make does not show it."""
+
+
+def outcome(
+    text: str, settings: Settings, passes: Sequence[str], final: str | None = None
+) -> Outcome:
+    """Compile a kernel, given as text of the tile level, without each of the passes.
+
+    `final` is the CUDA source of which it is made when nothing is left out.
+    """
     engine = DiagnosticEngine()
     parsed = parse_source(make_context(), text, "kernel.mlir", engine)
     engine.raise_if_errors()
@@ -51,8 +62,11 @@ def outcome(text: str, settings: Settings, passes: Sequence[str]) -> Outcome:
     for name in passes:
         given = replace(settings, leave_out=(*settings.leave_out, name))
         try:
-            if lowered_text(parsed.module, given) != whole:
-                program = compile_as(parsed.module, given)
+            differs = lowered_text(parsed.module, given) != whole
+            if not differs and (name not in _AFTER_ASSEMBLY or final is None):
+                continue
+            program = compile_as(parsed.module, given)
+            if differs or program.source != final:
                 found.changed[name] = replace(program, module=None)
         except Exception as error:
             found.failed[name] = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -88,8 +102,10 @@ class Ablation:
             self._passes[first : first + _PASSES_PER_JOB]
             for first in range(0, len(self._passes), _PASSES_PER_JOB)
         ]
+        final = gpu.program.source
         self._jobs[kernel] = [
-            (names, self._executor.submit(outcome, text, gpu.settings, names)) for names in parts
+            (names, self._executor.submit(outcome, text, gpu.settings, names, final))
+            for names in parts
         ]
 
     def finish(self, kernels: Sequence[CompiledTileKernel]) -> Outcome:

@@ -48,6 +48,24 @@ def _attend(
     return modules.combine(parts, logs, splits=splits, dim=dim, **_pieces(q, splits))
 
 
+_TILES_AT_ONCE = ((64, 3, 2), (64, 2, 2), (64, 4, 1), (128, 2, 1), (128, 3, 1))
+
+
+def _together(blocks_without: int, length: int) -> list[dict[str, int]]:
+    """Configurations of one kernel whose blocks all run at the same time, and combine."""
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    found: list[dict[str, int]] = []
+    for block_N, stages, waves in _TILES_AT_ONCE:
+        splits = _splits(blocks_without, -(-length // block_N), waves)
+        if splits == 1 or blocks_without * splits > waves * processors:
+            continue
+        columns = 32 if splits <= 32 else 16
+        found.append(
+            {"splits": splits, "block_N": block_N, "num_stages": stages, "columns": columns}
+        )
+    return found
+
+
 def _pieces(q: Any, splits: int) -> dict[str, int]:
     """Blocks of the second kernel: at least as many as processors, with as few rounds of loads."""
     processors = torch.cuda.get_device_properties(0).multi_processor_count
@@ -79,6 +97,8 @@ def _grouped(batch: int, heads: int, kv_heads: int, length: int, directory: str 
         candidates.append(Candidate("TileLang", call_tilelang))
     call = partial(_attend, ours("decode"), q, k, v)
     candidates += choices(call, _splittings(batch * kv_heads, length))
+    at_once = partial(ours("decode").decode_at_once, q, k, v)
+    candidates += choices(at_once, _together(batch * kv_heads, length))
     return Prepared(expected, candidates, _TOLERANCE)
 
 

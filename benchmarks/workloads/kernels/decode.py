@@ -145,6 +145,112 @@ def combine(parts, logs, splits, dim=128, chunk=32, columns=None, threads=256, d
 
 
 @tw.jit(pass_configs=FAST)
+def decode_at_once(
+    Q,
+    K,
+    V,
+    splits,
+    dim=128,
+    rows=64,
+    block_N=64,
+    num_stages=2,
+    threads=128,
+    columns=32,
+    dtype="bfloat16",
+):
+    """As `decode_parts` and `combine`, in one kernel: all blocks run at the same time.
+
+    After the barrier of the grid each of them has `columns` of a head.
+    """
+    batch, heads, kv_heads, length = T.const("batch, heads, kv_heads, length")
+    Q: T.Tensor((batch, heads, dim), dtype)
+    K: T.Tensor((batch, length, kv_heads, dim), dtype)
+    V: T.Tensor((batch, length, kv_heads, dim), dtype)
+    parts = T.empty((batch, heads, splits, dim), T.float32)
+    logs = T.empty((batch, heads, splits), T.float32)
+    O = T.empty((batch, heads, dim), dtype)  # noqa: E741 - as in the literature
+    group = heads // kv_heads
+    scale = LOG2_E / math.sqrt(dim)
+    blocks = T.ceildiv(length, block_N)
+    pieces = dim // columns
+
+    with T.Kernel(splits, kv_heads, batch, threads=threads) as (split, head, b):
+        Q_shared = T.alloc_shared((rows, dim), dtype)
+        K_shared = T.alloc_shared((block_N, dim), dtype)
+        V_shared = T.alloc_shared((block_N, dim), dtype)
+        scores = T.alloc_fragment((rows, block_N), T.float32)
+        weights = T.alloc_fragment((rows, block_N), dtype)
+        out = T.alloc_fragment((rows, dim), T.float32)
+        largest = T.alloc_fragment((rows,), T.float32)
+        before = T.alloc_fragment((rows,), T.float32)
+        shrink = T.alloc_fragment((rows,), T.float32)
+        row_sum = T.alloc_fragment((rows,), T.float32)
+        total = T.alloc_fragment((rows,), T.float32)
+        first = split * blocks // splits
+        last = (split + 1) * blocks // splits
+        for i, j in T.Parallel(rows, dim):
+            Q_shared[i, j] = T.if_then_else(i < group, Q[b, head * group + i, j], T.cast(0, dtype))
+        T.clear(out)
+        T.clear(total)
+        T.fill(largest, -1e30)
+        for n in T.Pipelined(last - first, num_stages=num_stages):
+            begin = (first + n) * block_N
+            T.copy(K[b, begin : begin + block_N, head, :], K_shared)
+            T.gemm(Q_shared, K_shared, scores, transpose_B=True, clear_accum=True)
+            if begin + block_N > length:
+                for i, j in T.Parallel(rows, block_N):
+                    scores[i, j] = T.if_then_else(begin + j < length, scores[i, j], -1e30)
+            add_keys(
+                scores,
+                weights,
+                out,
+                largest,
+                before,
+                shrink,
+                row_sum,
+                total,
+                scale,
+                rows,
+                block_N,
+                dim,
+            )
+            T.copy(V[b, begin : begin + block_N, head, :], V_shared)
+            T.gemm(weights, V_shared, out)
+        for i, j in T.Parallel(rows, dim):
+            if i < group:
+                parts[b, head * group + i, split, j] = out[i, j] / total[i]
+        for i in T.Parallel(rows):
+            if i < group:
+                logs[b, head * group + i, split] = T.log2(total[i]) + largest[i] * scale
+        T.sync_grid()
+        log = T.alloc_fragment((splits,), T.float32)
+        top = T.alloc_fragment((1,), T.float32)
+        weight = T.alloc_fragment((1,), T.float32)
+        shares = T.alloc_shared((splits,), T.float32)
+        part = T.alloc_fragment((splits, columns), T.float32)
+        mean = T.alloc_fragment((columns,), T.float32)
+        block = (b * kv_heads + head) * splits + split
+        for r in T.serial(T.ceildiv(batch * heads * pieces, batch * kv_heads * splits)):
+            piece = r * (batch * kv_heads * splits) + block
+            if piece < batch * heads * pieces:
+                of_batch = piece // (heads * pieces)
+                of_head = piece // pieces % heads
+                begin = piece % pieces * columns
+                T.copy(logs[of_batch, of_head, :], log)
+                T.reduce_max(log, top, dim=0)
+                for s in T.Parallel(splits):
+                    log[s] = T.exp2(log[s] - top[0])
+                T.reduce_sum(log, weight, dim=0)
+                T.copy(log, shares)
+                for s, j in T.Parallel(splits, columns):
+                    part[s, j] = parts[of_batch, of_head, s, begin + j] * shares[s]
+                T.reduce_sum(part, mean, dim=0)
+                for j in T.Parallel(columns):
+                    O[of_batch, of_head, begin + j] = T.cast(mean[j] / weight[0], dtype)
+    return O
+
+
+@tw.jit(pass_configs=FAST)
 def paged_parts(
     Q,
     K,

@@ -57,6 +57,19 @@ ENTRIES = (
         fix="Nothing is required; give the buffer a static size to include it.",
     ),
     CodeEntry(
+        code="TW5008",
+        severity="remark",
+        title="Steps of MMAs unrolled by two",
+        meaning=(
+            "Registers of a kernel spill when the loops along K of its `mma.sync` instructions "
+            "are unrolled. Unrolled by two, fewer bytes spill, and that form is used."
+        ),
+        example=(
+            "flash_bwd_kernel: 1 loops of MMAs unrolled by two: 0 B per thread spill instead of 72"
+        ),
+        fix="Nothing to fix; smaller tiles of accumulators leave more registers.",
+    ),
+    CodeEntry(
         code="TW5009",
         severity="remark",
         title="Occupancy raised",

@@ -31,6 +31,13 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.long_steps import (
+    FEWER_STEPS,
+    SHORTEN_STEPS,
+    long_steps,
+    restore,
+    shorten,
+)
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.occupancy import MORE_BLOCKS, larger_occupancies, resident_blocks
@@ -95,6 +102,8 @@ def _compiled(
         engine.emit(each)
     for reason in chosen.reasons:
         engine.remark(lowered.functions[0], *reason)
+    if SHORTEN_STEPS not in pipeline.leave_out:
+        lowered.shorten_steps(kernels, arch, options, engine)
     if ChooseOccupancy.name not in pipeline.leave_out:
         lowered.fill_multiprocessors(kernels, arch, options, engine)
     for function in lowered.functions:
@@ -142,6 +151,33 @@ class _Lowered:
             source.name: self._kernel(function, source, arch, options)
             for function, source in zip(self.functions, self.sources, strict=True)
         }
+
+    def shorten_steps(
+        self,
+        kernels: dict[str, DeviceKernel],
+        arch: str,
+        options: Sequence[str],
+        engine: DiagnosticEngine,
+    ) -> None:
+        """Replace kernels that spill, where fewer unrolled steps of MMAs spill less."""
+        for function in self.functions:
+            kernel = kernels[function.sym_name.data]
+            before = kernel.metadata
+            loops = long_steps(function) if before.spill_bytes else []
+            if not loops or len(kernel.cubin) > _LARGE_CODE:
+                continue
+            shorten(loops)
+            found = self._kernel(function, emit_kernel(function), arch, options)
+            if found.metadata.spill_bytes >= before.spill_bytes:
+                restore(loops)
+                continue
+            kernels[before.name] = found
+            engine.remark(
+                loops[0],
+                f"{before.name}: {len(loops)} loops of MMAs unrolled by two: "
+                f"{found.metadata.spill_bytes} B per thread spill instead of {before.spill_bytes}",
+                FEWER_STEPS,
+            )
 
     def fill_multiprocessors(
         self,
