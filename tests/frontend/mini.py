@@ -187,6 +187,9 @@ class Mini:
             return bool(value)
         raise TypeError(f"a condition is a number, not {type(value).__name__}")
 
+    def known_items(self, iterable: Any) -> None:
+        """Nothing beyond what is unrolled."""
+
     def while_attributes(self, value: Any) -> Mapping[str, Attribute]:
         return {}
 

@@ -58,6 +58,12 @@ class GPUTarget:
     arch: int | str
     warp_size: int = WARP_SIZE
 
+    def is_cuda_backend(self) -> bool:
+        return self.backend == "cuda"
+
+    def is_hip_backend(self) -> bool:
+        return self.backend == "hip"
+
 
 def device_properties(_device: object = None) -> dict[str, int]:
     """What Triton's driver reports about a device."""

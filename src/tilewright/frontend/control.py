@@ -269,6 +269,9 @@ class Control:
         items = parts_of(iterable)
         if items is not None:
             return items
+        items = self.vocabulary.known_items(iterable)
+        if items is not None:
+            return items
         loop = self.vocabulary.loop(iterable)
         if isinstance(loop, StaticLoop):
             return loop.items

@@ -73,6 +73,10 @@ class Vocabulary(Protocol):
         """How to run ``for ... in iterable``."""
         ...
 
+    def known_items(self, iterable: Any) -> Iterable[object] | None:
+        """What a comprehension runs over where ``for`` would make a loop, if it is known."""
+        ...
+
     def logical(self, op: Literal["and", "or"], left: object, right: object) -> object:
         """``left and right`` or ``left or right`` where both are run-time values."""
         ...

@@ -79,6 +79,8 @@ triton.set_allocator(_allocation.NullAllocator())
 
 # Names and sets of types.
 assert GPUTarget("cuda", 90).warp_size == 32
+assert GPUTarget("cuda", 90).is_cuda_backend()
+assert GPUTarget("hip", "gfx950", 64).is_hip_backend()
 assert is_cuda()
 assert is_hopper()
 assert canonicalize_dtype("torch.float16") == "fp16"

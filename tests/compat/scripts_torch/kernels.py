@@ -161,6 +161,19 @@ def check_autograd():
     torch.testing.assert_close(found, [x.grad, weight.grad])
 
 
+@triton.jit
+def bytes_kernel(x_ptr, out_ptr):
+    offsets = tl.arange(0, 4)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
+
+
+def check_exponents():
+    codes = torch.tensor([126, 127, 0, 255], dtype=torch.uint8, device=DEVICE)
+    out = torch.empty_like(codes)
+    bytes_kernel[(1,)](codes.view(torch.float8_e8m0fnu), out)
+    assert torch.equal(out, codes)
+
+
 torch.manual_seed(0)
 for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32):
     check_add(dtype)
@@ -168,5 +181,6 @@ check_softmax()
 check_addresses_in_memory()
 check_descriptors()
 check_autograd()
+check_exponents()
 triton.testing.assert_close(torch.ones(3, device=DEVICE, dtype=torch.bfloat16), [1.0, 1.0, 1.0])
 print("all good")

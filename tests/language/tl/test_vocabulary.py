@@ -152,6 +152,13 @@ def test_loops_of_the_ir(n: tl.tensor) -> None:
     assert (index.handle, index.type) == (n.handle, tl.int32)
 
 
+def test_comprehensions_run_over_ranges_that_are_known(n: tl.tensor) -> None:
+    assert TL.known_items(tl.range(1, 7, 2)) == (1, 3, 5)
+    assert TL.known_items(tl.range(tl.constexpr(2), multi_cta=True)) == (0, 1)
+    assert TL.known_items(tl.range(n)) is None
+    assert TL.known_items((1, 2)) is None
+
+
 def test_loops_that_are_none(n: tl.tensor) -> None:
     for iterable, message in (
         (5, "Only `range` and `static_range` iterators are currently supported, not int"),

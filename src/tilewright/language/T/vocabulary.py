@@ -121,6 +121,9 @@ class TileVocabulary:
     def while_attributes(self, value: object) -> Mapping[str, Attribute]:
         return {}
 
+    def known_items(self, iterable: Any) -> None:
+        """Nothing beyond what is unrolled."""
+
     def loop(self, iterable: Any) -> StaticLoop | CountedLoop:
         raise TypeError(f"Invalid for loop, got {describe(iterable)}({type(iterable)})")
 

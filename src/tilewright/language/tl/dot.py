@@ -43,12 +43,15 @@ def dot(
     allow_tf32: bool | str | None = _UNSAID,
     max_num_imprecise_acc: int | None = None,
     out_dtype: dtype | None = None,
+    two_ctas: bool = False,
 ) -> tensor:
     """The dot of two matrices, or of two batches of them, added to `acc`.
 
     input_precision: how fp32 operands go through tensor cores: "tf32" (the default where there
         is such a thing), "tf32x3", "ieee", "bf16x3" or "bf16x6"; None is up to the target.
         `allow_tf32` is its predecessor; an explicit None is False.
+    two_ctas: let two CTAs of a cluster share the right operand (TLX, Blackwell). Here each CTA has
+        its own, which computes the same.
     max_num_imprecise_acc: how many fp8 multiplications may be accumulated in fewer bits.
     out_dtype: the type of the result, that of `acc` or `float32` by default.
     """

@@ -11,7 +11,7 @@ over the mirrored range and its variable is ``last - i + first``.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr, i32
@@ -38,6 +38,8 @@ class range:
     flatten: make one loop of this one and those inside it.
     warp_specialize: give memory, matrix and vector operations of the loop warps of their own.
     disable_licm: leave computations that are the same in each round inside the loop.
+    multi_cta: let the CTAs of a cluster share the rounds (TLX). Here each CTA does all of them,
+        which computes the same.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class range:
         flatten: bool = False,
         warp_specialize: bool = False,
         disable_licm: bool = False,
+        multi_cta: bool = False,
     ) -> None:
         self.start: Operand = 0 if arg2 is None else unwrap(arg1)
         self.end: Operand = unwrap(arg1 if arg2 is None else arg2)
@@ -61,12 +64,19 @@ class range:
         self.flatten = unwrap(flatten)
         self.warp_specialize = unwrap(warp_specialize)
         self.disable_licm = unwrap(disable_licm)
+        self.multi_cta = unwrap(multi_cta)
 
     def __iter__(self) -> NoReturn:
         raise RuntimeError(
             "a range of a kernel can only be used in a `for` of a kernel; where the values are "
             "needed at compile time, use tl.static_range"
         )
+
+    def known(self) -> Sequence[int] | None:
+        """The integers themselves, if the bounds are known at compile time."""
+        bounds = (self.start, self.end, self.step)
+        known = [bound for bound in bounds if isinstance(bound, int)]
+        return tuple(builtins.range(*known)) if len(known) == len(bounds) else None
 
     def attributes(self) -> Mapping[str, Attribute]:
         """The hints, as attributes of the loop."""

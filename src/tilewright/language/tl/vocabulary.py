@@ -91,6 +91,10 @@ class TlVocabulary:
             f"{iterable.__class__.__name__}: write `for i in range(...)`, or unroll over a tuple"
         )
 
+    def known_items(self, iterable: Any) -> Sequence[object] | None:
+        iterable = unwrap(iterable)
+        return iterable.known() if isinstance(iterable, range) else None
+
     def logical(self, op: Literal["and", "or"], left: object, right: object) -> object:
         return (logical_and if op == "and" else logical_or)(left, right)
 
