@@ -27,7 +27,7 @@ exec(compile({source!r}.replace("__file__", repr({path!r})), {path!r}, "exec"))
 config.name = "upstream"
 config.test_source_root = {root!r}
 config.test_exec_root = {root!r}
-config.substitutions.insert(0, (program("triton-opt"), OPT + " --one-line"))
+config.substitutions.insert(0, (program("triton-opt"), OPT + " --one-line --flavour=tlx"))
 """
 
 NEEDS: Mapping[str, str] = {}

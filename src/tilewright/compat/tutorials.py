@@ -36,7 +36,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def missing() -> str:
-    """What to tell a script whose tutorials are not found."""
+    """The message for a script whose tutorials are not found."""
     return (
         f"{PACKAGE} is not found: it is third_party/tlx/tutorials of a checkout of "
         f"facebookexperimental/triton; run a script inside the checkout, or set {VARIABLE}"

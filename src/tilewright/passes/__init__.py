@@ -155,6 +155,13 @@ PASSES: PassRegistry = {
     "fence-wgmma-reads": _lazy("ttg.fence_wgmma_reads", "FenceWgmmaReads"),
     "remark-layouts": _lazy("ttg.remark_layouts", "RemarkLayouts"),
     "assign-descriptor-layouts": _lazy("ttg.assign_descriptor_layouts", "AssignDescriptorLayouts"),
+    "tritongpu-coalesce": _lazy("ttg.coalesce_accesses", "CoalesceAccesses"),
+    "tritongpu-remove-layout-conversions": _lazy(
+        "ttg.remove_layout_conversions", "RemoveLayoutConversions"
+    ),
+    "triton-nvidia-optimize-descriptor-encoding": _lazy(
+        "ttg.assign_descriptor_layouts", "OptimizeDescriptorEncoding"
+    ),
     "finish-for-stock-triton": _lazy("ttg.finish_for_stock_triton", "FinishForStockTriton"),
     "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),

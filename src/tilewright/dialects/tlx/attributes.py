@@ -119,6 +119,16 @@ class _Mark(FieldsAttr, LayoutMark, DistributedEncoding):
         return self.layout
 
     @property
+    @override
+    def is_deferred(self) -> bool:
+        return isinstance(self.layout, LayoutRules) and self.layout.is_deferred
+
+    @property
+    @override
+    def inside_marks(self) -> Attribute | None:
+        return unwrapped(self)
+
+    @property
     def _encoding(self) -> LayoutEncoding:
         assert isinstance(self.layout, LayoutEncoding), "checked by verify"
         return self.layout
@@ -244,6 +254,11 @@ class NoVerifyLayout(_Mark):
             raise VerifyException("nested no-verify layouts are not supported")
         if not isinstance(self.layout, DistributedEncoding):
             raise VerifyException("no-verify layout must wrap a distributed tensor layout")
+
+    @property
+    @override
+    def is_deferred(self) -> bool:
+        return True
 
     @override
     def cta_problem(self, op: Operation) -> str | None:

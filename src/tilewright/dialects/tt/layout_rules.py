@@ -30,6 +30,16 @@ from tilewright.dialects.type_utils import (
 class LayoutRules:
     """Base of encodings of tensors; a layout overrides the queries that it supports."""
 
+    @property
+    def is_deferred(self) -> bool:
+        """Whether ops are not compared with this layout until it is replaced by a final one."""
+        return False
+
+    @property
+    def inside_marks(self) -> Attribute | None:
+        """The layout that this one marks; None if it is not a mark."""
+        return None
+
     def after_reduce(self, axis: int) -> Attribute | None:
         """The layout of the result of a reduction along `axis`."""
         return None
@@ -77,6 +87,17 @@ def rules_of(type: Attribute) -> LayoutRules | None:
     """The layout of a tensor, if it can be queried."""
     encoding = encoding_of(type)
     return encoding if isinstance(encoding, LayoutRules) else None
+
+
+def is_deferred(encoding: Attribute | None) -> bool:
+    """Whether ops are not compared with `encoding` yet."""
+    return isinstance(encoding, LayoutRules) and encoding.is_deferred
+
+
+def without_marks(encoding: Attribute | None) -> Attribute | None:
+    """`encoding`, or the layout that it marks."""
+    inside = encoding.inside_marks if isinstance(encoding, LayoutRules) else None
+    return encoding if inside is None else inside
 
 
 def are_equivalent(one: Attribute | None, other: Attribute | None, shape: Sequence[int]) -> bool:
@@ -145,10 +166,14 @@ def check_inferred(
 def _agree(one: Attribute, other: Attribute, up_to_layout: bool) -> bool:
     if one is other or one == other:
         return True
-    if not up_to_layout or shape_of(one) != shape_of(other):
+    layouts = encoding_of(one), encoding_of(other)
+    marked = any(map(is_deferred, layouts))
+    if not (up_to_layout or marked) or shape_of(one) != shape_of(other):
         return False
     same_elements = element_type_of(one) == element_type_of(other)
-    return same_elements and are_equivalent(encoding_of(one), encoding_of(other), shape_of(one))
+    if marked:
+        layouts = without_marks(layouts[0]), without_marks(layouts[1])
+    return same_elements and are_equivalent(*layouts, shape_of(one))
 
 
 def _listed(types: Sequence[Attribute]) -> str:

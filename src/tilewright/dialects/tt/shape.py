@@ -38,6 +38,7 @@ from tilewright.dialects.tt.layout_rules import (
     are_equivalent,
     check_inferred,
     derived,
+    is_deferred,
     rules_of,
 )
 from tilewright.dialects.tt.traits import (
@@ -226,6 +227,8 @@ class ReshapeOp(AsmOp):
         source, result = self.src.type, self.result.type
         if num_elements(source) != num_elements(result):
             raise VerifyException("number of src and dst elements of reshape must be the same")
+        if any(map(is_deferred, (encoding_of(source), encoding_of(result)))):
+            return
         if (encoding_of(source) is None) != (encoding_of(result) is None):
             raise VerifyException(
                 "Op requires that either (a) src and dst both have encodings, or (b) neither does."

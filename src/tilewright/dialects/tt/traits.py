@@ -30,6 +30,7 @@ from tilewright.dialects.elementwise import (
     check_same_type,
     have_compatible_shapes,
 )
+from tilewright.dialects.tt.layout_rules import is_deferred, without_marks
 from tilewright.dialects.tt.types import block_pointee
 from tilewright.dialects.type_utils import element_type_of, encoding_of, is_tensor, num_elements
 from tilewright.ir.text.printer import print_operation
@@ -156,7 +157,10 @@ class SameOperandsAndResultEncoding(SameOperandsEncoding):
 
 def _have_same_encoding(types: Sequence[Attribute]) -> bool:
     encodings = [found for type in types if (found := encoding_of(type)) is not None]
-    return all(found is encodings[0] or found == encodings[0] for found in encodings)
+    if all(found is encodings[0] or found == encodings[0] for found in encodings):
+        return True
+    bare = [without_marks(found) for found in encodings]
+    return any(map(is_deferred, encodings)) and all(found == bare[0] for found in bare)
 
 
 # Effects.

@@ -224,6 +224,18 @@ class _LinearShared(SharedEncoding):
         return replace(cast("Any", self), **moved)  # a dataclass in every subclass
 
     @override
+    def after_reshape(
+        self, shape: Sequence[int], new_shape: Sequence[int], allow_reorder: bool
+    ) -> Attribute | None:
+        if self.block or tuple(shape) != self.shape:
+            return None
+        offset = tuple(_unflattened(_flattened(each, shape), new_shape) for each in self.offset)
+        moved: dict[str, Any] = {"offset": offset}
+        if isinstance(self, PaddedSharedEncoding):
+            moved["padded_rank"] = len(new_shape)
+        return replace(cast("Any", self), **moved)
+
+    @override
     def verify_shape(self, type: MemDescType) -> None:
         expected = type.alloc_shape[-self.rank :]
         for dim, (size, own) in enumerate(zip(expected, self.shape, strict=True)):
@@ -231,6 +243,22 @@ class _LinearShared(SharedEncoding):
                 raise VerifyException(
                     f"Mismatch in expected shape for dimension {dim}. Expected: {size}, got: {own}"
                 )
+
+
+def _flattened(at: Sequence[int], shape: Sequence[int]) -> int:
+    """The index of the element at `at`, row by row."""
+    flat = 0
+    for index, extent in zip(at, shape, strict=True):
+        flat = flat * extent + index
+    return flat
+
+
+def _unflattened(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
+    found: list[int] = []
+    for extent in reversed(shape):
+        flat, index = divmod(flat, extent)
+        found.append(index)
+    return tuple(reversed(found))
 
 
 @struct_attr

@@ -1,11 +1,11 @@
-"""Layouts in CuTe's notation, ``shape:stride``, as an author of TLX writes them.
+"""Layouts in CuTe's notation, ``shape:stride``, as an user of TLX writes them.
 
 A register layout is a pair of modes, what the thread number and what the register number
 contribute to the row-major number of an element; lanes and warps stay apart::
 
     ((_32,_2,_2),_1):((_1,_32,_0),_0)     64 elements over 128 threads, each held twice
 
-A buffer has one mode per dimension, and a swizzle in front of them if it has one::
+A buffer has one mode per dimension, and a swizzle before them if it has one::
 
     Swizzle<2,1,5> o (_32,_32):(_32,_1)
 """

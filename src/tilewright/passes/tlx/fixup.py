@@ -41,7 +41,7 @@ from tilewright.ir.traversal import walk
 
 TARGET = "ttg.target"
 SKIP_GENERIC_PIPELINE = "triton.skip_generic_pipeline"
-"""Loops of this module are pipelined by their author; the name is Triton's."""
+"""Loops of this module are pipelined by their user; the name is Triton's."""
 HAS_TLX_OPS = "tlx.has_tlx_ops"
 HAS_EXPLICIT_LOCAL_MEM_ACCESS = "tlx.has_explicit_local_mem_access"
 HAS_WARP_SPEC_OPS = "tlx.has_warp_spec_ops"

@@ -6,7 +6,9 @@ pass
 
 * the accumulator of every ``ttng.warp_group_dot`` has a wgmma layout for the warps that execute it,
   a register operand the operand layout to match;
-* tensors that go to or come from tensor memory have a placeholder for a layout that it allows.
+* tensors that go to or come from tensor memory have a placeholder for a layout that it allows;
+* on AMD GPUs, operands of MFMA and WMMA have requirements, and the buffers they are read from
+  (``require_operands``).
 
 A warp group, four warps, computes 64 rows; further groups take further rows, and once those are
 shared out, columns::
@@ -47,6 +49,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.tlx.require_operands import require_operands
 
 NO_WGMMA = "TW2044"
 
@@ -65,6 +68,7 @@ class InsertRequireLayout(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         rewriter = Rewriter()
+        require_operands(module, rewriter)
         for op in list(walk(module)):
             match op:
                 case WarpGroupDotOp():

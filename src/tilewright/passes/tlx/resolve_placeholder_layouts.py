@@ -8,6 +8,8 @@ written to tensor memory have a placeholder, which is decided here:
 * ``#tlx.dummy_register_layout<..., false>``: blocked, rows first;
 * ``#tlx.dummy_tmem_layout``: that of scale factors if an MMA uses them so, else a plain matrix.
 
+From here on no pass chooses layouts of buffers, so user-specified ones need no mark.
+
 Tensor memory has 128 lanes, 32 of them within reach of each warp of a warp group. So a warp holds
 32 rows and each of its threads one of them; with eight warps, two share rows and split columns.
 Of 64 rows, each warp holds 16, and two threads share one::
@@ -45,6 +47,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.tlx.finalize_user_layouts import unwrap_buffers
 from tilewright.passes.ttg.assign_descriptor_layouts import defined_values
 from tilewright.passes.ttg.blocked import default_blocked, whole_in_every_cta
 from tilewright.passes.ttg.memdesc_types import retype_buffer
@@ -64,6 +67,7 @@ class ResolvePlaceholderLayouts(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         rewriter = Rewriter()
+        unwrap_buffers(module, rewriter)
         for op in list(walk(module)):
             if op.name in _ALLOCATIONS:
                 _resolve_memory(op.results[0], rewriter)

@@ -145,11 +145,11 @@ class _Applier:
         if type == value.type:
             return
         if isinstance(owner, ConstantOp):
-            owner.properties["value"] = _encoded(owner.value, type)
+            owner.properties["value"] = encoded(owner.value, type)
         self._rewriter.retype(value, type)
 
 
-def _encoded(value: Attribute, type: AnyTensor) -> Attribute:
+def encoded(value: Attribute, type: AnyTensor) -> Attribute:
     """A constant with another type of the same shape."""
     if isinstance(value, SplatElementsAttr):
         return SplatElementsAttr(value.value, type)

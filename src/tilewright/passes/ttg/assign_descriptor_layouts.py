@@ -2,8 +2,9 @@
 
 TMA swizzles as its descriptor specifies, so the descriptor's type names the layout of the buffers
 that it fills: that of the buffers in the copies where there are any, else the widest swizzle that a
-block allows. A descriptor that passes through captures, loops and branches is one descriptor. Two
-copies that need different layouts need two descriptors, which is reported.
+block allows. A descriptor that passes through captures, loops and branches is one descriptor, and
+so is one that is made in memory and read from there. Two copies that need different layouts need
+two descriptors, which is reported.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.tt import FuncOp, MakeTensorDescOp
 from tilewright.dialects.tt.types import TensorDescType
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttng import ReinterpretTensorDescOp
 from tilewright.dialects.ttng.attributes import unwrapped
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -53,6 +55,13 @@ class AssignDescriptorLayouts(Pass):
                 update_signature(op)
 
 
+@dataclass(frozen=True)
+class OptimizeDescriptorEncoding(AssignDescriptorLayouts):
+    """The same, by the name that Triton's pass of this purpose has."""
+
+    name = "triton-nvidia-optimize-descriptor-encoding"
+
+
 def default_layout(type: TensorDescType) -> NvmmaSharedEncoding:
     """The layout with the widest swizzle that rows of a block fill."""
     found = default_nvmma_shared(type.shape, bit_width(type.element_type))
@@ -78,6 +87,17 @@ class _Groups:
             if op.name == "arith.select" and _is_descriptor(op.results[0]):
                 for source in op.operands[1:]:
                     self._parent[self.find(source)] = self.find(op.results[0])
+        self._join_by_memory(ops)
+
+    def _join_by_memory(self, ops: list[Operation]) -> None:
+        made = {
+            op.desc_ptr: op.result
+            for op in ops
+            if isinstance(op, MakeTensorDescOp) and op.desc_ptr is not None
+        }
+        for op in ops:
+            if isinstance(op, ReinterpretTensorDescOp) and op.raw_desc in made:
+                self._parent[self.find(op.result)] = self.find(made[op.raw_desc])
 
     def find(self, value: SSAValue) -> SSAValue:
         while self._parent[value] is not value:

@@ -42,6 +42,7 @@ def run_length(
     axis_info: AxisFacts,
     *,
     base: SSAValue | None = None,
+    max_bytes: int = MAX_ACCESS_BYTES,
 ) -> int:
     """How many elements along `dim` one access may take, by address and mask alone.
 
@@ -53,7 +54,7 @@ def run_length(
         aligned = max(1, info.divisibility[dim] // size)
     else:
         aligned = min(info.divisibility[dim], max(1, axis_info[base].divisibility[0] // size))
-    found = min(info.contiguity[dim], aligned, max(1, MAX_ACCESS_BYTES // size))
+    found = min(info.contiguity[dim], aligned, max(1, max_bytes // size))
     if mask is not None:
         found = min(found, axis_info[mask].constancy[dim])
     return max(1, found)
@@ -82,13 +83,15 @@ def coalesced(
     *,
     base: SSAValue | None = None,
     known_run: int = 1,
+    max_bytes: int = MAX_ACCESS_BYTES,
 ) -> BlockedEncoding:
     """The layout for one access to all elements that `pointers` point to.
 
     `base` as for `run_length`; `known_run` elements are consecutive by what the kernel states.
     """
     order = fastest_first(axis_info[pointers].contiguity)
-    preferred = max(known_run, run_length(pointers, mask, order[0], axis_info, base=base))
+    proved = run_length(pointers, mask, order[0], axis_info, base=base, max_bytes=max_bytes)
+    preferred = max(known_run, proved)
     return in_runs(shape_of(pointers.type), preferred, order, num_warps, num_ctas, warp_size)
 
 

@@ -73,12 +73,21 @@ def _turned(op: Operation, type: MemDescType) -> MemDescType | None:
     return None if turned is None else memdesc_of(op.result).with_encoding(turned)
 
 
+def _reshaped(op: Operation, type: MemDescType) -> MemDescType | None:
+    layout, result = type.encoding, memdesc_of(op.results[0])
+    if not isinstance(layout, LayoutRules):
+        return None
+    found = layout.after_reshape(type.shape, result.shape, False)
+    return None if found is None else result.with_encoding(found)
+
+
 _VIEWS: Mapping[str, Derive] = {
     "ttg.memdesc_index": _same_layout,
     "ttg.memdesc_subslice": _same_layout,
     "ttg.memdesc_dynamic_subslice": _same_layout,
     "ttng.tmem_subslice": _same_layout,
     "ttg.memdesc_trans": _turned,
+    "ttg.memdesc_reshape": _reshaped,
 }
 _FREE = frozenset(("ttg.memdesc_reinterpret", "tlx.require_layout", "tlx.local_alias"))
 """Ops whose result has a layout of its own."""
@@ -107,8 +116,6 @@ def _follow(op: Operation, index: int, value: SSAValue, rewriter: Rewriter) -> N
     elif op.name == PARTITIONS_OP:
         for region in op.regions:
             retype_buffer(region.blocks[0].args[index], value.type, rewriter)
-    elif op.name in ("ttg.memdesc_reshape",):
-        raise CannotFollow(op)
     elif op.name not in _FREE:
         _follow_control(op, value, rewriter)
 
