@@ -30,8 +30,18 @@ config.test_exec_root = {root!r}
 config.substitutions.insert(0, (program("triton-opt"), OPT + " --one-line --flavour=tlx"))
 """
 
-NEEDS: Mapping[str, str] = {}
-"""Files of `test/TLX` that do not pass, and the pass of Triton or LLVM that each one is about."""
+NEEDS: Mapping[str, str] = {
+    "insert_cluster_sync_ops.mlir": "convert-triton-gpu-to-llvm: cluster barriers in LLVM IR",
+    "pinned-helper-offset-layout.mlir": "triton-tlx-fixup: pins through private helpers",
+    "print-ttgir-to-tlx-memdesc-index.mlir": "tlx-print-ttgir-to-tlx: TTGIR as Python text",
+    "print-ttgir-to-tlx.mlir": "tlx-print-ttgir-to-tlx: TTGIR as Python text",
+    "propagate-layout.mlir": "tlx-propagate-layout: buffers that are not valid before it",
+    "remove-layout-autows-budget.mlir": "tritongpu-remove-layout-conversions: smem-budget",
+    "remove-layout-budget-convert.mlir": "tritongpu-remove-layout-conversions: smem-budget",
+    "remove-layout-local-memory.mlir": "tritongpu-remove-layout-conversions: recomputation",
+    "tcgen5_global_alloc_lowering.mlir": "convert-nv-gpu-to-llvm: tensor memory in LLVM IR",
+}
+"""Files of `test/TLX` that do not pass, and the pass of Triton, TLX or LLVM that each needs."""
 
 
 def outcomes(path: str | Path, arguments: Sequence[str] = ("-j1", "-q")) -> dict[str, str]:

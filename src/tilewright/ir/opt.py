@@ -6,7 +6,8 @@ It has neither dialects nor passes of its own; the command line passes both in. 
 
 A chunk that fails is left out of the output and the next one is tried; the exit code is then 1.
 With ``verify_diagnostics`` the diagnostics of every chunk are not printed, but compared with its
-``expected-error {{...}}`` comments; a chunk with others is left out of the output. All positions are those of the original file.
+``expected-error {{...}}`` comments; a chunk with others is left out of the output. All positions
+are those of the original file.
 """
 
 from __future__ import annotations

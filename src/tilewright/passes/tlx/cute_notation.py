@@ -1,4 +1,4 @@
-"""Layouts in CuTe's notation, ``shape:stride``, as an user of TLX writes them.
+"""Layouts in CuTe's notation, ``shape:stride``, as users of TLX write them.
 
 A register layout is a pair of modes, what the thread number and what the register number
 contribute to the row-major number of an element; lanes and warps stay apart::
