@@ -326,7 +326,7 @@ CASES = (
         gemm(256, 512, 256, config=_tiles(128, 256, 64, **_RINGS, EPILOGUE_SUBTILE=True)),
         undefined=True,
     ),
-    Case("blackwell_gemm_2cta", "blackwell_gemm_2cta.py", gemm(256, 256, 256), undefined=True),
+    Case("blackwell_gemm_2cta", "blackwell_gemm_2cta.py", gemm(512, 256, 256), undefined=True),
     Case("blackwell_gemm_ws_mxfp8", "blackwell_gemm_ws_mxfp8.py", mxfp8(), undefined=True),
     Case("blackwell_scaled_mm_ws", "blackwell_scaled_mm_ws.py", scaled, undefined=True),
     Case("blackwell-grouped-gemm_test", "blackwell-grouped-gemm_test.py", grouped, undefined=True),

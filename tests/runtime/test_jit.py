@@ -346,6 +346,12 @@ def test_a_batch_is_a_number_of_programs(batch):
         pass
 
 
+def test_reads_of_unwritten_memory_are_allowed_by_the_environment(monkeypatch):
+    assert current_run_options().check_uninitialised
+    monkeypatch.setenv("TILEWRIGHT_CHECK_UNINITIALISED", "0")
+    assert not current_run_options().check_uninitialised
+
+
 def test_a_batch_in_the_environment_is_checked(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BATCH", "many")
     x = _aligned(16)

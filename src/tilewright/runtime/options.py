@@ -40,6 +40,7 @@ def _from_environment() -> RunOptions:
     return RunOptions(
         batch=cast("int | None", batch),
         check_races=os.environ.get("TILEWRIGHT_CHECK_RACES", "0") not in ("", "0"),
+        check_uninitialised=os.environ.get("TILEWRIGHT_CHECK_UNINITIALISED", "1") != "0",
     )
 
 
