@@ -145,6 +145,7 @@ MODULES: Mapping[str, Offer] = {
     ),
     "triton.language.target_info": _part("target_info"),
     "triton.profiler": Offer(mirrors=(_PROFILER,)),
+    "triton.profiler.language": Offer(mirrors=(f"{_PROFILER}_language",)),
     "triton.profiler.viewer": Offer(names_from(_PROFILER, "parse print_tree read")),
     "triton.runtime": Offer(joined(_TUNING, _JIT, _DRIVER, _RUN_ERRORS)),
     "triton.runtime._allocation": Offer(

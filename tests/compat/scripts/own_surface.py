@@ -125,7 +125,18 @@ called_kernel[(1,)](x, 8)
 assert (x == 15).all(), x
 
 import triton.profiler as proton  # noqa: E402
+import triton.profiler.language as pl  # noqa: E402
 
+
+@triton.jit
+def measured_kernel(x_ptr):
+    pl.enter_scope("store")
+    tl.store(x_ptr, 4.0)
+    pl.exit_scope("store")
+
+
+measured_kernel[(1,)](x)
+assert x[0] == 4, x
 with proton.scope("part"):
     proton.start("name")
     proton.finalize()
