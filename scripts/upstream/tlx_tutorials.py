@@ -10,6 +10,7 @@ not use what they got: those run again with TILEWRIGHT_CHECK_UNINITIALISED=0. Th
 
     right           the numbers are those of torch
     wrong           they are not
+    imported        the module and its kernels are accepted, none was launched
     reported        a check of ours stopped the kernel: with the finding
     refused         the kernel or its host code was not accepted
     package absent  the tutorial imports something that is not installed
