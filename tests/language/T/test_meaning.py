@@ -195,3 +195,37 @@ def test_branches_meet():
     run(kernel, a, out)
     expected = [2 * v + 1 if v > 0 else -5 + i if v < -1 else 3 for i, v in enumerate(a.tolist())]
     assert out.tolist() == expected
+
+
+def test_a_grid_is_nested_loops_in_order():
+    def kernel(out: T.Tensor((12, 3), "int32"), one: T.Tensor((3,), "int32"), n: T.int32):
+        with T.Kernel(1, threads=1):
+            at = T.alloc_var("int32", init=0)
+            for i, j, k in T.grid(2, n, 2):
+                out[at, 0] = i
+                out[at, 1] = j
+                out[at, 2] = k
+                at += 1
+            for i in T.grid(3):
+                one[i] = i + 1
+
+    out, one = np.full((12, 3), -1, np.int32), np.zeros(3, np.int32)
+    run(kernel, out, one, 3)
+    assert out.tolist() == [list(index) for index in np.ndindex(2, 3, 2)]
+    assert one.tolist() == [1, 2, 3]
+
+
+def test_bitwise_atomics():
+    def kernel(bits: T.Tensor((3,), "uint32"), before: T.Tensor((3, 4), "uint32")):
+        with T.Kernel(1, threads=1):
+            for i in T.serial(4):
+                mask = T.cast(1, "uint32") << T.cast(i, "uint32")
+                before[0, i] = T.atomic_and(bits[0], ~mask, return_prev=True)
+                before[1, i] = T.atomic_or(bits[1], mask, return_prev=True)
+                T.atomic_xor(bits[2], mask)
+
+    bits = np.array([0x1F, 0x10, 0x5], np.uint32)
+    before = np.zeros((3, 4), np.uint32)
+    run(kernel, bits, before)
+    assert bits.tolist() == [0x10, 0x1F, 0xA]
+    assert before.tolist() == [[0x1F, 0x1E, 0x1C, 0x18], [0x10, 0x11, 0x13, 0x17], [0] * 4]

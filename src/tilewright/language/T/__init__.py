@@ -57,12 +57,15 @@ from tilewright.language.T.atomics import (
     atomic_add,
     atomic_addx2,
     atomic_addx4,
+    atomic_and,
     atomic_load,
     atomic_max,
     atomic_min,
+    atomic_or,
     atomic_store,
+    atomic_xor,
 )
-from tilewright.language.T.dtypes import ALIASES, DTYPES, dtype
+from tilewright.language.T.dtypes import ALIASES, DTYPES, dtype, vector_dtype
 from tilewright.language.T.extern import (
     access_ptr,
     address_of,
@@ -112,6 +115,7 @@ from tilewright.language.T.loops import (
     Parallel,
     Persistent,
     Pipelined,
+    grid,
     serial,
     unroll,
     vectorized,
@@ -223,6 +227,7 @@ from tilewright.language.T.sync import (
     dec_max_nreg,
     device_assert,
     fence_proxy_async,
+    func_attr,
     inc_max_nreg,
     mbarrier_arrive,
     mbarrier_arrive_expect_tx,
@@ -317,6 +322,8 @@ def __getattr__(name: str) -> Any:
         return DTYPES[name]
     if name in ALIASES:
         return DTYPES[ALIASES[name]]
+    if (vector := vector_dtype(name)) is not None:
+        return vector
     if name in _FAST:
         return _FAST[name]
     if name in _BLACKWELL:
@@ -388,10 +395,13 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "atomic_add",
     "atomic_addx2",
     "atomic_addx4",
+    "atomic_and",
     "atomic_load",
     "atomic_max",
     "atomic_min",
+    "atomic_or",
     "atomic_store",
+    "atomic_xor",
     "attr",
     "ballot",
     "ballot_sync",
@@ -442,6 +452,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "floormod",
     "fma",
     "fmod",
+    "func_attr",
     "gemm",
     "get_block_binding",
     "get_block_bindings",
@@ -453,6 +464,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "get_warp_group_idx",
     "get_warp_idx",
     "get_warp_idx_sync",
+    "grid",
     "if_then_else",
     "im2col",
     "import_source",

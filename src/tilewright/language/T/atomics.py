@@ -118,6 +118,38 @@ def atomic_min(
     return _atomic("atomic_min", "min", dst, value, memory_order, return_prev)
 
 
+def atomic_and(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The bits that are set there and in `value`."""
+    return _bitwise("atomic_and", "and", dst, value, memory_order, return_prev)
+
+
+def atomic_or(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The bits that are set there or in `value`."""
+    return _bitwise("atomic_or", "or", dst, value, memory_order, return_prev)
+
+
+def atomic_xor(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The bits that are set there or in `value`, not in both."""
+    return _bitwise("atomic_xor", "xor", dst, value, memory_order, return_prev)
+
+
+def _bitwise(
+    op_name: str, kind: str, dst: Any, value: Any, memory_order: str | None, return_prev: bool
+) -> Any:
+    dtype = operand(op_name, "the destination", dst).dtype
+    if not dtype.is_integer:
+        raise FrontendError(
+            f"T.{op_name} is for integers, the destination is {dtype}", code=BAD_ARGUMENT
+        )
+    return _atomic(op_name, kind, dst, value, memory_order, return_prev)
+
+
 def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Any:
     """Add two neighbouring elements at once."""
     return _atomic("atomic_addx2", "add", dst, value, None, return_prev, width=2)
