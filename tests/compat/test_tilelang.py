@@ -155,6 +155,11 @@ def test_targets_and_contexts_of_tvm(stand_in, capsys):
     with importlib.import_module("tvm.transform").PassContext(opt_level=3):
         pass
     assert capsys.readouterr().err == ""
+    described = target({"kind": "cuda", "arch": "sm_90a"})
+    assert str(described) == "cuda -arch=sm_90a"
+    determine = importlib.import_module("tilelang.backend.target").determine_target
+    assert determine(described, return_object=True) is described
+    assert (determine(), determine(return_object=True).kind) == ("auto", "cuda")
     part = importlib.import_module("tvm.ir").Range.from_min_extent(3, 4)
     assert (part.min, part.extent) == (3, 4)
 

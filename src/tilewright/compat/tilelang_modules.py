@@ -70,6 +70,8 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
         )
     ),
     "tilelang.autotuner": Offer(_TUNING),
+    "tilelang.backend": Offer(),
+    "tilelang.backend.target": Offer(names_from(_TVM, "determine_target")),
     "tilelang.carver": Offer(),
     "tilelang.carver.arch": Offer(_ARCH),
     "tilelang.carver.arch.driver": Offer(names_from(_OURS, "get_num_sms")),
@@ -92,7 +94,7 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.jit": Offer(joined(_JIT, {"jit": f"{_TILE}.jit:tile_jit"})),
     "tilelang.jit.kernel": Offer(_JIT),
     "tilelang.language": Offer(mirrors=(_T,)),
-    "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes",)),
+    "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes", _T)),
     "tilelang.language.fp8": Offer(
         names_from(_OURS, "determine_fp8_type determine_torch_fp8_type")
     ),
@@ -109,7 +111,8 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
 }
 
 _TVM_MODULES: Mapping[str, Offer] = {
-    "tvm": Offer(_DTYPE),
+    "tvm": Offer(joined(_DTYPE, names_from(_TVM, "TVMError"))),
+    "tvm.error": Offer(names_from(_TVM, "InternalError TVMError")),
     "tvm.ir": Offer(names_from(_TVM, "Range")),
     "tvm.target": Offer(names_from(_TVM, "Target")),
     "tvm.testing": Offer(names_from("numpy.testing", "assert_allclose")),

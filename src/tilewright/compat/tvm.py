@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from tilewright.compat.notices import print_once
+from tilewright.ir.diagnostics import CompileError
 from tilewright.language import T
 from tilewright.language.T.expressions import Expr
 from tilewright.language.T.prim_func import PrimFunc as PrimFunc
@@ -104,12 +106,16 @@ class Target:
     _entered: ClassVar[list[Target]] = []
 
     def __init__(self, target: object = "cuda", host: object = None) -> None:
+        if isinstance(target, Mapping):  # {"kind": "cuda", "arch": "sm_90a"}
+            given = cast("Mapping[str, Any]", target)
+            target = f"{given['kind']} -arch={given['arch']}" if "arch" in given else given["kind"]
         self.text = str(target)
         self.host = host
 
     @property
     def kind(self) -> str:
-        return self.text.partition(" ")[0].partition(":")[0]
+        kind = self.text.partition(" ")[0].partition(":")[0]
+        return "cuda" if kind == "auto" else kind
 
     @classmethod
     def current(cls, allow_none: bool = True) -> Target | None:
@@ -126,3 +132,13 @@ class Target:
 
     def __str__(self) -> str:
         return self.text
+
+
+def determine_target(target: Any = "auto", return_object: bool = False) -> Any:
+    """The target that a name or a description is for; ``auto`` is decided by what compiles."""
+    found = target if isinstance(target, Target) else Target("auto" if target is None else target)
+    return found if return_object else str(found)
+
+
+TVMError = InternalError = CompileError
+"""Errors of TVM are diagnostics here."""

@@ -6,7 +6,7 @@ T.atomic_add(C[by * 64, 0], c)   a whole tile, as large as `c`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -18,6 +18,7 @@ from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect, kernel
 from tilewright.language.T.symbols import Symbolic
 from tilewright.language.T.tile_ops import SHAPES, head_region, may_fit, operand, region
+from tilewright.language.T.vectors import Vector, lanes_of, vector_of
 
 _EXTREMES = ("max", "min")
 
@@ -54,6 +55,15 @@ def _atomic(
             )
         )
         return Expr(op.results[0], dst.dtype) if return_prev else None
+    if return_prev and width is not None:
+        elements = vector_of(op_name, dst, width).lanes
+        values = vector_of(op_name, value, width)
+        return Vector(
+            [
+                cast("Expr", _atomic(op_name, kind, element, each, memory_order, return_prev=True))
+                for element, each in zip(elements, lanes_of(op_name, values, width), strict=True)
+            ]
+        )
     if return_prev:
         raise FrontendError(
             f"T.{op_name}: return_prev is for one element, and a whole tile is updated here",

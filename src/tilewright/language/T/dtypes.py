@@ -143,8 +143,12 @@ class dtype(str):
         """Whether extending fills with zeros."""
         return self.startswith("uint") or self == "bool"
 
-    def __call__(self, value: object = 0) -> Any:
-        """A constant of this type, or the conversion of a value to it."""
+    def __call__(self, value: object = 0, *more: object) -> Any:
+        """A constant of this type, or the conversion of a value to it; of a vector, its lanes."""
+        if self.lanes > 1:
+            from tilewright.language.T.vectors import make_vector
+
+            return make_vector(self, (value, *more))
         return _converter(value, self)
 
     def as_torch(self) -> Any:

@@ -284,5 +284,13 @@ def refused(name: str, hardware: str) -> Any:
     return function
 
 
+def pdl_sync() -> None:
+    """Wait for the kernels launched before: a launch does not begin earlier here."""
+
+
+def pdl_trigger() -> None:
+    """Let kernels launched after this one begin: they begin after its end here."""
+
+
 def func_attr(attributes: Mapping[str, Any]) -> None:
     """Attributes for TVM's passes (a symbol, `noalias`): nothing reads them here."""
