@@ -38,7 +38,7 @@ from typing import Any
 from scripts.upstream.result import SuiteResult, sampled
 
 SUITE = "tilelang examples"
-FOLDER = Path("examples")
+DIRECTORY = Path("examples")
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "scripts" / "stand_ins"
 _CHIP = "sm_90a"
@@ -46,7 +46,7 @@ _CHIP = "sm_90a"
 _GRACE = 60.0
 """Seconds that a process may take after its alarm."""
 _OTHERS = ("tilelang", "tvm", "triton")
-"""Packages that compat stands in for: a part of them that is missing is a refusal."""
+"""Packages that compat replaces: a part of them that is missing is a refusal."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class Ending:
 def run(
     checkout: Path, *, jobs: int = 1, only: Sequence[str] = (), limit: float = 120.0
 ) -> SuiteResult:
-    """The endings of all files, by folder."""
+    """The endings of all files, by directory."""
     return summary(checkout, endings(checkout, jobs=jobs, only=only, limit=limit))
 
 
 def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
-    """Counts by folder, and the reasons of everything that did not run."""
+    """Counts by directory, and the reasons of everything that did not run."""
     counts: dict[str, Counter[str]] = {}
     for each in found:
         group = each.file.rpartition("/")[0] or "."
@@ -87,13 +87,17 @@ def endings(
     seed: int = 0,
 ) -> tuple[Ending, ...]:
     """Run the files that `only` names (parts of paths; all of them without), or a sample."""
-    folder = (checkout / FOLDER).resolve()
-    names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.py"))]
+    directory = (checkout / DIRECTORY).resolve()
+    names = [str(path.relative_to(directory)) for path in sorted(directory.rglob("*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
     chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
+
+    def ending(name: str) -> Ending:
+        return _ending(directory, name, limit)
+
     with ThreadPoolExecutor(jobs) as pool:
-        for ended in pool.map(lambda name: _ending(folder, name, limit), chosen):
+        for ended in pool.map(ending, chosen):
             found.append(ended)
             sys.stdout.write(
                 f"[{len(found)}/{len(chosen)}] {ended.file}: {ended.ending} "
@@ -103,17 +107,22 @@ def endings(
     return tuple(found)
 
 
-def _ending(folder: Path, name: str, limit: float) -> Ending:
-    first = _attempt(folder, name, limit, compiling=False)
+def _ending(directory: Path, name: str, limit: float) -> Ending:
+    first = _attempt(directory, name, limit, compiling=False)
     if first.ending != "time":
         return first
-    return _attempt(folder, name, limit, compiling=True)
+    return _attempt(directory, name, limit, compiling=True)
 
 
-def _attempt(folder: Path, name: str, limit: float, *, compiling: bool) -> Ending:
+def _attempt(directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
     with tempfile.TemporaryDirectory() as scratch:
         record = Path(scratch) / "record.json"
-        command = [sys.executable, "-m", "scripts.upstream.tilelang_examples", str(folder / name)]
+        command = [
+            sys.executable,
+            "-m",
+            "scripts.upstream.tilelang_examples",
+            str(directory / name),
+        ]
         command += ["--perform", str(record), "--limit", str(limit)]
         command += ["--compiling"] if compiling else []
         env = {
@@ -190,7 +199,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
 
 
 def _is_about_results(reason: str) -> bool:
-    return reason.startswith("numbers")
+    return reason.startswith("values")
 
 
 def _compile_instead(seen: list[str]) -> None:
@@ -231,7 +240,9 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
     frames = traceback.extract_tb(error.__traceback__)
     ours = str(ROOT / "src")
     if kind == "AssertionError" and re.search(r"not close|Mismatched|not equal", text):
-        return "fault", f"numbers: {text[:120]}"
+        return "fault", f"values: {text[:120]}"
+    if kind == "AssertionError" and frames and frames[-1].filename.endswith("/allclose.py"):
+        return "fault", f"values: {text[:120]}"
     if frames and frames[-1].filename.startswith(ours):
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
         return "fault", f"{kind} at {where}: {text[:140]}"

@@ -13,7 +13,7 @@ from tests.compat.test_scripts import compat
 from tilewright.compat import finder, install
 from tilewright.compat.finder import StandIn
 from tilewright.compat.modules import TRITON
-from tilewright.compat.tilelang_modules import TILELANG, TVM
+from tilewright.compat.tilelang_modules import COMMIT, TILELANG, TVM
 from tilewright.compat.torch_compile import run_compiled_functions_eagerly
 
 HERE = Path(__file__).parent
@@ -66,11 +66,11 @@ def test_what_is_not_offered_is_refused_by_name(stand_in):
         _ = stand_in.profiler.do_bnech
     assert str(caught.value) == (
         "Tilewright's stand-in for TileLang 0.1.13 does not offer tilelang.profiler.do_bnech; "
-        "did you mean do_bench?"
+        f"did you mean do_bench? (it follows {COMMIT}, a newer name is unknown)"
     )
-    with pytest.raises(ImportError, match=r"does not offer tilelang\.contrib\.rocm$"):
+    with pytest.raises(ImportError, match=r"does not offer tilelang\.contrib\.rocm \(it follows"):
         importlib.import_module("tilelang.contrib.rocm")
-    with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.relax$"):
+    with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.relax \(it follows"):
         importlib.import_module("tvm.relax")
     with pytest.raises(AttributeError, match=r"T has no attribute gem"):
         _ = stand_in.language.gem
@@ -136,6 +136,47 @@ def test_bits_of_tvm(stand_in):
 
     made = tw.compile(main, out_idx=0)()
     assert made.tolist() == [1, 1, 2, 0x3F800000]
+
+
+def test_functions_are_not_replaced_by_modules_of_their_name(stand_in):
+    jit = stand_in.jit
+    assert importlib.import_module("tilelang.jit").jit is jit
+    assert stand_in.jit is jit
+
+
+def test_targets_and_contexts_of_tvm(stand_in, capsys):
+    target = importlib.import_module("tvm.target").Target
+    assert target.current() is None
+    with pytest.raises(ValueError, match="no `with Target"):
+        target.current(allow_none=False)
+    with target("cuda") as outer, target("c") as inner:
+        assert (target.current(), str(outer)) == (inner, "cuda")
+    assert target.current() is None
+    with importlib.import_module("tvm.transform").PassContext(opt_level=3):
+        pass
+    assert capsys.readouterr().err == ""
+    described = target({"kind": "cuda", "arch": "sm_90a"})
+    assert str(described) == "cuda -arch=sm_90a"
+    determine = importlib.import_module("tilelang.backend.target").determine_target
+    assert determine(described, return_object=True) is described
+    assert (determine(), determine(return_object=True).kind) == ("auto", "cuda")
+    part = importlib.import_module("tvm.ir").Range.from_min_extent(3, 4)
+    assert (part.min, part.extent) == (3, 4)
+
+
+def test_conditions_of_tvm(stand_in):
+    tirx = importlib.import_module("tvm.tirx")
+
+    @tw.T.prim_func
+    def main(A: tw.T.Tensor((4, 3), "int32")):
+        with tw.T.Kernel(1) as _:
+            for i in tw.T.Parallel(4):
+                A[i, 0] = tirx.Select(tirx.And(i > 0, i < 3), tirx.IntImm("int32", 5), 0)
+                A[i, 1] = tirx.Select(tirx.any(i == 0, i == 1, tirx.Not(i != 3)), 1, 0)
+                A[i, 2] = tirx.Select(tirx.Or(tirx.all(i > 0, i < 2, i != 5), i == 3), 1, 0)
+
+    made = tw.compile(main, out_idx=0)()
+    assert made.tolist() == [[0, 1, 0], [5, 1, 1], [5, 0, 0], [0, 1, 1]]
 
 
 def test_a_script_runs_unchanged():

@@ -40,12 +40,19 @@ class StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return [each for each in dir(self) if not each.startswith("_")]
-        if name.startswith("__"):
+        if name.startswith("__") and name.endswith("__"):
             # Python looks up optional names in modules.
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = self._find(name)
         setattr(self, name, value)
         return value
+
+    @override
+    def __setattr__(self, name: str, value: object) -> None:
+        # `tilelang.jit` is a function, and the module of that name does not replace it.
+        if isinstance(value, StandIn) and name in self._offer.names:
+            return
+        super().__setattr__(name, value)
 
     def _find(self, name: str) -> object:
         target = self._offer.names.get(name)
@@ -90,7 +97,8 @@ def _refusal(project: Project, what: str, name: str, known: Sequence[str]) -> st
     close = get_close_matches(name, known, 1, cutoff=0.8)
     hint = f"; did you mean {close[0]}?" if close else ""
     stand_in = f"Tilewright's stand-in for {project.title} {project.version}"
-    return f"{stand_in} does not offer {what}{hint}"
+    newer = f" (it follows {project.commit}, a newer name is unknown)" if project.commit else ""
+    return f"{stand_in} does not offer {what}{hint}{newer}"
 
 
 class StandInFinder(MetaPathFinder, Loader):

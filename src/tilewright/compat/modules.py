@@ -183,6 +183,8 @@ class Project:
     title: str
     version: str
     modules: Mapping[str, Offer]
+    commit: str = ""
+    """The commit that is followed, of a package which changes faster than its version."""
 
     def has(self, module: str) -> bool:
         """Whether `module` is this package or inside it."""

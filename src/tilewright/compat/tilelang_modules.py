@@ -70,6 +70,8 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
         )
     ),
     "tilelang.autotuner": Offer(_TUNING),
+    "tilelang.backend": Offer(),
+    "tilelang.backend.target": Offer(names_from(_TVM, "determine_target")),
     "tilelang.carver": Offer(),
     "tilelang.carver.arch": Offer(_ARCH),
     "tilelang.carver.arch.driver": Offer(names_from(_OURS, "get_num_sms")),
@@ -86,10 +88,13 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.cuda.intrinsics.macro": Offer(),
     "tilelang.cuda.intrinsics.macro.mma_macro_generator": Offer(_EMITTERS),
     "tilelang.engine": Offer(joined(_LOWER, _CALLBACKS)),
+    "tilelang.engine.lower": Offer(_LOWER),
     "tilelang.engine.callback": Offer(_CALLBACKS),
     "tilelang.env": Offer(mirrors=(f"{_OURS}_env",)),
+    "tilelang.jit": Offer(joined(_JIT, {"jit": f"{_TILE}.jit:tile_jit"})),
+    "tilelang.jit.kernel": Offer(_JIT),
     "tilelang.language": Offer(mirrors=(_T,)),
-    "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes",)),
+    "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes", _T)),
     "tilelang.language.fp8": Offer(
         names_from(_OURS, "determine_fp8_type determine_torch_fp8_type")
     ),
@@ -106,12 +111,27 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
 }
 
 _TVM_MODULES: Mapping[str, Offer] = {
-    "tvm": Offer(_DTYPE),
+    "tvm": Offer(joined(_DTYPE, names_from(_TVM, "TVMError"))),
+    "tvm.error": Offer(names_from(_TVM, "InternalError TVMError")),
+    "tvm.ir": Offer(names_from(_TVM, "Range")),
     "tvm.target": Offer(names_from(_TVM, "Target")),
+    "tvm.testing": Offer(names_from("numpy.testing", "assert_allclose")),
     "tvm.tirx": Offer(
-        names_from(_TVM, "Cast Max Min PrimExpr PrimFunc Select Var const reinterpret")
+        names_from(
+            _TVM,
+            "And Cast FloatImm IntImm Max Min Not Or PrimExpr PrimFunc Select Var all any const "
+            "reinterpret",
+        ),
+        mirrors=(_T,),
     ),
+    "tvm.tirx.expr": Offer(
+        names_from(_TVM, "And Cast FloatImm IntImm Max Min Not Or PrimExpr Select Var")
+    ),
+    "tvm.transform": Offer(names_from(_TVM, "PassContext")),
 }
 
-TILELANG = Project("tilelang", "TileLang", "0.1.13", _TILELANG_MODULES)
-TVM = Project("tvm", "TVM", "0.1.13 (of TileLang)", _TVM_MODULES)
+COMMIT = "a35008a4"
+"""The commit of TileLang whose language and interfaces are offered."""
+
+TILELANG = Project("tilelang", "TileLang", "0.1.13", _TILELANG_MODULES, COMMIT)
+TVM = Project("tvm", "TVM", "0.1.13 (of TileLang)", _TVM_MODULES, COMMIT)

@@ -56,6 +56,16 @@ def test_signs():
     assert T.float16.is_float and not T.float16.is_integer
 
 
+def test_vectors():
+    assert T.float32x4 == "float32x4"
+    assert (T.float32x4.lanes, T.float32x4.bits, T.float32x4.bytes) == (4, 32, 16)
+    assert (T.dtype("float8_e4m3fnx16").bytes, T.float16.lanes) == (16, 1)
+    with pytest.raises(TypeError, match=r"float16x2 is a vector: .* elements of float16"):
+        _ = T.dtype("float16x2").type
+    with pytest.raises(AttributeError, match="floatyx4"):
+        _ = T.floatyx4
+
+
 def test_what_is_no_dtype():
     with pytest.raises(TypeError, match="'float17' is not a dtype"):
         T.dtype("float17")

@@ -141,6 +141,15 @@ def test_persistent():
     assert "tile.persistent (%i, %j) in (8, 16) wave 132 index %b group 4" in body(kernel)
 
 
+def test_a_grid_has_extents():
+    def kernel(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1):
+            for i in T.grid():
+                A[i] = 0
+
+    assert mistake(kernel) == "error[TW1026]: T.grid needs at least one extent"
+
+
 def test_loops_are_for_loops_only():
     def kernel(A: T.Tensor((64,), "float32")):
         with T.Kernel(1):

@@ -195,3 +195,79 @@ def test_branches_meet():
     run(kernel, a, out)
     expected = [2 * v + 1 if v > 0 else -5 + i if v < -1 else 3 for i, v in enumerate(a.tolist())]
     assert out.tolist() == expected
+
+
+def test_a_grid_is_nested_loops_in_order():
+    def kernel(out: T.Tensor((12, 3), "int32"), one: T.Tensor((3,), "int32"), n: T.int32):
+        with T.Kernel(1, threads=1):
+            at = T.alloc_var("int32", init=0)
+            for i, j, k in T.grid(2, n, 2):
+                out[at, 0] = i
+                out[at, 1] = j
+                out[at, 2] = k
+                at += 1
+            for i in T.grid(3):
+                one[i] = i + 1
+
+    out, one = np.full((12, 3), -1, np.int32), np.zeros(3, np.int32)
+    run(kernel, out, one, 3)
+    assert out.tolist() == [list(index) for index in np.ndindex(2, 3, 2)]
+    assert one.tolist() == [1, 2, 3]
+
+
+def test_bitwise_atomics():
+    def kernel(bits: T.Tensor((3,), "uint32"), before: T.Tensor((3, 4), "uint32")):
+        with T.Kernel(1, threads=1):
+            for i in T.serial(4):
+                mask = T.cast(1, "uint32") << T.cast(i, "uint32")
+                before[0, i] = T.atomic_and(bits[0], ~mask, return_prev=True)
+                before[1, i] = T.atomic_or(bits[1], mask, return_prev=True)
+                T.atomic_xor(bits[2], mask)
+
+    bits = np.array([0x1F, 0x10, 0x5], np.uint32)
+    before = np.zeros((3, 4), np.uint32)
+    run(kernel, bits, before)
+    assert bits.tolist() == [0x10, 0x1F, 0xA]
+    assert before.tolist() == [[0x1F, 0x1E, 0x1C, 0x18], [0x10, 0x11, 0x13, 0x17], [0] * 4]
+
+
+def test_vectors_are_computed_by_lanes():
+    def kernel(
+        A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32"), C: T.Tensor((4, 8), "float32")
+    ):
+        with T.Kernel(1, threads=4):
+            pair = T.Ramp(T.get_thread_binding() * 2, 1, 2)
+            C[0, pair] = T.fma2(A[pair], B[pair], T.abs2(B[pair]))
+            C[1, pair] = T.max2(A[pair], B[pair]) - T.sub2(A[pair], B[pair]) * 2.0
+            swapped = T.float32x2(T.extract_lane(A[pair], 1), T.extract_lane(A[pair], 0))
+            C[2, pair] = swapped
+            C[3, pair] = T.add2(swapped, T.mul2(A[pair], T.min2(A[pair], B[pair])))
+
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-9, 9, 8).astype(np.float32) for _ in range(2))
+    c = np.full((4, 8), np.nan, np.float32)
+    run(kernel, a, b, c)
+    swapped = a.reshape(4, 2)[:, ::-1].reshape(8)
+    expected = [
+        a * b + np.abs(b),
+        np.maximum(a, b) - (a - b) * 2,
+        swapped,
+        swapped + a * np.minimum(a, b),
+    ]
+    assert np.array_equal(c, expected)
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_vector_atomics_return_what_was_there(width):
+    add = {2: T.atomic_addx2, 4: T.atomic_addx4}[width]
+
+    def kernel(
+        D: T.Tensor((4,), "float32"), V: T.Tensor((4,), "float32"), P: T.Tensor((4,), "float32")
+    ):
+        with T.Kernel(1, threads=1):
+            P[0:width] = add(D[0:width], V[0:width], return_prev=True)
+
+    d, v, p = np.arange(4, dtype=np.float32), np.full(4, 10, np.float32), np.zeros(4, np.float32)
+    run(kernel, d, v, p)
+    assert d.tolist() == [at + 10 * (at < width) for at in range(4)]
+    assert p.tolist() == [at * (at < width) for at in range(4)]

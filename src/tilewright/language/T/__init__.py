@@ -57,12 +57,16 @@ from tilewright.language.T.atomics import (
     atomic_add,
     atomic_addx2,
     atomic_addx4,
+    atomic_and,
     atomic_load,
     atomic_max,
     atomic_min,
+    atomic_or,
     atomic_store,
+    atomic_xor,
 )
-from tilewright.language.T.dtypes import ALIASES, DTYPES, dtype
+from tilewright.language.T.buffers import Ramp
+from tilewright.language.T.dtypes import ALIASES, DTYPES, dtype, vector_dtype
 from tilewright.language.T.extern import (
     access_ptr,
     address_of,
@@ -112,6 +116,7 @@ from tilewright.language.T.loops import (
     Parallel,
     Persistent,
     Pipelined,
+    grid,
     serial,
     unroll,
     vectorized,
@@ -223,11 +228,14 @@ from tilewright.language.T.sync import (
     dec_max_nreg,
     device_assert,
     fence_proxy_async,
+    func_attr,
     inc_max_nreg,
     mbarrier_arrive,
     mbarrier_arrive_expect_tx,
     mbarrier_expect_tx,
     mbarrier_wait_parity,
+    pdl_sync,
+    pdl_trigger,
     print,
     ptx_commit_group,
     ptx_cp_async,
@@ -255,6 +263,16 @@ from tilewright.language.T.tile_ops import (
     transpose,
     wait_wgmma,
     wgmma_gemm,
+)
+from tilewright.language.T.vectors import (
+    abs2,
+    add2,
+    extract_lane,
+    fma2,
+    max2,
+    min2,
+    mul2,
+    sub2,
 )
 
 Buffer = Tensor
@@ -317,6 +335,8 @@ def __getattr__(name: str) -> Any:
         return DTYPES[name]
     if name in ALIASES:
         return DTYPES[ALIASES[name]]
+    if (vector := vector_dtype(name)) is not None:
+        return vector
     if name in _FAST:
         return _FAST[name]
     if name in _BLACKWELL:
@@ -341,6 +361,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "PersistentTileScheduler",
     "Pipelined",
     "PrimFunc",
+    "Ramp",
     "Ref",
     "Select",
     "Serial",
@@ -352,8 +373,10 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "Var",
     "Vectorized",
     "abs",
+    "abs2",
     "access_ptr",
     "acos",
+    "add2",
     "address_of",
     "align_up",
     "all_of",
@@ -388,10 +411,13 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "atomic_add",
     "atomic_addx2",
     "atomic_addx4",
+    "atomic_and",
     "atomic_load",
     "atomic_max",
     "atomic_min",
+    "atomic_or",
     "atomic_store",
+    "atomic_xor",
     "attr",
     "ballot",
     "ballot_sync",
@@ -434,6 +460,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "exp",
     "exp2",
     "exp10",
+    "extract_lane",
     "fence_proxy_async",
     "fill",
     "finalize_reducer",
@@ -441,7 +468,9 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "floordiv",
     "floormod",
     "fma",
+    "fma2",
     "fmod",
+    "func_attr",
     "gemm",
     "get_block_binding",
     "get_block_bindings",
@@ -453,6 +482,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "get_warp_group_idx",
     "get_warp_idx",
     "get_warp_idx_sync",
+    "grid",
     "if_then_else",
     "im2col",
     "import_source",
@@ -471,16 +501,21 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "make_swizzled_layout",
     "make_tensor",
     "max",
+    "max2",
     "max_value",
     "mbarrier_arrive",
     "mbarrier_arrive_expect_tx",
     "mbarrier_expect_tx",
     "mbarrier_wait_parity",
     "min",
+    "min2",
     "min_value",
+    "mul2",
     "nearbyint",
     "no_set_max_nreg",
     "parallel",
+    "pdl_sync",
+    "pdl_trigger",
     "popcount",
     "pow",
     "power",
@@ -523,6 +558,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "sinh",
     "sqrt",
     "storage_alias_spec",
+    "sub2",
     "symbolic",
     "sync_grid",
     "sync_threads",

@@ -6,7 +6,7 @@ T.atomic_add(C[by * 64, 0], c)   a whole tile, as large as `c`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -18,6 +18,7 @@ from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect, kernel
 from tilewright.language.T.symbols import Symbolic
 from tilewright.language.T.tile_ops import SHAPES, head_region, may_fit, operand, region
+from tilewright.language.T.vectors import Vector, lanes_of, vector_of
 
 _EXTREMES = ("max", "min")
 
@@ -54,6 +55,15 @@ def _atomic(
             )
         )
         return Expr(op.results[0], dst.dtype) if return_prev else None
+    if return_prev and width is not None:
+        elements = vector_of(op_name, dst, width).lanes
+        values = vector_of(op_name, value, width)
+        return Vector(
+            [
+                cast("Expr", _atomic(op_name, kind, element, each, memory_order, return_prev=True))
+                for element, each in zip(elements, lanes_of(op_name, values, width), strict=True)
+            ]
+        )
     if return_prev:
         raise FrontendError(
             f"T.{op_name}: return_prev is for one element, and a whole tile is updated here",
@@ -116,6 +126,38 @@ def atomic_min(
 ) -> Any:
     """The smaller of what is there and `value`."""
     return _atomic("atomic_min", "min", dst, value, memory_order, return_prev)
+
+
+def atomic_and(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The bits that are set there and in `value`."""
+    return _bitwise("atomic_and", "and", dst, value, memory_order, return_prev)
+
+
+def atomic_or(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The bits that are set there or in `value`."""
+    return _bitwise("atomic_or", "or", dst, value, memory_order, return_prev)
+
+
+def atomic_xor(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The bits that are set there or in `value`, not in both."""
+    return _bitwise("atomic_xor", "xor", dst, value, memory_order, return_prev)
+
+
+def _bitwise(
+    op_name: str, kind: str, dst: Any, value: Any, memory_order: str | None, return_prev: bool
+) -> Any:
+    dtype = operand(op_name, "the destination", dst).dtype
+    if not dtype.is_integer:
+        raise FrontendError(
+            f"T.{op_name} is for integers, the destination is {dtype}", code=BAD_ARGUMENT
+        )
+    return _atomic(op_name, kind, dst, value, memory_order, return_prev)
 
 
 def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Any:

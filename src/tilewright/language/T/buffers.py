@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NoReturn, Self, cast
 
@@ -139,13 +140,17 @@ class Buffer(Value):
 
     def __getitem__(self, index: Any) -> Any:
         parts = self._parts(index)
+        if any(isinstance(part, Ramp) for part in parts):
+            from tilewright.language.T.vectors import elements_at
+
+            return elements_at(self, parts)
         if any(isinstance(part, slice) for part in parts):
             return self._region(parts)
         return Element(self, [self._normal(part, axis) for axis, part in enumerate(parts)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         element = self[index]
-        if isinstance(element, Element):
+        if not isinstance(element, BufferRegion):  # an element, or those of a `Ramp`
             element.write(value)
             return
         from tilewright.language.T.tile_ops import assign_region
@@ -407,6 +412,18 @@ class ScalarCell(Element):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.buffer[index] = value
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """``T.Ramp``: an index for each lane of a vector."""
+
+    base: Any
+    stride: Any
+    lanes: int
+
+    def at(self, lane: int) -> Any:
+        return self.base + lane * self.stride
 
 
 class BufferRegion:

@@ -64,7 +64,11 @@ _FLOATS: Final[Mapping[str, tuple[int, Attribute]]] = {
 _STORED_AS: Final[Mapping[str, str]] = {"tfloat32": "float32"}
 """Types that arrays hold as another: TF32 is how tensor cores read a float32."""
 
+_TORCH_NAMES: Final[Mapping[str, str]] = {"float4_e2m1fnx2": "float4_e2m1fn_x2"}
+
 _INTEGER: Final = re.compile(r"(u?)int(\d+)")
+_VECTOR: Final = re.compile(r"(.*[a-z0-9])x(\d+)")
+"""``float32x4``: several elements as one, which registers hold and memory does not."""
 
 
 class dtype(str):
@@ -80,8 +84,11 @@ class dtype(str):
 
     @property
     def bits(self) -> int:
+        """Of one lane."""
         if self == "bool":
             return 1
+        if (vector := _VECTOR.fullmatch(self)) is not None:
+            return DTYPES[vector[1]].bits
         if self in _FLOATS:
             return _FLOATS[self][0]
         found = _INTEGER.fullmatch(self)
@@ -89,17 +96,24 @@ class dtype(str):
 
     @property
     def bytes(self) -> int:
-        return (self.bits + 7) // 8
+        return (self.bits * self.lanes + 7) // 8
 
     itemsize = bytes
 
     @property
     def lanes(self) -> int:
-        return 1
+        vector = _VECTOR.fullmatch(self)
+        return 1 if vector is None else int(vector[2])
 
     @property
     def type(self) -> Attribute:
         """The type in the IR."""
+        if self.lanes > 1:
+            element = str.__str__(self).rpartition("x")[0]
+            raise TypeError(
+                f"{self} is a vector: buffers and scalars have elements of {DTYPES[element]}, "
+                "and T.vectorized makes vector accesses"
+            )
         if self == "bool":
             return IntegerType(1)
         if self in _FLOATS:
@@ -129,15 +143,23 @@ class dtype(str):
         """Whether extending fills with zeros."""
         return self.startswith("uint") or self == "bool"
 
-    def __call__(self, value: object = 0) -> Any:
-        """A constant of this type, or the conversion of a value to it."""
+    def __call__(self, value: object = 0, *more: object) -> Any:
+        """A constant of this type, or the conversion of a value to it; of a vector, its lanes."""
+        if self.lanes > 1:
+            from tilewright.language.T.vectors import make_vector
+
+            return make_vector(self, (value, *more))
         return _converter(value, self)
 
     def as_torch(self) -> Any:
         """The dtype of torch that holds such elements."""
         import torch  # pyright: ignore[reportMissingImports] # optional, loaded where it is used
 
-        return getattr(cast("Any", torch), self.storage)
+        name = _TORCH_NAMES.get(self, self.storage)
+        found = getattr(cast("Any", torch), name, None)
+        if found is None:
+            raise ValueError(f"torch has no dtype for {self}")
+        return found
 
     def as_numpy(self) -> Any:
         """The dtype of NumPy; small floats are those of ml_dtypes."""
@@ -160,6 +182,8 @@ def canonical(value: object) -> str:
     name = _name(value)
     name = ALIASES.get(name, name)
     if name in _FLOATS or name in ("bool", "handle") or _INTEGER.fullmatch(name):
+        return name
+    if (vector := _VECTOR.fullmatch(name)) is not None and vector[1] in NAMES:
         return name
     raise TypeError(
         f"{value!r} is not a dtype: use one of T, such as T.float16, or its name as a string"
@@ -198,6 +222,13 @@ NAMES: Final = (
 """All canonical names."""
 
 DTYPES: Final[Mapping[str, dtype]] = {name: dtype(name) for name in NAMES}
+
+
+def vector_dtype(name: str) -> dtype | None:
+    """The dtype ``float32x4`` and its like, by name."""
+    vector = _VECTOR.fullmatch(name)
+    return dtype(name) if vector is not None and vector[1] in NAMES else None
+
 
 int32: Final = DTYPES["int32"]
 int64: Final = DTYPES["int64"]

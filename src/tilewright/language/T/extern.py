@@ -101,7 +101,7 @@ def call_extern(*args: Any, dtype: object = None) -> Any:
         )
     name = given.pop(0)
     kernel("T.call_extern")
-    found = Dtype(dtype)
+    found = Dtype("handle" if dtype == "void" else dtype)
     pointers = any(isinstance(each, (Pointer, Buffer, BufferData)) for each in given)
     results = [] if found == "handle" or pointers else [found.type]
     op = effect(ExternOp(name, [_argument(each) for each in given], results))

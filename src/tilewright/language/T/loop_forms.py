@@ -171,6 +171,38 @@ class Serial(LoopForm):
         return first, last, step
 
 
+class Grid(LoopForm):
+    """All points of a box in order: nested serial loops, the last the innermost."""
+
+    op_name = "grid"
+    can_exit = False
+
+    def __init__(self, extents: Sequence[Any]) -> None:
+        if not extents:
+            raise FrontendError("T.grid needs at least one extent", code=BAD_ARGUMENT)
+        self._loops = [Serial(extent, op_name="grid") for extent in extents]
+        self._outer: list[Block] = []
+
+    @property
+    def has_iterations(self) -> bool:
+        return all(loop.has_iterations for loop in self._loops)
+
+    def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
+        _checked(self.op_name, targets, len(self._loops))
+        names = targets if len(targets) == len(self._loops) else [""] * len(self._loops)
+        opened = [loop.enter([name]) for loop, name in zip(self._loops, names, strict=True)]
+        *self._outer, inner = [block for block, _ in opened]
+        variables = [variable for _, variable in opened]
+        return inner, tuple(variables) if len(variables) > 1 else variables[0]
+
+    def close(self, block: Block) -> Operation:
+        # Extents do not depend on the loops around: all bounds are before the outermost one.
+        for loop, outer in reversed(list(zip(self._loops[1:], self._outer, strict=True))):
+            outer.add_op(loop.close(block))
+            block = outer
+        return self._loops[0].close(block)
+
+
 class Parallel(LoopForm):
     """All points of a box, in any order."""
 

@@ -14,6 +14,7 @@ from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.layouts import loop_layout_attribute
 from tilewright.language.T.loop_forms import (
     BAD_ARGUMENT,
+    Grid,
     Serial,
     as_sequence,
     integer_attribute,
@@ -31,6 +32,11 @@ def serial(
 ) -> Serial:
     """A loop whose iterations run sequentially."""
     return Serial(start, stop, step, attributes=attributes_of(annotations))
+
+
+def grid(*extents: Any) -> Grid:
+    """Serial loops in one another, for all points of a box."""
+    return Grid(extents)
 
 
 def unroll(

@@ -43,7 +43,7 @@ from tilewright.ir.text.locations import file_location, name_location
 from tilewright.ir.text.printer import print_module
 from tilewright.ir.verify import verify
 from tilewright.language.T.allocate import strided_layout
-from tilewright.language.T.annotations import PointerAnnotation, TensorAnnotation
+from tilewright.language.T.annotations import PointerAnnotation, TensorAnnotation, ptr
 from tilewright.language.T.buffers import Buffer, static_shape
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import Expr
@@ -163,6 +163,8 @@ def param_of(name: str, annotation: Any) -> Param:
     """The parameter that an annotation describes."""
     if isinstance(annotation, TensorAnnotation):
         return Param(name, "tensor", annotation.dtype, annotation.shape, annotation.strides)
+    if annotation is ptr:  # T.make_tensor gives the type
+        annotation = ptr()
     if isinstance(annotation, PointerAnnotation):
         return Param(name, "pointer", annotation.dtype)
     if isinstance(annotation, (Dtype, str)) or annotation in (int, float, bool):

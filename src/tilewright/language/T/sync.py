@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -282,3 +282,15 @@ def refused(name: str, hardware: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"For {hardware} only."
     return function
+
+
+def pdl_sync() -> None:
+    """Wait for the kernels launched before: a launch does not begin earlier here."""
+
+
+def pdl_trigger() -> None:
+    """Let kernels launched after this one begin: they begin after its end here."""
+
+
+def func_attr(attributes: Mapping[str, Any]) -> None:
+    """Attributes for TVM's passes (a symbol, `noalias`): nothing reads them here."""

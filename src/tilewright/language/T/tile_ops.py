@@ -46,6 +46,7 @@ from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.symbols import Symbolic
+from tilewright.language.T.vectors import Vector, vector_of
 
 SHAPES = "TW1028"
 """Tiles whose extents do not fit."""
@@ -259,6 +260,9 @@ def assign_region(target: BufferRegion, value: Any) -> None:
     """``buffer[a:b] = value``: a number for all elements, or the elements of another buffer."""
     if is_python_scalar(value) or isinstance(value, Symbolic):
         fill(target, value)
+        return
+    if isinstance(value, Vector):
+        vector_of("the assignment", target).write(value)
         return
     if isinstance(value, Element) or not isinstance(value, (Buffer, BufferRegion)):
         fill(target, value)

@@ -47,6 +47,9 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
         return import_module("cupy").empty(tuple(shape), dtype.as_numpy())
     if isinstance(like, DeviceMemory):
         return DeviceMemory(tuple(shape), dtype.as_numpy())
+    if like is None and torch_if_loaded() is not None:
+        # Without tensors among the arguments, the program's own framework decides.
+        return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=torch_memory.device)
     array = np.empty(tuple(shape), dtype.as_numpy())
     array.reshape(-1).view(np.uint8).fill(_UNWRITTEN)
     return array
