@@ -32,7 +32,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -337,6 +337,7 @@ def _tutorial(path: Path, limit: float) -> Ending:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": f"{ROOT}/src:{ROOT}",
             "MPLBACKEND": "agg",
+            "TILEWRIGHT_BENCH_SECONDS": "0",  # a report stops after its first row
         }
         command = [sys.executable, "-m", _PLUGIN, str(path), "--perform", str(record)]
         command += ["--limit", str(limit)]
@@ -370,7 +371,6 @@ def perform(path: Path, record: Path, limit: float) -> None:
         raise _TimeLimit
 
     install()
-    small_benchmarks()
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(int(limit))
     sys.argv = [str(path)]
@@ -387,19 +387,6 @@ def perform(path: Path, record: Path, limit: float) -> None:
         ended = judgement(error)
     signal.alarm(0)
     record.write_text(json.dumps(ended))
-
-
-def small_benchmarks() -> None:
-    """Sweeps of `triton.testing` measure their first point only."""
-    from tilewright.compat.benchmarks import Mark
-
-    measure: Callable[..., Any] = vars(Mark)["_run"]
-
-    def first(self: Mark, bench: Any, *args: Any, **kwargs: Any) -> Any:
-        bench.x_vals = list(bench.x_vals)[:1]
-        return measure(self, bench, *args, **kwargs)
-
-    setattr(Mark, "_run", first)  # noqa: B010
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ they are, and a compiled kernel can be launched by itself and reports its regist
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import linecache
@@ -16,7 +17,7 @@ from abc import ABC
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import FunctionType, SimpleNamespace
+from types import CellType, FunctionType, SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
 
 from typing_extensions import override
@@ -221,12 +222,31 @@ def _function_from(text: str, like: FunctionType) -> FunctionType:
     """The function that `text` defines, with the globals and the closure of `like`."""
     file = f"<{like.__qualname__} {next(_texts)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names = inspect.getclosurevars(like).nonlocals
+    cells = dict(zip(like.__code__.co_freevars, like.__closure__ or (), strict=True))
+    # A function around it makes the names of the closure free names again.
+    tree = ast.parse(f"def around({', '.join(cells)}):\n    return None")
+    around = cast(ast.FunctionDef, tree.body[0])
+    around.body = [*ast.parse(text).body, ast.Return(ast.Name(like.__name__, ast.Load()))]
+    ast.fix_missing_locations(tree)
     namespace: dict[str, Any] = {}
-    exec(compile(text, file, "exec", dont_inherit=True), {**like.__globals__, **names}, namespace)
-    made: FunctionType = namespace[like.__name__]
+    exec(compile(tree, file, "exec", dont_inherit=True), like.__globals__, namespace)
+    first: FunctionType = namespace["around"](*map(_content, cells.values()))
+    closure = tuple(cells[name] for name in first.__code__.co_freevars)
+    made = FunctionType(
+        first.__code__, like.__globals__, first.__name__, first.__defaults__, closure
+    )
+    made.__kwdefaults__ = first.__kwdefaults__
+    made.__annotations__ = first.__annotations__
     made.__module__ = like.__module__
     return made
+
+
+def _content(cell: CellType) -> Any:
+    """What a cell holds; None for a name that is assigned later."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _materialised(value: Any) -> Any:

@@ -64,6 +64,30 @@ assert (x == 6).all(), x
 parsed = run_parser(scale_kernel, args=(x, 2.0, 8)).str_nodebug()
 run_filecheck("scale", parsed, "// CHECK: arith.addf")
 
+
+def patched():
+    """A kernel whose text changes before a name of its closure is assigned."""
+
+    @triton.jit
+    def kernel(x_ptr, SIZE: tl.constexpr):
+        offsets = tl.arange(0, SIZE)
+        tl.store(x_ptr + offsets, combine(VALUE_HERE))  # noqa: F821
+
+    replaced = triton.JITFunction(kernel.fn)
+    replaced._unsafe_update_src(kernel.src.replace("VALUE_HERE", "offsets"))
+    kernel = replaced
+
+    @triton.jit
+    def combine(value):
+        return value + 1
+
+    return kernel, combine
+
+
+y = np.zeros(4, np.int32)
+patched()[0][(1,)](y, 4)
+assert (y == [1, 2, 3, 4]).all(), y
+
 # Views of memory: the base stays what it is.
 base = np.array([-2, 1], np.int32)
 view = reinterpret(base, tl.uint32)
