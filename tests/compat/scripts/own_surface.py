@@ -8,6 +8,7 @@ import numpy as np
 import triton
 import triton.language as tl
 from triton import knobs
+from triton._C.libtriton import nvidia
 from triton._filecheck import run_filecheck, run_parser
 from triton._internal_testing import (
     _fresh_knobs_impl,
@@ -144,6 +145,12 @@ assert (totals[:64] == np.arange(1, 65) * np.float32(1.0078125)).all(), totals
 assert (totals[64:] == [5, 6]).all(), totals
 wrapped = reinterpret(np.ones((8, 16), np.int32), tl.uint32)
 assert TensorDescriptor.from_tensor(wrapped, [8, 16]).shape == [8, 16]
+
+# The GEMM that scripts compare with: the second operand is transposed.
+left, right = np.arange(6, dtype=np.float16).reshape(2, 3), np.ones((4, 3), np.float16)
+result = np.zeros((2, 4), np.float16)
+nvidia.cublas.CublasLt(None).matmul(left, right, result)
+assert (result == left @ right.T).all(), result
 
 # An allocator is stored and taken back.
 assert isinstance(_allocation._allocator.get(), _allocation.NullAllocator)
