@@ -43,6 +43,7 @@ class TensorDescriptor(descriptors.TensorDescriptor):
         round_f32_to_tf32: bool = False,
     ) -> TensorDescriptor:
         """A descriptor of the whole of `tensor`."""
+        tensor = plain_tensor(tensor)
         with host_memory():
             array = host_array(tensor).array
         strides = [stride // array.itemsize for stride in array.strides]
@@ -60,10 +61,8 @@ class TensorWrapper:
     def __init__(self, base: Any, dtype: TlDtype) -> None:
         self.base = base
         self.dtype = dtype
-
-    @property
-    def data(self) -> Any:
-        return self.base.data
+        self.data = base.data
+        """For scripts, which may assign to it; kernels take `base`."""
 
     @property
     def device(self) -> Any:

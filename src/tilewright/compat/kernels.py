@@ -7,24 +7,29 @@ they are, and a compiled kernel can be launched by itself and reports its regist
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import linecache
 import re
 import textwrap
 from abc import ABC
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import FunctionType, SimpleNamespace
+from types import CellType, FunctionType, SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
 
 from typing_extensions import override
 
 from tilewright.compat.arguments import MockTensor, plain_tensor
+from tilewright.compat.driver import WARP_SIZE
+from tilewright.compat.hardware import is_interpreter
 from tilewright.compat.notices import print_once
 from tilewright.compat.torch_devices import addressed_tensors, host_memory
 from tilewright.frontend.function import Parameter
+from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime import autotune as tuning
 from tilewright.runtime import compiled
 from tilewright.runtime import jit as runtime
@@ -33,6 +38,7 @@ from tilewright.runtime.grid import Grid, reachable
 from tilewright.runtime.heuristics import Heuristic
 from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.options import running
 from tilewright.runtime.specialise import Key
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among
@@ -149,6 +155,8 @@ class KernelParam(Parameter):
 class JITFunction(runtime.JITFunction):
     """A kernel of a script for Triton."""
 
+    widens_scans = True  # scripts and tests are of several releases: the more exact sum serves all
+
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, **options)
         self._handles: dict[int, CompiledKernel] = {}
@@ -205,12 +213,26 @@ class JITFunction(runtime.JITFunction):
         if warmup:
             args = tuple(_materialised(value) for value in args)
             options = {name: _materialised(value) for name, value in options.items()}
-        with host_memory(), reachable(*addressed_tensors(args)):
+        with host_memory(), reachable(*addressed_tensors(args)), _as_on_a_gpu(options):
             inner = super().run(*args, grid=grid, warmup=warmup, **options)
         handle = self._handles.get(id(inner))
         if handle is None:
             handle = self._handles[id(inner)] = CompiledKernel(self, inner)
         return handle
+
+
+@contextmanager
+def _as_on_a_gpu(options: Mapping[str, Any]) -> Generator[None]:
+    """What scripts see of a launch besides its results: prints, warnings, causes of errors."""
+    threads = None if is_interpreter() else WARP_SIZE * int(options.get("num_warps", 4))
+    try:
+        with running(printing_threads=threads, row_end=print_once):
+            yield
+    except CompileError as error:
+        if error.__cause__ is None:
+            # Triton's errors show the line, and their cause has the sentence.
+            error.__cause__ = ValueError(error.diagnostics[-1].message)
+        raise
 
 
 _definition = re.compile(r"^def\s", re.MULTILINE)
@@ -221,12 +243,31 @@ def _function_from(text: str, like: FunctionType) -> FunctionType:
     """The function that `text` defines, with the globals and the closure of `like`."""
     file = f"<{like.__qualname__} {next(_texts)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names = inspect.getclosurevars(like).nonlocals
+    cells = dict(zip(like.__code__.co_freevars, like.__closure__ or (), strict=True))
+    # A function around it makes the names of the closure free names again.
+    tree = ast.parse(f"def around({', '.join(cells)}):\n    return None")
+    around = cast(ast.FunctionDef, tree.body[0])
+    around.body = [*ast.parse(text).body, ast.Return(ast.Name(like.__name__, ast.Load()))]
+    ast.fix_missing_locations(tree)
     namespace: dict[str, Any] = {}
-    exec(compile(text, file, "exec", dont_inherit=True), {**like.__globals__, **names}, namespace)
-    made: FunctionType = namespace[like.__name__]
+    exec(compile(tree, file, "exec", dont_inherit=True), like.__globals__, namespace)
+    first: FunctionType = namespace["around"](*map(_content, cells.values()))
+    closure = tuple(cells[name] for name in first.__code__.co_freevars)
+    made = FunctionType(
+        first.__code__, like.__globals__, first.__name__, first.__defaults__, closure
+    )
+    made.__kwdefaults__ = first.__kwdefaults__
+    made.__annotations__ = first.__annotations__
     made.__module__ = like.__module__
     return made
+
+
+def _content(cell: CellType) -> Any:
+    """What a cell holds; None for a name that is assigned later."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _materialised(value: Any) -> Any:

@@ -95,6 +95,8 @@ MODULES: Mapping[str, Offer] = {
             names_from("tilewright.runtime.integers", "cdiv next_power_of_2"),
         )
     ),
+    "triton._C": Offer(),
+    "triton._C.libtriton": Offer(names_from("tilewright.compat.blas", "nvidia")),
     "triton._filecheck": Offer(
         names_from(_COMPILING, "filecheck_test run_filecheck run_filecheck_test run_parser")
     ),

@@ -111,6 +111,7 @@ class _Mapping:
             tensor.grad.__get__: self._gradient,
             tensor.register_hook: self._hook,
             tensor.register_post_accumulate_grad_hook: self._hook,
+            torch.nn.functional.layer_norm: self._in_float32,
         }
 
     def call(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -121,10 +122,31 @@ class _Mapping:
         device = kwargs.get("device")
         if self._names_cuda(device):
             return self.make(func, args, kwargs)
+        return self._same(func, args, kwargs)
+
+    def _same(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `func` computes, on the device of its tensors."""
+        device = kwargs.get("device")
         result = func(*args, **kwargs)
         given = (*args, *kwargs.values())
         if device is None and self._used and any(map(self.is_marked, self.tensors(given))):
             self._mark_new(result, given)
+        return result
+
+    def _in_float32(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A normalisation of half floats on a GPU: torch's on the CPU sums gradients in halves."""
+        tensors = list(self.tensors((*args, *kwargs.values())))
+        half = (self._torch.float16, self._torch.bfloat16)
+        first = next(iter(tensors), None)
+        if first is None or first.dtype not in half or not any(map(self.is_marked, tensors)):
+            return self._same(func, args, kwargs)
+
+        def widened(value: Any) -> Any:
+            return value.float() if isinstance(value, self._tensor) else value
+
+        wide = {name: widened(value) for name, value in kwargs.items()}
+        result = func(*map(widened, args), **wide).to(first.dtype)
+        self._mark_new(result, (*args, *kwargs.values()))
         return result
 
     def make(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xdsl.ir import Block, Region, SSAValue
@@ -39,24 +40,36 @@ class Choice:
         if isinstance(self._condition, bool):
             self._values.append(value)
             return
-        self._values.append(map_leaves(self._vocabulary.as_value, value))
+        # A call that returns nothing may be a side, if the other one is such a call too.
+        is_void = value is None
+        self._values.append(value if is_void else map_leaves(self._vocabulary.as_value, value))
         current().block = self._outer
 
     def result(self) -> Any:
         if isinstance(self._condition, bool):
             return self._values[0]
         then, otherwise = self._values
+        if then is None and otherwise is None:
+            self._join((), ())
+            return None
+        if then is None or otherwise is None:
+            self._vocabulary.as_value(None)  # raises: no value
         if kind(then) != kind(otherwise):
             raise FrontendError(
                 "Ternary expression with dynamic condition has inconsistent types "
                 f"{describe(then)} and {describe(otherwise)}: {agreement(then, otherwise)}",
                 code=MISMATCH,
             )
+        return rebuild(then, self._join(handles(then), handles(otherwise)))
+
+    def _join(self, *results: Sequence[SSAValue]) -> Iterator[SSAValue]:
+        """The op that evaluates one of the sides; these are the values of each."""
+        assert isinstance(self._condition, SSAValue)
         builder = current()
         location = builder.location()
-        for block, value in zip(self._blocks, self._values, strict=True):
-            end_block(block, YieldOp(handles(value)), location)
-        types = [handle.type for handle in handles(then)]
+        for block, values in zip(self._blocks, results, strict=True):
+            end_block(block, YieldOp(values), location)
+        types = [handle.type for handle in results[0]]
         regions = [Region(block) for block in self._blocks]
         op = builder.insert(IfOp(self._condition, types, *regions))
-        return rebuild(then, iter(op.results))
+        return iter(op.results)

@@ -79,6 +79,9 @@ _STREAM = "stream"
 class JITFunction(KernelFunction, Launchable):
     """A kernel, or a function that kernels call."""
 
+    widens_scans = False
+    """Of `Options`."""
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -243,6 +246,7 @@ class JITFunction(KernelFunction, Launchable):
             sanitize_overflow=bool(options["sanitize_overflow"]),
             num_warps=options["num_warps"],
             target=choice.machine,
+            widens_scans=self.widens_scans,
         )
         return compile_kernel(self, keys, settings, options, choice=choice, device=device)
 

@@ -104,7 +104,21 @@ def check_cuda_module():
     assert not torch.arange(3).is_cuda
 
 
+def check_gradients_of_halves():
+    """Sums over rows are accumulated in float32, as on a GPU."""
+    rows, columns = 1024, 8
+    x = torch.randn(rows, columns, dtype=torch.float16, device="cuda", requires_grad=True)
+    bias = torch.zeros(columns, dtype=torch.float16, device="cuda", requires_grad=True)
+    weight = torch.ones(columns, dtype=torch.float16, device="cuda")
+    y = torch.nn.functional.layer_norm(x, (columns,), weight, bias)
+    assert y.is_cuda and y.dtype is torch.float16
+    y.backward(torch.full_like(y, 0.9995))
+    expected = float(torch.tensor(0.9995).half()) * rows
+    assert (bias.grad.float() - expected).abs().max() <= 0.5, bias.grad
+
+
 check_places()
+check_gradients_of_halves()
 check_copies()
 check_modules_and_gradients()
 check_cuda_module()

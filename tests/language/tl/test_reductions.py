@@ -86,6 +86,14 @@ def test_of_integers(call: str, element: str) -> None:
     check_expression(call, {"x": f"{element}[32]"})
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["tl.cumsum(x, 0)", "tl.cumprod(x, 1, reverse=True)", "tl.cumsum(x, 0, dtype=tl.bfloat16)"],
+)
+def test_scans_of_bfloat16(call: str) -> None:
+    check_expression(call, {"x": "bf16[16, 8]"})
+
+
 OWN = """
 @jit
 def larger_magnitude(a, b):

@@ -94,3 +94,14 @@ def test_the_check_goes_with_that_of_bounds() -> None:
     x, o = arrays()
     with tw.running(check_bounds=False):
         copy[(2,)](x, o, 64, 3, B=16, TO=0)
+
+
+def test_a_store_past_the_end_of_a_row_as_a_warning() -> None:
+    x, o = arrays()
+    warnings: list[str] = []
+    with tw.running(row_end=warnings.append):
+        copy[(1,)](x, o, 27, 0, B=16, TO=16)
+    assert len(warnings) == 1
+    assert "overwrites elements 27 to 31 on a GPU: TMA writes whole 16-byte units" in warnings[0]
+    np.testing.assert_array_equal(o[:, 16:27], x[:, :11])
+    assert (o[:, 27:] == 7).all()

@@ -110,6 +110,8 @@ class Options:
     sanitize_overflow: bool = False
     """Whether integer additions, subtractions and multiplications are asserted not to overflow."""
     num_warps: int = 4
+    widens_scans: bool = False
+    """Whether `cumsum` and `cumprod` of bfloat16 are in float32, as before Triton 3.9."""
 
 
 _stack: list[Options] = [Options()]

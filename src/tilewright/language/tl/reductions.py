@@ -29,6 +29,7 @@ from tilewright.language.tl.conversion import convert
 from tilewright.language.tl.create import arange
 from tilewright.language.tl.dtypes import block_type, dtype, float32, int32, uint32
 from tilewright.language.tl.operands import returned
+from tilewright.language.tl.options import current_options
 from tilewright.language.tl.shape import expand_dims, reshape_value
 from tilewright.language.tl.tensor import tensor, tensor_method
 
@@ -228,12 +229,19 @@ def reduce_or(input: tensor, axis: int | None, keep_dims: bool = False) -> tenso
     return reduce(input, axis, _or, keep_dims)
 
 
+def _scanned(input: tensor, requested: dtype | None) -> tensor:
+    """The operand of `cumsum` or `cumprod`, in the type that it is computed in."""
+    widens = current_options().widens_scans and input.dtype.is_bf16()
+    element = float32 if widens else input.dtype
+    return convert(convert(input, element), _sum_type(element, requested))
+
+
 @tensor_method
 def cumsum(
     input: tensor, axis: int = 0, reverse: bool = False, dtype: dtype | None = None
 ) -> tensor:
     """For each element, the sum of it and all before it along `axis`; computed in `dtype`."""
-    return associative_scan(convert(input, _sum_type(input.dtype, dtype)), axis, _add, reverse)
+    return associative_scan(_scanned(input, dtype), axis, _add, reverse)
 
 
 @tensor_method
@@ -241,7 +249,7 @@ def cumprod(
     input: tensor, axis: int = 0, reverse: bool = False, dtype: dtype | None = None
 ) -> tensor:
     """The cumulative multiplication along `axis`; computed in `dtype`."""
-    return associative_scan(convert(input, _sum_type(input.dtype, dtype)), axis, _multiply, reverse)
+    return associative_scan(_scanned(input, dtype), axis, _multiply, reverse)
 
 
 # Largest and smallest elements, and where they are.

@@ -164,7 +164,10 @@ def squeeze(x: tensor, dim: int) -> tensor:
 
 @operator("index")
 def index(x: tensor, key: object) -> tensor:
-    """``x[:, None]``: None puts in a dimension of extent 1, ``:`` keeps one."""
+    """``x[:, None]``: None puts in a dimension of extent 1, ``:`` keeps one.
+
+    A scalar has none to keep: there ``:`` keeps the dimension that a None before it put in.
+    """
     key = unwrap(key)
     keys = cast("Sequence[object]", key) if isinstance(key, (list, tuple)) else (key,)
     value, taken = x, 0
@@ -173,7 +176,7 @@ def index(x: tensor, key: object) -> tensor:
             value = expand_dims_value(value, dimension)
         elif isinstance(part, slice) and part == slice(None):
             taken += 1
-            if taken > len(x.shape):
+            if taken > len(x.shape or value.shape):
                 raise ValueError(f"too many indices for tensor of rank {len(x.shape)}")
         else:
             raise ValueError(

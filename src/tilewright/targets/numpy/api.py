@@ -121,6 +121,12 @@ class RunOptions:
     progress: Progress | None = None
     output: Callable[[str], None] | None = None
     """Takes the lines of `tt.print`; None prints to standard output."""
+    printing_threads: int | None = None
+    """Print as a GPU with so many threads of a program does: one line an element, and one line a
+    thread for scalars. None prints one line a program."""
+    row_end: Callable[[str], None] | None = None
+    """Takes the warning about a store through a descriptor that ends within 16 bytes of a row,
+    whose other elements a GPU overwrites; None makes it a fault."""
     sources: SourceManager | None = None
     """Source text of the locations, for messages; None reads the files."""
     schedules: int = 1

@@ -18,8 +18,7 @@ from tilewright.targets.numpy.api import Grid, Memory, NumpyFault, RunOptions, T
 from tilewright.targets.numpy.descriptors import ALIGNMENT, CODE
 from tilewright.targets.numpy.owners import OrderConflict
 from tilewright.targets.numpy.support.control import Control
-
-_MAX_PRINTED = 1024
+from tilewright.targets.numpy.support.printing import Printed, element_lines, program_line
 
 _ENDLESS = "the step must be positive: on a GPU this loop does not terminate"
 _BACKWARDS = (
@@ -125,19 +124,22 @@ class Batch(Control):
     # -- reports -----------------------------------------------------------------------------
 
     def print(
-        self, source_id: int, prefix: str, hexadecimal: bool, *args: tuple[Any, bool]
+        self, source_id: int, prefix: str, hexadecimal: bool, *args: tuple[Any, bool | None]
     ) -> None:
-        """Note a line for each program that takes part."""
+        """Note the lines of each program that takes part."""
         count = len(self.programs)
         active = range(count) if self.active is None else np.flatnonzero(self.active)
+        threads = self.options.printing_threads
         for position in map(int, active):
-            values = [_of_program(x, position) for x, _ in args]
-            texts = [
-                _shown(value, signed, hexadecimal)
-                for value, (_, signed) in zip(values, args, strict=True)
-            ]
+            values = [Printed(_of_program(x, position), signed) for x, signed in args]
             where = self.coordinates(position)
-            self.printed.append((position, f"pid {where}{prefix}{', '.join(texts)}"))
+            if threads is None:
+                lines = iter([program_line(where, prefix, values, hexadecimal=hexadecimal)])
+            else:
+                lines = element_lines(
+                    where, prefix, values, hexadecimal=hexadecimal, threads=threads
+                )
+            self.printed.extend((position, line) for line in lines)
 
     def check(self, source_id: int, cond: Any, message: str) -> None:
         """Stop unless `cond` holds in every lane."""
@@ -251,7 +253,11 @@ class Batch(Control):
             f"{end * itemsize} bytes, not a multiple of {ALIGNMENT}: it overwrites elements "
             f"{end} to {last - 1}"
         )
-        self._raise(DescriptorFault, CODE, source_id, text, where, (), _END.format(unit=unit))
+        fix = _END.format(unit=unit)
+        if self.options.row_end is not None:
+            self.options.row_end(f"{text} on a GPU: {fix}")
+            return
+        self._raise(DescriptorFault, CODE, source_id, text, where, (), fix)
 
     def need(
         self, source_id: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms
@@ -317,20 +323,3 @@ def _of_program(x: Any, position: int) -> Any:
 
 def _lane(lane: tuple[int, ...]) -> str:
     return f" at element {list(lane)}" if lane else ""
-
-
-def _shown(value: Any, signed: bool, hexadecimal: bool) -> str:
-    if value.dtype.kind == "i" and (not signed or hexadecimal):
-        value = value.view(np.dtype(f"u{value.dtype.itemsize}"))
-    if hexadecimal:
-        digits = 2 * value.dtype.itemsize
-        bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
-        return np.array2string(
-            bits,
-            threshold=_MAX_PRINTED,
-            max_line_width=1 << 20,
-            formatter={"int_kind": lambda value: f"0x{value:0{digits}x}"},
-        )
-    if value.dtype.kind not in "biuf":
-        value = value.astype(np.float32)
-    return np.array2string(value, threshold=_MAX_PRINTED, max_line_width=1 << 20)

@@ -52,12 +52,12 @@ def _print(emitter: Emitter, op: Operation) -> None:
     shown: list[str] = []
     for operand, signed in zip(op.args, op.is_signed.get_values(), strict=True):
         value = emitter.values[operand]
-        is_pointer = isinstance(value, Pointer)
         if isinstance(value, Pointer):
             expr = emitter.grown(emitter.total(value.terms), shape_of(operand.type), 0)
         else:
             expr = full_expr(emitter, operand) if shape_of(operand.type) else emitter.expr(operand)
-        shown.append(f"({{{len(exprs)}}}, {bool(signed) and not is_pointer})")
+        sign = None if isinstance(value, Pointer) else bool(signed)
+        shown.append(f"({{{len(exprs)}}}, {sign})")
         exprs.append(expr)
     source_id = emitter.unit.source_id(op.location)
     prefix = repr(op.prefix.data).replace("{", "{{").replace("}", "}}")
