@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
@@ -36,6 +37,7 @@ from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.memory.multiprocessors import MULTIPROCESSORS, RESERVED_SMEM_BYTES
+from tilewright.passes.tile.check_barriers import check_launch
 from tilewright.passes.tile.raise_to_tile import (
     TMA_BYTES,
     NotRaised,
@@ -81,6 +83,9 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
 TARGET_NEEDS_TILES = "TW8030"
+_CHECKED_LAUNCHES = 4
+"""Launches with different integers whose tasks are checked: that takes up to a second, as compiling
+does, so a kernel whose sizes change all the time is not held up by each launch."""
 _READS = (
     LoadOp,
     DescriptorLoadOp,
@@ -190,6 +195,8 @@ class RaisedTileKernel(CompiledTileKernel):
         """Parameters that are others, in all launches of this kernel."""
         self._fixed: dict[tuple[Any, ...], FixedKernel] = {}
         self._merged: dict[tuple[Merge, ...], RaisedTileKernel] = {}
+        self._checked_launches: set[tuple[int | None, ...]] = set()
+        """The integers of launches whose tasks end."""
 
     @cached_property
     def written(self) -> frozenset[int]:
@@ -257,6 +264,7 @@ class RaisedTileKernel(CompiledTileKernel):
         values = [on_host(each) for each in values]
         given = self.flat_values(grid, values)
         self._check_integers(given, grid)
+        self._check_tasks(given, grid)
         merges = self._merges(spans_on_host(given))
         if merges:
             self.merged(merges)._run_with(grid, values, with_merged_memory(given, merges), threads)
@@ -304,6 +312,7 @@ class RaisedTileKernel(CompiledTileKernel):
         flat = (*flat_arguments(self.compiled.keys, values), *grid)
         given = [make(each) for make, each in zip(self._makers, flat, strict=True)]
         self._check_integers(given, grid)
+        self._check_tasks(given, grid)
         merges = self._merges(spans_on_gpu(given))
         kernel = self.merged(merges) if merges else self
         kernel._launch_with(with_merged_memory(given, merges) if merges else given, stream)
@@ -329,6 +338,20 @@ class RaisedTileKernel(CompiledTileKernel):
             "tl.program_id(0).to(tl.int64)"
         )
         raise unlaunchable(at_launch(OverflowError(message), self.compiled.kernel))
+
+    def _check_tasks(self, given: Sequence[Any], grid: tuple[int, int, int]) -> None:
+        """Refuse a launch in which tasks wait forever, or for barriers that do not exist: what can
+        be known of that at compile time depends on the arguments."""
+        if not self.raised.plan.tasks.tasks:
+            return
+        integers = tuple(int(each) if is_integer(each) else None for each in given)
+        checked = self._checked_launches
+        if integers in checked or len(checked) >= _CHECKED_LAUNCHES:
+            return
+        engine = check_launch(self.raised.module, integers, grid)
+        if engine.error_count:
+            raise CompileError(engine)
+        checked.add(integers)
 
     @cached_property
     def _integers(self) -> AssumptionChecks:
@@ -380,6 +403,10 @@ def _has_whole_rows(values: Sequence[Any]) -> bool:
     return bool(given) and all(
         each.shape[-1] * each.base.dtype.itemsize % TMA_BYTES == 0 for each in given
     )
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer)
 
 
 def _is_fresh(passed: Any) -> bool:

@@ -15,6 +15,7 @@ twice the number of slots and one more, after which slots and parities repeat.
 
 from tilewright.analysis.barriers.concurrent_roles import (
     ConcurrentRoles,
+    LaunchedBlock,
     TripCounts,
     all_concurrent_roles,
 )
@@ -25,6 +26,7 @@ from tilewright.analysis.barriers.trace import NotAnalysed, Trace, traces
 __all__ = [
     "ConcurrentRoles",
     "FaultKind",
+    "LaunchedBlock",
     "NotAnalysed",
     "SyncFinding",
     "Trace",

@@ -53,6 +53,15 @@ class Member:
 
 
 @dataclass(frozen=True)
+class LaunchedBlock:
+    """A block of a launch, and the integers that the function was called with."""
+
+    arguments: tuple[int | None, ...]
+    """By position among the arguments of the function; None for those that are no integers."""
+    block: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
 class TripCounts:
     """Trip counts of loops; None leaves them to their bounds."""
 
@@ -60,8 +69,12 @@ class TripCounts:
     outer: int | None
     argument: int = 1
     """The value assumed for run-time arguments."""
+    launched: LaunchedBlock | None = None
+    """Where it is known: nothing is assumed then."""
 
     def __str__(self) -> str:
+        if self.launched is not None:
+            return f"in block {self.launched.block} of this launch"
         if self.inner is None:
             return f"with run-time arguments and sizes of {self.argument}"
         again = "" if self.outer in (None, 1) else f", entered {self.outer} times"

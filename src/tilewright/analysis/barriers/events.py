@@ -109,6 +109,7 @@ class FaultKind(Enum):
     DEADLOCK = "deadlock"
     BYTES = "bytes"
     COUNT = "count"
+    OUTSIDE = "outside"
     UNORDERED = "unordered"
     OVERRUN = "overrun"
 

@@ -264,7 +264,7 @@ class _Run:
             counts = alloc.arrive_counts if isinstance(alloc, AllocOp) else None
             if not isinstance(alloc, AllocOp) or counts is None or not 0 <= index < len(counts):
                 text = f"barrier index {index} is out of bounds of this array"
-                raise _Wrong(SyncFinding(FaultKind.COUNT, op, text))
+                raise _Wrong(SyncFinding(FaultKind.OUTSIDE, op, text))
             name = f"{alloc.buffer_name}[{index}]"
             found = self.barriers[barrier_id] = _Barrier(name, alloc, counts[index])
         return found

@@ -63,9 +63,12 @@ from tilewright.ir.interfaces import constant_value
 
 COPIES, STORES, MMAS = "copies", "stores", "mmas"
 MAX_EVENTS = 20_000
+MAX_LAUNCH_STEPS = 6_000
+"""Events and blocks of code of a role, in a launch, which waits: at most about a second."""
 ENTRIES = 3
 """Tiles of a persistent loop, where its bounds are not overridden."""
 _MISSING = object()
+_TOO_LONG = "the trace is too long"
 
 
 @dataclass
@@ -132,6 +135,8 @@ class Writer:
     """The active threads of the member."""
     used: set[str] = field(default_factory=set[str])
     """The fields of `trip_counts` that the events depend on."""
+    entered: int = 0
+    """How many blocks of code were traced."""
 
     def trace(self) -> Trace:
         events = self.write()
@@ -151,7 +156,7 @@ class Writer:
 
     def _add(self, event: Event) -> None:
         if len(self.events) >= MAX_EVENTS:
-            raise NotAnalysed(event.op, "the trace is too long")
+            raise NotAnalysed(event.op, _TOO_LONG)
         self.events.append(event)
 
     # -- integers ----------------------------------------------------------------------------
@@ -171,9 +176,12 @@ class Writer:
         if isinstance(constant, IntegerAttr):
             return constant.value.data
         if isinstance(value, BlockArgument):
-            if isinstance(value.block.parent_op(), KernelOp):
-                return 0
-            return self._argument(value)
+            is_block = isinstance(value.block.parent_op(), KernelOp)
+            launched = self.trip_counts.launched
+            if launched is not None:
+                self.used.add("launched")
+                return (launched.block if is_block else launched.arguments)[value.index]
+            return 0 if is_block else self._argument(value)
         if isinstance(value.owner, Operation) and not value.owner.regions:
             self._compute(value.owner)
         return self.env.get(value)
@@ -239,6 +247,11 @@ class Writer:
     # -- control -----------------------------------------------------------------------------
 
     def _block(self, block: Block) -> None:
+        self.entered += 1
+        is_launched = self.trip_counts.launched is not None
+        if is_launched and self.entered + len(self.events) > MAX_LAUNCH_STEPS:
+            assert block.last_op is not None
+            raise NotAnalysed(block.last_op, _TOO_LONG)
         integer, env = self.integer, self.env
         for item in self.properties.steps(block):
             if isinstance(item, Computation):
@@ -311,7 +324,7 @@ class Writer:
     def _branch(self, op: IfOp) -> None:
         before = self.active
         taking = self._taking(op.operands[0], op)
-        sides = taking, tuple(thread for thread in before if thread not in set(taking))
+        sides = taking, _without(before, taking)
         for region, threads in zip(op.regions, sides, strict=False):
             if threads and region.blocks:
                 self.active = threads
@@ -477,6 +490,13 @@ class Writer:
         SyncOp: _sync,
         AsyncCopyOp: _copy,
     }
+
+
+def _without(threads: tuple[int, ...], taking: tuple[int, ...]) -> tuple[int, ...]:
+    if len(threads) == len(taking):
+        return ()
+    gone = frozenset(taking)
+    return tuple(thread for thread in threads if thread not in gone)
 
 
 def _is_elected(value: SSAValue) -> bool:

@@ -17,6 +17,10 @@ from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.tile import names as tile_names
 from tilewright.ir.traversal import walk
 
+_FROM_ARGUMENTS = (FaultKind.DEADLOCK, FaultKind.OUTSIDE)
+"""What arguments lead to that no caller passes: in a kernel whose grid is free, assumed ones may be
+such."""
+
 
 @dataclass(frozen=True)
 class KernelResult:
@@ -49,7 +53,7 @@ def check(module: ModuleOp) -> Iterator[KernelResult]:
 def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> KernelResult:
     skipped: dict[Operation, None] = {}
     is_free = _has_free_grid(host)
-    deadlocked: KernelResult | None = None
+    doubtful: KernelResult | None = None
     has_ended = False
     try:
         program = compile_kernel(kernel)
@@ -61,13 +65,13 @@ def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> KernelResult:
                 has_ended = True
                 continue
             found = KernelResult(kernel, outcome.fault, describe(launch, names), tuple(skipped))
-            if not is_free or outcome.fault.kind is not FaultKind.DEADLOCK:
+            if not is_free or outcome.fault.kind not in _FROM_ARGUMENTS:
                 return found
-            deadlocked = deadlocked or found
+            doubtful = doubtful or found
     except NotAnalysedError as reason:
         return KernelResult(kernel, skipped=tuple(skipped), not_analysed=reason)
-    if deadlocked is not None and not has_ended:
-        return deadlocked
+    if doubtful is not None and not has_ended:
+        return doubtful
     return KernelResult(kernel, skipped=tuple(skipped))
 
 

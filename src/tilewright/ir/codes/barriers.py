@@ -263,7 +263,7 @@ ENTRIES = (
         title="More arrivals than the arrive count",
         meaning=(
             "More threads arrive on a barrier in one phase than its arrive count, so a phase "
-            "completes too early."
+            "completes too early; or a role uses a barrier past the end of its array."
         ),
         example=(
             "full = T.alloc_barrier(1)\n"
@@ -308,7 +308,8 @@ ENTRIES = (
         meaning=(
             "`check-barriers` could not follow the roles of the kernel, for the reason given: a "
             "condition, a barrier index or an arrive count is a run-time value. Ordering is not "
-            "proved."
+            "proved. For a raised kernel: with some arguments the roles never end, and whether a "
+            "launch has such arguments is unknown; its first launches are checked with their own."
         ),
         example="barriers not analysed: the index of the barrier is a run-time value",
         fix=(
