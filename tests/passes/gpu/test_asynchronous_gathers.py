@@ -85,7 +85,7 @@ def test_rows_are_in_flight_while_an_earlier_iteration_computes(kind, stages):
     gather = _kernel(stages, kind)
     check(gather, a, x, at, expected=_expected(kind, a, x, at))
     text = source_of(lowered(gather, a, x, at)[0])
-    assert "tw::cp_async<16>(right" in text
+    assert "tw::cp_async<16>(tw::shared_address(right" in text
     assert "tw::cp_async_wait<" in text
 
 
@@ -95,7 +95,7 @@ def test_other_loops_are_moved_by_threads(kind):
     a, x, at = whole(2, 64, COLUMNS), whole(3, 40, COLUMNS), _at(40)
     gather = _kernel(2, kind)
     check(gather, a, x, at, expected=_expected(kind, a, x, at))
-    assert "tw::cp_async<16>(right" not in source_of(lowered(gather, a, x, at)[0])
+    assert "tw::cp_async<16>(tw::shared_address(right" not in source_of(lowered(gather, a, x, at)[0])
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
@@ -129,4 +129,4 @@ def test_guarded_copies_are_in_flight_while_an_earlier_iteration_computes(stages
         tiles = x.reshape(STEPS, ROWS, COLUMNS).astype(np.float32) * flags[:, None, None]
         expected = (a.astype(np.float32) @ tiles.sum(axis=0).T).astype(np.float32)
         check(some, a, x, flags, expected=expected, cubin=False)
-    assert "tw::cp_async<16>(right" in source_of(lowered(some, a, x, flags)[0])
+    assert "tw::cp_async<16>(tw::shared_address(right" in source_of(lowered(some, a, x, flags)[0])

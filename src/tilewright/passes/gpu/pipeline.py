@@ -58,6 +58,7 @@ from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
+from tilewright.passes.gpu.split_addresses import SplitAddresses
 from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.passes.gpu.sync_clusters import SyncClusters
@@ -199,5 +200,6 @@ class GpuPipeline(DevicePipeline):
             CheckThreadSync(tolerate_races=self.tolerate_races),
             HoistGuardedIndices(),
             LowerL2Policy(),
+            SplitAddresses(),
             ChainWgmma(),
         ]

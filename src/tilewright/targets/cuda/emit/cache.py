@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import AddiOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
 from tilewright.dialects.simt.moves import MoveOp
@@ -60,7 +62,7 @@ def _move(emitter: Emitter, op: Operation) -> None:
 def _async_move(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncMoveOp)
     (source,), (destination,) = op.src_indices, op.dst_indices
-    arguments = [address(emitter, op.dst, destination), address(emitter, op.src, source)]
+    arguments = [_shared_target(emitter, op, destination), _source(emitter, op, source)]
     function = "cp_async" if op.policy is None else "cp_async_hinted"
     if op.valid is not None:
         size = emitter.element(op.src).bytes
@@ -70,6 +72,26 @@ def _async_move(emitter: Emitter, op: Operation) -> None:
         arguments += [*valid, emitter.operand(op.policy)]
     emitter.uses.functions.setdefault(function)
     emitter.statement(f"tw::{function}<{op.bytes}>({', '.join(arguments)});")
+
+
+def _shared_target(emitter: Emitter, op: AsyncMoveOp, index: SSAValue) -> str:
+    """The address that a copy writes, of 32 bits."""
+    start = emitter.call("shared_address", [emitter.operand(op.dst)])
+    offset = emitter.operand(index)
+    size = emitter.element(op.dst).bytes
+    if offset == "0":
+        return start
+    scaled = f"unsigned({offset})" if size == 1 else f"unsigned({offset}) * {size}u"
+    return f"{start} + {scaled}"
+
+
+def _source(emitter: Emitter, op: AsyncMoveOp, index: SSAValue) -> str:
+    """The address that a copy reads: its last addend is one of the pointer where it is split."""
+    owner = index.owner
+    if nv_names.SPLIT not in op.attributes or not isinstance(owner, AddiOp):
+        return address(emitter, op.src, index)
+    base, step = owner.operands
+    return f"{address(emitter, op.src, base)} + {emitter.operand(step, MULTIPLY)}"
 
 
 RULES: Mapping[str, Rule] = {

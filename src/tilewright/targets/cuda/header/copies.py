@@ -27,26 +27,28 @@ __device__ __forceinline__ void load_unaligned(void* to, const void* from) {
     ),
     "cp_async": Function(
         """
-// Starts the copy of a few bytes to shared memory. 16 at once need not pass the L1 cache.
+// Starts the copy of a few bytes to shared memory, to an address of 32 bits: the compiler adds 64-bit
+// offsets to a pointer before it cuts the sum, and then no part of it is one of the instruction.
+// 16 bytes at once need not pass the L1 cache.
 template <int bytes>
-__device__ __forceinline__ void cp_async(void* to, const void* from) {
+__device__ __forceinline__ void cp_async(unsigned to, const void* from) {
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :: "r"(shared_address(to)), "l"(from) : "memory");
+                 :: "r"(to), "l"(from) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-                 :: "r"(shared_address(to)), "l"(from), "n"(bytes) : "memory");
+                 :: "r"(to), "l"(from), "n"(bytes) : "memory");
 }
 
 // As above, with zeros from byte `valid` on.
 template <int bytes>
-__device__ __forceinline__ void cp_async(void* to, const void* from, int valid) {
+__device__ __forceinline__ void cp_async(unsigned to, const void* from, int valid) {
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :: "r"(shared_address(to)), "l"(from), "r"(valid) : "memory");
+                 :: "r"(to), "l"(from), "r"(valid) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 :: "r"(shared_address(to)), "l"(from), "n"(bytes), "r"(valid) : "memory");
+                 :: "r"(to), "l"(from), "n"(bytes), "r"(valid) : "memory");
 }""",
         ("shared_address",),
     ),

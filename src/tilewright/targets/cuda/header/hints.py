@@ -111,14 +111,14 @@ __device__ __forceinline__ void store_hinted(T* to, T value, long long policy) {
         """
 // Starts the copy of a few bytes to shared memory, with zeros from byte `valid` on.
 template <int bytes>
-__device__ __forceinline__ void cp_async_hinted(void* to, const void* from, int valid,
+__device__ __forceinline__ void cp_async_hinted(unsigned to, const void* from, int valid,
                                                 long long policy) {
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
-                 :: "r"(shared_address(to)), "l"(from), "r"(valid), "l"(policy) : "memory");
+                 :: "r"(to), "l"(from), "r"(valid), "l"(policy) : "memory");
   else
     asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3, %4;"
-                 :: "r"(shared_address(to)), "l"(from), "n"(bytes), "r"(valid), "l"(policy)
+                 :: "r"(to), "l"(from), "n"(bytes), "r"(valid), "l"(policy)
                  : "memory");
 }""",
         ("shared_address",),
