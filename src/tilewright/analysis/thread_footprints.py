@@ -57,8 +57,11 @@ class Accesses:
     iterations: Mapping[SSAValue, Values]
     """The iterations of evaluated loops, by their index and counted from 0."""
 
-    def labels(self, by: SSAValue | None) -> Values:
-        return self.threads if by is None else self.iterations[by]
+    def labels(self, by: SSAValue | None, together: int) -> Values:
+        """Who accesses: the iteration of a loop, or the thread; of warps of `together` threads."""
+        if by is not None:
+            return self.iterations[by]
+        return self.threads if together == 1 else self.threads // together
 
 
 @dataclass(eq=False)
@@ -75,24 +78,26 @@ class Footprint:
     """Indices of loops for all of whose iterations the accesses are evaluated."""
     evaluate: Callable[[], Accesses | None]
     """The accesses of all threads and iterations; None if not known."""
-    _compared: dict[tuple[int, SSAValue | None], bool] = field(
-        default_factory=dict["tuple[int, SSAValue | None]", bool]
+    _compared: dict[tuple[int, SSAValue | None, int], bool] = field(
+        default_factory=dict["tuple[int, SSAValue | None, int]", bool]
     )
-    _owners: dict[tuple[SSAValue | None, int], tuple[int, Values]] = field(
-        default_factory=dict["tuple[SSAValue | None, int]", "tuple[int, Values]"]
+    _owners: dict[tuple[SSAValue | None, int, int], tuple[int, Values]] = field(
+        default_factory=dict["tuple[SSAValue | None, int, int]", "tuple[int, Values]"]
     )
 
     @cached_property
     def accesses(self) -> Accesses | None:
         return self.evaluate()
 
-    def owners(self, accesses: Accesses, by: SSAValue | None, unit: int) -> tuple[int, Values]:
-        """The first element, and from there on which thread accesses each `unit` of elements, or in
-        which iteration of the loop with index `by`.
+    def owners(
+        self, accesses: Accesses, by: SSAValue | None, unit: int, together: int = 1
+    ) -> tuple[int, Values]:
+        """The first element, and from there on which thread accesses each `unit` of elements, or
+        which warp of `together` threads, or in which iteration of the loop with index `by`.
         """
-        key = by, unit
+        key = by, unit, together
         if key not in self._owners:
-            self._owners[key] = self._owned(accesses.starts, accesses.labels(by), unit)
+            self._owners[key] = self._owned(accesses.starts, accesses.labels(by, together), unit)
         return self._owners[key]
 
     def _owned(self, starts: Values, threads: Values, unit: int) -> tuple[int, Values]:
@@ -106,20 +111,21 @@ class Footprint:
             owners[each[owners[each] != threads]] = _SEVERAL
         return low, owners
 
-    def conflicts(self, other: Footprint) -> bool:
-        """Whether a thread may access an element that another thread accesses in `other`."""
-        return self.symbols != other.symbols or self.overlaps(other, None)
+    def conflicts(self, other: Footprint, together: int = 1) -> bool:
+        """Whether a thread may access an element that another thread accesses in `other`; threads
+        of a warp of `together` are one."""
+        return self.symbols != other.symbols or self.overlaps(other, None, together)
 
-    def overlaps(self, other: Footprint, by: SSAValue | None) -> bool:
+    def overlaps(self, other: Footprint, by: SSAValue | None, together: int = 1) -> bool:
         """Whether different threads may access the same element here and in `other`; with `by`,
         whether that happens in different iterations of the loop with this index.
         """
-        key = id(other), by
+        key = id(other), by, together
         if key not in self._compared:
-            self._compared[key] = self._overlaps(other, by)
+            self._compared[key] = self._overlaps(other, by, together)
         return self._compared[key]
 
-    def _overlaps(self, other: Footprint, by: SSAValue | None) -> bool:
+    def _overlaps(self, other: Footprint, by: SSAValue | None, together: int) -> bool:
         if self.accesses is None or other.accesses is None:
             return True
         if by is not None and not (by in self.accesses.iterations) & (
@@ -127,8 +133,8 @@ class Footprint:
         ):
             return True
         unit = self._unit(self.accesses.starts, other.accesses.starts, other.width)
-        low, owners = self.owners(self.accesses, by, unit)
-        labels = other.accesses.labels(by)
+        low, owners = self.owners(self.accesses, by, unit, together)
+        labels = other.accesses.labels(by, together)
         first = (other.accesses.starts - low) // unit
         for lane in range(other.width // unit):
             elements = first + lane
@@ -159,9 +165,10 @@ class EarlierAccess:
     is_mixed: bool = False
     """Whether it may have been any iteration of the evaluated loops, the present one included."""
 
-    def conflicts(self, later: Footprint) -> bool:
-        """Whether different threads may access the same element, here and in `later`."""
-        if not self.footprint.conflicts(later):
+    def conflicts(self, later: Footprint, together: int = 1) -> bool:
+        """Whether different threads may access the same element, here and in `later`; threads of a
+        warp of `together` are one."""
+        if not self.footprint.conflicts(later, together):
             return False
         return self.apart is None or self.footprint.overlaps(later, self.apart)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -134,3 +136,43 @@ def test_what_the_compiler_says_comes_with_the_error() -> None:
     assert "wrong.cu(1): error" in caught.value.log
     with pytest.raises(CudaCompilerError, match=r"unrecognized option|invalid"):
         compile_source("", "sm_90a", ["--no-such-flag"])
+
+
+class _Caching:
+    """A compiler that keeps machine code, which then comes without the assembler's log."""
+
+    def __init__(self, *, knows_option: bool = True) -> None:
+        self.knows_option = knows_option
+        self.given: list[list[bytes]] = []
+
+    @contextmanager
+    def program(self, source: bytes, name: bytes) -> Iterator[int]:
+        yield len(self.given)
+
+    def compiles(self, program: int, options: list[bytes]) -> bool:
+        self.given.append(options)
+        return self.knows_option or b"--no-cache" not in options
+
+    def log(self, program: int) -> str:
+        is_new = b"--no-cache" in self.given[-1] and self.knows_option
+        return "8 bytes spill stores\nptxas info : Used 40 registers" if is_new else ""
+
+    def cubin(self, program: int) -> bytes:
+        return b"code"
+
+    def ptx(self, program: int) -> str:
+        return ""
+
+
+def test_machine_code_without_a_log_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether registers spill decides which form of a kernel is taken."""
+    fake = _Caching()
+    monkeypatch.setattr("tilewright.targets.cuda.nvrtc.nvrtc", lambda: fake)
+    assert "8 bytes spill" in compile_source("kernel", "sm_90a").log
+    assert [b"--no-cache" in each for each in fake.given] == [False, True]
+
+
+def test_a_compiler_without_that_option_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = _Caching(knows_option=False)
+    monkeypatch.setattr("tilewright.targets.cuda.nvrtc.nvrtc", lambda: fake)
+    assert compile_source("device functions only", "sm_90a").cubin == b"code"

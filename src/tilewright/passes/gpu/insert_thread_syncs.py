@@ -7,7 +7,8 @@ is treated as one op, with the barrier before it. In a role it is a named barrie
 Divergent code that waits on an mbarrier is a role written by the user, and gets no barrier for
 accesses of other roles: a thread that waits there may depend on the threads that would have to
 arrive. The threads of a role may have another one later, or again in the next iteration of an
-enclosing loop: they continue with what they did before.
+enclosing loop: they continue with what they did before. Where only lanes of a warp access the same
+elements, by their addresses, these wait for each other, and other warps go on.
 
 The same holds for tensors that threads of a kernel read and write. Atomic updates of a tensor need
 no order among themselves, but with plain accesses to it they do. (`order-tensor-writes` has ordered
@@ -69,14 +70,22 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AllocOp, AtomicOp, Space, names, space_of
+from tilewright.dialects.simt.target import NVIDIA_WARP, amd_chip_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, Space, SyncOp, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.pending_accesses import Location, Pending, SharedAccess, share_bytes
+from tilewright.passes.gpu.pending_accesses import (
+    Location,
+    Order,
+    Pending,
+    SharedAccess,
+    elements_of,
+    share_bytes,
+)
 
 _FIRST_ID = 3
 _IDS = 16
@@ -136,7 +145,7 @@ _TOUCHING = frozenset(
 _ORDERING = frozenset(
     each.name
     for each in (
-        *(WsOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
+        *(WsOp, SyncOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
         *(MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, BulkLoadOp),
         *(WgmmaCommitOp, WgmmaWaitOp),
     )
@@ -195,6 +204,7 @@ class _Walk:
         self.footprints = ThreadFootprints(function)
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
+        self.has_whole_warps = self._are_whole_warps(((0, self.threads),))
         self.role: tuple[int, int] | None = None
         """The barrier of the role that is being walked: its id, and its threads."""
         taken = {op.id.value.data for op in walk(function) if isinstance(op, BarOp)}
@@ -288,7 +298,7 @@ class _Walk:
             return None
         if isinstance(op, WgmmaOp):
             return self._slot_of_operand(op, access.buffer, slots)
-        element = _elements(op, access)
+        element = elements_of(op, access)
         return None if element is None else slots.slot(op, *element)
 
     def _slot_of_operand(self, op: WgmmaOp, buffer: SSAValue, slots: BufferSlots) -> Slot | None:
@@ -300,7 +310,7 @@ class _Walk:
 
     def _footprint(self, op: Operation, access: SharedAccess) -> Footprint | None:
         """The elements that each thread accesses."""
-        element = _elements(op, access)
+        element = elements_of(op, access)
         return None if element is None else self.footprints.of(op, *element)
 
     def run(self) -> None:
@@ -340,6 +350,8 @@ class _Walk:
             pending.synchronised()
             if self.role is None:
                 self._all_synchronised()
+        elif isinstance(op, SyncOp) and op.scope.data == "warp":
+            pending.warps_synchronised()
         elif isinstance(op, FenceProxyAsyncOp):
             pending.fenced()
         elif isinstance(op, (CpAsyncWaitOp, LdsWaitOp)):
@@ -410,7 +422,11 @@ class _Walk:
         if pending.needs_fence(accesses):
             _before(op, FenceProxyAsyncOp())
             pending.fenced()
-        if pending.conflicts(accesses) or by_roles.conflicts(accesses):
+        needed = Order.ALL if by_roles.conflicts(accesses) else pending.needed(accesses)
+        if needed is Order.WARP and self.has_whole_warps:
+            _before(op, SyncOp("warp"))
+            pending.warps_synchronised()
+        elif needed is not Order.NONE:
             if self.role is None:
                 self._fence_for_tma(op, pending)
             self._synchronise(op)
@@ -459,7 +475,7 @@ class _Walk:
             elements = location.elements
             if elements is not None:
                 elements = elements.in_next_iteration(loop)
-            return Location(location.buffer, slot, elements)
+            return replace(location, slot=slot, elements=elements)
 
         self._change(earlier, pending)
 
@@ -472,7 +488,7 @@ class _Walk:
             if slot is not None and slots is not None and slots.depends_on(slot, loop):
                 slot = None
             elements = None if location.elements is None else location.elements.after(loop)
-            return Location(location.buffer, slot, elements)
+            return replace(location, slot=slot, elements=elements)
 
         self._change(anywhere, pending)
 
@@ -510,14 +526,22 @@ class _Walk:
             self._all_synchronised()
         for role, region in zip(op.roles, op.bodies, strict=True):
             self.role = (self._barrier_id(role), role.num_threads)
+            self.has_whole_warps = self._are_whole_warps(role.ranges)
             own = self.pending_of.setdefault(role.ranges, Pending())
             own.unfenced |= pending.own_unfenced | self._unfenced_by(role)
             self._block(region.block, own)
             self.role = None
+            self.has_whole_warps = self._are_whole_warps(((0, self.threads),))
         self.by_roles.add(self._accesses(op))
         pending.written_by_others(self.by_roles.unfenced)
 
     # -- roles ---------------------------------------------------------------------------------
+
+    def _are_whole_warps(self, ranges: _Ranges) -> bool:
+        """Whether lanes of a warp may wait for each other: AMD's compiler has no such barrier."""
+        if amd_chip_of(self.function) is not None:
+            return False
+        return all(edge % NVIDIA_WARP == 0 for each in ranges for edge in each)
 
     def _unfenced_by(self, role: Role) -> set[Location]:
         """What threads of a role wrote in others that they are part of, and did not fence."""
@@ -552,18 +576,6 @@ class _Walk:
             _before(op, BarrierOp())
             return
         _before(op, BarOp("sync", *self.role))
-
-
-def _elements(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, int] | None:
-    """The buffer, the index and the number of elements that a thread accesses by itself."""
-    if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
-        return op.memref, op.indices[0], 1
-    if isinstance(op, MoveOp):
-        sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
-        buffer, indices = sides[access.is_write]
-        if len(indices) == 1:
-            return buffer, indices[0], op.lanes.value.data
-    return None
 
 
 def _rotates(owner: Operation | Block) -> bool:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.buffer_slots import Slot
 from tilewright.analysis.thread_footprints import EarlierAccess, Footprint
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import AsyncMoveOp
+from tilewright.dialects.simt import MoveOp
+from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.passes.gpu.shared_sizes import bytes_of
+
+
+class Order(IntEnum):
+    """Who has to wait for whom between two accesses."""
+
+    NONE = 0
+    WARP = 1
+    """The lanes of each warp."""
+    ALL = 2
+    """All threads."""
 
 
 @dataclass(frozen=True)
@@ -20,20 +35,27 @@ class Location:
     buffer: SSAValue
     slot: Slot | None = None
     elements: EarlierAccess | None = None
+    is_in_order: bool = False
+    """Whether the lanes of each warp have waited for each other since."""
 
     def may_share_bytes(self, other: Location) -> bool:
         if self.buffer is other.buffer and self.slot is not None and other.slot is not None:
             return not self.slot.differs_from(other.slot)
         return share_bytes(self.buffer, other.buffer)
 
-    def may_conflict(self, earlier: Location) -> bool:
-        """Whether different threads may access the same bytes here and before."""
+    def needed_after(self, earlier: Location) -> Order:
+        """What has to be between this access and an earlier one, for different threads may access
+        the same bytes in both."""
         if not self.may_share_bytes(earlier):
-            return False
+            return Order.NONE
         here, there = self.elements, earlier.elements
         if here is None or there is None or self.buffer is not earlier.buffer:
-            return True
-        return there.conflicts(here.footprint)
+            return Order.ALL
+        if not there.conflicts(here.footprint):
+            return Order.NONE
+        if there.conflicts(here.footprint, NVIDIA_WARP):
+            return Order.ALL
+        return Order.NONE if earlier.is_in_order else Order.WARP
 
 
 @dataclass(frozen=True)
@@ -75,6 +97,20 @@ def _span(buffer: SSAValue) -> tuple[int, int] | None:
     return owner.offset_bytes, owner.offset_bytes + bytes_of(owner)
 
 
+def elements_of(op: Operation, access: SharedAccess) -> tuple[SSAValue, SSAValue, int] | None:
+    """The buffer, the index and the number of elements that a thread accesses by itself."""
+    if isinstance(op, LoadOp | StoreOp) and len(op.indices) == 1:
+        return op.memref, op.indices[0], 1
+    if isinstance(op, AsyncMoveOp) and access.is_write and len(op.dst_indices) == 1:
+        return op.dst, op.dst_indices[0], op.lanes.value.data
+    if isinstance(op, MoveOp):
+        sides = {False: (op.src, op.src_indices), True: (op.dst, op.dst_indices)}
+        buffer, indices = sides[access.is_write]
+        if len(indices) == 1:
+            return buffer, indices[0], op.lanes.value.data
+    return None
+
+
 @dataclass
 class Pending:
     """Accesses since the last barrier."""
@@ -95,11 +131,25 @@ class Pending:
     """Read by MMAs that have not been waited for: a barrier does not end these reads. With how many
     groups have been committed since the MMA was issued, its own included."""
 
+    def needed(self, accesses: Iterable[SharedAccess]) -> Order:
+        """What has to be between these accesses and the next ones."""
+        found = Order.NONE
+        for each in accesses:
+            for other in self._against(each):
+                found = max(found, self._between(other, each))
+                if found is Order.ALL:
+                    return found
+        return found
+
     def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
-        return any(
-            any(each.location.may_conflict(other) for other in self._against(each))
-            for each in accesses
-        )
+        return self.needed(accesses) is not Order.NONE
+
+    def _between(self, earlier: Location, access: SharedAccess) -> Order:
+        """Copies in flight are in order only with other copies: their elements say nothing else."""
+        was_started = replace(earlier, is_in_order=False) in self.started
+        if was_started != access.is_started and access.location.may_share_bytes(earlier):
+            return Order.ALL
+        return access.location.needed_after(earlier)
 
     def _against(self, access: SharedAccess) -> set[Location]:
         if access.is_update:
@@ -168,6 +218,13 @@ class Pending:
         self.in_flight = {
             each: groups for each, groups in self.in_flight.items() if groups <= pending
         }
+
+    def warps_synchronised(self) -> None:
+        """The lanes of each warp have waited for each other."""
+        for each in (self.reads, self.writes, self.updates):
+            kept = {replace(location, is_in_order=True) for location in each}
+            each.clear()
+            each |= kept
 
     def synchronised(self) -> None:
         self.reads = set(self.in_flight)

@@ -1,10 +1,10 @@
 """`split-addresses`: what an unrolled loop adds to the address of a copy is added last.
 
-    for u in unrolled(9) {                                          for u in unrolled(9) {
-      async_move KV[%row * 576 + %u * 64 + %lane]                     async_move KV[(%row * 576 + %lane) + %u * 64]
-    }                                                ->             }                     split
+    for u in unrolled(9) {                        for u in unrolled(9) {
+      async_move KV[%r * 576 + %u * 64 + %t]        async_move KV[(%r * 576 + %t) + %u * 64] split
+    }                                       ->    }
 
-    KV + (row * 576 + u * 64 + lane)                                KV + (row * 576 + lane) + u * 64
+    KV + (r * 576 + u * 64 + t)                   KV + (r * 576 + t) + u * 64
 
 An index is a 32-bit sum, which the CUDA compiler reassociates; nothing shows it afterwards that the
 sum does not wrap, so it cannot add part of it as 64 bits: every iteration computes its own address,
@@ -45,7 +45,7 @@ _MAX_UNROLLED = 16
 
 @dataclass(frozen=True)
 class SplitAddresses(Pass):
-    """Add what unrolled loops contribute to the addresses of copies to the pointer, as a constant."""
+    """Add to the pointer what unrolled loops contribute to the address of a copy."""
 
     name = "split-addresses"
 
@@ -83,7 +83,9 @@ def _is_unrolled(loop: ForOp) -> bool:
     if names.UNROLL in loop.attributes:
         return True
     count = trip_count_of(loop)
-    return names.UNROLL_FACTOR not in loop.attributes and (count or _MAX_UNROLLED + 1) <= _MAX_UNROLLED
+    return (
+        names.UNROLL_FACTOR not in loop.attributes and (count or _MAX_UNROLLED + 1) <= _MAX_UNROLLED
+    )
 
 
 def _addends(value: SSAValue) -> Iterator[SSAValue]:

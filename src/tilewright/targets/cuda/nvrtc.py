@@ -16,6 +16,12 @@ from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
 _PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 """Packages with the compiler: of CUDA 13 and later, and of 12."""
 
+_MACHINE_CODE = "Used "
+"""In the log of the assembler, before the number of registers of a kernel."""
+_NO_CACHE = "--no-cache"
+"""Newer releases of NVRTC keep machine code on the disk, where there is a driver. What comes
+from there has no log, and a kernel that spills would look as if it did not."""
+
 _INSTALLED = Path("/usr/local")
 """Where toolkits are installed."""
 
@@ -40,13 +46,24 @@ def compile_source(
         *(f"--include-path={directory}" for directory in include_directories()),
         *options,
     ]
+    accepted, found = _attempt(source, name, arguments)
+    if not accepted:
+        raise CudaCompilerError(f"NVRTC failed to compile the source for {arch}", found.log, source)
+    if _MACHINE_CODE not in found.log:
+        has_option, anew = _attempt(source, name, [*arguments, _NO_CACHE])
+        return anew if has_option else found
+    return found
+
+
+def _attempt(source: str, name: str, arguments: Sequence[str]) -> tuple[bool, Compiled]:
+    """Compile once: whether it is accepted, and what came out."""
     compiler = nvrtc()
     with compiler.program(source.encode(), name.encode()) as program:
         accepted = compiler.compiles(program, [each.encode() for each in arguments])
         log = compiler.log(program)
         if not accepted:
-            raise CudaCompilerError(f"NVRTC failed to compile the source for {arch}", log, source)
-        return Compiled(compiler.cubin(program), compiler.ptx(program), log)
+            return False, Compiled(b"", "", log)
+        return True, Compiled(compiler.cubin(program), compiler.ptx(program), log)
 
 
 @cache

@@ -561,3 +561,81 @@ func.func @of_another_role(%x: f32, %i: index, %map: !nv.tensormap) attributes {
   }
   func.return
 }
+
+// -----
+
+// Eight lanes of one warp look at the row that they copy together: other warps do not wait.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @lanes_of_a_warp
+// CHECK:         memref.store
+// CHECK-NEXT:    tile.sync warp
+// CHECK-NEXT:    memref.load
+// CHECK-NEXT:    memref.load
+// CHECK-NEXT:    tile.sync warp
+// CHECK-NEXT:    memref.store
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.load
+func.func @lanes_of_a_warp(%x: i1, %z: i1) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<16xi1, #s>
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %tid = gpu.thread_id x
+  %row = arith.divui %tid, %c8 : index
+  memref.store %x, %S[%row] : memref<16xi1, #s>
+  %y = memref.load %S[%row] : memref<16xi1, #s>
+  %again = memref.load %S[%row] : memref<16xi1, #s>
+  memref.store %z, %S[%row] : memref<16xi1, #s>
+  %all = memref.load %S[%c0] : memref<16xi1, #s>
+  func.return
+}
+
+// -----
+
+// The same on an AMD GPU, whose lanes have no barrier of their own.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @lanes_of_a_wave
+// CHECK:         memref.store
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.load
+func.func @lanes_of_a_wave(%x: i1) attributes {simt.kernel, simt.threads = 128 : i64, tile.target = #tile.target<hip, gfx942>} {
+  %S = tile.alloc "S" offset 0 : memref<16xi1, #s>
+  %c8 = arith.constant 8 : index
+  %tid = gpu.thread_id x
+  %row = arith.divui %tid, %c8 : index
+  memref.store %x, %S[%row] : memref<16xi1, #s>
+  %y = memref.load %S[%row] : memref<16xi1, #s>
+  func.return
+}
+
+// -----
+
+// A thread's copies in flight overwrite its own earlier ones; what it read before waits for all.
+
+#s = #tile.space<shared>
+#g = #tile.space<global>
+
+// CHECK-LABEL: func.func @copies_of_a_thread
+// CHECK:         scf.for
+// CHECK-NEXT:      nv.async_move
+// CHECK-NEXT:    }
+// CHECK:         memref.load %S
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    nv.async_move
+func.func @copies_of_a_thread(%A: memref<1024xf32, #g>, %n: index) attributes {simt.kernel, simt.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %tid = gpu.thread_id x
+  scf.for %k = %c0 to %n step %c1 {
+    nv.async_move %A[%tid] -> %S[%tid] lanes(1) : memref<1024xf32, #g>, memref<128xf32, #s>
+  }
+  nv.cp_async.wait 0
+  gpu.barrier
+  %y = memref.load %S[%tid] : memref<128xf32, #s>
+  nv.async_move %A[%tid] -> %S[%tid] lanes(1) : memref<1024xf32, #g>, memref<128xf32, #s>
+  func.return
+}
