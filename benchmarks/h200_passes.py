@@ -1,12 +1,15 @@
 """What single passes are worth on a Hopper GPU: every workload with one of them left out.
 
     python benchmarks/h200_passes.py [--only PART,...] [--passes NAME,...] [--rounds N]
-                                     [--check] [--markdown FILE] [--json FILE] [--list]
+                                     [--within SECONDS] [--check] [--markdown FILE] [--json FILE]
+                                     [--list]
 
 The workloads are those of `benchmarks/workloads.py`, and the GEMMs, attention and streams of
 `benchmarks/h200.py`, each in its fastest configuration. Its kernels are compiled as they are and
 without each pass, in parallel; results are checked, then the forms whose code differs take turns.
-A number is the speed without a pass, of the speed with it: below 1 is what the pass is worth.
+A number is the speed without a pass, of the speed with it: below 1 is what the pass is worth. The
+kernel with all passes takes a second turn in each round: the difference is the noise. With
+`--within` no workload is begun later than that, and the names of those left are printed.
 
 What is faster without a pass by half a percent is measured again, with more rounds. `--check` makes
 the exit code 1 when a workload is faster by more than 1 % without a pass, or a result is wrong. It
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -58,6 +62,7 @@ PASSES = (
     "use-warp-index",
     "prefetch-tensor-maps",
     "hoist-guarded-indices",
+    "split-addresses",
     "chain-wgmma",
     "shorten-steps",
 )
@@ -66,6 +71,9 @@ FAMILIES = ("streams", "decode", "gemms", "attention", "recurrent", "forward")
 FIRST_ROUNDS, SECOND_ROUNDS = 3, 25
 DOUBTFUL, LIMIT = 1.005, 1.01
 """Speeds without a pass: from the first on it is measured again, the second is too much."""
+
+
+_AGAIN = "all passes, again"
 
 
 def log(text: str) -> None:
@@ -100,6 +108,8 @@ class Subject:
     candidates: Sequence[Candidate]
     """Ours."""
     kernels: list[CompiledTileKernel] = field(default_factory=list["CompiledTileKernel"])
+    noise: float = 0.0
+    """How far two medians of the same kernel are apart, as a part of one."""
 
     @property
     def name(self) -> str:
@@ -182,9 +192,12 @@ def time_without(
         return Candidate(name, variant)
 
     given = subject.prepared
-    listed = [without(WHOLE), *(without(x) for x in done.changed if x not in done.failed)]
-    right = check(subject.row, listed, given.expected, given.tolerance)
-    measure(subject.row, right, rounds, clean=True)
+    variants = [without(x) for x in done.changed if x not in done.failed]
+    right = check(subject.row, [without(WHOLE), *variants], given.expected, given.tolerance)
+    if not right:
+        return {}
+    measure(subject.row, [*right, Candidate(_AGAIN, call)], rounds, clean=True)
+    subject.noise = abs((subject.row.ratio(_AGAIN, WHOLE) or 0.0) - 1)
     speeds = {each.name: subject.row.ratio(each.name, WHOLE) or 0.0 for each in right[1:]}
     doubtful = [each for each in right[1:] if speeds[each.name] > DOUBTFUL]
     if doubtful:
@@ -253,7 +266,18 @@ def problems_of(found: Sequence[tuple[Subject, dict[str, float]]]) -> list[str]:
     return listed
 
 
-def run(chosen: Sequence[Workload], passes: Sequence[str], rounds: int) -> Any:
+def noise_of(found: Sequence[tuple[Subject, dict[str, float]]]) -> str:
+    """How much two measurements of the same kernel differ."""
+    noises = sorted((subject.noise, subject.name) for subject, _ in found)
+    if not noises:
+        return "nothing was timed"
+    middle, (most, name) = noises[len(noises) // 2][0], noises[-1]
+    return f"noise: the same kernel again differs by {middle:.2%} (median), {most:.2%} ({name})"
+
+
+def run(
+    chosen: Sequence[Workload], passes: Sequence[str], rounds: int, within: float = math.inf
+) -> Any:
     """Everything, with the time that each step takes on standard error."""
     from benchmarks.workloads.ablation import ablation
     from benchmarks.workloads.switches import Switchboard
@@ -280,7 +304,12 @@ def run(chosen: Sequence[Workload], passes: Sequence[str], rounds: int) -> Any:
         for subject in subjects:  # nothing is timed while other processes compile
             ablated.finish(subject.kernels)
         took("they are compiled without each pass")
-        found = [(each, time_without(board, each, ablated, rounds)) for each in subjects]
+        found: list[tuple[Subject, dict[str, float]]] = []
+        for subject in subjects:
+            if perf_counter() - start > within:
+                log(f"not timed: {subject.name}")
+                continue
+            found.append((subject, time_without(board, subject, ablated, rounds)))
         took("all is timed")
     return found
 
@@ -292,6 +321,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="parts of names of workloads, with commas")
     parser.add_argument("--passes", default=",".join(PASSES), help="which passes, with commas")
     parser.add_argument("--rounds", type=int, default=9, help="how often each is timed (9)")
+    parser.add_argument(
+        "--within", type=float, default=math.inf, help="seconds after which no workload is begun"
+    )
     parser.add_argument("--check", action="store_true", help="exit 1 when a pass costs over 1 %%")
     parser.add_argument("--markdown", type=Path, help="write the tables here")
     parser.add_argument("--json", type=Path, help="write all numbers here")
@@ -313,8 +345,8 @@ def main(words: Sequence[str]) -> int:
     if not torch.cuda.is_available():
         sys.exit("torch sees no CUDA device: this benchmark needs a Hopper GPU")
     passes = [each for each in options.passes.split(",") if each]
-    found = run(chosen, passes, options.rounds)
-    text = f"{summary_of(found, passes)}\n\n{table_of(found, passes)}"
+    found = run(chosen, passes, options.rounds, options.within)
+    text = f"{summary_of(found, passes)}\n\n{noise_of(found)}\n\n{table_of(found, passes)}"
     print(text)
     if options.markdown:
         options.markdown.write_text(text + "\n")

@@ -2,7 +2,7 @@
 
     python benchmarks/tilelang_regressions.py CHECKOUT --tilelang FOLDER [--only NAME,...]
         [--jobs N] [--limit SECONDS] [--check] [--json FILE] [--markdown FILE]
-        [--texts FOLDER] [--work FOLDER] [--stage compare|time|both] [--list]
+        [--texts FOLDER] [--work FOLDER] [--stage compare|time|both] [--within SECONDS] [--list]
 
 CHECKOUT is a checkout of tile-ai/tilelang, whose `examples/**/regression_*.py` hold the cases;
 FOLDER is where TileLang is installed. A case runs in a process of its own, once for each side.
@@ -11,7 +11,8 @@ kernels get the inputs that TileLang's had. Then they are timed, one after anoth
 time on the GPU as CUPTI records it, with a cold L2 cache, mean of the repetitions. `--texts` keeps
 the CUDA text that TileLang made. With `--work` the compiled kernels and the outcomes of the
 comparison are kept there, so that `--stage time` can follow later, for some cases only: what was
-measured so far is written after each case. With `--check` the exit code is 1 when a case fails,
+measured so far is written after each case. With `--within` no batch of timings is begun later than
+that, and what was not timed is listed. With `--check` the exit code is 1 when a case fails,
 differs, or misses a limit. It needs torch and an NVIDIA GPU.
 """
 
@@ -44,7 +45,11 @@ LIMIT_SECONDS = 150
 """For one process; `--limit` sets another."""
 _TOGETHER = 11
 """Cases whose processes prepare at the same time, both sides; they are timed one at a time."""
+_SLOW = ("vertical_slash", "autotune", "sparse_mla", "fusedmoe", "mhc_pre", "convolution")
+"""Parts of the names of cases that take longest to prepare: they are begun first, so that all
+processors have work until the end."""
 _MARK = "@@case "
+_START = perf_counter()
 
 
 @dataclass(frozen=True)
@@ -145,12 +150,13 @@ def compare(runner: Runner, cases: Sequence[Case], jobs: int) -> None:
             runner.keep(case, side, found, perf_counter() - start)
             _progress(f"compared {case.name} ({side}): {found.problem or 'right'}")
 
+    slow_first = sorted(cases, key=lambda case: not any(part in case.name for part in _SLOW))
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(prepare, cases))
+        list(pool.map(prepare, slow_first))
 
 
-def measure(runner: Runner, cases: Sequence[Case]) -> Iterator[Row]:
-    """Time what was compared."""
+def measure(runner: Runner, cases: Sequence[Case], within: float = math.inf) -> Iterator[Row]:
+    """Time what was compared; batches that would begin too late are only listed."""
     compared = {(case, side): runner.kept(case, side) for case in cases for side in (THEIRS, OURS)}
 
     def timed(case: Case) -> Row:
@@ -160,6 +166,10 @@ def measure(runner: Runner, cases: Sequence[Case]) -> Iterator[Row]:
     # Cases that prepare equally long are in one batch, where all wait for the slowest.
     ordered = sorted(cases, key=runner.seconds)
     for first in range(0, len(ordered), _TOGETHER):
+        if perf_counter() - _START > within:
+            late = Outcome(None, 0, f"not timed: {within:g} s were over")
+            yield from (Row(case.name, late, late) for case in ordered[first:])
+            return
         with ThreadPoolExecutor(_TOGETHER) as pool:
             yield from pool.map(timed, ordered[first : first + _TOGETHER])
 
@@ -259,7 +269,7 @@ def _last_line(text: str) -> str | None:
 
 
 def _progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(f"{perf_counter() - _START:6.1f} s: {text}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -271,7 +281,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--only", default="", help="parts of names of cases, with commas; run in this order"
     )
-    parser.add_argument("--jobs", type=int, default=8, help="processes that compile at once")
+    parser.add_argument("--jobs", type=int, default=14, help="processes that compile at once")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds per process")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", type=Path)
@@ -281,6 +291,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--work", type=Path, help="where compiled kernels and outcomes are kept")
     parser.add_argument("--stage", choices=("compare", "time", "both"), default="both")
+    parser.add_argument(
+        "--within", type=float, default=math.inf, help="seconds after which no timing is begun"
+    )
     parser.add_argument("--list", action="store_true", help="names of the cases, and no more")
     given = parser.parse_args(arguments)
     wanted = [part for part in given.only.split(",") if part]
@@ -308,7 +321,7 @@ def main(arguments: Sequence[str]) -> int:
                 f"{len(cases) - len(wrong)} of {len(cases)} right; not: {', '.join(wrong) or '-'}"
             )
             return 1 if wrong and given.check else 0
-        for row in measure(runner, cases):
+        for row in measure(runner, cases, given.within):
             rows.append(row)
             _write(rows, given.json, given.markdown)
     print(table(rows))

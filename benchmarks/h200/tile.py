@@ -30,6 +30,12 @@ ATTENTION_TILES: Mapping[int, tuple[dict[str, int], ...]] = {
 """Tiles of attention by the size of a head; the fastest ones for a shape are taken."""
 ROWS, COLUMNS = 65536, 8192
 """1 GiB of 16-bit elements."""
+STREAM_TILES: Mapping[str, tuple[dict[str, int], ...]] = {
+    "add": ({},),
+    "rms_norm": tuple({"rows": r, "threads": t} for r, t in ((1, 256), (1, 512), (2, 256))),
+    "softmax": tuple({"rows": r, "threads": t} for r, t in ((1, 256), (1, 512), (2, 256))),
+}
+"""Rows of a block, and its threads; the fastest are taken."""
 
 
 Kernels = Mapping[str, Any]
@@ -151,6 +157,19 @@ def _best_tiles(
     return ATTENTION_TILES[head][0] if fastest is None else tiles[fastest]
 
 
+def _best_streams(name: str, given: list[torch.Tensor], wanted: torch.Tensor) -> dict[str, int]:
+    """The fastest configuration of a stream, by a short measurement."""
+    tiles = {str(each): each for each in STREAM_TILES[name]}
+    calls = [
+        Candidate(key, partial(getattr(tile_kernels, name), *given, **each))
+        for key, each in tiles.items()
+    ]
+    row = Row("T memory", "tiles", 1.0)
+    measure(row, check(row, calls, wanted, ERROR), 5)
+    fastest = min(row.milliseconds, key=lambda key: row.milliseconds[key], default=None)
+    return STREAM_TILES[name][0] if fastest is None else tiles[fastest]
+
+
 def stream_result(name: str, *given: torch.Tensor) -> torch.Tensor:
     """What a memory-bound kernel computes, of float32."""
     x = given[0]
@@ -174,8 +193,9 @@ def memory_bound(rounds: int, kernels: Kernels) -> list[Row]:
         moved = len(given) + 1
         # A rate of Row is in units of 1e12: a thousand times the bytes gives GB/s.
         row = Row("T memory", f"{name}, {size >> 30} GiB", 1e3 * moved * size)
+        tiles = _best_streams(name, given, wanted)
         candidates = [
-            Candidate(who, partial(getattr(each, name), *given), who == OURS)
+            Candidate(who, partial(getattr(each, name), *given, **tiles), who == OURS)
             for who, each in kernels.items()
         ]
         right = check(row, candidates, wanted, ERROR)

@@ -114,11 +114,11 @@ def add(A, B, block_M=32, block_N=512):
 
 
 @tw.jit
-def rms_norm(X, columns=8192, rows=1):
+def rms_norm(X, columns=8192, rows=1, threads=256):
     M = T.const("M")
     X: T.Tensor((M, columns), "float16")
     Y = T.empty((M, columns), "float16")
-    with T.Kernel(T.ceildiv(M, rows), threads=256) as bx:
+    with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
         x = T.alloc_fragment((rows, columns), "float16")
         squares = T.alloc_fragment((rows, columns), T.float32)
         scale = T.alloc_fragment((rows,), T.float32)
@@ -135,11 +135,11 @@ def rms_norm(X, columns=8192, rows=1):
 
 
 @tw.jit(pass_configs=FAST)
-def softmax(X, columns=8192, rows=1):
+def softmax(X, columns=8192, rows=1, threads=256):
     M = T.const("M")
     X: T.Tensor((M, columns), "float16")
     Y = T.empty((M, columns), "float16")
-    with T.Kernel(T.ceildiv(M, rows), threads=256) as bx:
+    with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
         x = T.alloc_fragment((rows, columns), "float16")
         e = T.alloc_fragment((rows, columns), T.float32)
         largest = T.alloc_fragment((rows,), T.float32)

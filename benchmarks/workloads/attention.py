@@ -14,7 +14,10 @@ from benchmarks.workloads.workload import OURS, Limit, Prepared, Workload, choic
 
 _TOLERANCE = 1e-2
 _BACKWARD: Mapping[bool, Sequence[Mapping[str, Any]]] = {
-    False: ({"together": 1}, {"together": 1, "early": False}, {"together": 8}),
+    False: (
+        *({"together": each} for each in (1, 2, 4, 8, 16)),
+        *({"together": each, "early": False} for each in (1, 4)),
+    ),
     True: ({"together": 8}, {"together": 16}, {"together": 1}, {"together": 8, "early": False}),
 }
 """Configurations, by whether there is a mask: blocks of so many heads run at a time."""

@@ -45,7 +45,7 @@ def _stream(name: str) -> Prepared:
     ]
     call = partial(getattr(tile_kernels, name), *given)
     expected = tile.stream_result(name, *(each.float() for each in given))
-    return Prepared(expected, [Candidate(OURS, call, is_ours=True)], tile.ERROR)
+    return Prepared(expected, choices(call, tile.STREAM_TILES[name]), tile.ERROR)
 
 
 def workloads(directory: str | None) -> Iterator[Workload]:

@@ -44,6 +44,8 @@ class Workload:
     moved: int = 0
     """Bytes that have to be read or written; with some, a copy of as many is a peer."""
     flops: float = 0.0
+    least_rate: float = 0.0
+    """Operations a second that are required."""
 
     def run(self, rounds: int, copied_per_ms: float) -> Row:
         """Check the candidates, then time those that are right."""
@@ -59,6 +61,12 @@ class Workload:
     def missed(self, row: Row) -> list[str]:
         """The limits that a row misses."""
         found: list[str] = []
+        own = row.milliseconds.get(OURS)
+        if self.least_rate and own is not None and self.flops / own * 1e3 < self.least_rate:
+            found.append(
+                f"{self.family} {self.shape}: {self.flops / own * 1e-9:.0f} TFLOP/s < "
+                f"{self.least_rate * 1e-12:.0f}"
+            )
         for limit in self.limits:
             if limit.peer not in row.milliseconds and limit.peer in row.failures:
                 continue  # a peer that fails sets no limit; the table has its reason
