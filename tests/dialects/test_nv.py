@@ -49,6 +49,8 @@ SAME_TEXT = [
     "%0 = nv.cluster.rank",
     "nv.cluster.arrive",
     "nv.cluster.wait",
+    "nv.grid.trigger",
+    "nv.grid.wait",
     "%0 = nv.dp4a %w, %w, %w",
 ]
 

@@ -57,6 +57,7 @@ def decode_parts(
     blocks = T.ceildiv(length, block_N)
 
     with T.Kernel(splits, kv_heads, batch, threads=threads) as (split, head, b):
+        T.pdl_trigger()  # `combine` waits for all parts by itself
         Q_shared = T.alloc_shared((rows, dim), dtype)
         K_shared = T.alloc_shared((block_N, dim), dtype)
         V_shared = T.alloc_shared((block_N, dim), dtype)
@@ -127,14 +128,21 @@ def combine(parts, logs, splits, dim=128, chunk=32, columns=None, threads=256, d
         part = T.alloc_fragment((chunk, width), T.float32)
         out = T.alloc_fragment((width,), T.float32)
         begin = piece * width
+        T.pdl_sync()
+        T.clear(part)
+        for s, j in T.Parallel(chunk, width):  # in flight while the weights are computed
+            if s < splits:
+                part[s, j] = parts[b, head, s, begin + j]
         T.copy(logs[b, head, :], log)
         T.reduce_max(log, largest, dim=0)
         for s in T.Parallel(splits):
             log[s] = T.exp2(log[s] - largest[0])
         T.reduce_sum(log, total, dim=0)
         T.copy(log, weights)
-        T.clear(part)
-        for c in T.serial(T.ceildiv(splits, chunk)):
+        for s, j in T.Parallel(chunk, width):
+            if s < splits:
+                part[s, j] *= weights[s]
+        for c in T.serial(1, T.ceildiv(splits, chunk)):
             for s, j in T.Parallel(chunk, width):
                 if c * chunk + s < splits:
                     part[s, j] += parts[b, head, c * chunk + s, begin + j] * weights[c * chunk + s]
@@ -278,6 +286,7 @@ def paged_parts(
     scale = LOG2_E / math.sqrt(dim)
 
     with T.Kernel(splits, kv_heads, batch, threads=threads) as (split, head, b):
+        T.pdl_trigger()
         Q_shared = T.alloc_shared((rows, dim), dtype)
         K_shared = T.alloc_shared((page, dim), dtype)
         V_shared = T.alloc_shared((page, dim), dtype)

@@ -195,6 +195,8 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
     "%0 = nv.cluster.rank": lambda v: nv.ClusterRankOp(),
     "nv.cluster.arrive": lambda v: nv.ClusterArriveOp(),
     "nv.cluster.wait": lambda v: nv.ClusterWaitOp(),
+    "nv.grid.trigger": lambda v: nv.GridTriggerOp(),
+    "nv.grid.wait": lambda v: nv.GridWaitOp(),
     "%0 = nv.dp4a %w, %w, %w": lambda v: nv.Dp4aOp(v["w"], v["w"], v["w"]),
     'tile.kernel (%a) in (%n) threads(64) cluster(2) raster #tile.raster<row, 2> attributes {consumer_registers = 240 : i64, cooperative, keep_registers, min_blocks_per_sm = 1 : i64, prelude = "x", producer_registers = 24 : i64} {\n}': lambda v: (
         tile.KernelOp(

@@ -36,6 +36,8 @@ from tilewright.dialects.nv.machine import (
     CpAsyncOp,
     Dp4aOp,
     ElectOp,
+    GridTriggerOp,
+    GridWaitOp,
     SetMaxNRegOp,
 )
 from tilewright.dialects.nv.matrix import (
@@ -88,6 +90,8 @@ Nv = Dialect(
         WgmmaFenceOperandOp,
         BarOp,
         ClusterArriveOp,
+        GridTriggerOp,
+        GridWaitOp,
         ClusterRankOp,
         ClusterWaitOp,
         CpAsyncCommitOp,
@@ -130,6 +134,8 @@ __all__ = [
     "ElectOp",
     "FenceBarrierInitOp",
     "FenceProxyAsyncOp",
+    "GridTriggerOp",
+    "GridWaitOp",
     "HintedLoadOp",
     "HintedStoreOp",
     "L2PolicyOp",

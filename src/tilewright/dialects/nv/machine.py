@@ -149,6 +149,23 @@ class ClusterWaitOp(PlainOp):
 
 
 @irdl_op_definition
+class GridWaitOp(PlainOp):
+    """Waits until the kernels that were launched before are complete, and what they wrote is seen.
+
+    A kernel with it may begin before they end.
+    """
+
+    name = "nv.grid.wait"
+
+
+@irdl_op_definition
+class GridTriggerOp(PlainOp):
+    """Lets the next kernel begin, if it waits for this one by itself, once all blocks got here."""
+
+    name = "nv.grid.trigger"
+
+
+@irdl_op_definition
 class Dp4aOp(AsmOp):
     """``c`` plus the dot product of the four signed bytes of ``a`` and ``b``."""
 

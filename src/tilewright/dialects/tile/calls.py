@@ -9,6 +9,8 @@ from tilewright.dialects.tile.hints import SyncOp
 CALLS = {
     "memref.store": "assignment",
     "nv.cluster.arrive": "T.cluster_arrive",
+    "nv.grid.trigger": "T.pdl_trigger",
+    "nv.grid.wait": "T.pdl_sync",
     "nv.cluster.wait": "T.cluster_wait",
     "nv.cp_async": "T.ptx_cp_async",
     "nv.cp_async.commit": "T.ptx_commit_group",

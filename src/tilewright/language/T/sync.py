@@ -16,6 +16,8 @@ from tilewright.dialects.nv import (
     CpAsyncOp,
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
+    GridTriggerOp,
+    GridWaitOp,
     MBarrierArriveExpectTxOp,
     MBarrierArriveOp,
     MBarrierExpectTxOp,
@@ -285,11 +287,19 @@ def refused(name: str, hardware: str) -> Any:
 
 
 def pdl_sync() -> None:
-    """Wait for the kernels launched before: a launch does not begin earlier here."""
+    """Wait for the kernels launched before, which are complete then.
+
+    A kernel with it begins, on Hopper, while the one before it ends: what precedes the call must
+    not depend on other kernels.
+    """
+    kernel("T.pdl_sync")
+    effect(GridWaitOp())
 
 
 def pdl_trigger() -> None:
-    """Let kernels launched after this one begin: they begin after its end here."""
+    """Let a kernel that calls `pdl_sync` begin, which otherwise begins when this one ends."""
+    kernel("T.pdl_trigger")
+    effect(GridTriggerOp())
 
 
 def func_attr(attributes: Mapping[str, Any]) -> None:

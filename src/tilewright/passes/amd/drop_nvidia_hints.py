@@ -24,6 +24,8 @@ from tilewright.dialects.nv import (
     CpAsyncCommitOp,
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
+    GridTriggerOp,
+    GridWaitOp,
     SetMaxNRegOp,
     TmaStoreCommitOp,
     TmaStoreWaitOp,
@@ -39,7 +41,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 DROPPED = "TW7502"
 _DROPPED = (
     *(CpAsyncCommitOp, CpAsyncWaitOp, TmaStoreCommitOp, TmaStoreWaitOp),
-    *(FenceProxyAsyncOp, SetMaxNRegOp),
+    *(FenceProxyAsyncOp, SetMaxNRegOp, GridTriggerOp, GridWaitOp),
 )
 _NAMES = {
     "tile.async_copy": "asynchronous copy",

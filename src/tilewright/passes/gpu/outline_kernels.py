@@ -39,10 +39,11 @@ from tilewright.dialects.arith import (
 from tilewright.dialects.func import FuncOp, ReturnOp
 from tilewright.dialects.gpu import BlockIdOp, GridDimOp
 from tilewright.dialects.memref import DimOp, StoreOp
-from tilewright.dialects.nv import TensorMapOp
+from tilewright.dialects.nv import GridWaitOp, TensorMapOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import LaunchOp, MoveOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import KernelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of, is_aliased
 from tilewright.dialects.tile.base import integer_of
@@ -50,6 +51,7 @@ from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _AXES = ("x", "y", "z")
@@ -60,6 +62,8 @@ _WRITING = frozenset(
     )
 )
 """Ops that write the tensor they name, or may."""
+
+_HOPPER = 90
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,10 @@ def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) ->
             if _is_inside(use.operation, entry):
                 use.operation.operands[use.index] = new
     entry.attributes.update(_attributes(kernel))
-    entry.properties["arg_attrs"] = _described(passed, block.args)
+    if _waits_for_grids(entry):
+        entry.attributes[nv_names.WAITS_FOR_GRIDS] = UnitAttr()
+    others_write = nv_names.WAITS_FOR_GRIDS in entry.attributes
+    entry.properties["arg_attrs"] = _described(passed, block.args, others_write=others_write)
     module.body.block.add_op(entry)
     entry.location = kernel.location
     kernel.detach()
@@ -207,8 +214,21 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
     return found
 
 
-def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAttr:
-    """Properties of each argument: its name, and whether others alias its memory."""
+def _waits_for_grids(entry: FuncOp) -> bool:
+    """Whether a kernel begins early: older GPUs run kernels one after another."""
+    if amd_chip_of(entry) is not None or arch_of(entry) < _HOPPER:
+        return False
+    return any(isinstance(op, GridWaitOp) for op in walk(entry))
+
+
+def _described(
+    passed: list[SSAValue], arguments: Sequence[SSAValue], *, others_write: bool
+) -> ArrayAttr:
+    """Properties of each argument: its name, and whether others alias its memory.
+
+    Where other kernels may write while this one runs, until it has waited for them, nothing is
+    constant: the compiler moves loads of such memory, also before the wait.
+    """
     tensors = _aliases_merged([_tensor_of(value) for value in passed])
     written = {
         tensor for tensor, argument in zip(tensors, arguments, strict=True) if _is_written(argument)
@@ -220,6 +240,8 @@ def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAt
             found[names.NAME] = StringAttr(value.name_hint)
         if space_of(value.type) is Space.GLOBAL:
             found.update(_memory(tensor, tensors, is_written=tensor in written))
+            if others_write:
+                found.pop(simt_names.RESTRICT, None)
         elif isinstance(value.owner, TensorMapOp) and tensor in written:
             found[simt_names.TENSOR] = IntegerAttr(tensors.index(tensor), i64)
         described.append(DictionaryAttr(found))

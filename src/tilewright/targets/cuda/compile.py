@@ -272,6 +272,7 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
         report.registers,
         report.spill_stores,
         report.stack_bytes,
+        pdl=nv_names.WAITS_FOR_GRIDS in function.attributes,
         index_bits=bits or 32,
         performance_remarks=report.performance_remarks,
     )

@@ -331,7 +331,7 @@ class _Writer:
             pointers.append(f"&a{index}")
         self.lines += [
             f"  void* arguments[] = {{{', '.join(pointers)}}};",
-            "  CUlaunchAttribute attributes[2];",
+            "  CUlaunchAttribute attributes[3];",
             "  CUlaunchConfig config = {0};",
             f"  config.gridDimX = {x}; config.gridDimY = {y}; config.gridDimZ = {z};",
             f"  config.blockDimX = {metadata.threads}; config.blockDimY = 1; config.blockDimZ = 1;",
@@ -352,6 +352,13 @@ class _Writer:
             self.lines += [
                 "  attributes[config.numAttrs].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;",
                 "  attributes[config.numAttrs].value.cooperative = 1;",
+                "  ++config.numAttrs;",
+            ]
+        if metadata.pdl:
+            name_of = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"
+            self.lines += [
+                f"  attributes[config.numAttrs].id = {name_of};",
+                "  attributes[config.numAttrs].value.programmaticStreamSerializationAllowed = 1;",
                 "  ++config.numAttrs;",
             ]
         self.lines += [

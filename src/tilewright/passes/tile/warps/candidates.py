@@ -18,6 +18,7 @@ from tilewright.analysis.image_patches import bulk_patches
 from tilewright.analysis.pipelining import Dependences
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.nv import GridTriggerOp, GridWaitOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import (
     AllocOp,
@@ -103,9 +104,18 @@ def kernel_obstacle(kernel: KernelOp) -> str | None:
     for op in walk(kernel):
         if isinstance(op, WsOp):
             return "the kernel is already warp-specialised by the user"
+        if is_between_kernels(op, kernel):
+            continue
         if op.name.startswith(_ORDERING) or is_async(op):
             return f"the kernel uses explicit synchronisation ({call_text(op)})"
     return None
+
+
+def is_between_kernels(op: Operation, kernel: KernelOp) -> bool:
+    """Whether an op orders this kernel with others, and can do so before the roles, or in one."""
+    if isinstance(op, GridWaitOp):
+        return op.parent_op() is kernel
+    return isinstance(op, GridTriggerOp)
 
 
 def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate | str:

@@ -30,6 +30,7 @@ from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
     MBARRIER,
+    GridWaitOp,
     MBarrierArriveExpectTxOp,
     MBarrierArriveOp,
     MBarrierExpectTxOp,
@@ -414,8 +415,10 @@ def _bulk(
 
 
 def stays_outside(op: Operation, outside: set[Operation]) -> bool:
-    """Whether an op of the kernel's body is for all roles: declarations, and what is computed from
-    nothing else."""
+    """Whether an op of the kernel's body is for all roles: declarations, what is computed from
+    nothing else, and the wait for other kernels."""
+    if isinstance(op, GridWaitOp):
+        return True
     if op.name in ("tile.storage_alias_spec", "tile.reuse_group", "tile.set_buffer_overlap"):
         return True
     if isinstance(op, AllocOp):

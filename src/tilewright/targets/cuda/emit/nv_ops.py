@@ -352,6 +352,8 @@ RULES: Mapping[str, Rule] = {
     "nv.cluster.rank": _cluster_rank,
     "nv.cluster.arrive": _plain("cluster_arrive"),
     "nv.cluster.wait": _plain("cluster_wait"),
+    "nv.grid.trigger": _plain("grid_trigger"),
+    "nv.grid.wait": _plain("grid_wait"),
     "nv.prefetch_map": _prefetch_map,
     "nv.tma_load": _tma_load,
     "nv.tma_store": _tma_store,

@@ -6,6 +6,19 @@ from collections.abc import Mapping
 
 from tilewright.targets.cuda.header.function import Function, asm
 
+
+def _from_hopper_on(name: str, instruction: str) -> Function:
+    """An instruction that older GPUs do not need: their kernels begin one after another."""
+    return Function(
+        f"""
+__device__ __forceinline__ void {name}() {{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{instruction}" ::: "memory");
+#endif
+}}"""
+    )
+
+
 BARRIERS: Mapping[str, Function] = {
     "barrier_init": Function(
         """
@@ -100,6 +113,8 @@ __device__ __forceinline__ void barrier_wait(Barrier* barrier, unsigned parity) 
     ),
     "cluster_arrive": asm("cluster_arrive()", "barrier.cluster.arrive.release.aligned;"),
     "cluster_wait": asm("cluster_wait()", "barrier.cluster.wait.acquire.aligned;"),
+    "grid_trigger": _from_hopper_on("grid_trigger", "griddepcontrol.launch_dependents;"),
+    "grid_wait": _from_hopper_on("grid_wait", "griddepcontrol.wait;"),
     "cluster_rank": Function(
         """
 __device__ __forceinline__ int cluster_rank() {

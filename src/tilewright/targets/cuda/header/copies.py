@@ -27,8 +27,8 @@ __device__ __forceinline__ void load_unaligned(void* to, const void* from) {
     ),
     "cp_async": Function(
         """
-// Starts the copy of a few bytes to shared memory, to an address of 32 bits: the compiler adds 64-bit
-// offsets to a pointer before it cuts the sum, and then no part of it is one of the instruction.
+// Starts the copy of a few bytes to shared memory. Its address has 32 bits: of a pointer, the
+// compiler would add offsets of 64 bits first, and then no part of the sum is in the instruction.
 // 16 bytes at once need not pass the L1 cache.
 template <int bytes>
 __device__ __forceinline__ void cp_async(unsigned to, const void* from) {
