@@ -22,11 +22,10 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,17 +86,6 @@ def all_workloads() -> Iterator[Workload]:
         yield from import_module(f"benchmarks.workloads.{family}").workloads(None)
 
 
-def kernel_modules() -> Iterator[ModuleType]:
-    """The modules with the kernels of all workloads."""
-    from benchmarks.h200 import tile_kernels
-    from benchmarks.h200.peers import tile_example
-    from benchmarks.workloads.sources import KERNELS, ours
-
-    yield from (ours(path.stem) for path in sorted(KERNELS.glob("[!_]*.py")))
-    yield tile_example("persistent_gemm")
-    yield tile_kernels
-
-
 @dataclass
 class Subject:
     """A workload, with the kernels of its fastest configuration."""
@@ -134,26 +122,6 @@ def prepared_subjects(chosen: Sequence[Workload]) -> list[Subject]:
         found.append(Subject(workload, prepared, row, own))
         torch.cuda.empty_cache()
     return found
-
-
-def compile_whole(board: Switchboard, subjects: Sequence[Subject]) -> None:
-    """Compile all configurations as they are, in parallel."""
-    from tilewright.runtime.tile.compile_ahead import compile_together
-
-    with board.recording() as kernels:
-        for subject in subjects:
-            for candidate in subject.candidates:
-                _attempted(candidate.call)
-    makers = [lambda kernel=kernel: kernel for kernel in kernels]
-    compile_together(makers, ignore_error=True)
-
-
-def _attempted(call: Callable[[], Any]) -> None:
-    """Make a call whose fault is reported where it is made again."""
-    try:
-        call()
-    except Exception as problem:
-        log(f"{type(problem).__name__}: {problem}".splitlines()[0])
 
 
 def keep_fastest(board: Switchboard, subject: Subject) -> None:
@@ -280,20 +248,18 @@ def run(
 ) -> Any:
     """Everything, with the time that each step takes on standard error."""
     from benchmarks.workloads.ablation import ablation
-    from benchmarks.workloads.switches import Switchboard
+    from benchmarks.workloads.ahead import compile_calls, installed_board
 
     start = perf_counter()
 
     def took(what: str) -> None:
         log(f"{perf_counter() - start:6.1f} s: {what}")
 
-    board = Switchboard()
-    for module in kernel_modules():
-        board.install(module)
+    board = installed_board()
     with ablation(board, passes) as ablated:
         subjects = prepared_subjects(chosen)
         took(f"{len(subjects)} workloads are prepared")
-        compile_whole(board, subjects)
+        compile_calls(board, [x.call for each in subjects for x in each.candidates], log)
         took("all configurations are compiled")
         for subject in subjects:
             keep_fastest(board, subject)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)  # not this folder: `benchmarks.workloads` is the package beside this file
@@ -110,14 +110,20 @@ def main(words: Sequence[str]) -> int:
     if not torch.cuda.is_available():
         print("torch sees no CUDA device: this benchmark needs a Hopper GPU", file=sys.stderr)
         return 2
+    from benchmarks.workloads.ahead import compile_calls, installed_board
     from benchmarks.workloads.workload import copied_per_millisecond
+
+    board = installed_board()
+
+    def compiles(calls: Sequence[Callable[[], Any]]) -> None:
+        compile_calls(board, calls, lambda text: print(text, file=sys.stderr, flush=True))
 
     rate = copied_per_millisecond(given.rounds)
     rows: list[tuple[Workload, Row]] = []
     missed: list[str] = []
     for workload in chosen:
         torch.manual_seed(0)
-        row = workload.run(given.rounds, rate)
+        row = workload.run(given.rounds, rate, compiles)
         rows.append((workload, row))
         missed += workload.missed(row)
         print(table_of(rows[-1:]).splitlines()[-1], file=sys.stderr, flush=True)

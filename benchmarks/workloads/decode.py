@@ -24,7 +24,10 @@ def _splits(blocks_without: int, key_blocks: int, waves: float = 2) -> int:
     return max(1, min(key_blocks, int(waves * processors) // blocks_without))
 
 
-_TILES_OF_KEYS = ((64, 2, 2), (64, 2, 4), (64, 4, 1), (128, 2, 1), (128, 3, 1), (128, 2, 2))
+_TILES_OF_KEYS = (
+    *((64, 2, 2), (64, 3, 2), (64, 2, 4), (64, 4, 1), (64, 6, 1)),
+    *((128, 2, 1), (128, 3, 1), (128, 2, 2)),
+)
 """Keys of a tile, stages, and blocks for a processor."""
 
 

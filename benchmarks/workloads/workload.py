@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from benchmarks.h200.measure import Candidate, Row, check, measure
 
 OURS, COPY = "ours", "copy"
+Compiles: TypeAlias = Callable[[Sequence[Callable[[], Any]]], None]
+"""Compiles the kernels of calls, before they are made."""
 _COPIED = 1 << 29
 """Elements of 2 bytes: 1 GiB, read and written."""
 
@@ -47,10 +49,11 @@ class Workload:
     least_rate: float = 0.0
     """Operations a second that are required."""
 
-    def run(self, rounds: int, copied_per_ms: float) -> Row:
+    def run(self, rounds: int, copied_per_ms: float, compiles: Compiles) -> Row:
         """Check the candidates, then time those that are right."""
         row = Row(self.family, self.shape, self.flops or 1e3 * self.moved)
         prepared = self.prepare()
+        compiles([each.call for each in prepared.candidates if each.is_ours])
         right = check(row, prepared.candidates, prepared.expected, prepared.tolerance)
         measure(row, right, rounds, clean=True)
         keep_fastest(row)
