@@ -99,7 +99,9 @@ def test_conflicts_are_those_of_an_enumeration(seed: int) -> None:
     expected = any(len(here[at] | there[at]) > 1 for at in here if at in there)
     assert a.conflicts(b) == expected == b.conflicts(a)
     for warp in (2, 32):
-        apart = any(len({t // warp for t in here[at] | there[at]}) > 1 for at in here if at in there)
+        apart = any(
+            len({t // warp for t in here[at] | there[at]}) > 1 for at in here if at in there
+        )
         assert a.conflicts(b, warp) == apart == b.conflicts(a, warp)
 
 

@@ -58,7 +58,7 @@ class Accesses:
     """The iterations of evaluated loops, by their index and counted from 0."""
 
     def labels(self, by: SSAValue | None, together: int) -> Values:
-        """Who accesses: the iteration of a loop, or the thread; of warps of `together` threads."""
+        """What accesses: the iteration of a loop, or the thread; of warps of `together` threads."""
         if by is not None:
             return self.iterations[by]
         return self.threads if together == 1 else self.threads // together

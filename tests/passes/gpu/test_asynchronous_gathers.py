@@ -95,7 +95,9 @@ def test_other_loops_are_moved_by_threads(kind):
     a, x, at = whole(2, 64, COLUMNS), whole(3, 40, COLUMNS), _at(40)
     gather = _kernel(2, kind)
     check(gather, a, x, at, expected=_expected(kind, a, x, at))
-    assert "tw::cp_async<16>(tw::shared_address(right" not in source_of(lowered(gather, a, x, at)[0])
+    assert "tw::cp_async<16>(tw::shared_address(right" not in source_of(
+        lowered(gather, a, x, at)[0]
+    )
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])

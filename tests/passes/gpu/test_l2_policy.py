@@ -137,7 +137,10 @@ def test_all_functions_are_cuda(arch):
         *(f"tw::load_hinted<{bytes}>(to, from, p);" for bytes in (1, 2, 4, 8, 16)),
         *(f"tw::store_hinted<{bytes}>(from, to, p);" for bytes in (1, 2, 4, 8, 16)),
         "tw::store_hinted<double>((double*)from, tw::load_hinted((const double*)from, p), p);",
-        *(f"tw::cp_async_hinted<{bytes}>(tw::shared_address(smem), from, 3, q);" for bytes in (4, 8, 16)),
+        *(
+            f"tw::cp_async_hinted<{bytes}>(tw::shared_address(smem), from, 3, q);"
+            for bytes in (4, 8, 16)
+        ),
     ]
     if arch == "sm_90a":
         calls += [

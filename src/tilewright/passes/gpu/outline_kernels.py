@@ -215,7 +215,7 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
 
 
 def _waits_for_grids(entry: FuncOp) -> bool:
-    """Whether a kernel begins early: older GPUs run kernels one after another."""
+    """Whether a kernel begins early: older GPUs run kernels sequentially."""
     if amd_chip_of(entry) is not None or arch_of(entry) < _HOPPER:
         return False
     return any(isinstance(op, GridWaitOp) for op in walk(entry))

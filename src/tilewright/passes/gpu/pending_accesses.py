@@ -19,7 +19,7 @@ from tilewright.passes.gpu.shared_sizes import bytes_of
 
 
 class Order(IntEnum):
-    """Who has to wait for whom between two accesses."""
+    """Which threads have to wait for each other between two accesses."""
 
     NONE = 0
     WARP = 1
@@ -145,7 +145,7 @@ class Pending:
         return self.needed(accesses) is not Order.NONE
 
     def _between(self, earlier: Location, access: SharedAccess) -> Order:
-        """Copies in flight are in order only with other copies: their elements say nothing else."""
+        """Copies in flight are in order only with other copies: their elements prove nothing else."""
         was_started = replace(earlier, is_in_order=False) in self.started
         if was_started != access.is_started and access.location.may_share_bytes(earlier):
             return Order.ALL
@@ -222,9 +222,9 @@ class Pending:
     def warps_synchronised(self) -> None:
         """The lanes of each warp have waited for each other."""
         for each in (self.reads, self.writes, self.updates):
-            kept = {replace(location, is_in_order=True) for location in each}
+            marked = {replace(location, is_in_order=True) for location in each}
             each.clear()
-            each |= kept
+            each |= marked
 
     def synchronised(self) -> None:
         self.reads = set(self.in_flight)

@@ -8,7 +8,7 @@ from tilewright.targets.cuda.header.function import Function, asm
 
 
 def _from_hopper_on(name: str, instruction: str) -> Function:
-    """An instruction that older GPUs do not need: their kernels begin one after another."""
+    """An instruction that older GPUs do not need: their kernels run sequentially."""
     return Function(
         f"""
 __device__ __forceinline__ void {name}() {{

@@ -348,6 +348,6 @@ RULES: Mapping[str, Rule] = {
     "gpu.subgroup_id": _by_thread(lambda tids, warp_size: tids // warp_size),
     "nv.cluster.rank": _rank,
     "nv.setmaxnreg": nothing,
-    "nv.grid.trigger": nothing,  # kernels run one after another
+    "nv.grid.trigger": nothing,  # kernels run sequentially
     "nv.grid.wait": nothing,
 }

@@ -193,7 +193,7 @@ RULES: dict[str, Rule] = {
     "nv.fence_barrier_init": _nothing,
     "nv.setmaxnreg": _nothing,
     "nv.cluster.arrive": _nothing,
-    "nv.grid.trigger": _nothing,  # kernels run one after another
+    "nv.grid.trigger": _nothing,  # kernels run sequentially
     "nv.grid.wait": _nothing,
     "nv.cluster.wait": _cluster,
     "nv.bar": _bar,
