@@ -43,6 +43,7 @@ PRELUDE = r"""
 
 thread_local uint3 threadIdx, blockIdx;
 thread_local dim3 blockDim, gridDim;
+extern unsigned char smem[256 * 1024];
 
 namespace host {
 struct Warp {
@@ -64,10 +65,15 @@ template <typename T> T exchanged(T value, unsigned from) {
   warp.meet.arrive_and_wait();
   return found;
 }
-template <int bytes> void cp_async(void* to, const void* from) { std::memcpy(to, from, bytes); }
-template <int bytes> void cp_async(void* to, const void* from, int valid) {
-  std::memset(to, 0, bytes);
-  std::memcpy(to, from, valid);
+inline unsigned shared_address(const void* of) {
+  return static_cast<const unsigned char*>(of) - smem;
+}
+template <int bytes> void cp_async(unsigned to, const void* from) {
+  std::memcpy(smem + to, from, bytes);
+}
+template <int bytes> void cp_async(unsigned to, const void* from, int valid) {
+  std::memset(smem + to, 0, bytes);
+  std::memcpy(smem + to, from, valid);
 }
 inline void cp_async_commit() {}
 template <int pending> void cp_async_wait() {}
@@ -196,7 +202,7 @@ WORDS = """
 """
 """In place of the compiler's own header, which its packages may leave out."""
 
-ON_HOST = ("cp_async", "cp_async_commit", "cp_async_wait")
+ON_HOST = ("shared_address", "cp_async", "cp_async_commit", "cp_async_wait")
 """Functions of the header that are instructions of the GPU, and have another form here."""
 
 
