@@ -312,7 +312,9 @@ def _described(name: str, reading: Reading, variant: Variant, floats: Any) -> Te
     shape = [2] * (rank - 2) + [300, 208][-rank:]
     array = _array(name, reading, floats)[: math.prod(shape)].reshape(shape)
     blocks = [1] * (rank - 2) + [variant.block] * min(rank, 2)
-    return TensorDescriptor(array, shape, [each // array.itemsize for each in array.strides], blocks)
+    return TensorDescriptor(
+        array, shape, [each // array.itemsize for each in array.strides], blocks
+    )
 
 
 def _is_stride(name: str, reading: Reading) -> bool:
