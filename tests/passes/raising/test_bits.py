@@ -167,6 +167,34 @@ def test_a_reduction_of_a_constant() -> None:
     assert kernel.name == "constant_sum"
 
 
+VOLATILE_MIN = """
+tt.func public @volatile_min(%x: !tt.ptr<f64>, %y: !tt.ptr<f64>, %n: i32) {
+  %lane = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>
+  %count = tt.splat %n : i32 -> tensor<8xi32>
+  %inside = arith.cmpi slt, %lane, %count : tensor<8xi32>
+  %zeros = arith.constant dense<0.0> : tensor<8xf64>
+  %base = tt.splat %x : !tt.ptr<f64> -> tensor<8x!tt.ptr<f64>>
+  %p = tt.addptr %base, %lane : tensor<8x!tt.ptr<f64>>, tensor<8xi32>
+  %v = tt.load %p, %inside, %zeros {isVolatile = true} : tensor<8x!tt.ptr<f64>>
+  %least = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+  ^bb0(%l: f64, %k: f64):
+    %z = arith.minnumf %l, %k : f64
+    tt.reduce.return %z : f64
+  }) : (tensor<8xf64>) -> f64
+  tt.store %y, %least : !tt.ptr<f64>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_volatile_loads_that_a_reduction_uses(n: int) -> None:
+    """Each element is read atomically, as an integer: no copy of a box does that."""
+    x = np.random.default_rng(n).standard_normal(8)
+    arguments = [Buffer("x", x), Buffer("y", np.zeros(1)), n]
+    compare(Launch(VOLATILE_MIN, (1,), arguments), schedules=1)
+
+
 STEPS = """
 tt.func public @steps(%y: !tt.ptr<i32>, %n: i32, %s: i32) {
   %c0 = arith.constant 0 : i32
