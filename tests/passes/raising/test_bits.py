@@ -290,6 +290,51 @@ def test_scalars_of_one_stride_with_different_signs(head: int, back: int) -> Non
     compare(Launch(SHARED_STRIDE, (1,), [*buffers, 5]), schedules=2)
 
 
+QUOTIENT = """
+tt.func public @quotient(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %at: !tt.ptr<i32>, %s: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c31 = arith.constant 31 : i32
+  %c32 = arith.constant 32 : i32
+  %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %a = tt.load %at : !tt.ptr<i32>
+  %next = tt.addptr %at, %c1 : !tt.ptr<i32>, i32
+  %b = tt.load %next : !tt.ptr<i32>
+  %length = arith.subi %b, %a : i32
+  %up = arith.addi %length, %c31 : i32
+  %chunks = arith.divsi %up, %c32 : i32
+  %last = arith.subi %chunks, %c1 : i32
+  %first = arith.muli %last, %s : i32
+  %xf = tt.addptr %x, %first : !tt.ptr<f32>, i32
+  %xs = tt.splat %xf : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %back = arith.subi %c0, %s : i32
+  %backs = tt.splat %back : i32 -> tensor<32xi32>
+  %end:2 = scf.for %i = %c0 to %chunks step %c1 iter_args(%p = %xp, %q = %yp)
+      -> (tensor<32x!tt.ptr<f32>>, tensor<32x!tt.ptr<f32>>) : i32 {
+    %v = tt.load %p : tensor<32x!tt.ptr<f32>>
+    tt.store %q, %v : tensor<32x!tt.ptr<f32>>
+    %pn = tt.addptr %p, %backs : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %c32s = arith.constant dense<32> : tensor<32xi32>
+    %qn = tt.addptr %q, %c32s : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    scf.yield %pn, %qn : tensor<32x!tt.ptr<f32>>, tensor<32x!tt.ptr<f32>>
+  }
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("length", [16, 33, 96])
+def test_starts_that_are_quotients_of_differences(length: int) -> None:
+    """A loop over chunks of a sequence, from the last one: ``(end - begin + 31) / 32 - 1 - i``."""
+    x = np.random.default_rng(length).standard_normal(48 * 8).astype(np.float32)
+    buffers = [Buffer("x", x), Buffer("y", np.full(96, np.nan, np.float32))]
+    buffers.append(Buffer("at", np.array([7, 7 + length], np.int32)))
+    compare(Launch(QUOTIENT, (1,), [*buffers, 48]), schedules=1)
+
+
 LATER_COORDINATE = """
 tt.func public @later(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %z: !tt.ptr<i32>, %n: i32, %g: i32) {
   %c32 = arith.constant 32 : i32
