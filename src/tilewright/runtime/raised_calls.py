@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.raised import RaisedTileKernel
 
 _MAX_PREPARED = 256
-_TENSOR, _DESCRIPTOR, _NUMBER, _CONSTANT = "tensor", "descriptor", "number", "constant"
+_TENSOR, _DESCRIPTOR, _SCALAR, _CONSTANT = "tensor", "descriptor", "scalar", "constant"
 
 Prepared = Callable[..., None]
 
@@ -56,8 +56,8 @@ class RaisedCalls:
     ) -> None:
         self._kernel = kernel
         self._kinds = [_kind(key, value) for key, value in zip(keys, values, strict=True)]
-        self._places = _places(self._kinds, values)
-        self._key = _key_function(self._kinds, self._places, kernel.passed_on)
+        self._positions = _positions(self._kinds, values)
+        self._key = _key_function(self._kinds, self._positions, kernel.passed_on)
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
 
     def __call__(self, stream: int, x: int, y: int, z: int, values: tuple[Any, ...]) -> bool:
@@ -74,7 +74,7 @@ class RaisedCalls:
         """Make launches like this one, which was made the ordinary way, quick."""
         if len(self._prepared) >= _MAX_PREPARED:
             self._prepared.clear()
-        made = _prepared(self._kernel, self._kinds, self._places, grid, values)
+        made = _prepared(self._kernel, self._kinds, self._positions, grid, values)
         if made is not None:
             self._prepared[self._key(*grid, *values)] = made
 
@@ -94,30 +94,30 @@ def _kind(key: Key, value: Any) -> str | None:
         return _DESCRIPTOR if is_torch(value.base) else None
     if is_torch(value):
         return _TENSOR
-    return _NUMBER if isinstance(value, (bool, int, float)) else None
+    return _SCALAR if isinstance(value, (bool, int, float)) else None
 
 
-def _places(kinds: Sequence[str | None], values: Sequence[Any]) -> list[int]:
+def _positions(kinds: Sequence[str | None], values: Sequence[Any]) -> list[int]:
     """Where the raised function has each argument, of several parameters the first."""
     found: list[int] = []
-    place = 0
+    position = 0
     for kind, value in zip(kinds, values, strict=True):
-        found.append(place)
+        found.append(position)
         if kind == _DESCRIPTOR:
-            place += len(value.shape) + len(value.strides)
-        place += kind != _CONSTANT
+            position += len(value.shape) + len(value.strides)
+        position += kind != _CONSTANT
     return found
 
 
 def _key_function(
-    kinds: Sequence[str | None], places: Sequence[int], passed_on: frozenset[int]
+    kinds: Sequence[str | None], positions: Sequence[int], passed_on: frozenset[int]
 ) -> Callable[..., tuple[Any, ...]]:
     """What a launch depends on besides addresses: constants are in the key of the kernel."""
     parts = ["x", "y", "z"]
-    for index, (kind, place) in enumerate(zip(kinds, places, strict=True)):
+    for index, (kind, position) in enumerate(zip(kinds, positions, strict=True)):
         name = f"a{index}"
         tensor = f"{name}.base" if kind == _DESCRIPTOR else name
-        if kind == _NUMBER and place not in passed_on:
+        if kind == _SCALAR and position not in passed_on:
             # Zeros of both signs are equal, and not the same.
             parts += [f"type({name})", f"{name} if {name} else str({name})"]
         elif kind in (_TENSOR, _DESCRIPTOR):
@@ -139,7 +139,7 @@ def _key_function(
 def _prepared(
     kernel: RaisedTileKernel,
     kinds: Sequence[str | None],
-    places: Sequence[int],
+    positions: Sequence[int],
     grid: tuple[int, int, int],
     values: tuple[Any, ...],
 ) -> Prepared | None:
@@ -154,15 +154,15 @@ def _prepared(
     scope: dict[str, Any] = {"NotOrdinary": NotOrdinary}
     lines: list[str] = []
     conditions: list[str] = []
-    for index, (kind, place) in enumerate(zip(kinds, places, strict=True)):
-        if kind == _NUMBER and place in kernel.passed_on:
-            scope[f"make{place}"] = kernel.maker(place)
-            lines.append(f"n{place} = make{place}(a{index})")
+    for index, (kind, position) in enumerate(zip(kinds, positions, strict=True)):
+        if kind == _SCALAR and position in kernel.passed_on:
+            scope[f"make{position}"] = kernel.maker(position)
+            lines.append(f"n{position} = make{position}(a{index})")
         elif kind in (_TENSOR, _DESCRIPTOR):
             base = ".base" if kind == _DESCRIPTOR else ""
-            lines.append(f"p{place} = a{index}{base}.data_ptr()")
-            alignment = kernel.alignment(place)
-            conditions += [f"p{place} & {alignment - 1}"] if alignment > 1 else []
+            lines.append(f"p{position} = a{index}{base}.data_ptr()")
+            alignment = kernel.alignment(position)
+            conditions += [f"p{position} & {alignment - 1}"] if alignment > 1 else []
     conditions += _overlaps(kernel, given)
     if conditions:
         lines += [f"if {' or '.join(conditions)}:", "    raise NotOrdinary"]

@@ -51,8 +51,8 @@ def fold_by(combine: Combine, arrays: Sequence[Any], axis: int) -> tuple[Any, ..
     return tuple(x.squeeze(axis) for x in arrays)
 
 
-_GREATEST: Any = (np.maximum, np.fmax)
-_LEAST: Any = (np.minimum, np.fmin)
+_MAXIMA: Any = (np.maximum, np.fmax)
+_MINIMA: Any = (np.minimum, np.fmin)
 
 
 def extreme(ufunc: Any, x: Any, axis: int) -> Any:
@@ -66,7 +66,7 @@ def _with_zeros(ufunc: Any, found: Any, x: Any, combine: Callable[[Any], Any]) -
     is_zero = found == 0
     if x.dtype.kind in "iub" or not is_zero.any():
         return found
-    takes_positive = ufunc in _GREATEST
+    takes_positive = ufunc in _MAXIMA
     has = combine((x == 0) & (np.signbit(x) != takes_positive))
     zero = np.zeros((), x.dtype)
     return pick(is_zero, where(has == takes_positive, zero, -zero), found)
@@ -77,7 +77,7 @@ def scan(ufunc: Any, x: Any, axis: int, reverse: bool) -> Any:
     if reverse:
         return np.flip(scan(ufunc, np.flip(x, axis), axis, False), axis)
     found = ufunc.accumulate(x, axis=axis, dtype=x.dtype)
-    if ufunc not in _GREATEST + _LEAST:
+    if ufunc not in _MAXIMA + _MINIMA:
         return found
     return _with_zeros(ufunc, found, x, lambda each: np.logical_or.accumulate(each, axis=axis))
 
