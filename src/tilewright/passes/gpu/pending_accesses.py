@@ -94,7 +94,7 @@ class Pending:
     in_flight: dict[Location, int] = field(default_factory=dict[Location, int])
     """Read by MMAs that have not been waited for, and how many groups have been committed since the
     MMA was issued, its own included. A barrier does not end these reads, one after the wait does;
-    what is written meanwhile lies elsewhere, and needs none."""
+    what is written meanwhile is in other bytes, and needs none."""
 
     def conflicts(self, accesses: Iterable[SharedAccess]) -> bool:
         return any(

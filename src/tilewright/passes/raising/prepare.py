@@ -30,6 +30,7 @@ from tilewright.dialects.tt import (
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.interfaces import branch_edges
 from tilewright.ir.rewrite import Rewriter, inherit_location
+from tilewright.ir.text.locations import find_name
 from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import eliminate_common_subexpressions
@@ -43,6 +44,7 @@ _MAX_NESTING = 64
 
 def prepare(module: ModuleOp) -> None:
     """Rewrite the functions of `module` to the form that is raised, in place."""
+    name_results(module)
     for function in _functions(module):
         structure_returns(function)
     inline_calls(module)
@@ -58,6 +60,17 @@ def prepare(module: ModuleOp) -> None:
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+
+
+def name_results(module: ModuleOp) -> None:
+    """Name results after the user's variables; in a traced module only their locations have them."""
+    for op in walk(module):
+        if not op.results or op.results[0].name_hint is not None:
+            continue
+        name = find_name(op.location)
+        if name is not None and SSAValue.is_valid_name(name):
+            for each in op.results:
+                each.name_hint = name
 
 
 # Returns in branches.
