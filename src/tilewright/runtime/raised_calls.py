@@ -24,7 +24,7 @@ from tilewright.runtime.arrays import torch_memory
 from tilewright.runtime.cuda.arrays import DeviceArray, is_torch
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.specialise import CONSTEXPR, Key
-from tilewright.runtime.tile.device import Address, Map
+from tilewright.runtime.tile.device import Address, DeviceProgram, Map
 from tilewright.runtime.tile.prepared_call import map_encoder
 from tilewright.runtime.tile.thread_level import thread_runs
 
@@ -149,7 +149,8 @@ def _prepared(
         return None
     kernel, given, plan = found
     devices = {each.device for each in given if isinstance(each, DeviceArray)}
-    if plan.workspace or len(devices) != 1 or kernel.gpu is None:
+    program = None if kernel.gpu is None else kernel.gpu.device
+    if plan.workspace or len(devices) != 1 or not isinstance(program, DeviceProgram):
         return None
     scope: dict[str, Any] = {"NotOrdinary": NotOrdinary}
     lines: list[str] = []
@@ -167,7 +168,7 @@ def _prepared(
     if conditions:
         lines += [f"if {' or '.join(conditions)}:", "    raise NotOrdinary"]
     for index, each in enumerate(plan.launches):
-        scope[f"launch{index}"] = kernel.gpu.device.launcher(each.kernel, *devices).launch
+        scope[f"launch{index}"] = program.launcher(each.kernel, *devices).launch
         passed = [_value(f"{index}_{n}", v, scope) for n, v in enumerate(each.arguments)]
         lines.append(f"launch{index}({', '.join(['stream', *map(str, each.grid), *passed])})")
     names = [f"a{index}" for index in range(len(kinds))]

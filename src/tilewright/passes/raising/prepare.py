@@ -63,7 +63,7 @@ def _functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def name_results(module: ModuleOp) -> None:
-    """Name results after the user's variables; in a traced module only their locations have them."""
+    """Name results after the user's variables, whose names a traced module has in locations."""
     for op in walk(module):
         if not op.results or op.results[0].name_hint is not None:
             continue
