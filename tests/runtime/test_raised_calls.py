@@ -29,6 +29,15 @@ def copied(x_desc, out_desc):
     out_desc.store([at, 0], x_desc.load([at, 0]))
 
 
+@tw.jit
+def biased(x_ptr, b_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    if b_ptr:
+        x += tl.load(b_ptr + at, mask=at < n)
+    tl.store(x_ptr + at, x, mask=at < n)
+
+
 @pytest.fixture
 def scene(tmp_path, monkeypatch):
     """A driver and a torch that are not there, and a count of launches the ordinary way."""
@@ -45,11 +54,11 @@ def scene(tmp_path, monkeypatch):
 
     monkeypatch.setattr(RaisedTileKernel, "_launch", counted)
     library = FakeDriver()
-    for kernel in (scaled, copied):
+    for kernel in (scaled, copied, biased):
         kernel.replace_function(kernel.fn)  # nothing is left of another driver
     with using(library):
         yield SimpleNamespace(driver=library, torch=torch, ordinary=ordinary)
-    for kernel in (scaled, copied):
+    for kernel in (scaled, copied, biased):
         kernel.replace_function(kernel.fn)
 
 
@@ -156,3 +165,20 @@ def test_descriptors(scene):
     assert len(scene.ordinary) == before
     launch(rows=48)  # another tensor map
     assert len(scene.ordinary) == before + 1
+
+
+def test_a_pointer_that_the_kernel_tests_is_not_null(scene):
+    def launch(address, count):
+        arrays = [
+            Tensor(each, (size,), scene.torch.float32)
+            for each, size in ((0x1000, 128), (address, count))
+        ]
+        biased[(1,)](*arrays, 128, BLOCK=128, target="cuda:sm_90a")
+
+    scene.driver.sizes = [8, 8, 8]
+    for _ in range(4):
+        launch(0x9000, 128)
+    assert len(scene.ordinary) == 2
+    with pytest.raises(ValueError, match="the array is empty, its address is 0"):
+        launch(0, 0)
+    assert len(scene.driver.launches) == 4

@@ -85,6 +85,10 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
 TARGET_NEEDS_TILES = "TW8030"
+_IS_NULL = (
+    "the array is empty, its address is 0, and the kernel tests whether the pointer is null: pass "
+    "None, or launch with target='triton'"
+)
 _CHECKED_LAUNCHES = 4
 """Launches with different integers whose tasks are checked: that takes up to a second, as compiling
 does, so a kernel whose sizes change all the time is not held up by each launch."""
@@ -321,7 +325,11 @@ class RaisedTileKernel(CompiledTileKernel):
     def _given(self, grid: tuple[int, int, int], values: Sequence[Any]) -> list[Any]:
         """What the raised function takes of a launch on a GPU."""
         flat = (*flat_arguments(self.compiled.keys, values), *grid)
-        return [make(each) for make, each in zip(self._makers, flat, strict=True)]
+        given = [make(each) for make, each in zip(self._makers, flat, strict=True)]
+        for position in self.raised.not_null:
+            if not given[position].address:
+                raise BadArgument(self.params[position].name, _IS_NULL)
+        return given
 
     def planned(
         self, grid: tuple[int, int, int], values: Sequence[Any]

@@ -164,6 +164,7 @@ def _prepared(
             lines.append(f"p{position} = a{index}{base}.data_ptr()")
             alignment = kernel.alignment(position)
             conditions += [f"p{position} & {alignment - 1}"] if alignment > 1 else []
+            conditions += [f"not p{position}"] if position in kernel.raised.not_null else []
     conditions += _overlaps(kernel, given)
     if conditions:
         lines += [f"if {' or '.join(conditions)}:", "    raise NotOrdinary"]

@@ -195,6 +195,33 @@ def test_volatile_loads_that_a_reduction_uses(n: int) -> None:
     compare(Launch(VOLATILE_MIN, (1,), arguments), schedules=1)
 
 
+TESTED_POINTER = """
+tt.func public @tested(%x: !tt.ptr<f32>, %b: !tt.ptr<f32>) {
+  %c0 = arith.constant 0 : i64
+  %lane = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %address = tt.ptr_to_int %b : !tt.ptr<f32> -> i64
+  %given = arith.cmpi ne, %address, %c0 : i64
+  scf.if %given {
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+    %xp = tt.addptr %xs, %lane : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %bs = tt.splat %b : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+    %bp = tt.addptr %bs, %lane : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %v = tt.load %bp : tensor<32x!tt.ptr<f32>>
+    tt.store %xp, %v : tensor<32x!tt.ptr<f32>>
+  }
+  tt.return
+}
+"""
+
+
+def test_a_test_whether_an_argument_is_null() -> None:
+    b = np.random.default_rng(0).standard_normal(32).astype(np.float32)
+    buffers = [Buffer("x", np.zeros(32, np.float32)), Buffer("b", b)]
+    kernel = compare(Launch(TESTED_POINTER, (1,), buffers), schedules=1)
+    assert kernel.not_null == {1}
+    assert "scf.if" not in str(kernel.module)
+
+
 STEPS = """
 tt.func public @steps(%y: !tt.ptr<i32>, %n: i32, %s: i32) {
   %c0 = arith.constant 0 : i32
