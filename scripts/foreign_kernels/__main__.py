@@ -16,23 +16,31 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from xdsl.rewriter import Rewriter
 
 from scripts.foreign_kernels.guessing import VARIANTS, Variant, arguments_of, grid_of
 from scripts.foreign_kernels.loading import install, kernels_of
 from tests.passes.raising.launches import recorded
 from tests.passes.raising.levels import Launch, assert_same, on_pointers, on_tiles, parsed
+from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.tt import LoadOp
 from tilewright.ir.diagnostics import CompileError
+from tilewright.ir.text import print_module
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.passes.tile.raise_to_tile import NotRaised, raise_module
 from tilewright.runtime.jit import JITFunction
 from tilewright.targets.numpy import NumpyFault
+from tilewright.targets.numpy.support.batch import UndefinedFault
 from tilewright.targets.numpy.tile import TileFault
 
 SCHEDULES = 2
+WRITTEN_TWICE = "TW6108"
+"""Lanes of a store write the same element, with these arguments: which one is last is undefined."""
 ORDER = ("crash", "differs", "fault", "refused", "right", "no data", "not traced")
 """Outcomes; of several choices of arguments the first of these counts."""
 
@@ -49,6 +57,8 @@ def outcome(kernel: JITFunction, variant: Variant, floats: Any = None) -> tuple[
     with recorded() as launches:
         try:
             kernel[grid_of(kernel)](**values)
+        except UndefinedFault:
+            pass  # launched, and compared with zeros where masked loads say nothing
         except Exception as error:
             return "no data", _first_line(error)
     (_, launch), *_ = launches
@@ -64,7 +74,7 @@ def compared(text: str, launch: Launch) -> tuple[str, str]:
     if isinstance(result, NotRaised):
         return "refused", "; ".join(dict.fromkeys(str(each) for each in result.refusals))
     try:
-        expected, _ = on_pointers(launch)
+        expected, _ = on_pointers(with_zeros(launch))
     except NumpyFault as error:
         return "no data", _first_line(error)
     for stage, pipeline in (("raised", None), ("scheduled", TilePipeline())):
@@ -74,10 +84,24 @@ def compared(text: str, launch: Launch) -> tuple[str, str]:
         except AssertionError as error:
             return "differs", f"{stage}: {_first_line(error)}"
         except TileFault as error:
+            if error.diagnostic.code == WRITTEN_TWICE:
+                return "no data", _first_line(error)
             return "fault", f"{stage}: {_first_line(error)}"
         except Exception as error:
             return "crash", f"{stage}: {_where(error)}"
     return "right", ""
+
+
+def with_zeros(launch: Launch) -> Launch:
+    """Loads give zero where their mask is false and no `other` is said: any value is allowed
+    there, and raised kernels have zeros."""
+    module = parsed(launch.text)
+    for op in [*module.walk()]:
+        if isinstance(op, LoadOp) and op.mask is not None and op.other is None:
+            zero = ConstantOp.of(0, op.result.type)
+            other = LoadOp(op.ptr, op.mask, zero.result, policy=op.policy)
+            Rewriter.replace_op(op, [zero, other])
+    return replace(launch, text=print_module(module))
 
 
 def _first_line(error: BaseException) -> str:

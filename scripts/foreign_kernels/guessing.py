@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import textwrap
 import zlib
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import tl
+from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.jit import JITFunction
 
 MEMORY = (
@@ -62,6 +64,8 @@ class Reading:
     ranges: set[str] = field(default_factory=set[str])
     """Parameters that are lengths of ranges: powers of two."""
     locks: set[str] = field(default_factory=set[str])
+    descriptors: dict[str, int] = field(default_factory=dict[str, int])
+    """Parameters whose own methods access memory, and their rank."""
     axes: set[int] = field(default_factory=set[int])
     has_gemm: bool = False
 
@@ -113,8 +117,9 @@ class _Reader:
             elif isinstance(node, ast.Attribute) and node.attr == "element_ty":
                 self._pointer(node.value)
         for name in self.names:
-            if re.search(r"_ptrs?$|^ptr_|^p_", name):
+            if re.search(r"_ptrs?$|_pointer$|^ptr_|^p_", name):
                 self.reading.pointers.add(name)
+        self.reading.pointers -= {each.name for each in kernel.parameters if each.is_constexpr}
 
     def _assignments(self) -> None:
         for node in ast.walk(self.function):
@@ -168,7 +173,9 @@ class _Reader:
         base = next((each.value for each in node.keywords if each.arg in ("base", "pointer")), None)
         if node.args and base is None:
             base = node.args[0]
-        if (name in MEMORY or name.startswith("atomic_")) and base is not None:
+        if self._is_access_of_descriptor(node):
+            self._descriptor(node)
+        elif (name in MEMORY or name.startswith("atomic_")) and base is not None:
             self._pointer(base)
             self._index_loads(base)
             if name == "atomic_cas":
@@ -176,6 +183,12 @@ class _Reader:
             for keyword in node.keywords:
                 if keyword.arg in ("offsets", "shape"):
                     self._index_loads(keyword.value)
+                elif keyword.arg == "block_shape":
+                    self.reading.ranges |= {
+                        each.id
+                        for each in ast.walk(keyword.value)
+                        if isinstance(each, ast.Name) and each.id in self.names
+                    }
         elif name in ("dot", "dot_scaled"):
             self.reading.has_gemm = True
         elif name in ("program_id",):
@@ -212,6 +225,23 @@ class _Reader:
                     self.reading.flags |= roots
                 if parameter in inner.strings:
                     self.reading.strings |= dict.fromkeys(roots, inner.strings[parameter])
+
+    def _is_access_of_descriptor(self, node: ast.Call) -> bool:
+        """`desc.load([row, column])` of a parameter."""
+        function = node.func
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr in ("load", "store", "atomic_add")
+            and isinstance(function.value, ast.Name)
+            and function.value.id in self.names
+            and bool(node.args)
+            and isinstance(node.args[0], (ast.List, ast.Tuple))
+        )
+
+    def _descriptor(self, node: ast.Call) -> None:
+        assert isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+        assert isinstance(node.args[0], (ast.List, ast.Tuple))
+        self.reading.descriptors[node.func.value.id] = len(node.args[0].elts)
 
     def _index_loads(self, expr: ast.expr, depth: int = 0) -> None:
         """Arrays whose elements are part of an address."""
@@ -259,7 +289,9 @@ def arguments_of(kernel: JITFunction, variant: Variant, floats: Any = None) -> d
     values: dict[str, Any] = {}
     for parameter in kernel.parameters:
         name = parameter.name
-        if name in reading.pointers:
+        if name in reading.descriptors:
+            values[name] = _described(name, reading, variant, floats)
+        elif name in reading.pointers:
             values[name] = _array(name, reading, floats)
         elif name in strides and not parameter.is_constexpr:
             values[name] = strides[name]
@@ -272,6 +304,17 @@ def arguments_of(kernel: JITFunction, variant: Variant, floats: Any = None) -> d
         else:
             values[name] = _size(name, variant)
     return values
+
+
+def _described(name: str, reading: Reading, variant: Variant, floats: Any) -> TensorDescriptor:
+    """A descriptor of square blocks, of a tensor that they do not divide."""
+    rank = reading.descriptors[name]
+    shape = [2] * (rank - 2) + [300, 208][-rank:]
+    array = _array(name, reading, floats)[: math.prod(shape)].reshape(shape)
+    blocks = [1] * (rank - 2) + [variant.block] * min(rank, 2)
+    return TensorDescriptor(
+        array, shape, [each // array.itemsize for each in array.strides], blocks
+    )
 
 
 def _is_stride(name: str, reading: Reading) -> bool:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -158,8 +160,18 @@ def kernels_of(root: Path, files: Sequence[Path]) -> list[tuple[str, JITFunction
             and kernel.fn.__code__.co_filename == str(path)
         ]
         called = {each for _, kernel in own for each in _called(kernel)}
-        found += [(f"{name}.{key}", kernel) for key, kernel in own if key not in called]
+        found += [
+            (f"{name}.{key}", kernel)
+            for key, kernel in own
+            if key not in called and not _has_result(kernel)
+        ]
     return found
+
+
+def _has_result(kernel: JITFunction) -> bool:
+    """Whether a function returns values: other kernels call it."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kernel.fn)))
+    return any(isinstance(each, ast.Return) and each.value is not None for each in ast.walk(tree))
 
 
 def _innermost(value: Any) -> Any:

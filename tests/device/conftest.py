@@ -6,12 +6,15 @@ asked by ``tests/conftest.py`` for every test with the marker.
 """
 
 import importlib
+import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.device.suite import SHARD, shard_of
 
 FOLDER = Path(__file__).parent
 HOPPER = (9, 0)
@@ -46,7 +49,8 @@ def pytest_report_header() -> str:
     return f"device kernels: {missing() or 'will run'}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _keep_shard(config, items)
     here = [item for item in items if item.path.parent == FOLDER]
     if not here or (reason := missing()) is None:
         return
@@ -54,3 +58,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(
             pytest.mark.skip(reason=f"needs a Hopper GPU with torch and Triton: {reason}")
         )
+
+
+def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what other processes of `suite` run."""
+    given = os.environ.get(SHARD)
+    if given is None:
+        return
+    own, jobs = map(int, given.split("/"))
+    shards = shard_of([_group(item) for item in items], jobs)
+    others = [item for item, shard in zip(items, shards, strict=True) if shard != own]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item, shard in zip(items, shards, strict=True) if shard == own]
+
+
+def _group(item: pytest.Item) -> object:
+    """Tests of one kernel share its machine code."""
+    callspec = getattr(item, "callspec", None)
+    name = None if callspec is None else callspec.params.get("name")
+    return item.nodeid if name is None else (item.path, name)

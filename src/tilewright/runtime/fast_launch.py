@@ -47,6 +47,7 @@ from tilewright.runtime.grid import MAX_GRID
 from tilewright.runtime.launch_errors import GridArguments
 from tilewright.runtime.options import debug_in_force, spec_in_force
 from tilewright.runtime.parameters import Parameter
+from tilewright.runtime.raised_calls import NotOrdinary, RaisedCalls, raised_calls
 from tilewright.runtime.specialise import integer_type, key_of, kind_of
 
 if TYPE_CHECKING:
@@ -59,12 +60,9 @@ _PLAIN = frozenset({int, bool, str, type(None)})
 """Types whose values are distinguished by equality."""
 
 Key = tuple[object, ...]
-Entry = tuple[Callable[..., None], "CompiledKernel", object, bool, Callable[[], bool]]
-"""The launch, what is launched, the target and the debugging it is for, whether it is current."""
-
-
-class NotOrdinary(Exception):
-    """An argument that the short way does not handle."""
+Entry = tuple[Callable[..., object], "CompiledKernel", object, bool, Callable[[], bool], bool]
+"""The launch, what is launched, the target and the debugging it is for, whether it is current, and
+whether it takes arguments as the user passed them."""
 
 
 class FastPath:
@@ -84,8 +82,30 @@ class FastPath:
         """From now on, launches with this `key` are of `compiled`."""
         launch = bound_launch(launcher, compiled.keys)
         if launch is not None:
-            current = current_check(compiled.captured, compiled.reads)
-            self.entries[key] = (launch, compiled, spec_in_force(), debug_in_force(), current)
+            self._enter(key, launch, compiled, is_raised=False)
+
+    def remember_raised(
+        self,
+        key: Key,
+        compiled: CompiledKernel,
+        grid: tuple[int, int, int],
+        values: tuple[Any, ...],
+    ) -> None:
+        """From now on, launches with this `key` are of `compiled` raised to tiles; this one was."""
+        entry = self.entries.get(key)
+        calls = entry[0] if entry is not None and entry[1] is compiled else None
+        if calls is None:
+            calls = raised_calls(compiled.raised, compiled.keys, values)
+        if isinstance(calls, RaisedCalls):
+            calls.learn(grid, values)
+            self._enter(key, calls, compiled, is_raised=True)
+
+    def _enter(
+        self, key: Key, launch: Callable[..., object], compiled: CompiledKernel, *, is_raised: bool
+    ) -> None:
+        current = current_check(compiled.captured, compiled.reads)
+        spec, debug = spec_in_force(), debug_in_force()
+        self.entries[key] = (launch, compiled, spec, debug, current, is_raised)
 
     def _other(self, index: int, value: Any, device: int) -> tuple[Any, object]:
         """Raw value and key of an argument that is not what it was the first time."""
@@ -166,6 +186,7 @@ def _generated(kernel: JITFunction, values: Sequence[object]) -> tuple[str, dict
         parameter.name if parameter.is_constexpr else f"tw_value{index}"
         for index, parameter in enumerate(kernel.parameters)
     ]
+    written = "".join(f"{name}, " for name in kernel.arg_names)
     by_name = ", ".join(f"{name!r}: {name}" for name in kernel.arg_names)
     body = [
         "tw_device = tw_current_device()",
@@ -176,7 +197,7 @@ def _generated(kernel: JITFunction, values: Sequence[object]) -> tuple[str, dict
         "tw_entry = tw_entries.get(tw_key)",
         "if tw_entry is None:",
         "    return tw_key",
-        "tw_run, tw_compiled, tw_spec, tw_debug, tw_is_current = tw_entry",
+        "tw_run, tw_compiled, tw_spec, tw_debug, tw_is_current, tw_is_raised = tw_entry",
         "if tw_spec is not tw_spec_in_force() or tw_debug is not tw_debug_in_force():",
         "    return tw_key",
         "if not tw_is_current():",
@@ -200,7 +221,11 @@ def _generated(kernel: JITFunction, values: Sequence[object]) -> tuple[str, dict
         *_stream_lines(kernel),
         "tw_frame = tw_sys._getframe(2)",
         f"tw_recent(({kernel.name!r}, tw_frame.f_code, tw_frame.f_lasti))",
-        f"tw_run({', '.join(('tw_stream', 'tw_x', 'tw_y', 'tw_z', *given))})",
+        "if tw_is_raised:",
+        f"    if not tw_run(tw_stream, tw_x, tw_y, tw_z, ({written})):",
+        "        return tw_key",
+        "else:",
+        f"    tw_run({', '.join(('tw_stream', 'tw_x', 'tw_y', 'tw_z', *given))})",
         "return tw_compiled",
     ]
     return "\n".join([_header(kernel, scope), *(f"    {line}" for line in body)]), scope

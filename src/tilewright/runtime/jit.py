@@ -45,7 +45,6 @@ from tilewright.runtime.specialise import Key, check_device, device_of, key_of, 
 
 if TYPE_CHECKING:
     from tilewright.runtime.choice import TargetChoice
-    from tilewright.runtime.cuda.launcher import Launcher
     from tilewright.runtime.fast_launch import FastPath
 
 # Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
@@ -166,8 +165,8 @@ class JITFunction(KernelFunction, Launchable):
             self._check_devices(values, device)
         sizes = self._sizes(grid, bound)
         compiled.launch(sizes, values, stream)
-        if compiled.launcher is not None:
-            self._shorten(fast_key, compiled, compiled.launcher, bound)
+        if compiled.launcher is not None or (choice.is_raised and device is not None):
+            self._shorten(fast_key, compiled, sizes, bound)
         return compiled
 
     def _keys(self, bound: Mapping[str, Any]) -> tuple[list[Key], list[object]]:
@@ -200,7 +199,7 @@ class JITFunction(KernelFunction, Launchable):
         self,
         key: tuple[object, ...] | None,
         compiled: CompiledKernel,
-        launcher: Launcher,
+        sizes: tuple[int, int, int],
         bound: Mapping[str, Any],
     ) -> None:
         """Make the next launches on a GPU quick."""
@@ -209,8 +208,11 @@ class JITFunction(KernelFunction, Launchable):
             from tilewright.runtime.fast_launch import fast_path
 
             self._fast = fast_path(self, [bound[name] for name in self._arg_names])
-        elif key is not None:
-            self._fast.remember(key, compiled, launcher)
+        elif key is not None and compiled.launcher is not None:
+            self._fast.remember(key, compiled, compiled.launcher)
+        elif key is not None and not compiled.choice.is_simulated:
+            values = tuple(bound[name] for name in self._arg_names)
+            self._fast.remember_raised(key, compiled, sizes, values)
 
     def __reduce__(self) -> tuple[object, ...]:
         # By name, as Python does with functions: the decorated object is what the module holds.

@@ -68,6 +68,7 @@ from tilewright.runtime.raised_arguments import (
     spans_on_gpu,
     spans_on_host,
 )
+from tilewright.runtime.raised_calls import Passed
 from tilewright.runtime.tile.gpu import NARROW
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.launch_hooks import notify_observers
@@ -80,9 +81,14 @@ from tilewright.targets.numpy.api import Buffer
 if TYPE_CHECKING:
     from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.raised_tenstorrent import FixedKernel
+    from tilewright.runtime.tile.device import Plan
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
 TARGET_NEEDS_TILES = "TW8030"
+_IS_NULL = (
+    "the array is empty, its address is 0, and the kernel tests whether the pointer is null: pass "
+    "None, or launch with target='triton'"
+)
 _CHECKED_LAUNCHES = 4
 """Launches with different integers whose tasks are checked: that takes up to a second, as compiling
 does, so a kernel whose sizes change all the time is not held up by each launch."""
@@ -309,13 +315,57 @@ class RaisedTileKernel(CompiledTileKernel):
 
     def _launch(self, grid: tuple[int, int, int], values: Sequence[Any], stream: object) -> None:
         assert self.gpu is not None
-        flat = (*flat_arguments(self.compiled.keys, values), *grid)
-        given = [make(each) for make, each in zip(self._makers, flat, strict=True)]
+        given = self._given(grid, values)
         self._check_integers(given, grid)
         self._check_tasks(given, grid)
         merges = self._merges(spans_on_gpu(given))
         kernel = self.merged(merges) if merges else self
         kernel._launch_with(with_merged_memory(given, merges) if merges else given, stream)
+
+    def _given(self, grid: tuple[int, int, int], values: Sequence[Any]) -> list[Any]:
+        """What the raised function takes of a launch on a GPU."""
+        flat = (*flat_arguments(self.compiled.keys, values), *grid)
+        given = [make(each) for make, each in zip(self._makers, flat, strict=True)]
+        for position in self.raised.not_null:
+            if not given[position].address:
+                raise BadArgument(self.params[position].name, _IS_NULL)
+        return given
+
+    def planned(
+        self, grid: tuple[int, int, int], values: Sequence[Any]
+    ) -> tuple[RaisedTileKernel, list[Any], Plan] | None:
+        """The kernel, its arguments and the plan of a launch that was made; None if arrays share
+        bytes. `Passed` stands for scalars that are `passed_on`."""
+        kernel = self.of_whole_rows if _has_whole_rows(values) else self
+        given = kernel._given(grid, values)
+        if kernel.gpu is None or kernel._merges(spans_on_gpu(given)):
+            return None
+        if not self.passed_on <= kernel.passed_on:
+            return None
+        for position in self.passed_on:
+            given[position] = Passed(position)
+        return kernel, given, kernel.gpu.device.planned(given)
+
+    @cached_property
+    def passed_on(self) -> frozenset[int]:
+        """The scalars that the kernel on the device gets as they are, whatever they are."""
+        if self.gpu is None or self.raised.plan.tasks.tasks:
+            return frozenset()
+        scalars = {index for index, each in enumerate(self.params) if each.kind == "scalar"}
+        own = scalars - {*range(len(self.raised.parameters), len(self.params))}
+        return frozenset(own & self.gpu.device.passed_on - self._integers.read)
+
+    def maker(self, position: int) -> Callable[[Any], Any]:
+        """What makes of an argument what the raised function takes."""
+        return self._makers[position]
+
+    def spans(self, given: Sequence[Any]) -> list[Span]:
+        """The memory of the arrays that the kernel accesses."""
+        return [each for each in spans_on_gpu(given) if each.position not in self._idle]
+
+    def alignment(self, position: int) -> int:
+        """What the address of an array has to be a multiple of."""
+        return address_bytes(self.prim_func.func.body.block.args[position])
 
     def _launch_with(self, given: list[Any], stream: object) -> None:
         assert self.gpu is not None

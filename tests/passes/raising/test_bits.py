@@ -167,6 +167,61 @@ def test_a_reduction_of_a_constant() -> None:
     assert kernel.name == "constant_sum"
 
 
+VOLATILE_MIN = """
+tt.func public @volatile_min(%x: !tt.ptr<f64>, %y: !tt.ptr<f64>, %n: i32) {
+  %lane = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>
+  %count = tt.splat %n : i32 -> tensor<8xi32>
+  %inside = arith.cmpi slt, %lane, %count : tensor<8xi32>
+  %zeros = arith.constant dense<0.0> : tensor<8xf64>
+  %base = tt.splat %x : !tt.ptr<f64> -> tensor<8x!tt.ptr<f64>>
+  %p = tt.addptr %base, %lane : tensor<8x!tt.ptr<f64>>, tensor<8xi32>
+  %v = tt.load %p, %inside, %zeros {isVolatile = true} : tensor<8x!tt.ptr<f64>>
+  %least = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+  ^bb0(%l: f64, %k: f64):
+    %z = arith.minnumf %l, %k : f64
+    tt.reduce.return %z : f64
+  }) : (tensor<8xf64>) -> f64
+  tt.store %y, %least : !tt.ptr<f64>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_volatile_loads_that_a_reduction_uses(n: int) -> None:
+    """Each element is read atomically, as an integer: no copy of a box does that."""
+    x = np.random.default_rng(n).standard_normal(8)
+    arguments = [Buffer("x", x), Buffer("y", np.zeros(1)), n]
+    compare(Launch(VOLATILE_MIN, (1,), arguments), schedules=1)
+
+
+TESTED_POINTER = """
+tt.func public @tested(%x: !tt.ptr<f32>, %b: !tt.ptr<f32>) {
+  %c0 = arith.constant 0 : i64
+  %lane = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %address = tt.ptr_to_int %b : !tt.ptr<f32> -> i64
+  %given = arith.cmpi ne, %address, %c0 : i64
+  scf.if %given {
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+    %xp = tt.addptr %xs, %lane : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %bs = tt.splat %b : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+    %bp = tt.addptr %bs, %lane : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %v = tt.load %bp : tensor<32x!tt.ptr<f32>>
+    tt.store %xp, %v : tensor<32x!tt.ptr<f32>>
+  }
+  tt.return
+}
+"""
+
+
+def test_a_test_whether_an_argument_is_null() -> None:
+    b = np.random.default_rng(0).standard_normal(32).astype(np.float32)
+    buffers = [Buffer("x", np.zeros(32, np.float32)), Buffer("b", b)]
+    kernel = compare(Launch(TESTED_POINTER, (1,), buffers), schedules=1)
+    assert kernel.not_null == {1}
+    assert "scf.if" not in str(kernel.module)
+
+
 STEPS = """
 tt.func public @steps(%y: !tt.ptr<i32>, %n: i32, %s: i32) {
   %c0 = arith.constant 0 : i32
@@ -260,6 +315,51 @@ def test_scalars_of_one_stride_with_different_signs(head: int, back: int) -> Non
     buffers = [Buffer("x", x), Buffer("y", np.full(32, np.nan, np.float32))]
     buffers.append(Buffer("at", np.array([head, back], np.int32)))
     compare(Launch(SHARED_STRIDE, (1,), [*buffers, 5]), schedules=2)
+
+
+QUOTIENT = """
+tt.func public @quotient(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %at: !tt.ptr<i32>, %s: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c31 = arith.constant 31 : i32
+  %c32 = arith.constant 32 : i32
+  %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %a = tt.load %at : !tt.ptr<i32>
+  %next = tt.addptr %at, %c1 : !tt.ptr<i32>, i32
+  %b = tt.load %next : !tt.ptr<i32>
+  %length = arith.subi %b, %a : i32
+  %up = arith.addi %length, %c31 : i32
+  %chunks = arith.divsi %up, %c32 : i32
+  %last = arith.subi %chunks, %c1 : i32
+  %first = arith.muli %last, %s : i32
+  %xf = tt.addptr %x, %first : !tt.ptr<f32>, i32
+  %xs = tt.splat %xf : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %r : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+  %back = arith.subi %c0, %s : i32
+  %backs = tt.splat %back : i32 -> tensor<32xi32>
+  %end:2 = scf.for %i = %c0 to %chunks step %c1 iter_args(%p = %xp, %q = %yp)
+      -> (tensor<32x!tt.ptr<f32>>, tensor<32x!tt.ptr<f32>>) : i32 {
+    %v = tt.load %p : tensor<32x!tt.ptr<f32>>
+    tt.store %q, %v : tensor<32x!tt.ptr<f32>>
+    %pn = tt.addptr %p, %backs : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %c32s = arith.constant dense<32> : tensor<32xi32>
+    %qn = tt.addptr %q, %c32s : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    scf.yield %pn, %qn : tensor<32x!tt.ptr<f32>>, tensor<32x!tt.ptr<f32>>
+  }
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("length", [16, 33, 96])
+def test_starts_that_are_quotients_of_differences(length: int) -> None:
+    """A loop over chunks of a sequence, from the last one: ``(end - begin + 31) / 32 - 1 - i``."""
+    x = np.random.default_rng(length).standard_normal(48 * 8).astype(np.float32)
+    buffers = [Buffer("x", x), Buffer("y", np.full(96, np.nan, np.float32))]
+    buffers.append(Buffer("at", np.array([7, 7 + length], np.int32)))
+    compare(Launch(QUOTIENT, (1,), [*buffers, 48]), schedules=1)
 
 
 LATER_COORDINATE = """

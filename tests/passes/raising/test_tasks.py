@@ -165,6 +165,18 @@ def test_machine_code_has_the_waits_and_registers_of_the_user() -> None:
     assert made.cubin[:4] == b"\x7fELF"
 
 
+def test_gemms_in_flight_cost_no_barriers() -> None:
+    """A barrier before the GEMM, and one after its wait: more would not end what is in flight."""
+    kernel = original("hopper_gemm_pipelined")
+    (made,) = compile_module(kernel.module.clone(), "sm_90a").kernels.values()
+    loop = made.source[made.source.index("cp_async_wait<1>()") :]
+    loop = loop[: loop.index("wgmma_wait<0>()")]
+    assert "wgmma_wait<1>()" in loop
+    assert loop.count("__syncthreads()") == 2
+    before, after = loop.split("wgmma_wait<1>()")
+    assert before.count("__syncthreads()") == after.count("__syncthreads()") == 1
+
+
 def test_storage_alias_is_placed_by_address() -> None:
     """Buffers of the ring, and pairs of results in their bytes."""
     kernel = original("hopper_gemm_persistent")

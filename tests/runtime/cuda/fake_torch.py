@@ -14,6 +14,7 @@ class DType:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.itemsize = BYTES[name]
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -25,6 +26,10 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: DType
     index: int = 0
+    before: int = 0
+    """Elements of the storage before the first one of the tensor."""
+    after: int = 0
+    """Elements of the storage after the last one."""
 
     @property
     def is_cuda(self) -> bool:
@@ -41,6 +46,14 @@ class Tensor:
 
     def stride(self) -> tuple[int, ...]:
         return tuple(prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    def storage_offset(self) -> int:
+        return self.before
+
+    def untyped_storage(self) -> SimpleNamespace:
+        count = self.before + prod(self.shape) + self.after
+        size, start = self.element_size(), self.address - self.before * self.element_size()
+        return SimpleNamespace(nbytes=lambda: count * size, data_ptr=lambda: start)
 
     def __dlpack__(self) -> object:
         raise AssertionError("tensors on a GPU are not to be exported")

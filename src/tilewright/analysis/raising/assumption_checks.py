@@ -11,6 +11,7 @@ The polynomials of all assumptions become one Python function, one line for each
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -45,6 +46,11 @@ class AssumptionChecks:
             return None
         found = self._function(values, grid)
         return None if found is None else (self._assumptions[found[0]], found[1])
+
+    @cached_property
+    def read(self) -> frozenset[int]:
+        """The positions of the parameters that are looked at."""
+        return frozenset(int(each) for each in re.findall(r"\bv\[(\d+)\]", self.source))
 
     @cached_property
     def source(self) -> str:

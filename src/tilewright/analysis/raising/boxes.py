@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from tilewright.analysis.affine import Atom, Formula, Poly, conjunction
+from tilewright.analysis.affine import Atom, Formula, Poly, SymbolKind, conjunction
 from tilewright.analysis.affine.division import divide
 from tilewright.analysis.affine.substitute import substitute
 from tilewright.analysis.affine.view import with_remainders
@@ -19,6 +19,8 @@ from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.views import Box, View
 from tilewright.analysis.raising.wrap import Wrapped, unwrap
 
+_OF_FIRST = frozenset((SymbolKind.FDIV, SymbolKind.TDIV, SymbolKind.TREM))
+"""Negative where the first operand is."""
 MAX_RANK = 5
 """Dimensions of a view: as many as a tensor map has."""
 
@@ -209,7 +211,7 @@ class _Planner:
         ctx = self._site.scope.ctx
         inner = {each: known[each] for each in start.atoms() if each in known}
         start = substitute(ctx, start, inner) if inner else start
-        is_negative = _is_difference(start) and not ctx.is_nonneg(start)
+        is_negative = _contains_difference(start) and not ctx.is_nonneg(start)
         self._found_negative |= is_negative
         return is_negative
 
@@ -311,6 +313,20 @@ class _Planner:
 
 def _is_difference(poly: Poly) -> bool:
     return any(coefficient < 0 for coefficient in with_remainders(poly).terms.values())
+
+
+def _contains_difference(poly: Poly) -> bool:
+    """Whether a value may be negative because something in it is a difference: of a quotient, what
+    is divided."""
+    return _is_difference(poly) or any(map(_is_of_difference, with_remainders(poly).atoms()))
+
+
+def _is_of_difference(atom: Atom) -> bool:
+    if atom.kind in _OF_FIRST:
+        return _contains_difference(atom.args[0])
+    if atom.kind is SymbolKind.MIN:
+        return any(map(_contains_difference, atom.args))
+    return atom.kind is SymbolKind.MAX and all(map(_contains_difference, atom.args))
 
 
 def _ordered(dimensions: Sequence[_Dimension]) -> list[_Dimension]:

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from tilewright.analysis.raising.constants import is_uniform
 from tilewright.analysis.raising.kinds import Gemm, is_elementwise
 from tilewright.analysis.raising.plan import Access
-from tilewright.analysis.raising.values import ValueClass, Values
+from tilewright.analysis.raising.values import ValueClass, Values, is_volatile
 from tilewright.dialects.arith import ExtfOp, TruncfOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tt import DescriptorStoreOp, LoadOp, ReduceOp, ScanOp, StoreOp
@@ -17,8 +17,9 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 
 
 def is_region_load(op: Operation, access: Access) -> bool:
-    """Whether a load is the copy of a box that has one value outside."""
-    if access.box is None:
+    """Whether a load is the copy of a box that has one value outside; volatile ones are not, each
+    of their elements is read atomically."""
+    if access.box is None or is_volatile(op):
         return False
     if isinstance(op, LoadOp) and op.other is not None and not is_uniform(op.other):
         return False

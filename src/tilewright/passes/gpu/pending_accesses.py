@@ -128,8 +128,9 @@ class Pending:
     started: set[Location] = field(default_factory=set[Location])
     """Written by asynchronous moves of threads that have not been waited for."""
     in_flight: dict[Location, int] = field(default_factory=dict[Location, int])
-    """Read by MMAs that have not been waited for: a barrier does not end these reads. With how many
-    groups have been committed since the MMA was issued, its own included."""
+    """Read by MMAs that have not been waited for, and how many groups have been committed since the
+    MMA was issued, its own included. A barrier does not end these reads, one after the wait does;
+    what is written meanwhile is in other bytes, and needs none."""
 
     def needed(self, accesses: Iterable[SharedAccess]) -> Order:
         """What has to be between these accesses and the next ones."""
@@ -214,7 +215,8 @@ class Pending:
         self.in_flight = {each: groups + 1 for each, groups in self.in_flight.items()}
 
     def waited(self, pending: int) -> None:
-        """All but the last `pending` groups of MMAs are complete."""
+        """All but the last `pending` groups of MMAs are complete; other threads do not know it."""
+        self.reads |= {each for each, groups in self.in_flight.items() if groups > pending}
         self.in_flight = {
             each: groups for each, groups in self.in_flight.items() if groups <= pending
         }
@@ -227,7 +229,7 @@ class Pending:
             each |= marked
 
     def synchronised(self) -> None:
-        self.reads = set(self.in_flight)
+        self.reads.clear()
         self.writes.clear()
         self.updates.clear()
 

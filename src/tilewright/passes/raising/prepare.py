@@ -2,6 +2,7 @@
 
     returns in branches     a tree of blocks that each end in a return becomes nested ``scf.if``
     calls                   replaced by the body of the function
+    tests of pointers       whether an argument is null is known
     scaled operands         the bytes themselves: ``tt.dot_scaled`` has their format
     last GEMMs of a loop    after all else of an iteration, so that they overlap with the next one
     canonicalize, cse, dce  what is left is what is raised
@@ -30,10 +31,12 @@ from tilewright.dialects.tt import (
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.interfaces import branch_edges
 from tilewright.ir.rewrite import Rewriter, inherit_location
+from tilewright.ir.text.locations import find_name
 from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import eliminate_common_subexpressions
 from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.raising.null_tests import fold_null_tests
 from tilewright.passes.raising.prepare_tasks import prepare_tasks
 
 BYTE = 8
@@ -41,11 +44,14 @@ _MAX_NESTING = 64
 """Calls inside calls; more is taken for recursion."""
 
 
-def prepare(module: ModuleOp) -> None:
-    """Rewrite the functions of `module` to the form that is raised, in place."""
+def prepare(module: ModuleOp) -> frozenset[int]:
+    """Rewrite the functions of `module` to the form that is raised, in place; the positions of the
+    pointers that must not be null."""
+    name_results(module)
     for function in _functions(module):
         structure_returns(function)
     inline_calls(module)
+    not_null = fold_null_tests(module)
     prepare_tasks(module)
     rewriter = Rewriter()
     canonicalize(module)
@@ -54,10 +60,22 @@ def prepare(module: ModuleOp) -> None:
     drop_reshapes(module)
     eliminate_dead_code(module, rewriter)
     sink_gemms(module)
+    return not_null
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+
+
+def name_results(module: ModuleOp) -> None:
+    """Name results after the user's variables, whose names a traced module has in locations."""
+    for op in walk(module):
+        if not op.results or op.results[0].name_hint is not None:
+            continue
+        name = find_name(op.location)
+        if name is not None and SSAValue.is_valid_name(name):
+            for each in op.results:
+                each.name_hint = name
 
 
 # Returns in branches.

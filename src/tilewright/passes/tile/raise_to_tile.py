@@ -71,6 +71,8 @@ class RaisedKernel:
     assumptions: tuple[Assumption, ...]
     """Integers that must fit their type, or else addresses differ from the kernel's own."""
     plan: RaisePlan = field(compare=False, repr=False)
+    not_null: frozenset[int] = frozenset()
+    """The positions of pointers that are tested; those of a launch are not null."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def raise_module(module: ModuleOp, options: RaiseOptions | None = None) -> Raise
 
 def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised:
     copy = module.clone()
-    prepare(copy)
+    not_null = prepare(copy)
     kernels = _kernels(copy)
     if len(kernels) != 1:
         raise ValueError(f"expected one kernel in the module, got {len(kernels)}")
@@ -120,6 +122,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
         _divisible(function, names),
         assumptions_of(plan),
         plan,
+        not_null,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -58,6 +59,7 @@ _TWO: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 WORKSPACE = -1
+_GRID_AXES = 3
 _ALIGNMENT = 256
 _MAP_STRIDE = 16
 """Strides of tensor maps are multiples of so many bytes."""
@@ -219,7 +221,10 @@ class DevicePlanner(ABC):
     def launch(self, arguments: Sequence[Any], stream: Any = None) -> None:
         """The same with `DeviceArray`s, numbers and None."""
         key: tuple[Any, ...] = tuple(
-            (each.shape, each.strides) if isinstance(each, DeviceArray) else (type(each), each)
+            (each.shape, each.strides)
+            if isinstance(each, DeviceArray)
+            # Zeros of both signs are equal, and not the same.
+            else (type(each), each or str(each))
             for each in arguments
         )
         found = self._plans.get(key)
@@ -232,6 +237,18 @@ class DevicePlanner(ABC):
     def planned(self, arguments: Sequence[Any]) -> Plan:
         """The launches for arrays of these shapes and these numbers."""
         return plan(self._steps, arguments)
+
+    @cached_property
+    def passed_on(self) -> frozenset[int]:
+        """The parameters that kernels get as they are, and nothing else depends on."""
+        passed: set[str | int | float] = set()
+        used: set[str | int | float] = set()
+        for step in self._steps:
+            first = _GRID_AXES if step.kind == "launch" else len(step.operands)
+            used.update(step.operands[:first])
+            passed.update(step.operands[first:])
+        names = (each for each in passed - used if isinstance(each, str))
+        return frozenset(int(each[1:]) for each in names if each[1:].isdecimal())
 
     @abstractmethod
     def run(self, plan: Plan, arguments: Sequence[Any], stream: Any = None) -> None:

@@ -142,7 +142,7 @@ def _native_value(call: Repeated, value: Any) -> tuple[Any, ...]:
     if isinstance(value, Map):
         argument, offset, _ = _native_value(call, value.address)
         maps: dict[int, bytes] = {}
-        encoded = _encoder(maps, value)
+        encoded = map_encoder(maps, value)
 
         def map_of(address: int) -> bytes:
             return maps.get(address) or encoded(address)
@@ -258,7 +258,7 @@ class _Text:
             return self._address(value)
         if isinstance(value, Map):
             maps: dict[int, bytes] = {}
-            self._scope |= {f"map{name}": maps.get, f"encode{name}": _encoder(maps, value)}
+            self._scope |= {f"map{name}": maps.get, f"encode{name}": map_encoder(maps, value)}
             address = self._address(value.address)
             return f"map{name}({address}) or encode{name}({address})"
         self._scope[f"v{name}"] = value
@@ -285,7 +285,7 @@ class _Text:
         return made[0] if len(made) == 1 else f"[{', '.join(made)}]"
 
 
-def _encoder(maps: dict[int, bytes], map: Map) -> Callable[[int], bytes]:
+def map_encoder(maps: dict[int, bytes], map: Map) -> Callable[[int], bytes]:
     """Makes the tensor maps of one parameter, and keeps them in `maps`."""
 
     def encoded(address: int) -> bytes:

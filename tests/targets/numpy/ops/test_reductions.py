@@ -61,6 +61,23 @@ def test_reduction_to_a_scalar(op: str) -> None:
     np.testing.assert_array_equal(on_blocks(ops, expected, a), expected)
 
 
+@pytest.mark.parametrize("kind", ["reduce", "scan"])
+@pytest.mark.parametrize("op", ["maxnumf", "minnumf", "maximumf", "minimumf"])
+def test_zeros_have_an_order(op: str, kind: str) -> None:
+    """-0.0 < +0.0, wherever they stand; NumPy returns either."""
+    zeros = np.array([[-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0], [0.0, 0.0]], np.float32)
+    a = np.repeat(zeros, 16, axis=1)  # enough for vectors
+    is_positive = np.logical_or if op.startswith("max") else np.logical_and
+    if kind == "reduce":
+        expected = np.where(is_positive.reduce(~np.signbit(a), axis=1), 0.0, -0.0)
+    else:
+        expected = np.where(is_positive.accumulate(~np.signbit(a), axis=1), 0.0, -0.0)
+    expected = expected.astype(np.float32)
+    ops = reduction(a, 0, f"%z = arith.{op} %x, %y : f32", expected, kind)
+    found = on_blocks(ops.replace("REVERSE", "false"), expected, a)
+    assert found.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize(
     "op", ["arith.andi", "arith.ori", "arith.xori", "arith.addi", "arith.maxsi"]
 )

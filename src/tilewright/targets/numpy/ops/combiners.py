@@ -1,7 +1,8 @@
 """Which NumPy function a combiner is, and in which order it combines: the same at every level.
 
 A combiner that is one known op becomes a ufunc; sums and multiplications of floats round, so their
-order is fixed (`support/reductions.py`). Other combiners become functions of their own.
+order is fixed, and zeros have an order for the greatest and the least (`support/reductions.py`).
+Other combiners become functions of their own.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _BOOL_UFUNCS: Mapping[str, str] = {
     "arith.xori": "np.logical_xor",
 }
 ROUNDED = frozenset(("np.add", "np.multiply"))
+EXTREMES = frozenset(("np.maximum", "np.minimum", "np.fmax", "np.fmin"))
 SAME_AGAIN = frozenset(
     ("np.maximum", "np.minimum", "np.fmax", "np.fmin", "np.bitwise_and", "np.bitwise_or",
      "np.logical_and", "np.logical_or")
@@ -51,7 +53,12 @@ def ufunc_of(single: Operation, type: ScalarType) -> str | None:
 
 
 def summation(ufunc: str, type: ScalarType) -> str | None:
-    """The function that fixes the order in which rounded results combine; None: it is exact."""
-    if type.kind not in "fs" or ufunc not in ROUNDED:
+    """The function that fixes the order in which rounded results combine, or the order of zeros;
+    None: one call of the ufunc is exact."""
+    if type.kind not in "fs":
+        return None
+    if ufunc in EXTREMES:
+        return "extreme"
+    if ufunc not in ROUNDED:
         return None
     return "fold" if is_narrow(type) else "total"

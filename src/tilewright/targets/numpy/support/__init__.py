@@ -23,7 +23,7 @@ _BY_MODULE = {
         "maxui minui mulhisi mulhiui remsi remui shrui"
     ),
     "dot": "dot dot_scaled",
-    "reductions": "arg_reduce fold fold_by scan scan_by total",
+    "reductions": "arg_reduce extreme fold fold_by scan scan_by total",
     "select": "pick",
     "shapes": "cat gather grow histogram join map_packs only within",
     "special": "erf erfc powf",

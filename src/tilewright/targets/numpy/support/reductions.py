@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.targets.numpy.support.select import pick, where
+
 Combine = Callable[..., tuple[Any, ...]]
 
 
@@ -49,11 +51,35 @@ def fold_by(combine: Combine, arrays: Sequence[Any], axis: int) -> tuple[Any, ..
     return tuple(x.squeeze(axis) for x in arrays)
 
 
+_MAXIMA: Any = (np.maximum, np.fmax)
+_MINIMA: Any = (np.minimum, np.fmin)
+
+
+def extreme(ufunc: Any, x: Any, axis: int) -> Any:
+    """The greatest or the least element along `axis`; of floats, -0.0 < +0.0 (`extrema`)."""
+    found = ufunc.reduce(x, axis=axis)
+    return _with_zeros(ufunc, found, x, lambda each: np.logical_or.reduce(each, axis=axis))
+
+
+def _with_zeros(ufunc: Any, found: Any, x: Any, combine: Callable[[Any], Any]) -> Any:
+    """`found`, whose zeros have the sign of the greatest or least zero in `x`."""
+    is_zero = found == 0
+    if x.dtype.kind in "iub" or not is_zero.any():
+        return found
+    takes_positive = ufunc in _MAXIMA
+    has = combine((x == 0) & (np.signbit(x) != takes_positive))
+    zero = np.zeros((), x.dtype)
+    return pick(is_zero, where(has == takes_positive, zero, -zero), found)
+
+
 def scan(ufunc: Any, x: Any, axis: int, reverse: bool) -> Any:
     """Running results of a ufunc along `axis`."""
-    if not reverse:
-        return ufunc.accumulate(x, axis=axis, dtype=x.dtype)
-    return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
+    if reverse:
+        return np.flip(scan(ufunc, np.flip(x, axis), axis, False), axis)
+    found = ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+    if ufunc not in _MAXIMA + _MINIMA:
+        return found
+    return _with_zeros(ufunc, found, x, lambda each: np.logical_or.accumulate(each, axis=axis))
 
 
 def scan_by(combine: Combine, arrays: Sequence[Any], axis: int, reverse: bool) -> tuple[Any, ...]:
