@@ -129,7 +129,9 @@ def _attempt(directory: Path, name: str, limit: float, *, compiling: bool) -> En
             **os.environ,
             "PYTHONDONTWRITEBYTECODE": "1",
             "TILELANG_CACHE_DIR": f"{scratch}/cache",
-            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+            "PYTHONPATH": os.pathsep.join(
+                [f"{ROOT}/src", str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+            ),
             "MPLBACKEND": "agg",
         }
         start = time.monotonic()

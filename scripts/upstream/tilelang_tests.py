@@ -143,7 +143,9 @@ def _run_file(directory: Path, name: str, limit: float) -> list[Ending]:
             _LIMIT: str(limit),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TILELANG_CACHE_DIR": f"{scratch}/cache",
-            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+            "PYTHONPATH": os.pathsep.join(
+                [f"{ROOT}/src", str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+            ),
         }
         text = ""
         try:
