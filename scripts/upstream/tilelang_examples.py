@@ -1,7 +1,8 @@
 """All of TileLang's example files, unmodified, under `tilewright.compat`: how each of them ends.
 
-    python -m scripts.upstream.tilelang_examples CHECKOUT [--only PART ...] [--sample N --seed S]
-                                                 [--jobs N] [--limit SECONDS] [--details FILE]
+    python -m scripts.upstream.tilelang_examples CHECKOUT [--only PART ...] [--skip PART ...]
+                                                 [--sample N --seed S] [--jobs N] [--limit SECONDS]
+                                                 [--details FILE]
 
 Each file is run as a script, without arguments, in a process of its own. Where it does not finish
 within the limit, it is run again with its kernels compiled to CUDA for their chip instead of run
@@ -19,25 +20,29 @@ within the limit, it is run again with its kernels compiled to CUDA for their ch
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scripts.upstream.result import SuiteResult, sampled
+from scripts.upstream.warm import SETTINGS, Job, Warm, serve
 
 SUITE = "tilelang examples"
+_MODULE = "scripts.upstream.tilelang_examples"
 DIRECTORY = Path("examples")
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "scripts" / "stand_ins"
@@ -61,10 +66,15 @@ class Ending:
 
 
 def run(
-    checkout: Path, *, jobs: int = 1, only: Sequence[str] = (), limit: float = 120.0
+    checkout: Path,
+    *,
+    jobs: int = 1,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    limit: float = 120.0,
 ) -> SuiteResult:
     """The endings of all files, by directory."""
-    return summary(checkout, endings(checkout, jobs=jobs, only=only, limit=limit))
+    return summary(checkout, endings(checkout, jobs=jobs, only=only, skip=skip, limit=limit))
 
 
 def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
@@ -83,20 +93,26 @@ def endings(
     jobs: int,
     only: Sequence[str],
     limit: float,
+    skip: Sequence[str] = (),
     sample: int | None = None,
     seed: int = 0,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without), or a sample."""
+    """Run the files that `only` names (parts of paths; all without) and `skip` does not."""
     directory = (checkout / DIRECTORY).resolve()
     names = [str(path.relative_to(directory)) for path in sorted(directory.rglob("*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
+    chosen = [name for name in chosen if not any(part in name for part in skip)]
     chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
 
-    def ending(name: str) -> Ending:
-        return _ending(directory, name, limit)
+    local = threading.local()
 
-    with ThreadPoolExecutor(jobs) as pool:
+    def ending(name: str) -> Ending:
+        if not hasattr(local, "warm"):
+            local.warm = servers.enter_context(Warm(_MODULE, SETTINGS))
+        return _ending(local.warm, directory, name, limit)
+
+    with ExitStack() as servers, ThreadPoolExecutor(jobs) as pool:
         for ended in pool.map(ending, chosen):
             found.append(ended)
             sys.stdout.write(
@@ -107,49 +123,30 @@ def endings(
     return tuple(found)
 
 
-def _ending(directory: Path, name: str, limit: float) -> Ending:
-    first = _attempt(directory, name, limit, compiling=False)
+def _ending(warm: Warm, directory: Path, name: str, limit: float) -> Ending:
+    first = _attempt(warm, directory, name, limit, compiling=False)
     if first.ending != "time":
         return first
-    return _attempt(directory, name, limit, compiling=True)
+    return _attempt(warm, directory, name, limit, compiling=True)
 
 
-def _attempt(directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
+def _attempt(warm: Warm, directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
     with tempfile.TemporaryDirectory() as scratch:
         record = Path(scratch) / "record.json"
-        command = [
-            sys.executable,
-            "-m",
-            "scripts.upstream.tilelang_examples",
-            str(directory / name),
-        ]
-        command += ["--perform", str(record), "--limit", str(limit)]
-        command += ["--compiling"] if compiling else []
-        env = {
-            **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "TILELANG_CACHE_DIR": f"{scratch}/cache",
-            "PYTHONPATH": os.pathsep.join(
-                [f"{ROOT}/src", str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-            ),
-            "MPLBACKEND": "agg",
+        job = {
+            "path": str(directory / name),
+            "record": str(record),
+            "limit": limit,
+            "compiling": compiling,
         }
         start = time.monotonic()
-        last = ""
-        try:
-            done = subprocess.run(
-                command,
-                cwd=scratch,
-                env=env,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=limit + _GRACE,
-                check=False,
-            )
-            last = "\n".join(done.stdout.splitlines()[-1:])
-        except subprocess.TimeoutExpired:
-            pass
+        _, output = warm.run(
+            job,
+            directory=scratch,
+            env={"TILELANG_CACHE_DIR": f"{scratch}/cache"},
+            limit=limit + _GRACE,
+        )
+        last = "\n".join(output.splitlines()[-1:])
         seconds = time.monotonic() - start
         if not record.exists():
             return Ending(name, "time", f"no record: {last[:160]}", 0, seconds)
@@ -164,13 +161,26 @@ class _TimeLimit(BaseException):
     """The file ran past the limit."""
 
 
-def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
-    """Run `path` as a script and write to `record` how it ended."""
+def _serve() -> None:
+    """What most files import, once for all of them."""
     from tilewright.compat import install
-    from tilewright.compat.script import run_file
 
     install()
     sys.path.append(str(STAND_INS))
+    with suppress(ImportError):
+        importlib.import_module("torch")
+    importlib.import_module("tilelang").jit  # noqa: B018
+
+    def perform_job(job: Job) -> None:
+        perform(Path(job["path"]), Path(job["record"]), job["limit"], compiling=job["compiling"])
+
+    serve(perform_job)
+
+
+def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
+    """Run `path` as a script and write to `record` how it ended."""
+    from tilewright.compat.script import run_file
+
     seen: list[str] = []
     if compiling:
         _compile_instead(seen)
@@ -253,24 +263,25 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("checkout", type=Path)
+    parser.add_argument("checkout", type=Path, nargs="?")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="*", default=[], help="parts of paths")
+    parser.add_argument("--skip", nargs="*", default=[], help="parts of paths that are left out")
     parser.add_argument("--sample", type=int, help="so many of the files, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file")
     parser.add_argument("--details", type=Path, help="write every file's ending to this file")
-    parser.add_argument("--perform", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--compiling", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    if given.perform is not None:
-        perform(given.checkout, given.perform, given.limit, compiling=given.compiling)
+    if given.serve:
+        _serve()
         return 0
     start = time.monotonic()
     found = endings(
         given.checkout,
         jobs=given.jobs,
         only=given.only,
+        skip=given.skip,
         limit=given.limit,
         sample=given.sample,
         seed=given.seed,

@@ -17,17 +17,19 @@ that stops a test after `--limit` seconds and writes how it ended. The endings:
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -36,8 +38,10 @@ from typing import Any
 import pytest
 
 from scripts.upstream.result import SuiteResult, sampled
+from scripts.upstream.warm import SETTINGS, Job, Warm, serve
 
 SUITE = "tilelang tests"
+_MODULE = "scripts.upstream.tilelang_tests"
 DIRECTORY = Path("testing/python")
 ROOT = Path(__file__).resolve().parents[2]
 _RECORDS = "TILEWRIGHT_UPSTREAM_RECORDS"
@@ -98,25 +102,40 @@ def endings(
     limit: float,
     sample: int | None = None,
     seed: int = 0,
+    details: Path | None = None,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without), or a sample."""
+    """Run the files that `only` names (parts of paths; all of them without), or a sample.
+
+    How each test ended is added to `details` after its file.
+    """
     directory = (checkout / DIRECTORY).resolve()
     names = [str(path.relative_to(directory)) for path in sorted(directory.rglob("test_*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
     chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
 
-    def run_file(name: str) -> list[Ending]:
-        return _run_file(directory, name, limit)
+    local = threading.local()
 
-    with ThreadPoolExecutor(jobs) as pool:
+    def run_file(name: str) -> list[Ending]:
+        if not hasattr(local, "warm"):
+            local.warm = servers.enter_context(Warm(_MODULE, SETTINGS))
+        return _run_file(local.warm, directory, name, limit)
+
+    with ExitStack() as servers, ThreadPoolExecutor(jobs) as pool:
         for count, ended in enumerate(pool.map(run_file, chosen), 1):
             found.extend(ended)
+            if details is not None:
+                with details.open("a") as stream:
+                    stream.writelines(map(_row, ended))
             counts = Counter(each.ending for each in ended)
             line = ", ".join(f"{n} {ending}" for ending, n in sorted(counts.items()))
             sys.stdout.write(f"[{count}/{len(chosen)}] {chosen[count - 1]}: {line}\n")
             sys.stdout.flush()
     return tuple(found)
+
+
+def _row(ended: Ending) -> str:
+    return f"{ended.ending}\t{ended.test}\t{ended.seconds}\t{ended.reason}\n"
 
 
 def out_of_scope(test: str) -> str | None:
@@ -128,39 +147,44 @@ def out_of_scope(test: str) -> str | None:
     return None
 
 
-def _run_file(directory: Path, name: str, limit: float) -> list[Ending]:
+def _perform(job: Job) -> None:
+    """One file, in a process of its own."""
+    from tilewright.compat.script import run_module
+
+    run_module("pytest", job["arguments"])
+
+
+def _serve() -> None:
+    """What most files import, once for all of them."""
+    from tilewright.compat import install
+
+    install()
+    with suppress(ImportError):
+        importlib.import_module("torch")
+    importlib.import_module("tilelang").jit  # noqa: B018
+    serve(_perform)
+
+
+def _run_file(warm: Warm, directory: Path, name: str, limit: float) -> list[Ending]:
     reason = out_of_scope(name)
     if reason is not None:
         return [Ending(f"{name}::*", "out of scope", reason)] * _tests_in(directory / name)
     with tempfile.TemporaryDirectory() as scratch:
         records = Path(scratch) / "records.jsonl"
-        command = [sys.executable, "-m", "tilewright.compat", "-m", "pytest", "-q", "--no-header"]
-        command += ["-p", "no:cacheprovider", "-p", "scripts.upstream.tilelang_tests"]
-        command += ["--tb=no", "-o", "addopts=", f"--rootdir={directory}", str(directory / name)]
+        arguments = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", _MODULE]
+        arguments += ["--tb=no", "-o", "addopts=", f"--rootdir={directory}", str(directory / name)]
         env = {
-            **os.environ,
             _RECORDS: str(records),
             _LIMIT: str(limit),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "TILELANG_CACHE_DIR": f"{scratch}/cache",
-            "PYTHONPATH": os.pathsep.join(
-                [f"{ROOT}/src", str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-            ),
         }
-        text = ""
-        try:
-            done = subprocess.run(
-                command,
-                cwd=scratch,
-                env=env,
-                capture_output=True,
-                text=True,
-                timeout=limit * _FILE_LIMIT_TESTS,
-                check=False,
-            )
-            text = done.stdout + done.stderr
-        except subprocess.TimeoutExpired:
-            text = "the file's limit"
+        ended, text = warm.run(
+            {"arguments": arguments},
+            directory=scratch,
+            env=env,
+            limit=limit * _FILE_LIMIT_TESTS,
+        )
+        text = text if ended else "the file's limit"
         return list(_read(name, records, text))
 
 
@@ -295,7 +319,8 @@ def _failure(info: pytest.ExceptionInfo[BaseException]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("checkout", type=Path)
+    parser.add_argument("checkout", type=Path, nargs="?")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="*", default=[], help="parts of paths")
     parser.add_argument("--sample", type=int, help="so many of the files, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
@@ -303,7 +328,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for a test")
     parser.add_argument("--details", type=Path, help="write every test's ending to this file")
     given = parser.parse_args(arguments)
+    if given.serve:
+        _serve()
+        return 0
     start = time.monotonic()
+    if given.details is not None:
+        given.details.write_text("")
     found = endings(
         given.checkout,
         jobs=given.jobs,
@@ -311,10 +341,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         limit=given.limit,
         sample=given.sample,
         seed=given.seed,
+        details=given.details,
     )
-    if given.details is not None:
-        rows = (f"{e.ending}\t{e.test}\t{e.seconds}\t{e.reason}\n" for e in found)
-        given.details.write_text("".join(rows))
     result = summary(given.checkout, found)
     for group, counts in result.rows:
         line = ", ".join(f"{n} {ending}" for ending, n in sorted(counts.items()))
