@@ -6,18 +6,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
+from typing_extensions import override
+from xdsl.ir import SSAValue
+
 from tilewright.compat.notices import print_once
+from tilewright.frontend.builder import build_outside, current
 from tilewright.ir.diagnostics import CompileError
 from tilewright.language import T
 from tilewright.language.T.expressions import Expr
 from tilewright.language.T.prim_func import PrimFunc as PrimFunc
+from tilewright.language.T.vectors import Vector
 
 PrimExpr: TypeAlias = Expr
-Var: TypeAlias = Expr
+Call: TypeAlias = Expr
+
+
+class _Variables(type):
+    """The class of `Var`: every scalar of a kernel counts as one."""
+
+    @override
+    def __call__(cls, name: str = "v", dtype: object = "int32", span: object = None) -> Any:
+        build_outside()
+        found = T.dtype(dtype)
+        block = current().block
+        element = T.dtype(str(found).rpartition("x")[0]) if found.lanes > 1 else found
+        lanes = [
+            Expr(block.insert_arg(element.type, len(block.args)), element)
+            for _ in range(found.lanes)
+        ]
+        for lane in lanes:
+            lane.handle.name_hint = name if SSAValue.is_valid_name(name) else None
+        return lanes[0] if found.lanes == 1 else Vector(lanes)
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, (Expr, Vector))
+
+
+class Var(metaclass=_Variables):
+    """A scalar that stands for any: expressions of it can be built outside of kernels."""
 
 
 def const(value: Any, dtype: str = "int32", span: object = None) -> Any:
     """A constant of a type."""
+    build_outside()
     return T.cast(value, dtype)
 
 
@@ -67,6 +99,7 @@ def any(*conditions: Any, span: object = None) -> Any:
 
 def IntImm(dtype: str, value: int, span: object = None) -> Any:
     """A constant, its type first."""
+    build_outside()
     return T.cast(value, dtype)
 
 

@@ -238,7 +238,20 @@ def trace_into_module(
             )
         user_errors = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
         known = isinstance(error, user_errors) or raised_in_kernel(error)
-        raise compile_error(error) from (None if known else error)
+        raise compile_error(error, also=_class_in_python(error)) from (None if known else error)
+
+
+_PYTHON_CLASSES = (
+    *(AssertionError, IndexError, KeyError, NotImplementedError, RecursionError, RuntimeError),
+    *(TypeError, ValueError),
+)
+
+
+def _class_in_python(error: Exception) -> type[Exception] | None:
+    """What `error` is in Python's terms, so that callers can expect it as one."""
+    if isinstance(error, FrontendError):
+        return ValueError
+    return next((each for each in _PYTHON_CLASSES if isinstance(error, each)), None)
 
 
 def _undefined_name(error: NameError) -> str:

@@ -69,7 +69,9 @@ class CompiledTileKernel:
         target: str = NUMPY,
         pass_configs: Mapping[str, Any] | None = None,
         compile_flags: object = None,
+        described: str | None = None,
     ) -> None:
+        self._described = described
         self.prim_func = prim_func
         self._target = target
         self._pass_configs, self._compile_flags = pass_configs or {}, compile_flags
@@ -334,11 +336,23 @@ class CompiledTileKernel:
     # -- looking -----------------------------------------------------------------------------
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The program that runs: CUDA or HIP for a GPU, C++ for Tenstorrent, Python otherwise."""
+        """The program that runs: CUDA or HIP for a GPU, C++ for Tenstorrent, Python otherwise.
+
+        Where a script finds a GPU described (`described`), it is the CUDA for that one.
+        """
         if self.tenstorrent is not None:
             sources = self.tenstorrent.artefact.sources()
             return "\n".join(f"// {name}\n{text}" for name, text in sources.items())
-        return self.program.source if self.gpu is None else self.gpu.program.source
+        if self.gpu is not None:
+            return self.gpu.program.source
+        return self.program.source if self._described is None else self._described_source
+
+    @cached_property
+    def _described_source(self) -> str:
+        from tilewright.targets.cuda.compile import source_as
+
+        assert self._described is not None
+        return source_as(self.prim_func.module, self.settings_for(self._described))
 
     def get_host_source(self) -> str:
         """What calls the program: C for a GPU; for this machine, the wrapper is Python."""
