@@ -32,7 +32,15 @@ _JIT = {
 }
 _INTEGERS = names_from("tilewright.runtime.integers", "cdiv next_power_of_2")
 _PASSES = names_from(f"{_TILE}.pass_configs", "PassConfigKey")
-_LAYOUTS = names_from(f"{_T}.layouts", "Fragment Layout make_linear_layout make_swizzled_layout")
+_LAYOUTS = joined(
+    names_from(f"{_T}.layouts", "Fragment Layout make_linear_layout make_swizzled_layout"),
+    names_from(
+        f"{_T}.swizzles",
+        "make_full_bank_swizzled_layout make_fully_replicated_layout_fragment "
+        "make_gemm_fragment_8x8 make_gemm_fragment_8x8_transposed make_half_bank_swizzled_layout "
+        "make_quarter_bank_swizzled_layout make_wgmma_swizzled_layout",
+    ),
+)
 _DTYPE = {"DataType": f"{_T}.dtypes:dtype"}
 _POLICY = names_from(f"{_T}.tile_ops", "GemmWarpPolicy")
 _CALLBACKS = names_from(
@@ -44,7 +52,15 @@ _ARCH = names_from(_OURS, "CDNA CUDA driver")
 _LOWER = names_from(f"{_TILE}.lower", "lower")
 
 _SWIZZLES = names_from(f"{_OURS}_intrinsics", "get_swizzle_layout make_mma_swizzle_layout")
-_MMA_MAPS = names_from(f"{_OURS}_intrinsics", "get_mma_micro_size mma_store_index_map")
+_MMA_MAPS = joined(
+    names_from(f"{_OURS}_intrinsics", "get_mma_micro_size mma_store_index_map"),
+    names_from(
+        f"{_OURS}_maps",
+        "shared_16x8_to_mma_32x4_layout_sr_a shared_16x8_to_mma_32x4_layout_sr_b "
+        "shared_16x16_to_mma_32x8_layout_sr_a shared_16x16_to_mma_32x8_layout_sr_b "
+        "shared_16x32_to_mma_32x16_layout_sr_a shared_16x32_to_mma_32x16_layout_sr_b",
+    ),
+)
 _EMITTERS = names_from(f"{_OURS}_intrinsics", "TensorCoreIntrinEmitter")
 _INTRINSICS = joined(_SWIZZLES, _MMA_MAPS, _EMITTERS)
 
@@ -86,7 +102,7 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.cuda.language.tir": Offer(mirrors=(_T,)),
     "tilelang.cuda.intrinsics": Offer(_INTRINSICS, is_open=True),
     "tilelang.cuda.intrinsics.layout": Offer(is_open=True),
-    "tilelang.cuda.intrinsics.layout.mma_layout": Offer(_SWIZZLES, is_open=True),
+    "tilelang.cuda.intrinsics.layout.mma_layout": Offer(joined(_SWIZZLES, _MMA_MAPS), is_open=True),
     "tilelang.cuda.intrinsics.layout.utils": Offer(_MMA_MAPS),
     "tilelang.cuda.intrinsics.macro": Offer(),
     "tilelang.cuda.intrinsics.macro.mma_macro_generator": Offer(_EMITTERS, is_open=True),
@@ -113,6 +129,36 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.testing": Offer(joined(_CLOSE), mirrors=(_TESTING,)),
     "tilelang.tileop": Offer(_POLICY),
     "tilelang.tileop.base": Offer(_POLICY),
+    "tilelang.layout.fragment": Offer(_LAYOUTS),
+    "tilelang.layout.layout": Offer(_LAYOUTS),
+    "tilelang.layout.swizzle": Offer(_LAYOUTS, is_open=True),
+    "tilelang.rocm": Offer(is_open=True),
+    "tilelang.rocm.intrinsics": Offer(is_open=True),
+    "tilelang.rocm.intrinsics.mfma_layout": Offer(
+        names_from(
+            f"{_OURS}_maps",
+            "shared_16x4_to_local_64x1_layout_A shared_16x16_to_local_64x4_layout_A "
+            "shared_16x32_to_local_64x8_layout_A shared_16x64_to_local_64x16_layout_A",
+        ),
+        is_open=True,
+    ),
+    "tilelang.rocm.intrinsics.utils": Offer(
+        {"get_mma_micro_size": f"{_OURS}_maps:get_mfma_micro_size"}, is_open=True
+    ),
+    "tilelang.tools": Offer(names_from(f"{_OURS}_tools", "Analyzer plot_layout"), is_open=True),
+    "tilelang.tools.Analyzer": Offer(names_from(f"{_OURS}_tools", "AnalysisResult Analyzer")),
+    "tilelang.tools.cuda": Offer(is_open=True),
+    "tilelang.tools.cuda.iket": Offer(
+        names_from(
+            f"{_OURS}_iket",
+            "PayloadSpec disable disable_runtime_payloads enable enable_runtime_payloads "
+            "event_table is_enabled mark output_dir output_path payload profile_command range "
+            "range_end range_pop range_push range_start reset runtime_payloads_enabled session "
+            "set_output_dir trace_files",
+        ),
+        is_open=True,
+    ),
+    "tilelang.tools.plot_layout": Offer(names_from(f"{_OURS}_tools", "plot_layout"), is_open=True),
     "tilelang.transform": Offer(
         joined(_PASSES, names_from(_OURS, "simplify_prim_func")), is_open=True
     ),
@@ -129,7 +175,7 @@ _TVM_MODULES: Mapping[str, Offer] = {
     "tvm.tirx": Offer(
         names_from(
             _TVM,
-            "And Call Cast FloatImm IntImm Max Min Not Or PrimExpr PrimFunc Select Var all any "
+            "And Call Cast FloatImm IndexMap IntImm Max Min Not Or PrimExpr PrimFunc Select Var all any "
             "const reinterpret",
         ),
         mirrors=(_T,),
@@ -149,7 +195,15 @@ _TILELANG_ABSENT = tuple(
     f"tilelang.{name}"
     for name in (
         *("_ffi_api", "analysis", "autodd", "cache", "cpu", "errors", "instrumentation", "ir"),
-        *("libinfo", "metal", "rocm", "tools", "webgpu"),
+        *(
+            "libinfo",
+            "metal",
+            "rocm.target",
+            "rocm.language",
+            "rocm.op",
+            "rocm.intrinsics.mfma_macro_generator",
+            "webgpu",
+        ),
         *("autotuner.capture", "autotuner.grouped_compile", "autotuner.param", "autotuner.tuner"),
         *("backend.pass_pipeline", "carver.arch.cdna", "carver.arch.rdna", "carver.roller.hint"),
         *("autotuner.env", "backend.device_codegen", "backend.execution_backend"),

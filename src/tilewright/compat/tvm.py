@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
@@ -14,6 +14,7 @@ from tilewright.frontend.builder import build_outside, current
 from tilewright.ir.diagnostics import CompileError
 from tilewright.language import T
 from tilewright.language.T.expressions import Expr
+from tilewright.language.T.loop_forms import as_sequence
 from tilewright.language.T.prim_func import PrimFunc as PrimFunc
 from tilewright.language.T.vectors import Vector
 
@@ -116,6 +117,21 @@ class Range:
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any, span: object = None) -> Range:
         return Range(min_value, extent)
+
+
+class IndexMap:
+    """A function from indices to indices."""
+
+    def __init__(self, mapping: Callable[..., Any]) -> None:
+        self._mapping = mapping
+
+    @staticmethod
+    def from_func(mapping: Callable[..., Any], *_: object, **__: object) -> IndexMap:
+        return IndexMap(mapping)
+
+    def map_indices(self, indices: Sequence[Any]) -> list[Any]:
+        """Where `indices` are mapped to."""
+        return list(as_sequence(self._mapping(*indices)))
 
 
 class PassContext:
