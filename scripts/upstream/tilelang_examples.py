@@ -20,7 +20,9 @@ instead of run (results are then arbitrary, so what the file itself finds wrong 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -50,6 +52,10 @@ _CHIP = "sm_90a"
 """The chip of a file that names none."""
 _GRACE = 15.0
 """Seconds that a process may take after its alarm."""
+_ALL_SKIPPED = 5
+"""What pytest ends with where the file's own marks skip all of its tests."""
+_ONLY_ON_GPUS = "TW6001"
+"""The code of what a kernel contains that only a GPU executes: it is compiled instead."""
 _OTHERS = ("tilelang", "tvm", "triton")
 """Packages that compat replaces: a part of them that is missing is a refusal."""
 
@@ -127,7 +133,7 @@ def endings(
 def _ending(warm: Warm, directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
     if not compiling:
         first = _attempt(warm, directory, name, limit, compiling=False)
-        if first.ending != "time":
+        if first.ending != "time" and not first.reason.startswith(_ONLY_ON_GPUS):
             return first
     return _attempt(warm, directory, name, limit, compiling=True)
 
@@ -186,6 +192,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     seen: list[str] = []
     if compiling:
         _compile_instead(seen, record)
+        _leave_out_references()
 
     def stop(*_: object) -> None:
         raise _TimeLimit
@@ -196,7 +203,9 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     try:
         run_file(str(path), ())
     except SystemExit as end:
-        if end.code not in (None, 0):
+        if end.code == _ALL_SKIPPED:
+            ending, reason = "package absent", "its marks ask for another GPU or package"
+        elif end.code not in (None, 0):
             ending, reason = "file", f"exit status {end.code}"
     except BaseException as error:
         signal.alarm(0)
@@ -214,6 +223,45 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
 
 def _is_about_results(reason: str) -> bool:
     return reason.startswith("values")
+
+
+def _leave_out_references() -> None:
+    """Made-up inputs are zeros, and products of torch have arbitrary values: both take minutes."""
+    from tilewright.runtime.tile import profiler
+    from tilewright.runtime.tile.input_generators import TensorSupplyType, get_tensor_supply
+
+    profiler.get_tensor_supply = lambda _, *rest: get_tensor_supply(TensorSupplyType.Zero, *rest)
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    functional = torch.nn.functional
+    heavy = {
+        *(torch.matmul, torch.mm, torch.bmm, torch.baddbmm, torch.einsum, torch.addmm),
+        *(torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.mm, torch.Tensor.bmm),
+        *(torch.softmax, torch.Tensor.softmax, functional.softmax, functional.linear),
+        *(functional.scaled_dot_product_attention, functional.conv1d, functional.conv2d),
+        *(torch.exp, torch.Tensor.exp, torch.topk, torch.Tensor.topk),
+    }
+
+    class ByShape(torch.overrides.TorchFunctionMode):  # type: ignore[name-defined, misc]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = kwargs or {}
+            tensors = torch.utils._pytree.tree_leaves((args, given))
+            is_learned = any(getattr(each, "requires_grad", False) for each in tensors)
+            if func not in heavy or "out" in given or is_learned:
+                return func(*args, **given)
+            device = next(each.device for each in tensors if isinstance(each, torch.Tensor))
+            to_meta = torch.utils._pytree.tree_map_only(
+                torch.Tensor, lambda tensor: tensor.to("meta"), (args, given)
+            )
+            found = func(*to_meta[0], **to_meta[1])
+            return torch.utils._pytree.tree_map_only(
+                torch.Tensor, lambda tensor: torch.zeros_like(tensor, device=device), found
+            )
+
+    ByShape().__enter__()
 
 
 def _compile_instead(seen: list[str], record: Path) -> None:
@@ -250,12 +298,16 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
     if code is not None:
         ending = "fault" if code[1].startswith("TW90") else "refused"
         return ending, f"{code[1]}: {text.partition(code[0])[2][:160].strip(': ')}"
+    if kind == "FrontendError":
+        return "refused", f"{getattr(error, 'code', '')}: {text[:160]}"
     if "does not offer" in text or re.search(r"\bT has no attribute|T\.\w+ is not supported", text):
         return "refused", text[:160]
     if isinstance(error, ModuleNotFoundError | ImportError):
         package = (error.name or "").partition(".")[0]
         if package not in _OTHERS:
             return "package absent", package or text[:160]
+    if isinstance(error, NameError) and (package := _absent_package(error.name, path)):
+        return "package absent", package
     frames = traceback.extract_tb(error.__traceback__)
     ours = str(ROOT / "src")
     if kind == "AssertionError" and re.search(r"not close|Mismatched|not equal", text):
@@ -266,6 +318,18 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
         return "fault", f"{kind} at {where}: {text[:140]}"
     return "file", f"{kind}: {text[:160]}"
+
+
+def _absent_package(name: str | None, path: Path) -> str | None:
+    """The package that is not installed and that `path` imports `name` from, inside a try."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        package = node.module.partition(".")[0]
+        names = [each.asname or each.name for each in node.names]
+        if name in names and importlib.util.find_spec(package) is None:
+            return package
+    return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -171,7 +171,9 @@ _TVM_MODULES: Mapping[str, Offer] = {
     "tvm.error": Offer(names_from(_TVM, "InternalError TVMError")),
     "tvm.ir": Offer(names_from(_TVM, "Range"), is_open=True),
     "tvm.target": Offer(names_from(_TVM, "Target"), is_open=True),
-    "tvm.testing": Offer(names_from("numpy.testing", "assert_allclose"), is_open=True),
+    "tvm.testing": Offer(joined(
+            names_from("numpy.testing", "assert_allclose"), names_from(_TESTING, "requires_package")
+        ), is_open=True),
     "tvm.tirx": Offer(
         names_from(
             _TVM,

@@ -133,10 +133,10 @@ from tilewright.language.T.loops import (
     vectorized,
 )
 from tilewright.language.T.prim_func import PrimFunc, prim_func
+from tilewright.language.T.reducer_epochs import finalize_reducer, reducer_init, reducer_update
 from tilewright.language.T.reductions import (
     cummax,
     cumsum,
-    finalize_reducer,
     reduce,
     reduce_absmax,
     reduce_abssum,
@@ -597,6 +597,8 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "reduce_max",
     "reduce_min",
     "reduce_sum",
+    "reducer_init",
+    "reducer_update",
     "reinterpret",
     "reshape",
     "reuse_group",

@@ -21,7 +21,7 @@ from tilewright.language.T import arithmetic, scalars
 from tilewright.language.T.arithmetic import common_dtype
 from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
-from tilewright.language.T.expressions import Expr, as_type, constant
+from tilewright.language.T.expressions import Expr, as_type, constant, convert
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 
 _MODES = ("rn", "rz", "ru", "rd")
@@ -38,7 +38,8 @@ def _operands(name: str, mode: Any, *values: Any) -> list[Expr]:
         raise TypeError(f"T.{name} only supports floating-point inputs, but got {dtype}")
     if mode != "rn" and dtype.bits < 32:
         raise FrontendError(
-            f"T.{name}: {dtype} is only rounded to nearest: use 'rn', or cast to float32",
+            f"T.{name}: Only rounding mode 'rn' is available for half precision, as {dtype}: use "
+            "it, or cast to float32",
             code=BAD_ARGUMENT,
         )
     return [Expr(as_type(value, dtype), dtype) for value in values]
@@ -154,6 +155,17 @@ def ieee_fsqrt(x: Any, rounding_mode: str = "rn") -> Any:
 def ieee_frsqrt(x: Any) -> Any:
     """One over the square root, to nearest."""
     (found,) = _operands("ieee_frsqrt", "rn", x)
+    if found.dtype == "float64":
+        raise FrontendError(
+            "T.ieee_frsqrt: frsqrt is not supported for float64, of which no GPU has one: write "
+            "T.ieee_frcp(T.ieee_fsqrt(x))",
+            code=BAD_ARGUMENT,
+        )
+    if (
+        found.dtype == "float32"
+    ):  # through float64: the square root and the division are exact enough
+        wide = convert(found, DTYPES["float64"])
+        return convert(constant(1.0, wide.dtype) / scalars.sqrt(wide), found.dtype)
     return scalars.rsqrt(found)
 
 

@@ -85,6 +85,9 @@ class KernelFrame:
     ) -> None:
         assert self._open is not None and self._outer is not None
         trace().kernel = None
+        from tilewright.language.T.reducer_epochs import check_epochs
+
+        check_epochs(self._open.body)
         builder = current()
         end = YieldOp()
         end.location = self._location

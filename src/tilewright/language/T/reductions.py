@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.dialects.tile import ReduceOp, ReducerFinalizeOp, ScanOp
+from tilewright.dialects.tile import ReduceOp, ScanOp
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.buffers import Buffer, shape_text
+from tilewright.language.T.buffers import shape_text
 from tilewright.language.T.expressions import describe, is_python_scalar
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
@@ -159,11 +159,3 @@ def _scan(op_name: str, kind: str, src: Any, dst: Any, dim: int, reverse: bool) 
             code=SHAPES,
         )
     effect(ScanOp(source.operand(), target.operand(), kind, int(dim) % rank, reverse=reverse))
-
-
-def finalize_reducer(reducer: Buffer, dst: Any = None, batch: int = 1) -> None:
-    """Combine what the threads have reduced."""
-    del batch
-    open_kernel("T.finalize_reducer")
-    target = None if dst is None else region("finalize_reducer", "dst", dst).operand()
-    effect(ReducerFinalizeOp(reducer.handle, target))

@@ -81,6 +81,8 @@ class Trace:
     buffers: list[Buffer] = field(default_factory=list["Buffer"])
     """Parameters with a shape, in order."""
     kernel: OpenKernel | None = None
+    parallel_depth: int = 0
+    """How many parallel loops are being traced, one in another."""
     writes: int = 0
     """Count of possible memory writes so far."""
     unread: list[weakref.ref[Element]] = field(default_factory=list["weakref.ref[Element]"])

@@ -187,9 +187,14 @@ def _is_fast(configs: Mapping[str, Any]) -> bool:
     )
 
 
+_NOT_FOR_NVRTC = ("-O", "-W", "-X", "--compiler-options", "--expt-", "-expt-", "--threads")
+"""Options of nvcc for the host's compiler, for warnings that nobody would see, and for functions
+that NVRTC takes anyway."""
+
+
 def _flags(given: object) -> tuple[str, ...]:
     """Options as the compiler takes them; it always optimises, and NVRTC has no ``-O3``."""
     if given is None:
         return ()
     listed = given.split() if isinstance(given, str) else [str(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]
-    return tuple(each for each in listed if not each.startswith("-O"))
+    return tuple(each for each in listed if not each.startswith(_NOT_FOR_NVRTC))
