@@ -12,6 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.compat import finder, install
+from tilewright.runtime.tile import described
 from tilewright.compat.finder import AfterImport, StandIn
 from tilewright.compat.modules import MODULES, VERSION
 from tilewright.ir.diagnostics import CompileError
@@ -30,6 +31,7 @@ def stand_in(monkeypatch):
     real = {name: sys.modules.pop(name) for name in list(sys.modules) if is_triton(name)}
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
+    monkeypatch.setattr(described, "_arch", [None])
     install()
     yield importlib.import_module("triton")
     for name in [name for name in sys.modules if is_triton(name)]:

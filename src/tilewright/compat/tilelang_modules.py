@@ -113,7 +113,14 @@ _TILELANG_MODULES: Mapping[str, Offer] = {
     "tilelang.jit": Offer(joined(_JIT, {"jit": f"{_TILE}.jit:tile_jit"})),
     "tilelang.jit.kernel": Offer(_JIT),
     "tilelang.language": Offer(mirrors=(_T,)),
-    "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes", _T), is_open=True),
+    "tilelang.cuda.intrinsics.sparse_layout": Offer(
+        names_from(f"{_OURS}_sparse", "GROUP_CONFIG get_e_factor get_e_replicate_factor")
+    ),
+    "tilelang.language.dtypes": Offer(
+        {"_TORCH_DTYPE_TO_STR": f"{_OURS}_sparse:TORCH_NAMES"},
+        mirrors=(f"{_T}.dtypes", _T),
+        is_open=True,
+    ),
     "tilelang.language.fp8": Offer(
         names_from(_OURS, "determine_fp8_type determine_torch_fp8_type")
     ),
@@ -171,9 +178,12 @@ _TVM_MODULES: Mapping[str, Offer] = {
     "tvm.error": Offer(names_from(_TVM, "InternalError TVMError")),
     "tvm.ir": Offer(names_from(_TVM, "Range"), is_open=True),
     "tvm.target": Offer(names_from(_TVM, "Target"), is_open=True),
-    "tvm.testing": Offer(joined(
+    "tvm.testing": Offer(
+        joined(
             names_from("numpy.testing", "assert_allclose"), names_from(_TESTING, "requires_package")
-        ), is_open=True),
+        ),
+        is_open=True,
+    ),
     "tvm.tirx": Offer(
         names_from(
             _TVM,
@@ -217,7 +227,7 @@ _TILELANG_ABSENT = tuple(
             "contrib.hipcc",
             "contrib.rocm",
         ),
-        *("cuda.backend", "cuda.debug", "cuda.intrinsics.sparse_layout", "cuda.op"),
+        *("cuda.backend", "cuda.debug", "cuda.op"),
         *("cuda.pipeline", "cuda.target", "cuda.transform"),
         *(
             "cuda.intrinsics.layout.mma_sm100_layout",

@@ -223,6 +223,7 @@ from tilewright.language.T.scalars import (
 )
 from tilewright.language.T.scalars import cast_ as cast
 from tilewright.language.T.scheduler import PersistentTileScheduler
+from tilewright.language.T.sparse import gemm_sp, wgmma_gemm_sp
 from tilewright.language.T.sync import (
     assume,
     barrier_arrive,
@@ -355,7 +356,6 @@ _INSTEAD = {
     "Then": "write a Python if",
     "Else": "write a Python if",
     "loop_break": "write break",
-    "gemm_sp": "sparse GEMM is not supported, use T.gemm",
     "copy_cluster": (
         "shared memory of another block is not written; for a tile that several blocks read, "
         "T.tma_copy(..., cluster_mask=...) fetches it once"
@@ -516,6 +516,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "fmod",
     "func_attr",
     "gemm",
+    "gemm_sp",
     "get_block_binding",
     "get_block_bindings",
     "get_block_extent",
@@ -660,5 +661,6 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "warp_reduce_min",
     "warp_reduce_sum",
     "wgmma_gemm",
+    "wgmma_gemm_sp",
     "ws",
 ]

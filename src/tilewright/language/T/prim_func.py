@@ -126,6 +126,12 @@ class PrimFunc:
     returned: tuple[int, ...] | None = None
     """Of an eager kernel, the positions of the parameters that it returns; None without."""
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the body says of the whole function, by TileLang's names: settings, flags, outputs."""
+
+    def __post_init__(self) -> None:
+        if self.returned is not None:
+            count = len(self.params)
+            self.attrs.setdefault("tilelang_out_idx", [index - count for index in self.returned])
 
     @property
     def symbols(self) -> tuple[str, ...]:

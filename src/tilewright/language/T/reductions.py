@@ -48,9 +48,16 @@ def _reduce(
     )
 
 
-def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_sum(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """Add up along a dimension; with ``clear=False`` onto `out`."""
-    del batch  # how many rows are combined at once is the compiler's choice
+    del batch, annotations  # how many rows are combined at once is the compiler's choice
     _reduce("sum", buffer, out, dim, clear)
 
 
@@ -61,9 +68,10 @@ def reduce_max(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """The largest along a dimension; with ``clear=False`` of `out` too."""
-    del batch
+    del batch, annotations
     _reduce("max", buffer, out, dim, clear, nan_propagate)
 
 
@@ -74,9 +82,10 @@ def reduce_min(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """The smallest along a dimension; with ``clear=False`` of `out` too."""
-    del batch
+    del batch, annotations
     _reduce("min", buffer, out, dim, clear, nan_propagate)
 
 
@@ -87,33 +96,62 @@ def reduce_absmax(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """The largest magnitude along a dimension."""
-    del batch
+    del batch, annotations
     _reduce("absmax", buffer, out, dim, clear, nan_propagate)
 
 
-def reduce_abssum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_abssum(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The sum of magnitudes along a dimension."""
-    del batch
+    del batch, annotations
     _reduce("abssum", buffer, out, dim, clear)
 
 
-def reduce_bitand(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_bitand(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The bits that all elements along a dimension have."""
-    del batch
+    del batch, annotations
     _reduce("bitand", buffer, out, dim, clear)
 
 
-def reduce_bitor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_bitor(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The bits that any element along a dimension has."""
-    del batch
+    del batch, annotations
     _reduce("bitor", buffer, out, dim, clear)
 
 
-def reduce_bitxor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_bitxor(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The bits that an odd number of elements along a dimension have."""
-    del batch
+    del batch, annotations
     _reduce("bitxor", buffer, out, dim, clear)
 
 
@@ -125,9 +163,10 @@ def reduce(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """Combine along a dimension: sum, max, min, absmax, abssum, bitand, bitor, bitxor."""
-    del batch
+    del batch, annotations
     _reduce(reduce_type, buffer, out, dim, clear, nan_propagate)
 
 

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -74,7 +74,10 @@ class CompiledTileKernel:
         self._described = described
         self.prim_func = prim_func
         self._target = target
-        self._pass_configs, self._compile_flags = pass_configs or {}, compile_flags
+        self._pass_configs = {**_configs_of(prim_func), **(pass_configs or {})}
+        self._compile_flags = _joined_flags(
+            prim_func.attrs.get("tilelang_compile_flags"), compile_flags
+        )
         self.gpu: GpuSide | None = None
         """How the kernel runs on a GPU, if its target is one."""
         self._cuda: CudaKernel | None = None
@@ -473,8 +476,31 @@ def _place_aliases(module: ModuleOp) -> None:
         engine.raise_if_errors()
 
 
+def _configs_of(prim_func: PrimFunc) -> Mapping[str, Any]:
+    """The settings that the function itself makes, with ``T.annotate_pass_configs``."""
+    from tilewright.runtime.tile.pass_configs import checked_configs
+
+    found = prim_func.attrs.get("tilelang_pass_configs")
+    return {} if found is None else checked_configs(found)
+
+
+def _joined_flags(own: Sequence[str] | None, given: object) -> object:
+    """Flags of the function, and those of the call after them."""
+    if not own:
+        return given
+    if given is None:
+        return list(own)
+    return [*own, *(given.split() if isinstance(given, str) else cast("Sequence[str]", given))]
+
+
 def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:
     """The positions of parameters that a call makes."""
+    if prim_func.returned is not None and out_idx is not None:
+        message = (
+            f"Out index conflict: {prim_func.name} returns its outputs (T.empty), and out_idx "
+            f"{out_idx} names others: leave out out_idx"
+        )
+        raise located(ValueError(message), BAD_ARGUMENT)
     if prim_func.returned is not None or out_idx is None:
         return tuple(n for n, param in enumerate(prim_func.params) if param.is_output)
     count = len(prim_func.params)
