@@ -12,6 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.compat import finder, install
+from tilewright.frontend import builder
 from tilewright.runtime.tile import described
 from tilewright.compat.finder import AfterImport, StandIn
 from tilewright.compat.modules import MODULES, VERSION
@@ -32,6 +33,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
     monkeypatch.setattr(described, "_arch", [None])
+    monkeypatch.setattr(builder, "_outside", [])
     install()
     yield importlib.import_module("triton")
     for name in [name for name in sys.modules if is_triton(name)]:

@@ -11,6 +11,7 @@ import pytest
 import tilewright as tw
 from tests.compat.test_scripts import compat
 from tilewright.compat import finder, install
+from tilewright.frontend import builder
 from tilewright.runtime.tile import described
 from tilewright.compat.finder import StandIn
 from tilewright.compat.modules import TRITON
@@ -33,6 +34,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
     monkeypatch.setattr(described, "_arch", [None])
+    monkeypatch.setattr(builder, "_outside", [])
     install()
     yield importlib.import_module("tilelang")
     for name in [name for name in sys.modules if is_served(name)]:

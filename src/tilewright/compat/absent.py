@@ -19,7 +19,7 @@ class NotOffered(AttributeError):
 
 
 class _Absent(type):
-    """The class of names that are not offered: each is a class, so that `isinstance` can be asked."""
+    """The class of names that are not offered, which are classes for the sake of `isinstance`."""
 
     _refusal: str
     _path: str

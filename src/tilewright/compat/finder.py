@@ -240,7 +240,6 @@ def install() -> None:
     if any(isinstance(finder, StandInFinder) for finder in sys.meta_path):
         return
     _use_target(os.environ.get(TARGET_VARIABLE))
-    _describe_gpu()
     projects = (TRITON, TILELANG, TVM)
     for project in projects:
         if project.name in sys.modules:
@@ -249,6 +248,7 @@ def install() -> None:
                 f"first `import {project.name}`, or run the script with `python -m "
                 "tilewright.compat FILE`"
             )
+    _describe_gpu()
     sys.meta_path[:0] = [StandInFinder(project) for project in projects]
     if "torch" in sys.modules:
         _adapt_torch(sys.modules["torch"])

@@ -15,7 +15,7 @@ Map = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def _mma(group: int, *, rows_first: bool) -> Map:
-    """`group` neighbours along K in a register of each of four lanes; quarters of the tile follow."""
+    """`group` neighbours along K in a register of each of four lanes; then the next quarter."""
 
     def place(i: Any, j: Any) -> tuple[Any, Any]:
         lane = 4 * (i % 8) + j % (4 * group) // group

@@ -187,8 +187,8 @@ _TVM_MODULES: Mapping[str, Offer] = {
     "tvm.tirx": Offer(
         names_from(
             _TVM,
-            "And Call Cast FloatImm IndexMap IntImm Max Min Not Or PrimExpr PrimFunc Select Var all any "
-            "const reinterpret",
+            "And Call Cast FloatImm IndexMap IntImm Max Min Not Or PrimExpr PrimFunc Select Var "
+            "all any const reinterpret",
         ),
         mirrors=(_T,),
         is_open=True,

@@ -274,6 +274,7 @@ from tilewright.language.T.tile_ops import (
     wgmma_gemm,
 )
 from tilewright.language.T.vectors import (
+    Broadcast,
     abs2,
     add2,
     extract_lane,
@@ -389,6 +390,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [  # dtypes are found by name, see `__getattr__`
+    "Broadcast",
     "Buffer",
     "Cast",
     "ClusterKernel",

@@ -250,10 +250,14 @@ def _places(layout: Layout | Fragment) -> tuple[Any, ...]:
         found = layout.attribute().data
         return tuple(layout.shape), tuple(found.evaluate(*point) for point in found.points())
     held = layout.attribute().data
-    return (tuple(layout.shape), layout.copies) + tuple(
-        held.evaluate(*point, replica=replica)
-        for point in held.points()
-        for replica in range(layout.copies)
+    return (
+        tuple(layout.shape),
+        layout.copies,
+        *(
+            held.evaluate(*point, replica=replica)
+            for point in held.points()
+            for replica in range(layout.copies)
+        ),
     )
 
 

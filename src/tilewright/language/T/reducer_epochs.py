@@ -41,7 +41,6 @@ from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.stock import LoadOp
 from tilewright.language.T.tile_ops import region
 
-
 _OPERATORS = {"sum": "+", "bitand": "&", "bitor": "|", "bitxor": "^"}
 
 

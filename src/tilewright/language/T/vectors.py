@@ -133,6 +133,15 @@ def make_vector(dtype: Dtype, values: Sequence[Any]) -> Vector:
     return Vector([convert(value, element) for value in given])
 
 
+def Broadcast(value: Any, lanes: int) -> Vector:
+    """A vector with one value in all lanes."""
+    if not isinstance(lanes, Integral) or int(lanes) < 1:
+        raise ValueError(f"T.Broadcast: lanes is a positive integer, got {describe(lanes)}")
+    found = as_expr(value)
+    scalar = found.value() if isinstance(found, Element) else found
+    return Vector([scalar] * int(lanes))
+
+
 def extract_lane(vector: Any, lane: Any) -> Expr:
     """The scalar in one lane of a vector."""
     if not isinstance(vector, (Vector, BufferRegion, Expr)):
