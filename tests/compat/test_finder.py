@@ -12,11 +12,11 @@ import pytest
 
 import tilewright as tw
 from tilewright.compat import finder, install
-from tilewright.frontend import builder
-from tilewright.runtime.tile import described
 from tilewright.compat.finder import AfterImport, StandIn
 from tilewright.compat.modules import MODULES, VERSION
+from tilewright.frontend import builder
 from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime.tile import described
 
 # Found before the hook is installed: the real Triton, if there is one.
 INSTALLED = find_spec("triton")

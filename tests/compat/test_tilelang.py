@@ -11,12 +11,12 @@ import pytest
 import tilewright as tw
 from tests.compat.test_scripts import compat
 from tilewright.compat import finder, install
-from tilewright.frontend import builder
-from tilewright.runtime.tile import described
 from tilewright.compat.finder import StandIn
 from tilewright.compat.modules import TRITON
 from tilewright.compat.tilelang_modules import COMMIT, TILELANG, TVM
 from tilewright.compat.torch_compile import run_compiled_functions_eagerly
+from tilewright.frontend import builder
+from tilewright.runtime.tile import described
 
 HERE = Path(__file__).parent
 CPU_TIMES = "tilewright: times are measured on the CPU and do not predict GPU times\n"
@@ -104,7 +104,9 @@ def test_expressions_outside_of_kernels(stand_in):
     assert isinstance(found, tirx.Call) and found.dtype == "float16"
     pair = tirx.Var("pair", "bfloat16x2")
     assert stand_in.language.extract_lane(pair, 1).dtype == "bfloat16"
-    with pytest.raises(TypeError, match=r"T\.__exp only supports floating-point inputs, but got int8"):
+    with pytest.raises(
+        TypeError, match=r"T\.__exp only supports floating-point inputs, but got int8"
+    ):
         stand_in.language.__exp(tirx.Var("value", "int8"))
     with pytest.raises(TypeError, match="integer or boolean predicate"):
         stand_in.language.any_sync(tirx.FloatImm("float32", 0.5))

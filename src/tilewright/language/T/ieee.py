@@ -161,9 +161,7 @@ def ieee_frsqrt(x: Any) -> Any:
             "T.ieee_frcp(T.ieee_fsqrt(x))",
             code=BAD_ARGUMENT,
         )
-    if (
-        found.dtype == "float32"
-    ):  # through float64: the square root and the division are exact enough
+    if found.dtype == "float32":  # both steps in float64 are exact enough
         wide = convert(found, DTYPES["float64"])
         return convert(constant(1.0, wide.dtype) / scalars.sqrt(wide), found.dtype)
     return scalars.rsqrt(found)

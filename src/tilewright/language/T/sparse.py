@@ -100,9 +100,8 @@ def _expanded(a: BufferRegion, e: BufferRegion, transpose_a: bool, transpose_e: 
             f"{a.buffer.name} of {rows} rows and {depth} elements along K",
             code=SHAPES,
         )
-    dense = allocated(
-        "gemm_sp", (rows, depth), a.dtype, "shared.dyn", name=f"{a.buffer.name}_dense"
-    )
+    name = f"{a.buffer.name}_dense"
+    dense = allocated("gemm_sp", (rows, depth), a.dtype, "shared.dyn", name=name)
     loop = Parallel([rows, depth // group], {})
     block, variables = loop.enter(["", ""])
     assert isinstance(variables, tuple)
