@@ -224,6 +224,15 @@ from tilewright.language.T.scalars import (
 from tilewright.language.T.scalars import cast_ as cast
 from tilewright.language.T.scheduler import PersistentTileScheduler
 from tilewright.language.T.sparse import gemm_sp, wgmma_gemm_sp
+from tilewright.language.T.swizzles import (
+    make_full_bank_swizzled_layout,
+    make_fully_replicated_layout_fragment,
+    make_gemm_fragment_8x8,
+    make_gemm_fragment_8x8_transposed,
+    make_half_bank_swizzled_layout,
+    make_quarter_bank_swizzled_layout,
+    make_wgmma_swizzled_layout,
+)
 from tilewright.language.T.sync import (
     assume,
     barrier_arrive,
@@ -559,9 +568,16 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "log2",
     "log10",
     "macro",
+    "make_full_bank_swizzled_layout",
+    "make_fully_replicated_layout_fragment",
+    "make_gemm_fragment_8x8",
+    "make_gemm_fragment_8x8_transposed",
+    "make_half_bank_swizzled_layout",
     "make_linear_layout",
+    "make_quarter_bank_swizzled_layout",
     "make_swizzled_layout",
     "make_tensor",
+    "make_wgmma_swizzled_layout",
     "match_all_sync",
     "match_any_sync",
     "max",
