@@ -1,7 +1,7 @@
 """``tilelang.tools.cuda.iket``: marks in a kernel for a profiler, which is not there.
 
 The marks are checked and listed in `event_table`; the kernel does not contain them, and no traces
-are written. A notice says so.
+are written. A notice states this.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def profile_command(
     command: str | Sequence[str], *, directory: str | os.PathLike[str], **_: Any
 ) -> list[str]:
     """The command line of the profiler, which is not there."""
-    words = shlex.split(command) if isinstance(command, str) else list(command)
+    program = shlex.split(command) if isinstance(command, str) else list(command)
     return [
         "python",
         "-m",
@@ -198,5 +198,5 @@ def profile_command(
         str(directory),
         "profile",
         "--",
-        *words,
+        *program,
     ]

@@ -1,7 +1,7 @@
 """Which lane holds an element of a matrix instruction's operand, and in which of its registers.
 
 Rows are spatial (M or N), columns run along K (``sr``). The maps are those of the PTX manual
-(``mma.m16n8k*``, two of them beside each other for N = 16) and of AMD's instruction calculator.
+(``mma.m16n8k*``, two of them for N = 16) and of AMD's instruction calculator.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Map = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def _mma(group: int, *, rows_first: bool) -> Map:
-    """`group` neighbours along K in a register of each of four lanes; then the next quarter."""
+    """`group` consecutive elements along K for each of four lanes; then the next quarter."""
 
-    def place(i: Any, j: Any) -> tuple[Any, Any]:
+    def locate(i: Any, j: Any) -> tuple[Any, Any]:
         lane = 4 * (i % 8) + j % (4 * group) // group
         right, below = j // (4 * group), i // 8
         quarter = 2 * below + right if rows_first else 2 * right + below
         return lane, quarter * group + j % group
 
-    return place
+    return locate
 
 
 shared_16x8_to_mma_32x4_layout_sr_a = _mma(1, rows_first=False)
@@ -35,10 +35,10 @@ shared_16x32_to_mma_32x16_layout_sr_b = _mma(4, rows_first=True)
 
 
 def _mfma(group: int) -> Map:
-    def place(i: Any, j: Any) -> tuple[Any, Any]:
+    def locate(i: Any, j: Any) -> tuple[Any, Any]:
         return i + 16 * (j // group), j % group
 
-    return place
+    return locate
 
 
 shared_16x4_to_local_64x1_layout_A = _mfma(1)

@@ -1,4 +1,4 @@
-"""``tilelang.cuda.intrinsics.sparse_layout``: how sparse operands say which elements they keep."""
+"""``tilelang.cuda.intrinsics.sparse_layout``: the metadata of sparse operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BITS_PER_GROUP = 4
 _NAMES = ("float32", "float16", "bfloat16", "int8", "uint8", "float8_e4m3fn", "float8_e5m2")
 
 GROUP_CONFIG = {DTYPES[name]: group_of(DTYPES[name].bits) for name in _NAMES}
-"""Elements that are kept, of how many."""
+"""Elements that are stored, of how many."""
 
 
 def get_e_factor(a_dtype: object, meta_dtype: object) -> int:

@@ -1,6 +1,6 @@
 """``tilelang.tools``: work and traffic of a kernel, counted; layouts, drawn.
 
-`Analyzer` counts what the traced kernel says: multiply-adds of its GEMMs and bytes that its copies
+`Analyzer` counts in the traced kernel: multiply-adds of its GEMMs and bytes that its copies
 move from and to global memory, times the iterations of the loops around them and the blocks of the
 grid. The time is that of the slower of the two on the GPU that is described, at its peak.
 """
@@ -152,8 +152,8 @@ def _cells(layout: Layout | Fragment) -> list[tuple[int, str]]:
     """A colour and a text for each element."""
     if isinstance(layout, Layout):
         found = layout.attribute().data
-        places = [found.evaluate(*point) for point in found.points()]
-        return [(int(place[0]), ", ".join(map(str, place))) for place in places]
+        locations = [found.evaluate(*point) for point in found.points()]
+        return [(int(location[0]), ", ".join(map(str, location))) for location in locations]
     held = layout.attribute().data
     cells: list[tuple[int, str]] = []
     for point in held.points():

@@ -74,9 +74,9 @@ class TensorForm:
         del options  # the scope of a macro's parameter and the like: for the reader
         if dtype is ptr or isinstance(dtype, PointerAnnotation):
             raise FrontendError(
-                f"T.{self._op_name}: a tensor of pointers is not supported, since nothing says how "
-                "large what they point to is. Pass the tensors one by one, or as one tensor with "
-                "the offset of each in a second tensor",
+                f"T.{self._op_name}: a tensor of pointers is not supported, since the size of what "
+                "they point to is unknown. Pass each tensor as an argument, or all as one tensor "
+                "with the offset of each in a second tensor",
                 code=BAD_ARGUMENT,
             )
         sizes = cast("tuple[Size, ...]", shape_of(self._op_name, shape))

@@ -1,8 +1,8 @@
 """Arithmetic with IEEE's rounding modes: ``T.ieee_add(x, y, "rz")`` and the like.
 
-A result is rounded once, and never joined with other arithmetic: sums and products are written as
-fused multiply-adds, ``x * 1 + y`` and ``x * y - 0``, which no compiler contracts further. Of the
-other modes there is no op: the result to nearest is corrected by one unit in the last place where
+A result is rounded once, and never joined with other arithmetic: additions and multiplications are
+written as fused multiply-adds, ``x * 1 + y`` and ``x * y - 0``, which no compiler contracts. Of the
+other modes there is no op: the result to nearest is corrected by one unit in the last digit where
 its exact error has the wrong sign. The errors are those of Knuth's TwoSum, of a fused remainder,
 and of Boldo and Muller's "Exact and approximated error of the FMA" (2011).
 
@@ -84,7 +84,7 @@ def _two_sum(x: Any, y: Any) -> tuple[Any, Any]:
     return total, _sum(_sum(x, -_sum(total, -part)), _sum(y, -part))
 
 
-def _product(x: Any, y: Any) -> Any:
+def _multiplied(x: Any, y: Any) -> Any:
     return scalars.fma(x, y, constant(-0.0, x.dtype))
 
 
@@ -105,7 +105,7 @@ def ieee_sub(x: Any, y: Any, rounding_mode: str = "rn") -> Any:
 def ieee_mul(x: Any, y: Any, rounding_mode: str = "rn") -> Any:
     """``x * y``, rounded once."""
     one, other = _operands("ieee_mul", rounding_mode, x, y)
-    nearest = _product(one, other)
+    nearest = _multiplied(one, other)
     if rounding_mode == "rn":
         return nearest
     return _rounded(nearest, scalars.fma(one, other, -nearest), rounding_mode, one.dtype)
@@ -117,10 +117,10 @@ def ieee_fmaf(x: Any, y: Any, z: Any, rounding_mode: str = "rn") -> Any:
     nearest = scalars.fma(one, other, third)
     if rounding_mode == "rn":
         return nearest
-    product = _product(one, other)
-    rest = scalars.fma(one, other, -product)
+    rounded = _multiplied(one, other)
+    rest = scalars.fma(one, other, -rounded)
     first, first_error = _two_sum(third, rest)
-    second, second_error = _two_sum(product, first)
+    second, second_error = _two_sum(rounded, first)
     gap = _sum(_sum(second, -nearest), second_error)
     return _rounded(nearest, _sum(gap, first_error), rounding_mode, one.dtype)
 

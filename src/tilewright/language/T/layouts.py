@@ -65,11 +65,11 @@ class Layout:
         return self.map_forward_index(indices)
 
     def is_equal(self, other: object) -> bool:
-        """Whether `other` maps the same coordinates to the same places."""
-        return isinstance(other, Layout) and _places(self) == _places(other)
+        """Whether `other` maps the same coordinates to the same memory."""
+        return isinstance(other, Layout) and _locations(self) == _locations(other)
 
     def repeat(self, dim: int, factor: int) -> Layout:
-        """Copies one after the other along one dimension; which copy is a new first coordinate."""
+        """Consecutive copies along one dimension; which copy is a new first coordinate."""
         rank = len(self.shape)
         if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
             raise ValueError(f"Layout.repeat: factor is a positive integer, got {factor!r}")
@@ -171,12 +171,12 @@ class Fragment:
 
     def is_equal(self, other: object) -> bool:
         """Whether `other` has the same elements in the same registers of the same threads."""
-        return isinstance(other, Fragment) and _places(self) == _places(other)
+        return isinstance(other, Fragment) and _locations(self) == _locations(other)
 
     def repeat(
         self, repeats: Any, repeat_on_thread: bool = False, lower_dim_first: bool = True
     ) -> Fragment:
-        """Copies side by side, so many along each dimension: in further registers or threads.
+        """So many copies along each dimension, in further registers or threads.
 
         They are counted along the last dimension first, or along the first.
         """
@@ -208,8 +208,8 @@ class Fragment:
             return owner + threads * copy_of(indices) if repeat_on_thread else owner
 
         def repeated_index(*indices: Any) -> Any:
-            place = as_sequence(index(*inside(indices)))
-            return place if repeat_on_thread else [place[0] + registers[0] * copy_of(indices)]
+            held = as_sequence(index(*inside(indices)))
+            return held if repeat_on_thread else [held[0] + registers[0] * copy_of(indices)]
 
         return Fragment(
             [size * count for size, count in zip(shape, counts, strict=True)],
@@ -244,7 +244,7 @@ class Fragment:
         return str(self.attribute().data)
 
 
-def _places(layout: Layout | Fragment) -> tuple[Any, ...]:
+def _locations(layout: Layout | Fragment) -> tuple[Any, ...]:
     """Where every element is."""
     if isinstance(layout, Layout):
         found = layout.attribute().data

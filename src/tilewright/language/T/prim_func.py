@@ -126,7 +126,7 @@ class PrimFunc:
     returned: tuple[int, ...] | None = None
     """Of an eager kernel, the positions of the parameters that it returns; None without."""
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the body says of the whole function, by TileLang's names: settings, flags, outputs."""
+    """Attributes of the whole function, by TileLang's names: settings, flags, outputs."""
 
     def __post_init__(self) -> None:
         if self.returned is not None:

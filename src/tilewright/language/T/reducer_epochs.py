@@ -196,7 +196,7 @@ def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1) -> None:
         raise ValueError(
             f"T.finalize_reducer: batch {batch} must evenly divide the {total} elements"
         )
-    place = None if dst is None else region("finalize_reducer", "dst", dst)
+    into = None if dst is None else region("finalize_reducer", "dst", dst)
     epoch = _epochs.get(buffer.handle)
     if epoch is not None:
         if epoch.block is not current().block:
@@ -206,13 +206,13 @@ def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1) -> None:
                 code=BAD_ARGUMENT,
             )
         epoch.is_open = False
-        epoch.is_in_place = epoch.is_in_place or place is None
-    end = effect(ReducerFinalizeOp(buffer.handle, None if place is None else place.operand()))
+        epoch.is_in_place = epoch.is_in_place or into is None
+    end = effect(ReducerFinalizeOp(buffer.handle, None if into is None else into.operand()))
     if epoch is not None:
         epoch.uses.add(end)
     if epoch is None or epoch.start is None:
         return
-    result = buffer.whole() if place is None else place
+    result = buffer.whole() if into is None else into
     target, offsets, sizes = result.buffer, result.offsets, result.extents
     loop = Parallel(sizes, {})
     block, variables = loop.enter([""] * len(sizes))

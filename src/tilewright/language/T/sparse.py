@@ -1,11 +1,11 @@
-"""``T.gemm_sp``: a GEMM whose A has two elements of every four, and says which.
+"""``T.gemm_sp``: a GEMM whose A has two elements of every four, and metadata.
 
-    A_shared   (M, K / 2)        the elements that are kept, two of each group of four
-    E_shared   (M, K / f)        4 bits for each group, in order: the place of the first element in
+    A_shared   (M, K / 2)        the elements that are stored, two of each group of four
+    E_shared   (M, K / f)        4 bits for each group, in order: the index of the first element in
                                  bits 0-1, of the second in bits 2-3; f elements of A for each of E
 
-Of 32-bit elements one of two is kept, and its four bits are those of its two halves: 0b0100 for the
-first, 0b1110 for the second.
+Of 32-bit elements one of two is stored, and its four bits are those of its two halves: 0b0100 for
+the first, 0b1110 for the second.
 
 The tile is expanded in shared memory and multiplied as a dense one: results are those of sparse
 tensor cores, their speed and their savings in shared memory are not.
@@ -32,7 +32,7 @@ _BITS_PER_GROUP = 4
 
 
 def group_of(bits: int) -> tuple[int, int]:
-    """How many elements of how many are kept."""
+    """How many elements of how many are stored."""
     return (1, 2) if bits == 32 else (2, 4)
 
 
@@ -50,7 +50,7 @@ def gemm_sp(
     wg_wait: int = 0,
     annotations: Any = None,
 ) -> None:
-    """``C (+)= A @ op(B)``, A given by its elements and their places; see the module."""
+    """``C (+)= A @ op(B)``, A given by its elements and their indices; see the module."""
     open_kernel("T.gemm_sp")
     del wg_wait, annotations  # the GEMM has ended when this returns
     a, e = region("gemm_sp", "A_sparse", A_sparse), region("gemm_sp", "E", E)
@@ -84,19 +84,19 @@ def _matrix(name: str, part: BufferRegion, is_transposed: bool) -> tuple[int, in
 
 def _expanded(a: BufferRegion, e: BufferRegion, transpose_a: bool, transpose_e: bool) -> Buffer:
     """A tile of shared memory with all elements of A."""
-    kept, group = group_of(a.dtype.bits)
+    count, group = group_of(a.dtype.bits)
     rows, stored = _matrix("A_sparse", a, transpose_a)
-    depth = stored * group // kept
-    per_word = e.dtype.bits // _BITS_PER_GROUP
+    depth = stored * group // count
+    per_element = e.dtype.bits // _BITS_PER_GROUP
     if not e.dtype.is_integer:
         raise FrontendError(
             f"T.gemm_sp: E holds integers, got {e.dtype} in {e.buffer.name}", code=BAD_ARGUMENT
         )
-    found, expected = _matrix("E", e, transpose_e), (rows, depth // group // per_word)
+    found, expected = _matrix("E", e, transpose_e), (rows, depth // group // per_element)
     if found != expected:
         raise FrontendError(
             f"T.gemm_sp: {e.buffer.name} is {shape_text(found)}, and {shape_text(expected)} is "
-            f"expected: {per_word} groups of {group} elements in each {e.dtype}, for "
+            f"expected: {per_element} groups of {group} elements in each {e.dtype}, for "
             f"{a.buffer.name} of {rows} rows and {depth} elements along K",
             code=SHAPES,
         )
@@ -107,19 +107,21 @@ def _expanded(a: BufferRegion, e: BufferRegion, transpose_a: bool, transpose_e: 
     assert isinstance(variables, tuple)
     row, position = variables
     with current().at(block):
-        code = _element(e, row, position // per_word, transpose_e)
+        code = _element(e, row, position // per_element, transpose_e)
         unsigned = scalars.reinterpret(code, DTYPES[f"uint{e.dtype.bits}"])
-        shift = convert(position % per_word * _BITS_PER_GROUP, unsigned.dtype)
+        shift = convert(position % per_element * _BITS_PER_GROUP, unsigned.dtype)
         nibble = convert(scalars.shift_right(unsigned, shift), DTYPES["uint32"])
-        places = [scalars.bitwise_and(scalars.shift_right(nibble, 2 * at), 3) for at in range(kept)]
-        if kept == 1:
-            places = [scalars.shift_right(places[0], 1)]
-        values = [_element(a, row, position * kept + at, transpose_a) for at in range(kept)]
-        for place in range(group):
+        positions = [
+            scalars.bitwise_and(scalars.shift_right(nibble, 2 * at), 3) for at in range(count)
+        ]
+        if count == 1:
+            positions = [scalars.shift_right(positions[0], 1)]
+        values = [_element(a, row, position * count + at, transpose_a) for at in range(count)]
+        for target in range(group):
             value: Any = constant(0, a.dtype)
-            for at in reversed(range(kept)):
-                value = scalars.Select(places[at] == place, values[at], value)
-            dense[row, position * group + place] = value
+            for at in reversed(range(count)):
+                value = scalars.Select(positions[at] == target, values[at], value)
+            dense[row, position * group + target] = value
     effect(loop.close(block))
     return dense
 

@@ -91,7 +91,7 @@ def make_wgmma_swizzled_layout(
 
 
 def make_gemm_fragment_8x8() -> Fragment:
-    """A matrix of 8 x 8 as ``ldmatrix`` gives it to a warp: two neighbours of a row per thread."""
+    """A matrix of 8 x 8 as ``ldmatrix`` gives it to a warp: two elements of a row per thread."""
     return Fragment(
         (8, 8),
         forward_thread_fn=lambda i, j: j // 2 + 4 * i,

@@ -135,14 +135,14 @@ def ffs(value: Any) -> Any:
 def fns(mask: Any, base: Any, offset: Any) -> Any:
     """The position of the `offset`-th bit that is set at or above bit `base`, from 1 on.
 
-    A negative offset counts downwards from `base`, and 0 asks for the bit `base` itself. Where
+    A negative offset counts downwards from `base`, and 0 means the bit `base` itself. Where
     there is no such bit the result is ``0xFFFFFFFF``.
     """
     bits, start, rank = convert(mask, _UINT32), convert(base, int32), convert(offset, int32)
     one = constant(1, _UINT32)
     found: Any = constant(_ALL_LANES, _UINT32)
     is_up = rank >= 0
-    wanted = scalars.max(scalars.abs(rank), 1)
+    expected = scalars.max(scalars.abs(rank), 1)
     is_single = rank == 0
     for position in range(WARP):
         is_set = scalars.bitwise_and(scalars.shift_right(bits, position), one) != 0
@@ -153,7 +153,7 @@ def fns(mask: Any, base: Any, offset: Any) -> Any:
         is_here = scalars.all_of(
             is_set,
             on_side,
-            count == wanted,
+            count == expected,
             scalars.any_of(scalars.if_then_else(is_single, start == position, True)),
         )
         found = scalars.if_then_else(is_here, constant(position, _UINT32), found)

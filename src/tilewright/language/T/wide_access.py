@@ -1,10 +1,10 @@
 """Accesses of 32 to 256 bits by one thread: ``T.ldg128``, ``T.stg64``, ``T.sts32`` and the like.
 
-    words = T.ldg128(X[i : i + 8])          8 halves as 4 words
-    T.stg128(Y[i : i + 8], words, pred=i < N)
+    units = T.ldg128(X[i : i + 8])          8 halves as 4 integers
+    T.stg128(Y[i : i + 8], units, pred=i < N)
 
-What is read is a vector of 32-bit words (one word is a scalar); what is written may be a vector of
-any dtype with as many bits. Back ends join neighbouring accesses into one.
+What is read is a vector of 32-bit integers (a single one is a scalar); what is written may be a
+vector of any dtype with as many bits. Back ends join neighbouring accesses into one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilewright.language.T.session import kernel
 from tilewright.language.T.vectors import Vector, vector_of
 from tilewright.language.T.votes import when
 
-_WORD = DTYPES["uint32"]
+_UNIT = DTYPES["uint32"]
 
 
 def ldg(load_or_buf: Any, index: Any = None) -> Any:
@@ -36,12 +36,12 @@ def ldg(load_or_buf: Any, index: Any = None) -> Any:
     return as_expr(load_or_buf)
 
 
-def _elements(name: str, place: Any, bits: int, *, is_global: bool) -> Vector:
+def _elements(name: str, target: Any, bits: int, *, is_global: bool) -> Vector:
     """The elements that the access is to."""
-    buffer = place if isinstance(place, Buffer) else getattr(place, "buffer", None)
-    if not isinstance(place, (Buffer, BufferRegion, Element)) or not isinstance(buffer, Buffer):
+    buffer = target if isinstance(target, Buffer) else getattr(target, "buffer", None)
+    if not isinstance(target, (Buffer, BufferRegion, Element)) or not isinstance(buffer, Buffer):
         raise TypeError(
-            f"T.{name} expects a buffer, a part or an element of one, got {describe(place)}"
+            f"T.{name} expects a buffer, a part or an element of one, got {describe(target)}"
         )
     if (buffer.space is Space.GLOBAL) != is_global:
         kind = "a tensor in global memory" if is_global else "a buffer in shared memory"
@@ -53,7 +53,7 @@ def _elements(name: str, place: Any, bits: int, *, is_global: bool) -> Vector:
             f"T.{name}: {bits} bits are no whole number of elements of {buffer.dtype}",
             code=BAD_ARGUMENT,
         )
-    first = place[(0,) * place.ndim] if isinstance(place, Buffer) else place
+    first = target[(0,) * target.ndim] if isinstance(target, Buffer) else target
     if isinstance(first, BufferRegion):
         first = Element(buffer, first.offsets)
     return vector_of(name, first, bits // buffer.dtype.bits)
@@ -92,8 +92,8 @@ def _load(name: str, bits: int, *, is_global: bool) -> Callable[..., Any]:
         if pred is not None:
             zero = constant(0, elements.lanes[0].dtype)
             elements = Vector([scalars.if_then_else(pred, lane, zero) for lane in elements.lanes])
-        words = reinterpreted(elements, _WORD.bits)
-        return words[0] if len(words) == 1 else Vector(words)
+        units = reinterpreted(elements, _UNIT.bits)
+        return units[0] if len(units) == 1 else Vector(units)
 
     load.__name__ = load.__qualname__ = name
     where = "global" if is_global else "shared"

@@ -1,6 +1,6 @@
 """The GPU that scripts find described where there is none (`compat.driver`).
 
-Their kernels run on this machine; the source that they ask for is that of the described GPU.
+Their kernels run on this machine; the source that they print is that of the described GPU.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class TileJIT:
         self.function = function
         self.out_idx = out_idx
         self.target = checked_target(target)
-        self._asked_target = target
+        self._target_given = target
         self.pass_configs = checked_configs(pass_configs)
         self.compile_flags = compile_flags
         self.cache: dict[Any, CompiledTileKernel] = {}
@@ -275,7 +275,7 @@ class TileJIT:
             target=self.target,
             pass_configs=self.pass_configs,
             compile_flags=self.compile_flags,
-            described=described_arch(self._asked_target),
+            described=described_arch(self._target_given),
         )
 
     # -- looking -----------------------------------------------------------------------------

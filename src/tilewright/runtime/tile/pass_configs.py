@@ -188,7 +188,7 @@ def _is_fast(configs: Mapping[str, Any]) -> bool:
 
 
 _NOT_FOR_NVRTC = ("-O", "-W", "-X", "--compiler-options", "--expt-", "-expt-", "--threads")
-"""Options of nvcc for the host's compiler, for warnings that nobody would see, and for functions
+"""Options of nvcc for the host's compiler, for warnings, which are not shown, and for functions
 that NVRTC takes anyway."""
 
 
