@@ -68,7 +68,7 @@ class Layout:
         """Whether `other` maps the same coordinates to the same memory."""
         return isinstance(other, Layout) and _locations(self) == _locations(other)
 
-    def repeat(self, dim: int, factor: int) -> Layout:
+    def repeat(self, dim: Any, factor: Any) -> Layout:
         """Consecutive copies along one dimension; which copy is a new first coordinate."""
         rank = len(self.shape)
         if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:

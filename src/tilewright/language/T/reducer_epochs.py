@@ -35,7 +35,7 @@ from tilewright.language.T.expressions import (
     describe,
     is_python_scalar,
 )
-from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel
+from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel, as_sequence
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.stock import LoadOp
@@ -216,7 +216,7 @@ def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1) -> None:
     target, offsets, sizes = result.buffer, result.offsets, result.extents
     loop = Parallel(sizes, {})
     block, variables = loop.enter([""] * len(sizes))
-    points = variables if isinstance(variables, tuple) else (variables,)
+    points = as_sequence(variables)
     with current().at(block):
         index = tuple(
             point if is_python_scalar(offset) and offset == 0 else point + offset

@@ -23,7 +23,7 @@ from tilewright.language.T.buffers import Buffer, BufferRegion, shape_text
 from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.expressions import constant, convert
 from tilewright.language.T.kernel_warnings import warn
-from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel
+from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel, as_sequence
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.tile_ops import SHAPES, GemmWarpPolicy, gemm, region
@@ -104,8 +104,7 @@ def _expanded(a: BufferRegion, e: BufferRegion, transpose_a: bool, transpose_e: 
     dense = allocated("gemm_sp", (rows, depth), a.dtype, "shared.dyn", name=name)
     loop = Parallel([rows, depth // group], {})
     block, variables = loop.enter(["", ""])
-    assert isinstance(variables, tuple)
-    row, position = variables
+    row, position = as_sequence(variables)
     with current().at(block):
         code = _element(e, row, position // per_element, transpose_e)
         unsigned = scalars.reinterpret(code, DTYPES[f"uint{e.dtype.bits}"])

@@ -90,22 +90,23 @@ def make_wgmma_swizzled_layout(
     return make_linear_layout(buffer)
 
 
+def _pairs_of_rows(row: Any, column: Any) -> tuple[Any, list[Any]]:
+    """Thread and register."""
+    return column // 2 + 4 * row, [column % 2]
+
+
+def _pairs_of_columns(row: Any, column: Any) -> tuple[Any, list[Any]]:
+    return _pairs_of_rows(column, row)
+
+
 def make_gemm_fragment_8x8() -> Fragment:
     """A matrix of 8 x 8 as ``ldmatrix`` gives it to a warp: two elements of a row per thread."""
-    return Fragment(
-        (8, 8),
-        forward_thread_fn=lambda i, j: j // 2 + 4 * i,
-        forward_index_fn=lambda i, j: [j % 2],
-    )
+    return Fragment((8, 8), _pairs_of_rows)
 
 
 def make_gemm_fragment_8x8_transposed() -> Fragment:
     """The same of the transposed matrix."""
-    return Fragment(
-        (8, 8),
-        forward_thread_fn=lambda i, j: i // 2 + 4 * j,
-        forward_index_fn=lambda i, j: [i % 2],
-    )
+    return Fragment((8, 8), _pairs_of_columns)
 
 
 def make_fully_replicated_layout_fragment(buffer: Any, threads: int) -> Fragment:

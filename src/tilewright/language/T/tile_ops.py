@@ -43,7 +43,7 @@ from tilewright.language.T.expressions import (
 from tilewright.language.T.hints import attributes_of
 from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.layouts import loop_layout_attribute
-from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel
+from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel, as_sequence
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.symbols import Symbolic
@@ -300,7 +300,7 @@ def _transpose_matrices(source: BufferRegion, target: BufferRegion) -> None:
     """Element by element, as a parallel loop over all matrices."""
     loop = Parallel(list(source.extents), {})
     block, variables = loop.enter([""] * len(source.extents))
-    points = variables if isinstance(variables, tuple) else (variables,)
+    points = as_sequence(variables)
     with current().at(block):
         value = source.buffer[_shifted(points, source.offsets)].value()
         turned = (*points[:-2], points[-1], points[-2])
