@@ -75,8 +75,6 @@ from tilewright.language.T.extern import (
     call_pure_extern,
     comm_reducer,
     evaluate,
-    rng_init,
-    rng_rand,
     tvm_thread_allreduce,
 )
 from tilewright.language.T.function import macro
@@ -133,6 +131,7 @@ from tilewright.language.T.loops import (
     vectorized,
 )
 from tilewright.language.T.prim_func import PrimFunc, prim_func
+from tilewright.language.T.random import rng_init, rng_rand, rng_rand_float
 from tilewright.language.T.reducer_epochs import finalize_reducer, reducer_init, reducer_update
 from tilewright.language.T.reductions import (
     cummax,
@@ -623,6 +622,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "reuse_group",
     "rng_init",
     "rng_rand",
+    "rng_rand_float",
     "round",
     "rsqrt",
     "serial",
