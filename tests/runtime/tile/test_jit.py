@@ -338,8 +338,10 @@ def test_annotated_settings_take_effect():
         return B
 
     assert settled.attrs["tilelang_out_idx"] == [-1]
-    kernel = tw.compile(settled, compile_flags="--expt-relaxed-constexpr -G")
-    assert kernel.settings_for("sm_90a").options == ("--use_fast_math", "-lineinfo", "-G")
+    kernel = tw.compile(settled, compile_flags="--expt-relaxed-constexpr --ptxas-options=-v,-O3")
+    assert kernel.settings_for("sm_90a").options == (
+        *("--use_fast_math", "-lineinfo", "--ptxas-options=-v", "--ptxas-options=-O3"),
+    )
     plain = tw.compile(settled, pass_configs={"tl.enable_fast_math": False})
     assert plain.settings_for("sm_90a").options == ("-lineinfo",)
     with pytest.raises(ValueError, match="Out index conflict: settled returns its outputs"):

@@ -99,11 +99,11 @@ def rng_rand() -> Expr:
     position = state.position.value()
     seed, sequence = state.seed.value(), state.sequence.value()
     block = scalars.shift_right(position, 2)
-    numbers = philox([*_halves(block), *_halves(sequence)], _halves(seed))
+    parts = philox([*_halves(block), *_halves(sequence)], _halves(seed))
     part = convert(scalars.bitwise_and(position, 3), _UINT32)
-    result: Any = numbers[3]
+    result: Any = parts[3]
     for index in reversed(range(3)):
-        result = scalars.Select(part == index, numbers[index], result)
+        result = scalars.Select(part == index, parts[index], result)
     state.position.write(position + constant(1, _UINT64))
     return result
 

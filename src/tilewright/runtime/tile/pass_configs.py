@@ -197,4 +197,14 @@ def _flags(given: object) -> tuple[str, ...]:
     if given is None:
         return ()
     listed = given.split() if isinstance(given, str) else [str(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]
-    return tuple(each for each in listed if not each.startswith(_NOT_FOR_NVRTC))
+    return tuple(
+        one for each in listed if not each.startswith(_NOT_FOR_NVRTC) for one in _separately(each)
+    )
+
+
+def _separately(flag: str) -> list[str]:
+    """nvcc takes options of ptxas with commas between them, NVRTC one at a time."""
+    name, _, options = flag.partition("=")
+    if name != "--ptxas-options":
+        return [flag]
+    return [f"{name}={each}" for each in options.split(",")]
