@@ -246,6 +246,18 @@ def _leave_out_references() -> None:
     from tilewright.runtime.tile.input_generators import TensorSupplyType, get_tensor_supply
 
     profiler.get_tensor_supply = lambda _, *rest: get_tensor_supply(TensorSupplyType.Zero, *rest)
+
+    def only_the_kernel(self: Any, _: Any, given: Any) -> tuple[list[Any], list[Any]]:
+        self.kernel(*(self.inputs() if given is None else given))
+        return [], []
+
+    def one_run(self: Any, func: Any = None, *_: Any, **options: Any) -> float:
+        if func is None:
+            only_the_kernel(self, None, options.get("input_tensors"))
+        return 1.0
+
+    profiler.Profiler._results = only_the_kernel
+    profiler.Profiler.do_bench = one_run
     torch = sys.modules.get("torch")
     if torch is None:
         return
