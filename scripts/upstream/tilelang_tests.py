@@ -102,6 +102,18 @@ they are not about a kernel's meaning."""
 
 KNOWN: Mapping[str, str] = {
     "*::*cast_rs*": "stochastic rounding is an instruction of sm_100a",
+    "issue/test_tilelang_issue_1008.py": "its kernels race, or read memory that nothing wrote",
+    "issue/test_tilelang_issue_1719.py": "its kernels read memory that nothing wrote",
+    "issue/test_tilelang_issue_2554.py": "an index whose sign is a run-time value counts from the "
+    "front",
+    "language/test_tilelang_language_access_ptr_codegen.py::test_access_ptr_cp_async_codegen": "it "
+    "reads what cp.async writes without waiting for it",
+    "language/test_tilelang_language_atomic.py::test_tma_*": "its kernels read shared memory that "
+    "nothing wrote",
+    "language/test_tilelang_language_cooperative.py": "T.sync_grid in a T.Parallel that half of "
+    "the threads reach",
+    "language/test_tilelang_language_sync_threads.py::test_*variable*": "256 threads arrive at a "
+    "barrier of 128",
     "*::test_*fp4*": "elements of 4 bits in memory are not supported",
     "components/test_cuda_shared_memory_alias_codegen.py": "elements of 4 bits, or their CUDA text",
     "cpu/test_tilelang_cpu_tgemm.py": "T.gemm on arrays of one thread: copy them to a fragment",

@@ -348,6 +348,12 @@ def test_annotated_settings_take_effect():
         tw.compile(settled, out_idx=[-1])
 
 
+def test_a_subscript_may_be_a_shape_alone():
+    n = T.dynamic("n")
+    assert T.Tensor[(n,)] == T.Tensor((n,), "float32")
+    assert T.Tensor[4, 8, "int8"] == T.Tensor((4, 8), "int8")
+
+
 def test_tensors_of_pointers_are_refused():
     with pytest.raises(FrontendError, match="a tensor of pointers is not supported"):
         T.Tensor([4], T.ptr)

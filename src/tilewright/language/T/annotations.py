@@ -86,6 +86,8 @@ class TensorForm:
     def __getitem__(self, parts: Any) -> TensorAnnotation:
         """``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
         items = tuple(as_sequence(parts))
+        if len(items) == 1:
+            return self(items[0])
         if len(items) == 2:
             return self(items[0], items[1])
         return self(items[:-1], items[-1])

@@ -21,7 +21,7 @@ from tilewright.dialects.tile import (
     WarpReduceOp,
 )
 from tilewright.dialects.tile.lanes import WARP
-from tilewright.frontend.builder import is_tracing
+from tilewright.frontend.builder import is_outside, is_tracing
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T import arithmetic
 from tilewright.language.T.arithmetic import absolute, common_dtype
@@ -214,6 +214,8 @@ def cast_(
             "supported: round to nearest, or add rbits before rounding",
             code=BAD_ARGUMENT,
         )
+    if is_python_scalar(value) and not (is_tracing() or is_outside()):
+        return value  # as of ``T.float32(value)``: outside of kernels it stays a number
     return convert(value, Dtype(dtype))
 
 
