@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -25,3 +27,18 @@ def sampled(names: Sequence[str], count: int | None, seed: int) -> list[str]:
         return list(names)
     chosen = set(random.Random(seed).sample(list(names), count))
     return [name for name in names if name in chosen]
+
+
+def write_json(path: Path, result: SuiteResult, cases: Sequence[Mapping[str, Any]]) -> None:
+    """`result`, and every case that has a reason."""
+    totals = Counter[str]()
+    for _, counts in result.rows:
+        totals.update(counts)
+    fields = {
+        "name": result.name,
+        "totals": dict(sorted(totals.items())),
+        "rows": [[group, dict(sorted(counts.items()))] for group, counts in result.rows],
+        "reasons": dict(result.reasons.most_common()),
+        "cases": list(cases),
+    }
+    path.write_text(json.dumps(fields, indent=1) + "\n")

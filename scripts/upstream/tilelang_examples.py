@@ -1,11 +1,12 @@
 """All of TileLang's example files, unmodified, under `tilewright.compat`: how each of them ends.
 
-    python -m scripts.upstream.tilelang_examples CHECKOUT [--only PART ...] [--sample N --seed S]
-                                                 [--jobs N] [--limit SECONDS] [--details FILE]
+    python -m scripts.upstream.tilelang_examples CHECKOUT [--only PART ...] [--skip PART ...]
+                                                 [--sample N --seed S] [--jobs N] [--limit SECONDS]
+                                                 [--details FILE] [--compile]
 
 Each file is run as a script, without arguments, in a process of its own. Where it does not finish
-within the limit, it is run again with its kernels compiled to CUDA for their chip instead of run
-(results are then arbitrary, so what the file itself finds wrong after that does not count):
+within the limit, or at once with `--compile`, its kernels are compiled to CUDA for their chip
+instead of run (results are then arbitrary, so what the file itself finds wrong does not count):
 
     ran             the file came to its end, and its own checks accept the results
     traced          every kernel that it reached was traced to IR and compiled for its chip
@@ -19,34 +20,59 @@ within the limit, it is run again with its kernels compiled to CUDA for their ch
 from __future__ import annotations
 
 import argparse
+import ast
+import importlib
+import importlib.util
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from scripts.upstream.result import SuiteResult, sampled
+from scripts.upstream.result import SuiteResult, sampled, write_json
+from scripts.upstream.warm import SETTINGS, Job, Warm, serve
 
 SUITE = "tilelang examples"
+_MODULE = "scripts.upstream.tilelang_examples"
 DIRECTORY = Path("examples")
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "scripts" / "stand_ins"
 _CHIP = "sm_90a"
 """The chip of a file that names none."""
-_GRACE = 60.0
+_GRACE = 15.0
 """Seconds that a process may take after its alarm."""
+_ALL_SKIPPED = 5
+"""What pytest ends with where the file's own marks skip all of its tests."""
+_ONLY_ON_GPUS = "TW6001"
+"""The code of what a kernel contains that only a GPU executes: it is compiled instead."""
 _OTHERS = ("tilelang", "tvm", "triton")
 """Packages that compat replaces: a part of them that is missing is a refusal."""
+
+
+KNOWN: Mapping[str, str] = {
+    "autodd/tilelang_buggy.py": "wrong on purpose: the input of a tool that shortens such files",
+    "bitnet-1.58b/kernel_benchmark/tilelang_bitnet_158_int8xint2_prefill.py": "writes MMAs of "
+    "4-bit integers itself, with a part of TileLang's own lowering",
+    "deepseek_v32/sparse_mla_fwd_pipelined.py": "its second warp group reads sum_exp_shared with "
+    "no barrier after the first one's write: a data race",
+    "gemm_fp8/example_tilelang_gemm_amd_fp8_preshuffle.py": "writes MFMAs itself, with a part of "
+    "TileLang's own lowering to AMD's GPUs",
+    "gemm_int4/example_tilelang_gemm_int4.py": "elements of 4 bits in memory are not supported",
+    "grouped_gemm/example_grouped_gemm_fwd_ptr.py": "tensors of pointers are not supported: "
+    "nothing says how large what they point to is",
+}
+"""Why files are refused, where that stays so."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +87,15 @@ class Ending:
 
 
 def run(
-    checkout: Path, *, jobs: int = 1, only: Sequence[str] = (), limit: float = 120.0
+    checkout: Path,
+    *,
+    jobs: int = 1,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    limit: float = 120.0,
 ) -> SuiteResult:
     """The endings of all files, by directory."""
-    return summary(checkout, endings(checkout, jobs=jobs, only=only, limit=limit))
+    return summary(checkout, endings(checkout, jobs=jobs, only=only, skip=skip, limit=limit))
 
 
 def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
@@ -83,20 +114,27 @@ def endings(
     jobs: int,
     only: Sequence[str],
     limit: float,
+    skip: Sequence[str] = (),
     sample: int | None = None,
     seed: int = 0,
+    compiling: bool = False,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without), or a sample."""
+    """Run the files that `only` names (parts of paths; all without) and `skip` does not."""
     directory = (checkout / DIRECTORY).resolve()
     names = [str(path.relative_to(directory)) for path in sorted(directory.rglob("*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
+    chosen = [name for name in chosen if not any(part in name for part in skip)]
     chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
 
-    def ending(name: str) -> Ending:
-        return _ending(directory, name, limit)
+    local = threading.local()
 
-    with ThreadPoolExecutor(jobs) as pool:
+    def ending(name: str) -> Ending:
+        if not hasattr(local, "warm"):
+            local.warm = servers.enter_context(Warm(_MODULE, SETTINGS))
+        return _ending(local.warm, directory, name, limit, compiling=compiling)
+
+    with ExitStack() as servers, ThreadPoolExecutor(jobs) as pool:
         for ended in pool.map(ending, chosen):
             found.append(ended)
             sys.stdout.write(
@@ -107,47 +145,31 @@ def endings(
     return tuple(found)
 
 
-def _ending(directory: Path, name: str, limit: float) -> Ending:
-    first = _attempt(directory, name, limit, compiling=False)
-    if first.ending != "time":
-        return first
-    return _attempt(directory, name, limit, compiling=True)
+def _ending(warm: Warm, directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
+    if not compiling:
+        first = _attempt(warm, directory, name, limit, compiling=False)
+        if first.ending != "time" and not first.reason.startswith(_ONLY_ON_GPUS):
+            return first
+    return _attempt(warm, directory, name, limit, compiling=True)
 
 
-def _attempt(directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
+def _attempt(warm: Warm, directory: Path, name: str, limit: float, *, compiling: bool) -> Ending:
     with tempfile.TemporaryDirectory() as scratch:
         record = Path(scratch) / "record.json"
-        command = [
-            sys.executable,
-            "-m",
-            "scripts.upstream.tilelang_examples",
-            str(directory / name),
-        ]
-        command += ["--perform", str(record), "--limit", str(limit)]
-        command += ["--compiling"] if compiling else []
-        env = {
-            **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "TILELANG_CACHE_DIR": f"{scratch}/cache",
-            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
-            "MPLBACKEND": "agg",
+        job = {
+            "path": str(directory / name),
+            "record": str(record),
+            "limit": limit,
+            "compiling": compiling,
         }
         start = time.monotonic()
-        last = ""
-        try:
-            done = subprocess.run(
-                command,
-                cwd=scratch,
-                env=env,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=limit + _GRACE,
-                check=False,
-            )
-            last = "\n".join(done.stdout.splitlines()[-1:])
-        except subprocess.TimeoutExpired:
-            pass
+        _, output = warm.run(
+            job,
+            directory=scratch,
+            env={"TILELANG_CACHE_DIR": f"{scratch}/cache"},
+            limit=limit + _GRACE,
+        )
+        last = "\n".join(output.splitlines()[-1:])
         seconds = time.monotonic() - start
         if not record.exists():
             return Ending(name, "time", f"no record: {last[:160]}", 0, seconds)
@@ -162,16 +184,30 @@ class _TimeLimit(BaseException):
     """The file ran past the limit."""
 
 
-def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
-    """Run `path` as a script and write to `record` how it ended."""
+def _serve() -> None:
+    """What most files import, once for all of them."""
     from tilewright.compat import install
-    from tilewright.compat.script import run_file
 
     install()
     sys.path.append(str(STAND_INS))
+    with suppress(ImportError):
+        importlib.import_module("torch")
+    importlib.import_module("tilelang").jit  # noqa: B018
+
+    def perform_job(job: Job) -> None:
+        perform(Path(job["path"]), Path(job["record"]), job["limit"], compiling=job["compiling"])
+
+    serve(perform_job)
+
+
+def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
+    """Run `path` as a script and write to `record` how it ended."""
+    from tilewright.compat.script import run_file
+
     seen: list[str] = []
     if compiling:
-        _compile_instead(seen)
+        _compile_instead(seen, record)
+        _leave_out_references()
 
     def stop(*_: object) -> None:
         raise _TimeLimit
@@ -182,7 +218,9 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     try:
         run_file(str(path), ())
     except SystemExit as end:
-        if end.code not in (None, 0):
+        if end.code == _ALL_SKIPPED:
+            ending, reason = "package absent", "its marks ask for another GPU or package"
+        elif end.code not in (None, 0):
             ending, reason = "file", f"exit status {end.code}"
     except BaseException as error:
         signal.alarm(0)
@@ -202,8 +240,62 @@ def _is_about_results(reason: str) -> bool:
     return reason.startswith("values")
 
 
-def _compile_instead(seen: list[str]) -> None:
-    """A launch compiles the kernel for its chip, once, and leaves its tensors as they are."""
+def _leave_out_references() -> None:
+    """Made-up inputs are zeros, and products of torch have arbitrary values: both take minutes."""
+    from tilewright.runtime.tile import profiler
+    from tilewright.runtime.tile.input_generators import TensorSupplyType, get_tensor_supply
+
+    profiler.get_tensor_supply = lambda _, *rest: get_tensor_supply(TensorSupplyType.Zero, *rest)
+
+    def only_the_kernel(self: Any, _: Any, given: Any) -> tuple[list[Any], list[Any]]:
+        self.kernel(*(self.inputs() if given is None else given))
+        return [], []
+
+    def one_run(self: Any, func: Any = None, *_: Any, **options: Any) -> float:
+        if func is None:
+            only_the_kernel(self, None, options.get("input_tensors"))
+        return 1.0
+
+    profiler.Profiler._results = only_the_kernel
+    profiler.Profiler.do_bench = one_run
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    functional = torch.nn.functional
+    heavy = {
+        *(torch.matmul, torch.mm, torch.bmm, torch.baddbmm, torch.einsum, torch.addmm),
+        *(torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.mm, torch.Tensor.bmm),
+        *(torch.softmax, torch.Tensor.softmax, functional.softmax, functional.linear),
+        *(functional.scaled_dot_product_attention, functional.conv1d, functional.conv2d),
+        *(torch.exp, torch.Tensor.exp, torch.topk, torch.Tensor.topk),
+    }
+
+    class ByShape(torch.overrides.TorchFunctionMode):  # type: ignore[name-defined, misc]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = kwargs or {}
+            tensors = torch.utils._pytree.tree_leaves((args, given))
+            is_learned = any(getattr(each, "requires_grad", False) for each in tensors)
+            if func not in heavy or "out" in given or is_learned:
+                return func(*args, **given)
+            device = next(each.device for each in tensors if isinstance(each, torch.Tensor))
+            to_meta = torch.utils._pytree.tree_map_only(
+                torch.Tensor, lambda tensor: tensor.to("meta"), (args, given)
+            )
+            found = func(*to_meta[0], **to_meta[1])
+            return torch.utils._pytree.tree_map_only(
+                torch.Tensor, lambda tensor: torch.zeros_like(tensor, device=device), found
+            )
+
+    ByShape().__enter__()
+
+
+def _compile_instead(seen: list[str], record: Path) -> None:
+    """A launch compiles the kernel for its chip, once, and leaves its tensors as they are.
+
+    Where the file's own code then takes too long, what was compiled until then counts.
+    """
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.targets.cuda.compile import compile_as
 
@@ -216,6 +308,8 @@ def _compile_instead(seen: list[str]) -> None:
             done.add(key)
             compile_as(self.prim_func.module, self.settings_for(arch))
             seen.append(self.name)
+            fields = {"ending": "traced", "reason": "limit", "kernels": len(seen)}
+            record.write_text(json.dumps(fields))
 
     CompiledTileKernel.launch = compiled
     CompiledTileKernel.build = lambda self: compiled(self, ())
@@ -231,12 +325,16 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
     if code is not None:
         ending = "fault" if code[1].startswith("TW90") else "refused"
         return ending, f"{code[1]}: {text.partition(code[0])[2][:160].strip(': ')}"
+    if kind == "FrontendError":
+        return "refused", f"{getattr(error, 'code', '')}: {text[:160]}"
     if "does not offer" in text or re.search(r"\bT has no attribute|T\.\w+ is not supported", text):
         return "refused", text[:160]
     if isinstance(error, ModuleNotFoundError | ImportError):
         package = (error.name or "").partition(".")[0]
         if package not in _OTHERS:
             return "package absent", package or text[:160]
+    if isinstance(error, NameError) and (package := _absent_package(error.name, path)):
+        return "package absent", package
     frames = traceback.extract_tb(error.__traceback__)
     ours = str(ROOT / "src")
     if kind == "AssertionError" and re.search(r"not close|Mismatched|not equal", text):
@@ -249,34 +347,56 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
     return "file", f"{kind}: {text[:160]}"
 
 
+def _absent_package(name: str | None, path: Path) -> str | None:
+    """The package that is not installed and that `path` imports `name` from, inside a try."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        package = node.module.partition(".")[0]
+        names = [each.asname or each.name for each in node.names]
+        if name in names and importlib.util.find_spec(package) is None:
+            return package
+    return None
+
+
+def _case(ended: Ending) -> Mapping[str, Any]:
+    return {**asdict(ended), "known": KNOWN.get(ended.file, "")}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("checkout", type=Path)
+    parser.add_argument("checkout", type=Path, nargs="?")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="*", default=[], help="parts of paths")
+    parser.add_argument("--skip", nargs="*", default=[], help="parts of paths that are left out")
     parser.add_argument("--sample", type=int, help="so many of the files, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file")
+    parser.add_argument("--json", type=Path, help="write the result, with all reasons, there")
+    parser.add_argument("--compile", action="store_true", help="compile kernels, run none")
     parser.add_argument("--details", type=Path, help="write every file's ending to this file")
-    parser.add_argument("--perform", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--compiling", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    if given.perform is not None:
-        perform(given.checkout, given.perform, given.limit, compiling=given.compiling)
+    if given.serve:
+        _serve()
         return 0
     start = time.monotonic()
     found = endings(
         given.checkout,
         jobs=given.jobs,
         only=given.only,
+        skip=given.skip,
         limit=given.limit,
         sample=given.sample,
         seed=given.seed,
+        compiling=given.compile,
     )
     if given.details is not None:
         rows = (f"{e.ending}\t{e.file}\t{e.kernels}\t{e.seconds:.0f}\t{e.reason}\n" for e in found)
         given.details.write_text("".join(rows))
     result = summary(given.checkout, found)
+    if given.json is not None:
+        write_json(given.json, result, [_case(each) for each in found])
     for reason, count in result.reasons.most_common(60):
         sys.stdout.write(f"{count:5} {reason}\n")
     totals = Counter(each.ending for each in found)

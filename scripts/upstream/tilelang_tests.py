@@ -17,17 +17,19 @@ that stops a test after `--limit` seconds and writes how it ended. The endings:
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -35,9 +37,11 @@ from typing import Any
 
 import pytest
 
-from scripts.upstream.result import SuiteResult, sampled
+from scripts.upstream.result import SuiteResult, sampled, write_json
+from scripts.upstream.warm import SETTINGS, Job, Warm, serve
 
 SUITE = "tilelang tests"
+_MODULE = "scripts.upstream.tilelang_tests"
 DIRECTORY = Path("testing/python")
 ROOT = Path(__file__).resolve().parents[2]
 _RECORDS = "TILEWRIGHT_UPSTREAM_RECORDS"
@@ -49,17 +53,97 @@ _OUR_CODE = re.compile(r"NumPy code of the kernel|__launch_bounds__|namespace tw
 """What the code of a kernel contains, in the message of an assertion about it."""
 
 OUT_OF_SCOPE: Mapping[str, str] = {
+    "amd/*": "TileLang's HIP back end",
     "arith/*": "TVM's analyzer",
+    "autotune/test_autotune_cache_key.py": "keys of TileLang's tuning cache",
+    "autotune/test_tilelang_autotune_atomic_save.py": "files of TileLang's tuning cache",
+    "autotune/test_tilelang_autotune_cutedsl_cache.py": "TileLang's CuTe DSL back end",
+    "backend/*": "TileLang's registry of back ends",
+    "cache/*": "files of TileLang's kernel cache",
     "carver/*": "TileLang's search for tile sizes",
+    "contrib/*": "TileLang's search for a host compiler",
+    "cuda/test_cuda_mma_sm75_dispatch.py": "GPUs before sm_80",
+    "cuda/test_tilelang_cuda_tcgen05_operand_layout.py": "parts of TileLang's lowering to tcgen05",
     "debug/*": "tools for TileLang's own passes",
+    "issue/test_tilelang_issue_2123.py": "IR between TileLang's own passes",
+    "issue/test_tilelang_issue_2928.py::test_select_*": "parts of TileLang's lowering to wgmma",
+    "issue/test_tilelang_issue_merge_if.py": "IR between TileLang's own passes",
+    "jit/test_tilelang_jit_adapter_wrapper.py": "TileLang's own launchers",
+    "jit/test_tilelang_jit_argument_binding.py": "private names of TileLang's jit",
+    "jit/test_tilelang_jit_cutedsl*": "TileLang's CuTe DSL back end",
+    "jit/test_tilelang_jit_diagnostics.py": "messages of TileLang's own compiler driver",
+    "jit/test_tilelang_jit_nvrtc_*": "TileLang's own launchers",
+    "jit/test_tilelang_jit_tvm_ffi_executable.py": "TVM's executables",
+    "kernel/*sm75*": "GPUs before sm_80",
+    "language/test_tilelang_language_access_ptr.py": "IR between TileLang's own passes",
+    "language/test_tilelang_language_atom_mma.py": "parts of TileLang's lowering to MMAs",
+    "language/test_tilelang_language_dialect.py": "which package of TileLang has which name",
+    "language/test_tilelang_language_eager_ast_signature.py": "TileLang's rewriting of Python",
+    "language/test_tilelang_language_kernel_threads.py": "private functions of TileLang's frames",
+    "language/test_tilelang_language_negative_index.py": "IR between TileLang's own passes",
+    "language/test_tilelang_language_nvf4_mma_block_scale.py": "parts of TileLang's lowering to "
+    "sm_120",
+    "language/test_tilelang_language_span.py": "source spans of TVM's nodes",
+    "layout/test_tilelang_cute.py": "TileLang's own translation of layouts to CuTe's notation",
+    "layout/test_tilelang_layout_linearized_index.py": "expressions of TVM",
+    "layout/test_tilelang_tcgen05_expand.py": "parts of TileLang's lowering to tcgen05",
     "llvm/*": "TVM's LLVM back end",
     "metal/*": "GPUs of Apple",
+    "runtime/test_tilelang_runtime_tma_validation.py": "TileLang's own launchers",
     "target/*cutedsl*": "TileLang's CuTe DSL back end",
+    "target/*rocm*": "TileLang's HIP back end",
+    "tools/test_tilelang_tools_cuda_iket.py": "code for NVIDIA's profiler IKET",
     "transform/*": "IR between TileLang's own passes",
     "webgpu/*": "WebGPU",
 }
 """Files (`language/test_x.py`) or tests (`language/test_x.py::test_y`), patterns allowed, and why
 they are not about a kernel's meaning."""
+
+
+KNOWN: Mapping[str, str] = {
+    "*::*cast_rs*": "stochastic rounding is an instruction of sm_100a",
+    "issue/test_tilelang_issue_1008.py": "its kernels race, or read memory that nothing wrote",
+    "issue/test_tilelang_issue_1719.py": "its kernels read memory that nothing wrote",
+    "issue/test_tilelang_issue_2554.py": "an index whose sign is a run-time value counts from the "
+    "front",
+    "language/test_tilelang_language_access_ptr_codegen.py::test_access_ptr_cp_async_codegen": "it "
+    "reads what cp.async writes without waiting for it",
+    "language/test_tilelang_language_atomic.py::test_tma_*": "its kernels read shared memory that "
+    "nothing wrote",
+    "language/test_tilelang_language_cooperative.py": "T.sync_grid in a T.Parallel that half of "
+    "the threads reach",
+    "language/test_tilelang_language_sync_threads.py::test_*variable*": "256 threads arrive at a "
+    "barrier of 128",
+    "*::test_*fp4*": "elements of 4 bits in memory are not supported",
+    "components/test_cuda_shared_memory_alias_codegen.py": "elements of 4 bits, or their CUDA text",
+    "cpu/test_tilelang_cpu_tgemm.py": "T.gemm on arrays of one thread: copy them to a fragment",
+    "cuda/test_tma_dsmem.py": "stores into shared memory of another block are not supported",
+    "cuda/test_tma_multicast_demo.py": "stores into shared memory of another block are not "
+    "supported",
+    "issue/test_tilelang_issue_2292.py": "elements of 4 bits in memory are not supported",
+    "issue/test_tilelang_issue_2537.py": "TileLang refuses these tiles; here they are compiled",
+    "issue/test_tilelang_issue_2628.py": "reductions over threads by multiplication",
+    "language/test_tilelang_language_cast_rounding.py": "stochastic rounding is an instruction of "
+    "sm_100a",
+    "language/test_tilelang_language_float4_e2m1_unpacked_dtype.py": "elements of 4 bits in memory "
+    "are not supported",
+    "language/test_tilelang_language_let_layout.py": "its blocks write the same elements, which is "
+    "a data race here",
+    "language/test_tilelang_language_ptr.py": "tensors of pointers are not supported",
+    "language/test_tilelang_language_rand.py": "cuRAND is CUDA source, which a CPU does not run",
+    "language/test_tilelang_language_source_kernel.py": "kernels of CUDA source, which a CPU does "
+    "not run",
+    "language/test_tilelang_language_subtype.py": "elements of 4 bits in memory are not supported",
+    "language/test_tilelang_language_tile_schedule.py": "text of TVM's IR",
+    "language/test_tilelang_language_wgmma_gemm.py": "parts of TileLang's lowering to wgmma",
+    "tilelibrary/test_tilelang_tilelibrary_gemm_sp.py": "its compressor copies at an offset "
+    "of each thread, which a GPU does and the NumPy target does not",
+    "utils/test_compress_utils.py": "it copies at an offset of each thread, which a GPU does and "
+    "the NumPy target does not",
+    "math/test_math_fast_math.py": "text of TileLang's CUDA",
+    "fastmath/test_mathops_fastmath.py": "text of TileLang's CUDA",
+}
+"""Why tests fail, where that stays so, by patterns as in `OUT_OF_SCOPE`; they run and count."""
 
 
 @dataclass(frozen=True)
@@ -98,25 +182,49 @@ def endings(
     limit: float,
     sample: int | None = None,
     seed: int = 0,
+    details: Path | None = None,
 ) -> tuple[Ending, ...]:
-    """Run the files that `only` names (parts of paths; all of them without), or a sample."""
+    """Run the files that `only` names (parts of paths; all of them without), or a sample.
+
+    How each test ended is added to `details` after its file.
+    """
     directory = (checkout / DIRECTORY).resolve()
     names = [str(path.relative_to(directory)) for path in sorted(directory.rglob("test_*.py"))]
     chosen = [name for name in names if not only or any(part in name for part in only)]
     chosen = sampled(chosen, sample, seed)
     found: list[Ending] = []
 
-    def run_file(name: str) -> list[Ending]:
-        return _run_file(directory, name, limit)
+    local = threading.local()
 
-    with ThreadPoolExecutor(jobs) as pool:
+    def run_file(name: str) -> list[Ending]:
+        if not hasattr(local, "warm"):
+            local.warm = servers.enter_context(Warm(_MODULE, SETTINGS))
+        return _run_file(local.warm, directory, name, limit)
+
+    with ExitStack() as servers, ThreadPoolExecutor(jobs) as pool:
         for count, ended in enumerate(pool.map(run_file, chosen), 1):
             found.extend(ended)
+            if details is not None:
+                with details.open("a") as stream:
+                    stream.writelines(map(_row, ended))
             counts = Counter(each.ending for each in ended)
             line = ", ".join(f"{n} {ending}" for ending, n in sorted(counts.items()))
             sys.stdout.write(f"[{count}/{len(chosen)}] {chosen[count - 1]}: {line}\n")
             sys.stdout.flush()
     return tuple(found)
+
+
+def known(test: str) -> str:
+    """Why a failure of `test` is expected; empty where it is not."""
+    bare, file = test.partition("[")[0], test.partition("::")[0]
+    for pattern, reason in KNOWN.items():
+        if fnmatch(bare, pattern) or fnmatch(file, pattern):
+            return reason
+    return ""
+
+
+def _row(ended: Ending) -> str:
+    return f"{ended.ending}\t{ended.test}\t{ended.seconds}\t{ended.reason}\n"
 
 
 def out_of_scope(test: str) -> str | None:
@@ -128,37 +236,44 @@ def out_of_scope(test: str) -> str | None:
     return None
 
 
-def _run_file(directory: Path, name: str, limit: float) -> list[Ending]:
+def _perform(job: Job) -> None:
+    """One file, in a process of its own."""
+    from tilewright.compat.script import run_module
+
+    run_module("pytest", job["arguments"])
+
+
+def _serve() -> None:
+    """What most files import, once for all of them."""
+    from tilewright.compat import install
+
+    install()
+    with suppress(ImportError):
+        importlib.import_module("torch")
+    importlib.import_module("tilelang").jit  # noqa: B018
+    serve(_perform)
+
+
+def _run_file(warm: Warm, directory: Path, name: str, limit: float) -> list[Ending]:
     reason = out_of_scope(name)
     if reason is not None:
         return [Ending(f"{name}::*", "out of scope", reason)] * _tests_in(directory / name)
     with tempfile.TemporaryDirectory() as scratch:
         records = Path(scratch) / "records.jsonl"
-        command = [sys.executable, "-m", "tilewright.compat", "-m", "pytest", "-q", "--no-header"]
-        command += ["-p", "no:cacheprovider", "-p", "scripts.upstream.tilelang_tests"]
-        command += ["--tb=no", "-o", "addopts=", f"--rootdir={directory}", str(directory / name)]
+        arguments = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", _MODULE]
+        arguments += ["--tb=no", "-o", "addopts=", f"--rootdir={directory}", str(directory / name)]
         env = {
-            **os.environ,
             _RECORDS: str(records),
             _LIMIT: str(limit),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "TILELANG_CACHE_DIR": f"{scratch}/cache",
-            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
         }
-        text = ""
-        try:
-            done = subprocess.run(
-                command,
-                cwd=scratch,
-                env=env,
-                capture_output=True,
-                text=True,
-                timeout=limit * _FILE_LIMIT_TESTS,
-                check=False,
-            )
-            text = done.stdout + done.stderr
-        except subprocess.TimeoutExpired:
-            text = "the file's limit"
+        ended, text = warm.run(
+            {"arguments": arguments},
+            directory=scratch,
+            env=env,
+            limit=limit * _FILE_LIMIT_TESTS,
+        )
+        text = text if ended else "the file's limit"
         return list(_read(name, records, text))
 
 
@@ -293,15 +408,22 @@ def _failure(info: pytest.ExceptionInfo[BaseException]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("checkout", type=Path)
+    parser.add_argument("checkout", type=Path, nargs="?")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="*", default=[], help="parts of paths")
     parser.add_argument("--sample", type=int, help="so many of the files, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for a test")
     parser.add_argument("--details", type=Path, help="write every test's ending to this file")
+    parser.add_argument("--json", type=Path, help="write the result, with all failures, there")
     given = parser.parse_args(arguments)
+    if given.serve:
+        _serve()
+        return 0
     start = time.monotonic()
+    if given.details is not None:
+        given.details.write_text("")
     found = endings(
         given.checkout,
         jobs=given.jobs,
@@ -309,11 +431,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         limit=given.limit,
         sample=given.sample,
         seed=given.seed,
+        details=given.details,
     )
-    if given.details is not None:
-        rows = (f"{e.ending}\t{e.test}\t{e.seconds}\t{e.reason}\n" for e in found)
-        given.details.write_text("".join(rows))
     result = summary(given.checkout, found)
+    if given.json is not None:
+        failures = [
+            {"test": e.test, "ending": e.ending, "reason": e.reason, "known": known(e.test)}
+            for e in found
+            if e.ending in ("failed", "text", "time")
+        ]
+        write_json(given.json, result, failures)
     for group, counts in result.rows:
         line = ", ".join(f"{n} {ending}" for ending, n in sorted(counts.items()))
         sys.stdout.write(f"{group}: {line}\n")

@@ -15,6 +15,8 @@ from tilewright.compat.finder import StandIn
 from tilewright.compat.modules import TRITON
 from tilewright.compat.tilelang_modules import COMMIT, TILELANG, TVM
 from tilewright.compat.torch_compile import run_compiled_functions_eagerly
+from tilewright.frontend import builder
+from tilewright.runtime.tile import described
 
 HERE = Path(__file__).parent
 CPU_TIMES = "tilewright: times are measured on the CPU and do not predict GPU times\n"
@@ -31,6 +33,8 @@ def stand_in(monkeypatch):
     real = {name: sys.modules.pop(name) for name in list(sys.modules) if is_served(name)}
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
+    monkeypatch.setattr(described, "_arch", [None])
+    monkeypatch.setattr(builder, "_outside", [])
     install()
     yield importlib.import_module("tilelang")
     for name in [name for name in sys.modules if is_served(name)]:
@@ -68,12 +72,46 @@ def test_what_is_not_offered_is_refused_by_name(stand_in):
         "Tilewright's stand-in for TileLang 0.1.13 does not offer tilelang.profiler.do_bnech; "
         f"did you mean do_bench? (it follows {COMMIT}, a newer name is unknown)"
     )
-    with pytest.raises(ImportError, match=r"does not offer tilelang\.contrib\.rocm \(it follows"):
-        importlib.import_module("tilelang.contrib.rocm")
-    with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.relax \(it follows"):
-        importlib.import_module("tvm.relax")
+    with pytest.raises(ImportError, match=r"does not offer tilelang\.quantum \(it follows"):
+        importlib.import_module("tilelang.quantum")
+    with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.quantum \(it follows"):
+        importlib.import_module("tvm.quantum")
     with pytest.raises(AttributeError, match=r"T has no attribute gem"):
         _ = stand_in.language.gem
+
+
+def test_insides_of_the_compiler_can_be_imported_but_not_used(stand_in):
+    rocm = importlib.import_module("tilelang.contrib.rocm")
+    relax = importlib.import_module("tvm.relax")
+    visitor = importlib.import_module("tvm.tirx").PyStmtExprVisitor
+    assert not isinstance(3, visitor) and issubclass(type("Mine", (visitor,), {}), visitor)
+    for use, name in (
+        (lambda: rocm.find_lld(), "tilelang.contrib.rocm.find_lld"),
+        (lambda: relax.op.add(1, 2), "tvm.relax.op.add"),
+        (lambda: list(relax.names), "tvm.relax.names"),
+        (lambda: bool(visitor), "tvm.tirx.PyStmtExprVisitor"),
+        (lambda: stand_in.transform.LowerOpaqueBlock()(3), "tilelang.transform.LowerOpaqueBlock"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            use()
+        assert str(caught.value).endswith(f"does not offer {name}")
+
+
+def test_expressions_outside_of_kernels(stand_in):
+    tirx = importlib.import_module("tvm.tirx")
+    value = tirx.Var("value", "float16")
+    found = stand_in.language.__exp(value) + 1
+    assert isinstance(found, tirx.Call) and found.dtype == "float16"
+    pair = tirx.Var("pair", "bfloat16x2")
+    assert stand_in.language.extract_lane(pair, 1).dtype == "bfloat16"
+    with pytest.raises(
+        TypeError, match=r"T\.__exp only supports floating-point inputs, but got int8"
+    ):
+        stand_in.language.__exp(tirx.Var("value", "int8"))
+    with pytest.raises(TypeError, match="integer or boolean predicate"):
+        stand_in.language.any_sync(tirx.FloatImm("float32", 0.5))
+    with pytest.raises(ValueError, match="same dtype"):
+        stand_in.language.add2(pair, tirx.Var("other", "float16x2"))
 
 
 def test_tests_for_other_hardware_are_skipped(stand_in):

@@ -20,6 +20,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from tilewright.compat.absent import AbsentModule, absent
 from tilewright.compat.modules import TRITON, Project
 from tilewright.compat.tilelang_modules import TILELANG, TVM
 from tilewright.compat.tutorials import PACKAGE as TUTORIALS
@@ -61,13 +62,25 @@ class StandIn(ModuleType):
             return getattr(importlib.import_module(module), attribute)
         if f"{self.__name__}.{name}" in self._project.modules:
             return importlib.import_module(f"{self.__name__}.{name}")
+        path = f"{self.__name__}.{name}"
+        if self._project.is_absent(path):
+            return importlib.import_module(path)
+        try:
+            return self._mirrored_name(name)
+        except AttributeError:
+            if not self._offer.is_open:
+                raise
+            return absent(path, _refusal(self._project, path, name, (), is_old=True))
+
+    def _mirrored_name(self, name: str) -> object:
         for mirror in self._mirrored():
             if name in public_names(mirror):
                 return getattr(mirror, name)
             if "__getattr__" in vars(mirror):
                 # It makes names on demand, and reports those it lacks.
                 return mirror.__getattr__(name)
-        raise AttributeError(_refusal(self._project, f"{self.__name__}.{name}", name, dir(self)))
+        path = f"{self.__name__}.{name}"
+        raise AttributeError(_refusal(self._project, path, name, dir(self)))
 
     def _mirrored(self) -> list[ModuleType]:
         return [importlib.import_module(mirror) for mirror in self._offer.mirrors]
@@ -93,11 +106,18 @@ def public_names(module: ModuleType) -> set[str]:
 _TYPING = ("collections.abc", "typing")
 
 
-def _refusal(project: Project, what: str, name: str, known: Sequence[str]) -> str:
+def _refusal(
+    project: Project, what: str, name: str, known: Sequence[str], *, is_old: bool = False
+) -> str:
+    """Why a name is missing; `is_old`: the commit that is followed has it."""
     close = get_close_matches(name, known, 1, cutoff=0.8)
     hint = f"; did you mean {close[0]}?" if close else ""
     stand_in = f"Tilewright's stand-in for {project.title} {project.version}"
-    newer = f" (it follows {project.commit}, a newer name is unknown)" if project.commit else ""
+    newer = (
+        f" (it follows {project.commit}, a newer name is unknown)"
+        if project.commit and not is_old
+        else ""
+    )
     return f"{stand_in} does not offer {what}{hint}{newer}"
 
 
@@ -115,6 +135,8 @@ class StandInFinder(MetaPathFinder, Loader):
             return None
         if fullname == TUTORIALS:
             return _tutorials()
+        if fullname not in self.project.modules and self.project.is_absent(fullname):
+            return ModuleSpec(fullname, self, origin="tilewright.compat", is_package=True)
         if fullname not in self.project.modules:
             # Without a name on the error, `from triton import x` shows this text and not its own.
             parent, _, name = fullname.rpartition(".")
@@ -125,6 +147,8 @@ class StandInFinder(MetaPathFinder, Loader):
 
     @override
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        if spec.name not in self.project.modules:
+            return AbsentModule(spec.name, _refusal(self.project, spec.name, "", (), is_old=True))
         return StandIn(spec.name, self.project)
 
     @override
@@ -201,6 +225,16 @@ def _use_target(name: str | None) -> None:
         use_target(name)
 
 
+def _describe_gpu() -> None:
+    """Kernels of TileLang show the source of the GPU that scripts find described."""
+    from tilewright.compat.driver import capability
+    from tilewright.runtime.tile.described import describe_gpu
+    from tilewright.runtime.tile.targets import complete_arch
+
+    major, minor = capability()
+    describe_gpu(complete_arch(f"sm_{major}{minor}"))
+
+
 def install() -> None:
     """Serve Triton's and TileLang's modules from here on, and map torch's ``cuda`` to the CPU."""
     if any(isinstance(finder, StandInFinder) for finder in sys.meta_path):
@@ -214,6 +248,7 @@ def install() -> None:
                 f"first `import {project.name}`, or run the script with `python -m "
                 "tilewright.compat FILE`"
             )
+    _describe_gpu()
     sys.meta_path[:0] = [StandInFinder(project) for project in projects]
     if "torch" in sys.modules:
         _adapt_torch(sys.modules["torch"])

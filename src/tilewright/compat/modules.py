@@ -20,6 +20,9 @@ class Offer:
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     mirrors: tuple[str, ...] = ()
+    is_open: bool = False
+    """Whether names that are not offered can be imported all the same, and are refused when used:
+    for modules about the compiler itself, of which files import more than they need."""
 
 
 def names_from(module: str, names: str) -> dict[str, str]:
@@ -187,10 +190,16 @@ class Project:
     modules: Mapping[str, Offer]
     commit: str = ""
     """The commit that is followed, of a package which changes faster than its version."""
+    absent: tuple[str, ...] = ()
+    """Modules of that commit, with all inside them, that are not offered but can be imported."""
 
     def has(self, module: str) -> bool:
         """Whether `module` is this package or inside it."""
         return module == self.name or module.startswith(f"{self.name}.")
+
+    def is_absent(self, module: str) -> bool:
+        """Whether `module` can be imported although it is not offered."""
+        return any(module == each or module.startswith(f"{each}.") for each in self.absent)
 
     def children(self, module: str) -> Iterable[str]:
         """The modules directly inside `module`, by their last name."""

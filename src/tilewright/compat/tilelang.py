@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from tilewright.compat.driver import MULTIPROCESSORS
+from tilewright.compat.driver import (
+    CAPABILITY,
+    CLOCK_KHZ,
+    MEMORY_BUS_BITS,
+    MEMORY_CLOCK_KHZ,
+    MULTIPROCESSORS,
+)
 from tilewright.compat.notices import print_once
 from tilewright.language import T
 from tilewright.language.T.prim_func import PrimFunc
@@ -152,6 +158,11 @@ def get_num_sms(device_id: int = 0) -> int:
     return MULTIPROCESSORS
 
 
+_BYTES_PER_SECOND = 2 * MEMORY_CLOCK_KHZ * 1e3 * MEMORY_BUS_BITS / 8
+_FLOAT_UNITS = 128
+"""Of a multiprocessor, for float32."""
+
+
 class CUDA:
     """A GPU of NVIDIA, as the search for tile sizes describes it."""
 
@@ -160,6 +171,11 @@ class CUDA:
     def __init__(self, target: object = "cuda") -> None:
         self.target = target
         self.compute_max_core = MULTIPROCESSORS
+        self.compute_capability = "{}{}".format(*CAPABILITY)
+        self.bandwidth = (0, round(_BYTES_PER_SECOND / 1e6))
+        """Of the caches, which is not known, and of global memory, in MB/s."""
+        self.peak_tflops = 2 * _FLOAT_UNITS * MULTIPROCESSORS * CLOCK_KHZ * 1e3 / 1e12
+        """Of arithmetic with float32, without tensor cores."""
 
 
 class CDNA(CUDA):

@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
+from typing_extensions import override
+from xdsl.ir import SSAValue
+
 from tilewright.compat.notices import print_once
+from tilewright.frontend.builder import build_outside, current
 from tilewright.ir.diagnostics import CompileError
 from tilewright.language import T
 from tilewright.language.T.expressions import Expr
+from tilewright.language.T.loop_forms import as_sequence
 from tilewright.language.T.prim_func import PrimFunc as PrimFunc
+from tilewright.language.T.vectors import Vector
 
 PrimExpr: TypeAlias = Expr
-Var: TypeAlias = Expr
+Call: TypeAlias = Expr
+
+
+class _Variables(type):
+    """The class of `Var`: every scalar of a kernel counts as one."""
+
+    @override
+    def __call__(cls, name: str = "v", dtype: object = "int32", span: object = None) -> Any:
+        build_outside()
+        found = T.dtype(dtype)
+        block = current().block
+        element = T.dtype(str(found).rpartition("x")[0]) if found.lanes > 1 else found
+        lanes = [
+            Expr(block.insert_arg(element.type, len(block.args)), element)
+            for _ in range(found.lanes)
+        ]
+        for lane in lanes:
+            lane.handle.name_hint = name if SSAValue.is_valid_name(name) else None
+        return lanes[0] if found.lanes == 1 else Vector(lanes)
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, (Expr, Vector))
+
+
+class Var(metaclass=_Variables):
+    """A scalar that stands for any: expressions of it can be built outside of kernels."""
 
 
 def const(value: Any, dtype: str = "int32", span: object = None) -> Any:
     """A constant of a type."""
+    build_outside()
     return T.cast(value, dtype)
 
 
@@ -67,6 +100,7 @@ def any(*conditions: Any, span: object = None) -> Any:
 
 def IntImm(dtype: str, value: int, span: object = None) -> Any:
     """A constant, its type first."""
+    build_outside()
     return T.cast(value, dtype)
 
 
@@ -83,6 +117,21 @@ class Range:
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any, span: object = None) -> Range:
         return Range(min_value, extent)
+
+
+class IndexMap:
+    """A function from indices to indices."""
+
+    def __init__(self, mapping: Callable[..., Any]) -> None:
+        self._mapping = mapping
+
+    @staticmethod
+    def from_func(mapping: Callable[..., Any], *_: object, **__: object) -> IndexMap:
+        return IndexMap(mapping)
+
+    def map_indices(self, indices: Sequence[Any]) -> list[Any]:
+        """Where `indices` are mapped to."""
+        return list(as_sequence(self._mapping(*indices)))
 
 
 class PassContext:

@@ -68,11 +68,19 @@ class _Stack(threading.local):
 
 
 _stack = _Stack()
+_outside: list[Builder] = []
+"""Takes what is built outside of any kernel, where that is allowed."""
+
+
+def build_outside() -> None:
+    """Let expressions be built outside of kernels from here on: they can be looked at, not run."""
+    if not _outside:
+        _outside.append(Builder(Block()))
 
 
 def current() -> Builder:
     """The builder of the kernel being traced."""
-    builders = _stack.builders
+    builders = _stack.builders or _outside
     if not builders:
         raise RuntimeError(
             "this function emits code of a kernel: call it inside a function decorated with @jit"
@@ -80,10 +88,15 @@ def current() -> Builder:
     return builders[-1]
 
 
+def is_outside() -> bool:
+    """Whether what is built now belongs to no kernel."""
+    return bool(_outside) and not _stack.builders
+
+
 def outermost() -> Builder:
     """The builder of the whole trace: functions of their own have one each."""
     current()
-    return _stack.builders[0]
+    return (_stack.builders or _outside)[0]
 
 
 def is_tracing() -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator, Sequence
+from functools import cache
 from types import FrameType, TracebackType
 from typing import NamedTuple
 
@@ -104,8 +105,11 @@ def kernel_frames(traceback: TracebackType | None) -> Iterator[KernelFrame]:
     yield from frames
 
 
-def compile_error(exception: Exception) -> CompileError:
-    """`exception`, raised while a kernel was traced, as an error in the user's source."""
+def compile_error(exception: Exception, *, also: type[Exception] | None = None) -> CompileError:
+    """`exception`, raised while a kernel was traced, as an error in the user's source.
+
+    It is an error of the class `also` besides, which a caller may expect.
+    """
     frames = list(kernel_frames(exception.__traceback__))
     shown = [frame for frame in frames if not frame.is_library] or frames
     known = exception if isinstance(exception, FrontendError) else None
@@ -124,7 +128,14 @@ def compile_error(exception: Exception) -> CompileError:
         diagnostic.note(frame.position, f"called from here, in {frame.function}")
     for each in (diagnostic, *diagnostic.notes):
         _supply_text(engine, each.location)
-    return CompileError(engine)
+    return (CompileError if also is None else _class_of(also))(engine)
+
+
+@cache
+def _class_of(also: type[Exception]) -> type[CompileError]:
+    return type(
+        CompileError.__name__, (CompileError, also), {"__module__": CompileError.__module__}
+    )
 
 
 def raised_in_kernel(exception: Exception) -> bool:

@@ -84,3 +84,63 @@ def test_two_layouts_of_one_shape_are_read_back_as_two():
     text = body(kernel)  # read back by `body`
     assert text.count("(j, i)>") == 2
     assert text.count("(i, j xor i)>") == 1
+
+
+# -- layouts that are made of others, and layouts by name ------------------------------------------
+
+
+def owners(fragment):
+    """(thread, register) of every element and replica."""
+    found = fragment.attribute().data
+    return {
+        (*point, replica): found.evaluate(*point, replica=replica)
+        for point in found.points()
+        for replica in range(fragment.copies)
+    }
+
+
+def test_a_fragment_is_repeated_in_registers_and_in_threads():
+    base = T.make_gemm_fragment_8x8()
+    assert owners(base)[3, 5, 0] == (14, (1,))
+    wide = base.repeat([2, 3])  # counted along the last dimension first
+    assert owners(wide)[11, 13, 0] == (14, (1 + 2 * (3 + 1),))
+    tall = base.repeat([2, 3], lower_dim_first=False)
+    assert owners(tall)[11, 13, 0] == (14, (1 + 2 * (1 + 2),))
+    threads = base.repeat([2, 1], repeat_on_thread=True)
+    assert owners(threads)[11, 5, 0] == (14 + 32, (1,))
+    assert (threads.get_thread_size(), threads.get_output_shape()) == (64, [2])
+    twice = threads.replicate(2)
+    assert [owners(twice)[11, 5, each][0] for each in (0, 1)] == [46, 46 + 64]
+    again = twice.replicate(2)
+    assert [owners(again)[11, 5, each][0] for each in range(4)] == [46, 110, 174, 238]
+    assert base.replicate(1) is base
+    with pytest.raises(ValueError, match="takes 2 counts"):
+        base.repeat([2])
+
+
+def test_layouts_are_compared_repeated_and_expanded():
+    atom = T.Layout([8, 64], lambda i, j: i * 64 + j)
+    assert atom.is_equal(T.Layout([8, 64], lambda a, b: b + 64 * a))
+    assert not atom.is_equal(T.Layout([8, 64], lambda i, j: j * 8 + i))
+    assert atom.repeat(0, 2).is_equal(T.Layout([16, 64], lambda i, j: [i // 8, i % 8 * 64 + j]))
+    assert atom.repeat(-1, 3).get_output_shape() == [3, 512]
+    assert atom.repeat(0, 1) is atom
+    assert atom.expand([2]).is_equal(T.Layout([2, 8, 64], lambda b, i, j: [b, i * 64 + j]))
+    for dim, factor in ((2, 2), (-3, 2), (0, 0), (0, 1.5)):
+        with pytest.raises(ValueError, match=r"Layout\.repeat"):
+            atom.repeat(dim, factor)
+
+
+@pytest.mark.parametrize(("name", "width"), [("full", 128), ("half", 64), ("quarter", 32)])
+def test_swizzles_spread_a_column_over_the_banks(name, width):
+    columns = width // 2
+    layout = getattr(T, f"make_{name}_bank_swizzled_layout")(8, 2 * columns, 16)
+    found = layout.attribute().data
+    places = {point: found.evaluate(*point) for point in found.points()}
+    assert len(set(places.values())) == 8 * 2 * columns
+    for (row, column), (panel, line, place) in places.items():
+        chunk = column % columns // 8
+        assert (panel, line) == (column // columns, row)
+        assert place == (chunk ^ row % 8 // (128 // width)) * 8 + column % 8
+    with pytest.raises(ValueError, match="needs a multiple of 8 rows"):
+        getattr(T, f"make_{name}_bank_swizzled_layout")(4, columns, 16)

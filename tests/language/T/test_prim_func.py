@@ -328,6 +328,6 @@ def test_settings_of_a_function():
             A[0] = 0
 
     assert T.prim_func(kernel).attrs == {
-        "pass_configs": {"tl.enable_fast_math": True},
-        "compile_flags": ["-O3"],
+        "tilelang_pass_configs": {"tl.enable_fast_math": True},
+        "tilelang_compile_flags": ["-O3"],
     }

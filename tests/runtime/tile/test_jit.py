@@ -5,6 +5,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import T
+from tilewright.frontend.errors import FrontendError
 from tilewright.runtime.tile.jit import TileJIT
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
@@ -322,3 +323,37 @@ def test_compile_compiles_before_it_returns(compile):
 def test_compile_makes_the_program_for_this_machine():
     kernel = doubled.compile(M=5, N=6)
     assert "program" in vars(kernel)
+
+
+def test_annotated_settings_take_effect():
+    @T.prim_func
+    def settled(A):
+        A: T.Tensor((8,), "float32")
+        B = T.empty((8,), "float32")
+        T.annotate_pass_configs({"tl.enable_fast_math": True})
+        T.annotate_compile_flags(["-lineinfo", "-Wno-deprecated-declarations"])
+        with T.Kernel(1, threads=8):
+            for i in T.Parallel(8):
+                B[i] = T.exp(A[i])
+        return B
+
+    assert settled.attrs["tilelang_out_idx"] == [-1]
+    kernel = tw.compile(settled, compile_flags="--expt-relaxed-constexpr --ptxas-options=-v,-O3")
+    assert kernel.settings_for("sm_90a").options == (
+        *("--use_fast_math", "-lineinfo", "--ptxas-options=-v", "--ptxas-options=-O3"),
+    )
+    plain = tw.compile(settled, pass_configs={"tl.enable_fast_math": False})
+    assert plain.settings_for("sm_90a").options == ("-lineinfo",)
+    with pytest.raises(ValueError, match="Out index conflict: settled returns its outputs"):
+        tw.compile(settled, out_idx=[-1])
+
+
+def test_a_subscript_may_be_a_shape_alone():
+    n = T.dynamic("n")
+    assert T.Tensor[(n,)] == T.Tensor((n,), "float32")
+    assert T.Tensor[4, 8, "int8"] == T.Tensor((4, 8), "int8")
+
+
+def test_tensors_of_pointers_are_refused():
+    with pytest.raises(FrontendError, match="a tensor of pointers is not supported"):
+        T.Tensor([4], T.ptr)

@@ -41,7 +41,7 @@ from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, BufferType,
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
-REDUCER_OPS = KeywordSyntax(("sum", "max", "min"))
+REDUCER_OPS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 REPLICATIONS = KeywordSyntax(("all", "none"))
 
 

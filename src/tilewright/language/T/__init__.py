@@ -75,11 +75,20 @@ from tilewright.language.T.extern import (
     call_pure_extern,
     comm_reducer,
     evaluate,
-    rng_init,
-    rng_rand,
     tvm_thread_allreduce,
 )
 from tilewright.language.T.function import macro
+from tilewright.language.T.ieee import (
+    fast_rcp,
+    ieee_add,
+    ieee_fdiv,
+    ieee_fmaf,
+    ieee_frcp,
+    ieee_frsqrt,
+    ieee_fsqrt,
+    ieee_mul,
+    ieee_sub,
+)
 from tilewright.language.T.kernel import (
     ClusterKernel,
     Kernel,
@@ -122,10 +131,11 @@ from tilewright.language.T.loops import (
     vectorized,
 )
 from tilewright.language.T.prim_func import PrimFunc, prim_func
+from tilewright.language.T.random import rng_init, rng_rand, rng_rand_float
+from tilewright.language.T.reducer_epochs import finalize_reducer, reducer_init, reducer_update
 from tilewright.language.T.reductions import (
     cummax,
     cumsum,
-    finalize_reducer,
     reduce,
     reduce_absmax,
     reduce_abssum,
@@ -143,14 +153,10 @@ from tilewright.language.T.scalars import (
     acos,
     align_up,
     all_of,
-    all_sync,
     any_of,
-    any_sync,
     asin,
     atan,
     atan2,
-    ballot,
-    ballot_sync,
     bitwise_and,
     bitwise_not,
     bitwise_or,
@@ -165,6 +171,7 @@ from tilewright.language.T.scalars import (
     exp,
     exp2,
     exp10,
+    fast,
     floor,
     floordiv,
     floormod,
@@ -215,6 +222,16 @@ from tilewright.language.T.scalars import (
 )
 from tilewright.language.T.scalars import cast_ as cast
 from tilewright.language.T.scheduler import PersistentTileScheduler
+from tilewright.language.T.sparse import gemm_sp, wgmma_gemm_sp
+from tilewright.language.T.swizzles import (
+    make_full_bank_swizzled_layout,
+    make_fully_replicated_layout_fragment,
+    make_gemm_fragment_8x8,
+    make_gemm_fragment_8x8_transposed,
+    make_half_bank_swizzled_layout,
+    make_quarter_bank_swizzled_layout,
+    make_wgmma_swizzled_layout,
+)
 from tilewright.language.T.sync import (
     assume,
     barrier_arrive,
@@ -265,6 +282,7 @@ from tilewright.language.T.tile_ops import (
     wgmma_gemm,
 )
 from tilewright.language.T.vectors import (
+    Broadcast,
     abs2,
     add2,
     extract_lane,
@@ -273,6 +291,37 @@ from tilewright.language.T.vectors import (
     min2,
     mul2,
     sub2,
+)
+from tilewright.language.T.votes import (
+    activemask,
+    all_sync,
+    any_sync,
+    ballot,
+    ballot_sync,
+    ffs,
+    fns,
+    match_all_sync,
+    match_any_sync,
+    syncthreads_and,
+    syncthreads_count,
+    syncthreads_or,
+)
+from tilewright.language.T.wide_access import (
+    ldg,
+    ldg32,
+    ldg64,
+    ldg128,
+    ldg256,
+    lds32,
+    lds64,
+    lds128,
+    stg32,
+    stg64,
+    stg128,
+    stg256,
+    sts32,
+    sts64,
+    sts128,
 )
 
 Buffer = Tensor
@@ -286,14 +335,17 @@ get_warp_idx_sync = get_warp_idx
 Var = Ref
 
 _FAST = {
-    "__cos": cos,
-    "__exp": exp,
-    "__exp10": exp10,
-    "__log": log,
-    "__log10": log10,
-    "__log2": log2,
-    "__sin": sin,
-    "__tan": tan,
+    "__cos": fast("__cos", cos),
+    "__exp": fast("__exp", exp),
+    "__exp10": fast("__exp10", exp10),
+    "__ffs": ffs,
+    "__fns": fns,
+    "__ldg": ldg,
+    "__log": fast("__log", log),
+    "__log10": fast("__log10", log10),
+    "__log2": fast("__log2", log2),
+    "__sin": fast("__sin", sin),
+    "__tan": fast("__tan", tan),
 }
 """Functions that may be less exact; whether they are is up to the target."""
 
@@ -313,7 +365,6 @@ _INSTEAD = {
     "Then": "write a Python if",
     "Else": "write a Python if",
     "loop_break": "write break",
-    "gemm_sp": "sparse GEMM is not supported, use T.gemm",
     "copy_cluster": (
         "shared memory of another block is not written; for a tile that several blocks read, "
         "T.tma_copy(..., cluster_mask=...) fetches it once"
@@ -347,6 +398,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [  # dtypes are found by name, see `__getattr__`
+    "Broadcast",
     "Buffer",
     "Cast",
     "ClusterKernel",
@@ -376,6 +428,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "abs2",
     "access_ptr",
     "acos",
+    "activemask",
     "add2",
     "address_of",
     "align_up",
@@ -461,6 +514,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "exp2",
     "exp10",
     "extract_lane",
+    "fast_rcp",
     "fence_proxy_async",
     "fill",
     "finalize_reducer",
@@ -472,6 +526,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "fmod",
     "func_attr",
     "gemm",
+    "gemm_sp",
     "get_block_binding",
     "get_block_bindings",
     "get_block_extent",
@@ -483,6 +538,14 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "get_warp_idx",
     "get_warp_idx_sync",
     "grid",
+    "ieee_add",
+    "ieee_fdiv",
+    "ieee_fmaf",
+    "ieee_frcp",
+    "ieee_frsqrt",
+    "ieee_fsqrt",
+    "ieee_mul",
+    "ieee_sub",
     "if_then_else",
     "im2col",
     "import_source",
@@ -492,14 +555,30 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "isfinite",
     "isinf",
     "isnan",
+    "ldg32",
+    "ldg64",
+    "ldg128",
+    "ldg256",
+    "lds32",
+    "lds64",
+    "lds128",
     "log",
     "log1p",
     "log2",
     "log10",
     "macro",
+    "make_full_bank_swizzled_layout",
+    "make_fully_replicated_layout_fragment",
+    "make_gemm_fragment_8x8",
+    "make_gemm_fragment_8x8_transposed",
+    "make_half_bank_swizzled_layout",
     "make_linear_layout",
+    "make_quarter_bank_swizzled_layout",
     "make_swizzled_layout",
     "make_tensor",
+    "make_wgmma_swizzled_layout",
+    "match_all_sync",
+    "match_any_sync",
     "max",
     "max2",
     "max_value",
@@ -536,11 +615,14 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "reduce_max",
     "reduce_min",
     "reduce_sum",
+    "reducer_init",
+    "reducer_update",
     "reinterpret",
     "reshape",
     "reuse_group",
     "rng_init",
     "rng_rand",
+    "rng_rand_float",
     "round",
     "rsqrt",
     "serial",
@@ -557,12 +639,22 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "sin",
     "sinh",
     "sqrt",
+    "stg32",
+    "stg64",
+    "stg128",
+    "stg256",
     "storage_alias_spec",
+    "sts32",
+    "sts64",
+    "sts128",
     "sub2",
     "symbolic",
     "sync_grid",
     "sync_threads",
     "sync_warp",
+    "syncthreads_and",
+    "syncthreads_count",
+    "syncthreads_or",
     "tan",
     "tanh",
     "thread_binding",
@@ -587,5 +679,6 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "warp_reduce_min",
     "warp_reduce_sum",
     "wgmma_gemm",
+    "wgmma_gemm_sp",
     "ws",
 ]

@@ -223,6 +223,8 @@ def alloc_reducer(
 ) -> Buffer:
     """A fragment that all threads reduce into; `finalize_reducer` combines their parts."""
     found = Dtype(dtype)
+    if op.startswith("bit") and not found.is_integer:
+        raise AssertionError(f"T.alloc_reducer: {op} needs an integer dtype, got {found}")
     sizes = _fixed("alloc_reducer", shape)
     type = buffer_type(found.type, sizes, Space.FRAGMENT)
     made = ReducerAllocOp(type, op, replication, dtype=str(found))

@@ -72,6 +72,13 @@ class TensorForm:
         if isinstance(data, Pointer):
             return make_tensor(data, shape, dtype, strides)
         del options  # the scope of a macro's parameter and the like: for the reader
+        if dtype is ptr or isinstance(dtype, PointerAnnotation):
+            raise FrontendError(
+                f"T.{self._op_name}: a tensor of pointers is not supported, since the size of what "
+                "they point to is unknown. Pass each tensor as an argument, or all as one tensor "
+                "with the offset of each in a second tensor",
+                code=BAD_ARGUMENT,
+            )
         sizes = cast("tuple[Size, ...]", shape_of(self._op_name, shape))
         found = None if strides is None else tuple(as_sequence(strides))
         return TensorAnnotation(sizes, Dtype(dtype), cast("Any", found))
@@ -79,6 +86,8 @@ class TensorForm:
     def __getitem__(self, parts: Any) -> TensorAnnotation:
         """``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
         items = tuple(as_sequence(parts))
+        if len(items) == 1:
+            return self(items[0])
         if len(items) == 2:
             return self(items[0], items[1])
         return self(items[:-1], items[-1])

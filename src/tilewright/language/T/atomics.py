@@ -6,6 +6,7 @@ T.atomic_add(C[by * 64, 0], c)   a whole tile, as large as `c`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.ir import SSAValue
@@ -21,6 +22,8 @@ from tilewright.language.T.tile_ops import SHAPES, head_region, may_fit, operand
 from tilewright.language.T.vectors import Vector, lanes_of, vector_of
 
 _EXTREMES = ("max", "min")
+_TMA_DTYPES = ("float16", "bfloat16", "float32", "int32", "uint32", "uint64")
+"""What ``cp.reduce.async.bulk.tensor`` adds."""
 
 
 def _is_scalar(value: Any) -> bool:
@@ -110,7 +113,14 @@ def atomic_add(
     return_prev: bool = False,
     use_tma: bool = False,
 ) -> Any:
-    """Add to an element or to a tile."""
+    """Add to an element or to a tile; with `use_tma` a tile in shared memory, by a bulk copy."""
+    dtype = operand("atomic_add", "the destination", dst).dtype
+    if use_tma and dtype not in _TMA_DTYPES:
+        raise FrontendError(
+            f"TMA atomic add does not support dtype {dtype}: the supported scalar dtypes are "
+            f"{', '.join(_TMA_DTYPES)}; leave out use_tma",
+            code=BAD_ARGUMENT,
+        )
     return _atomic("atomic_add", "add", dst, value, memory_order, return_prev, use_tma)
 
 
@@ -180,9 +190,23 @@ def _element(op_name: str, value: Any) -> Element:
     )
 
 
+_LOAD_ORDERS = ("relaxed", "consume", "acquire", "seq_cst")
+_STORE_ORDERS = ("relaxed", "release", "seq_cst")
+
+
+def _check_order(op_name: str, order: str, known: Sequence[str]) -> None:
+    """A load cannot release, a store cannot acquire."""
+    if order not in known:
+        raise ValueError(
+            f"T.{op_name} does not support memory_order {order!r}: expected one of "
+            f"{', '.join(known)}"
+        )
+
+
 def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
     """Read an element that others write."""
     kernel("T.atomic_load")
+    _check_order("atomic_load", memory_order, _LOAD_ORDERS)
     element = _element("atomic_load", src)
     op = AtomicOp(
         "load",
@@ -197,6 +221,7 @@ def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
 def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> None:
     """Write an element that others read."""
     kernel("T.atomic_store")
+    _check_order("atomic_store", memory_order, _STORE_ORDERS)
     element = _element("atomic_store", dst)
     value = as_type(src, element.dtype)
     effect(

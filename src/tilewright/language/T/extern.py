@@ -16,7 +16,6 @@ from tilewright.dialects.tile import ExternOp, PtrOfOp, ReduceOp
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.values import Value
 from tilewright.language.T.buffers import Buffer, BufferData, BufferRegion, Element, ScalarCell
-from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import (
     Expr,
@@ -109,21 +108,6 @@ def call_extern(*args: Any, dtype: object = None) -> Any:
 
 
 call_pure_extern = call_extern
-
-
-def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "") -> None:
-    """Set up the random numbers of this thread."""
-    del generator  # the imported source has one
-    kernel("T.rng_init")
-    given = [seed, 0 if seq is None else seq, off]
-    effect(ExternOp("rng_init", [_argument(each) for each in given], []))
-
-
-def rng_rand() -> Expr:
-    """The next random number of this thread, 32 bits."""
-    kernel("T.rng_rand")
-    dtype = DTYPES["uint32"]
-    return Expr(effect(ExternOp("rng_rand", [], [dtype.type])).results[0], dtype)
 
 
 def _argument(value: Any) -> SSAValue:

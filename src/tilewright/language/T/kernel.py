@@ -85,6 +85,9 @@ class KernelFrame:
     ) -> None:
         assert self._open is not None and self._outer is not None
         trace().kernel = None
+        from tilewright.language.T.reducer_epochs import check_epochs
+
+        check_epochs(self._open.body)
         builder = current()
         end = YieldOp()
         end.location = self._location
@@ -280,13 +283,13 @@ def annotate_min_blocks_per_sm(blocks: int) -> None:
 
 def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
     """Settings of the compiler for this function."""
-    trace().attributes.setdefault("pass_configs", {}).update(configs)
+    trace().attributes.setdefault("tilelang_pass_configs", {}).update(configs)
 
 
 def annotate_compile_flags(flags: Sequence[str] | str) -> None:
     """Flags for the compiler of the device."""
     given = [flags] if isinstance(flags, str) else list(flags)
-    trace().attributes.setdefault("compile_flags", []).extend(given)
+    trace().attributes.setdefault("tilelang_compile_flags", []).extend(given)
 
 
 def import_source(source: str) -> None:

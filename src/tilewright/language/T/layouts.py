@@ -57,8 +57,55 @@ class Layout:
     def get_output_shape(self) -> list[int]:
         return list(self.attribute().data.physical_shape())
 
+    def map_forward_index(self, indices: Any) -> list[Any]:
+        """Where the element at `indices` is."""
+        return list(as_sequence(self.forward_fn(*as_sequence(indices))))
+
+    def __call__(self, *indices: Any) -> list[Any]:
+        return self.map_forward_index(indices)
+
+    def is_equal(self, other: object) -> bool:
+        """Whether `other` maps the same coordinates to the same memory."""
+        return isinstance(other, Layout) and _locations(self) == _locations(other)
+
+    def repeat(self, dim: Any, factor: Any) -> Layout:
+        """Consecutive copies along one dimension; which copy is a new first coordinate."""
+        rank = len(self.shape)
+        if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
+            raise ValueError(f"Layout.repeat: factor is a positive integer, got {factor!r}")
+        if isinstance(dim, bool) or not isinstance(dim, int) or not -rank <= dim < rank:
+            raise ValueError(f"Layout.repeat: dim is from {-rank} to {rank - 1}, got {dim!r}")
+        if factor == 1:
+            return self
+        axis, size = dim % rank, self.shape[dim]
+        shape = list(self.shape)
+        shape[axis] = size * factor
+
+        def forward(*indices: Any) -> list[Any]:
+            inside = list(indices)
+            inside[axis] = indices[axis] % size
+            return [indices[axis] // size, *self.map_forward_index(inside)]
+
+        return Layout(shape, forward)
+
+    def expand(self, leading_shape: Any) -> Layout:
+        """The layout under more dimensions, which come first and stay as they are."""
+        leading = tuple(as_sequence(leading_shape))
+        if not all(isinstance(size, int) and size > 0 for size in leading):
+            raise ValueError(f"Layout.expand: sizes are positive integers, got {leading}")
+        if not leading:
+            return self
+        count = len(leading)
+        return Layout(
+            (*leading, *self.shape),
+            lambda *indices: [*indices[:count], *self.map_forward_index(indices[count:])],
+        )
+
     def __repr__(self) -> str:
         return f"Layout{shape_text(self.shape)}"
+
+    def __str__(self) -> str:
+        return str(self.attribute().data)
 
 
 class Fragment:
@@ -81,12 +128,13 @@ class Fragment:
         self._forward = forward_fn
         self._thread = forward_thread_fn
         self._index = forward_index_fn
-        self.replicate = replicate
+        self.copies = replicate
+        """How many threads hold each element."""
 
     def attribute(self) -> FragmentAttr:
         extents = _extents(self.shape, "T.Fragment")
         thread, index = self._functions()
-        return FragmentAttr(FragmentMap.from_functions(extents, thread, index, self.replicate))
+        return FragmentAttr(FragmentMap.from_functions(extents, thread, index, self.copies))
 
     def _functions(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         if self._forward is None:
@@ -94,17 +142,123 @@ class Fragment:
             return self._thread, self._index or (lambda *_: (0,))
         forward = self._forward
         # A function that takes the replica is evaluated for the first: all have the same offset.
-        more = (0,) if self.replicate > 1 else ()
+        more = (0,) if self.copies > 1 else ()
         return (
             lambda *indices: forward(*indices)[0],
             lambda *indices: forward(*indices, *more)[1],
         )
 
-    def repeat(self, *_: Any, **__: Any) -> Fragment:
-        raise NotImplementedError("T.Fragment.repeat: write the whole layout as one function")
+    def get_thread_size(self) -> int:
+        """How many threads hold elements."""
+        return self.attribute().data.num_threads()
+
+    def get_input_shape(self) -> list[Any]:
+        return list(self.shape)
+
+    def get_output_shape(self) -> list[int]:
+        """The shape of the registers of a thread."""
+        return list(self.attribute().data.index_shape())
+
+    def map_forward_thread(self, indices: Any) -> Any:
+        """The thread that holds the element at `indices`; of several, the first."""
+        thread, _ = self._functions()
+        found = thread(*as_sequence(indices), *((0,) if self.copies > 1 else ()))
+        return as_sequence(found)[0]
+
+    def map_forward_index(self, indices: Any) -> list[Any]:
+        """The registers of the element at `indices`."""
+        return list(as_sequence(self._functions()[1](*as_sequence(indices))))
+
+    def is_equal(self, other: object) -> bool:
+        """Whether `other` has the same elements in the same registers of the same threads."""
+        return isinstance(other, Fragment) and _locations(self) == _locations(other)
+
+    def repeat(
+        self, repeats: Any, repeat_on_thread: bool = False, lower_dim_first: bool = True
+    ) -> Fragment:
+        """So many copies along each dimension, in further registers or threads.
+
+        They are counted along the last dimension first, or along the first.
+        """
+        shape, counts = self.shape, tuple(as_sequence(repeats))
+        if len(counts) != len(shape):
+            raise ValueError(
+                f"Fragment.repeat takes {len(shape)} counts, one for each dimension, got {counts}"
+            )
+        thread, index = self._functions()
+        found = self.attribute().data
+        threads, registers = found.num_threads(), found.index_shape()
+        if not repeat_on_thread and len(registers) != 1:
+            raise ValueError("Fragment.repeat in registers needs a layout with one index")
+        axes = range(len(shape))
+
+        def copy_of(indices: Sequence[Any]) -> Any:
+            position: Any = 0
+            stride = 1
+            for axis in reversed(axes) if lower_dim_first else axes:
+                position = position + indices[axis] // shape[axis] * stride
+                stride *= counts[axis]
+            return position
+
+        def inside(indices: Sequence[Any]) -> list[Any]:
+            return [indices[axis] % shape[axis] for axis in axes]
+
+        def repeated_thread(*indices: Any) -> Any:
+            owner = as_sequence(thread(*inside(indices), *indices[len(shape) :]))[0]
+            return owner + threads * copy_of(indices) if repeat_on_thread else owner
+
+        def repeated_index(*indices: Any) -> Any:
+            held = as_sequence(index(*inside(indices)))
+            return held if repeat_on_thread else [held[0] + registers[0] * copy_of(indices)]
+
+        return Fragment(
+            [size * count for size, count in zip(shape, counts, strict=True)],
+            forward_thread_fn=repeated_thread,
+            forward_index_fn=repeated_index,
+            replicate=self.copies,
+        )
+
+    def replicate(self, count: int) -> Fragment:
+        """The same elements in so many times the threads."""
+        thread, index = self._functions()
+        threads, copies, rank = self.get_thread_size(), self.copies, len(self.shape)
+
+        def replicated(*indices: Any) -> Any:
+            replica = indices[rank]
+            more = (replica % copies,) if copies > 1 else ()
+            return as_sequence(thread(*indices[:rank], *more))[0] + threads * (replica // copies)
+
+        if count == 1:
+            return self
+        return Fragment(
+            self.shape,
+            forward_thread_fn=replicated,
+            forward_index_fn=index,
+            replicate=copies * count,
+        )
 
     def __repr__(self) -> str:
         return f"Fragment{shape_text(self.shape)}"
+
+    def __str__(self) -> str:
+        return str(self.attribute().data)
+
+
+def _locations(layout: Layout | Fragment) -> tuple[Any, ...]:
+    """Where every element is."""
+    if isinstance(layout, Layout):
+        found = layout.attribute().data
+        return tuple(layout.shape), tuple(found.evaluate(*point) for point in found.points())
+    held = layout.attribute().data
+    return (
+        tuple(layout.shape),
+        layout.copies,
+        *(
+            held.evaluate(*point, replica=replica)
+            for point in held.points()
+            for replica in range(layout.copies)
+        ),
+    )
 
 
 def make_swizzled_layout(buffer: Buffer, k_major: bool = True, allow_pad: bool = True) -> Layout:

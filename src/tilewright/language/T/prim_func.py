@@ -126,6 +126,12 @@ class PrimFunc:
     returned: tuple[int, ...] | None = None
     """Of an eager kernel, the positions of the parameters that it returns; None without."""
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Attributes of the whole function, by TileLang's names: settings, flags, outputs."""
+
+    def __post_init__(self) -> None:
+        if self.returned is not None:
+            count = len(self.params)
+            self.attrs.setdefault("tilelang_out_idx", [index - count for index in self.returned])
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -238,7 +244,20 @@ def trace_into_module(
             )
         user_errors = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
         known = isinstance(error, user_errors) or raised_in_kernel(error)
-        raise compile_error(error) from (None if known else error)
+        raise compile_error(error, also=_class_in_python(error)) from (None if known else error)
+
+
+_PYTHON_CLASSES = (
+    *(AssertionError, IndexError, KeyError, NotImplementedError, RecursionError, RuntimeError),
+    *(TypeError, ValueError),
+)
+
+
+def _class_in_python(error: Exception) -> type[Exception] | None:
+    """What `error` is in Python's terms, so that callers can expect it as one."""
+    if isinstance(error, FrontendError):
+        return ValueError
+    return next((each for each in _PYTHON_CLASSES if isinstance(error, each)), None)
 
 
 def _undefined_name(error: NameError) -> str:

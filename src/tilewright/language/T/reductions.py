@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.dialects.tile import ReduceOp, ReducerFinalizeOp, ScanOp
+from tilewright.dialects.tile import ReduceOp, ScanOp
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.buffers import Buffer, shape_text
+from tilewright.language.T.buffers import shape_text
 from tilewright.language.T.expressions import describe, is_python_scalar
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
@@ -48,9 +48,16 @@ def _reduce(
     )
 
 
-def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_sum(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """Add up along a dimension; with ``clear=False`` onto `out`."""
-    del batch  # how many rows are combined at once is the compiler's choice
+    del batch, annotations  # how many rows are combined at once is the compiler's choice
     _reduce("sum", buffer, out, dim, clear)
 
 
@@ -61,9 +68,10 @@ def reduce_max(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """The largest along a dimension; with ``clear=False`` of `out` too."""
-    del batch
+    del batch, annotations
     _reduce("max", buffer, out, dim, clear, nan_propagate)
 
 
@@ -74,9 +82,10 @@ def reduce_min(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """The smallest along a dimension; with ``clear=False`` of `out` too."""
-    del batch
+    del batch, annotations
     _reduce("min", buffer, out, dim, clear, nan_propagate)
 
 
@@ -87,33 +96,62 @@ def reduce_absmax(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """The largest magnitude along a dimension."""
-    del batch
+    del batch, annotations
     _reduce("absmax", buffer, out, dim, clear, nan_propagate)
 
 
-def reduce_abssum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_abssum(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The sum of magnitudes along a dimension."""
-    del batch
+    del batch, annotations
     _reduce("abssum", buffer, out, dim, clear)
 
 
-def reduce_bitand(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_bitand(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The bits that all elements along a dimension have."""
-    del batch
+    del batch, annotations
     _reduce("bitand", buffer, out, dim, clear)
 
 
-def reduce_bitor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_bitor(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The bits that any element along a dimension has."""
-    del batch
+    del batch, annotations
     _reduce("bitor", buffer, out, dim, clear)
 
 
-def reduce_bitxor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_bitxor(
+    buffer: Any,
+    out: Any,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
     """The bits that an odd number of elements along a dimension have."""
-    del batch
+    del batch, annotations
     _reduce("bitxor", buffer, out, dim, clear)
 
 
@@ -125,9 +163,10 @@ def reduce(
     clear: bool = True,
     batch: int = 1,
     nan_propagate: bool = False,
+    annotations: Any = None,
 ) -> None:
     """Combine along a dimension: sum, max, min, absmax, abssum, bitand, bitor, bitxor."""
-    del batch
+    del batch, annotations
     _reduce(reduce_type, buffer, out, dim, clear, nan_propagate)
 
 
@@ -159,11 +198,3 @@ def _scan(op_name: str, kind: str, src: Any, dst: Any, dim: int, reverse: bool) 
             code=SHAPES,
         )
     effect(ScanOp(source.operand(), target.operand(), kind, int(dim) % rank, reverse=reverse))
-
-
-def finalize_reducer(reducer: Buffer, dst: Any = None, batch: int = 1) -> None:
-    """Combine what the threads have reduced."""
-    del batch
-    open_kernel("T.finalize_reducer")
-    target = None if dst is None else region("finalize_reducer", "dst", dst).operand()
-    effect(ReducerFinalizeOp(reducer.handle, target))

@@ -139,8 +139,11 @@ class TileFor(BodyScope):
         self.state = self._stale()
         trace().writes += 1
         control.exits.append(exits)
+        depth = int(form.op_name == "Parallel")
+        trace().parallel_depth += depth
         with control.scope():
             yield value
+        trace().parallel_depth -= depth
         control.exits.pop()
         builder.block = outer
         with builder.located(location):

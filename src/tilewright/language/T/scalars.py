@@ -18,11 +18,10 @@ from tilewright.dialects.tile import (
     ReduceOp,
     ShuffleOp,
     Space,
-    VoteOp,
     WarpReduceOp,
 )
 from tilewright.dialects.tile.lanes import WARP
-from tilewright.frontend.builder import is_tracing
+from tilewright.frontend.builder import is_outside, is_tracing
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T import arithmetic
 from tilewright.language.T.arithmetic import absolute, common_dtype
@@ -186,14 +185,37 @@ def _constant(value: float, dtype: Dtype) -> Any:
 # -- conversion --------------------------------------------------------------------------------
 
 
-def cast_(value: Any, dtype: Any, round: str | None = None, sat: str | None = None) -> Any:
-    """`value` as another dtype; floats are rounded to the nearest, halves to even."""
-    for name, wish in (("round", round), ("sat", sat)):
-        if wish not in (None, "rn", "none"):
-            raise FrontendError(
-                f"T.cast: {name}={wish!r} is not supported: values are rounded to nearest",
-                code=BAD_ARGUMENT,
-            )
+_VALID_CAST_ROUNDING_MODES = frozenset(("", "rn", "rz", "rp", "rm", "rs"))
+
+
+def cast_(
+    value: Any, dtype: Any, round: str | None = "", sat: bool | None = True, rbits: Any = None
+) -> Any:
+    """`value` as another dtype; floats are rounded to the nearest, halves to even.
+
+    As in TileLang, the modes ``rz``, ``rp`` and ``rm`` are reserved and round to the nearest, and
+    conversions to 8-bit floats saturate unless ``sat=False``. ``rs``, stochastic rounding, is an
+    instruction of Blackwell.
+    """
+    mode = round or ""
+    if mode not in _VALID_CAST_ROUNDING_MODES:
+        raise ValueError(
+            f"Invalid round {round!r}: expected one of {sorted(_VALID_CAST_ROUNDING_MODES)}"
+        )
+    if sat is not None and not isinstance(sat, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"Invalid sat {sat!r}: expected True, to saturate, or False")
+    if mode == "rs" and rbits is None:
+        raise ValueError("rbits is required with round='rs', stochastic rounding")
+    if mode != "rs" and rbits is not None:
+        raise ValueError("rbits is only valid with round='rs', stochastic rounding")
+    if mode == "rs":
+        raise FrontendError(
+            "T.cast: stochastic rounding (round='rs') needs a GPU from sm_100a on, and is not "
+            "supported: round to nearest, or add rbits before rounding",
+            code=BAD_ARGUMENT,
+        )
+    if is_python_scalar(value) and not (is_tracing() or is_outside()):
+        return value  # as of ``T.float32(value)``: outside of kernels it stays a number
     return convert(value, Dtype(dtype))
 
 
@@ -212,6 +234,8 @@ def reinterpret(value: Any, dtype: Any) -> Any:
     found = Dtype(dtype)
     if found == "handle":
         return value
+    if found.lanes > 1 or hasattr(value, "lanes"):
+        return _reinterpreted_lanes(value, found)
     source = as_expr(value)
     if source.dtype.bits != found.bits:
         raise FrontendError(
@@ -223,6 +247,23 @@ def reinterpret(value: Any, dtype: Any) -> Any:
     if handle.type == found.type:
         return Expr(handle, found)
     return Expr(emit(arith.BitcastOp(handle, found.type)), found)
+
+
+def _reinterpreted_lanes(value: Any, dtype: Dtype) -> Any:
+    """Of a vector, or as one: the lanes are joined or divided, the lowest bits first."""
+    from tilewright.language.T.vectors import Vector
+    from tilewright.language.T.wide_access import reinterpreted
+
+    source = value.dtype if isinstance(value, Vector) else as_expr(value).dtype
+    if source.bits * source.lanes != dtype.bits * dtype.lanes:
+        raise FrontendError(
+            f"T.reinterpret keeps the bits: {source} has {source.bits * source.lanes}, {dtype} has "
+            f"{dtype.bits * dtype.lanes}. Convert by value with T.cast",
+            code=BAD_ARGUMENT,
+        )
+    element = DTYPES[str.__str__(dtype).rpartition("x")[0]] if dtype.lanes > 1 else dtype
+    lanes = [reinterpret(each, element) for each in reinterpreted(value, element.bits)]
+    return lanes[0] if len(lanes) == 1 else Vector(lanes)
 
 
 # -- choices -----------------------------------------------------------------------------------
@@ -361,6 +402,20 @@ ceil = _unary("ceil", math.CeilOp, "Rounded up.")
 trunc = _unary("trunc", math.TruncOp, "Rounded towards zero.")
 round = _unary("round", math.RoundevenOp, "Rounded to the nearest, halves to even.")
 nearbyint = _unary("nearbyint", math.RoundevenOp, "Rounded to the nearest, halves to even.")
+
+
+def fast(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`function`, which may be less exact; whether it is, is up to the target."""
+
+    def limited(x: Any) -> Any:
+        dtype = float32 if is_python_scalar(x) else as_expr(x).dtype
+        if not dtype.is_float or dtype.bits < 16:
+            raise TypeError(f"T.{name} only supports floating-point inputs, but got {dtype}")
+        return function(x)
+
+    limited.__name__ = limited.__qualname__ = name
+    limited.__doc__ = function.__doc__
+    return limited
 
 
 def exp10(value: Any) -> Any:
@@ -522,42 +577,3 @@ def tvm_warp_shuffle(
     """The value that lane `lane` holds."""
     del mask, warp_size
     return _shuffle("idx", value, lane, int(width))
-
-
-def _vote(mode: str, predicate: Any) -> Any:
-    kernel("a vote")
-    return Expr(effect(VoteOp(mode, condition(predicate), width=WARP)).results[0], boolean)
-
-
-def _ballot(predicate: Any, dtype: str) -> Any:
-    kernel("a ballot")
-    known = Dtype(dtype)
-    if known not in (DTYPES["uint32"], DTYPES["uint64"]):
-        raise FrontendError(f"T.ballot: dtype is uint32 or uint64, got {known}", code=BAD_ARGUMENT)
-    width = WARP if known.bits == WARP else None
-    found = effect(VoteOp("ballot", condition(predicate), known.type, width)).results[0]
-    return Expr(found, known)
-
-
-def any_sync(predicate: Any, mask: Any = None) -> Any:
-    """Whether the predicate holds in any lane of the warp."""
-    return _vote("any", predicate)
-
-
-def all_sync(predicate: Any, mask: Any = None) -> Any:
-    """Whether the predicate holds in all lanes of the warp."""
-    return _vote("all", predicate)
-
-
-def ballot_sync(mask: Any, predicate: Any, dtype: str = "uint32") -> Any:
-    """The lanes of the warp in which the predicate holds, one bit each; see `ballot`."""
-    return _ballot(predicate, dtype)
-
-
-def ballot(predicate: Any, dtype: str = "uint32") -> Any:
-    """The lanes of the warp in which the predicate holds, one bit each.
-
-    A warp is 32 threads on every GPU; with ``dtype="uint64"`` it is the GPU's own, which is 64
-    threads on some of AMD's.
-    """
-    return _ballot(predicate, dtype)

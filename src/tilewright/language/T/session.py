@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.dialects.simt.across import StrideOp
-from tilewright.frontend.builder import Builder, current
+from tilewright.frontend.builder import Builder, current, is_outside
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.expressions import INDEX, Expr, as_expr, constant
 from tilewright.language.T.stock import DimOp
@@ -81,6 +81,8 @@ class Trace:
     buffers: list[Buffer] = field(default_factory=list["Buffer"])
     """Parameters with a shape, in order."""
     kernel: OpenKernel | None = None
+    parallel_depth: int = 0
+    """How many parallel loops are being traced, one in another."""
     writes: int = 0
     """Count of possible memory writes so far."""
     unread: list[weakref.ref[Element]] = field(default_factory=list["weakref.ref[Element]"])
@@ -274,6 +276,8 @@ def tracing(new: Trace) -> Generator[Trace]:
 
 def kernel(what: str) -> OpenKernel:
     """The kernel that is open; `what` needs one."""
+    if is_outside():
+        return OpenKernel(current().block, None)
     found = trace().kernel
     if found is None:
         raise FrontendError(
@@ -284,8 +288,9 @@ def kernel(what: str) -> OpenKernel:
 
 def effect(op: _Op) -> _Op:
     """Insert an op that writes memory or waits for something."""
-    trace().read_elements()
-    trace().writes += 1
+    if not is_outside():
+        trace().read_elements()
+        trace().writes += 1
     return current().insert(op)
 
 

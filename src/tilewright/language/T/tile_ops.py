@@ -21,6 +21,7 @@ from tilewright.dialects.tile import (
     Im2colOp,
     TransposeOp,
 )
+from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import (
@@ -42,7 +43,7 @@ from tilewright.language.T.expressions import (
 from tilewright.language.T.hints import attributes_of
 from tilewright.language.T.kernel_warnings import warn
 from tilewright.language.T.layouts import loop_layout_attribute
-from tilewright.language.T.loop_forms import BAD_ARGUMENT
+from tilewright.language.T.loop_forms import BAD_ARGUMENT, Parallel, as_sequence
 from tilewright.language.T.session import effect
 from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.symbols import Symbolic
@@ -271,9 +272,12 @@ def assign_region(target: BufferRegion, value: Any) -> None:
 
 
 def transpose(src: Any, dst: Any) -> None:
-    """``dst[j, i] = src[i, j]``."""
+    """``dst[..., j, i] = src[..., i, j]``: the last two dimensions are exchanged."""
     open_kernel("T.transpose")
     source, target = region("transpose", "src", src), region("transpose", "dst", dst)
+    if len(source.extents) > 2 and _is_batch_of_transposes(source, target):
+        _transpose_matrices(source, target)
+        return
     if not may_fit(significant(source.extents), significant(target.extents)[::-1]):
         raise FrontendError(
             f"T.transpose: the transpose of {shape_text(source.extents)} is "
@@ -282,6 +286,33 @@ def transpose(src: Any, dst: Any) -> None:
             code=SHAPES,
         )
     effect(TransposeOp(source.operand(), target.operand()))
+
+
+def _is_batch_of_transposes(source: BufferRegion, target: BufferRegion) -> bool:
+    *lead, rows, columns = source.extents
+    expected = [*lead, columns, rows]
+    return len(target.extents) == len(expected) and all(
+        same_extent(one, other) for one, other in zip(target.extents, expected, strict=True)
+    )
+
+
+def _transpose_matrices(source: BufferRegion, target: BufferRegion) -> None:
+    """Element by element, as a parallel loop over all matrices."""
+    loop = Parallel(list(source.extents), {})
+    block, variables = loop.enter([""] * len(source.extents))
+    points = as_sequence(variables)
+    with current().at(block):
+        value = source.buffer[_shifted(points, source.offsets)].value()
+        turned = (*points[:-2], points[-1], points[-2])
+        target.buffer[_shifted(turned, target.offsets)] = value
+    effect(loop.close(block))
+
+
+def _shifted(indices: Sequence[Any], offsets: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        each if isinstance(offset, int) and offset == 0 else each + offset
+        for each, offset in zip(indices, offsets, strict=True)
+    )
 
 
 def fill(buffer: Any, value: Any) -> None:

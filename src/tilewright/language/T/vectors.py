@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Self, cast
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.values import Value
+from tilewright.ir.interfaces import constant_value
 from tilewright.language.T import arithmetic, scalars
 from tilewright.language.T.buffers import Buffer, BufferRegion, Element, Ramp
 from tilewright.language.T.dtypes import DTYPES
@@ -131,20 +133,47 @@ def make_vector(dtype: Dtype, values: Sequence[Any]) -> Vector:
     return Vector([convert(value, element) for value in given])
 
 
+def Broadcast(value: Any, lanes: int) -> Vector:
+    """A vector with one value in all lanes."""
+    if not isinstance(lanes, Integral) or int(lanes) < 1:
+        raise ValueError(f"T.Broadcast: lanes is a positive integer, got {describe(lanes)}")
+    found = as_expr(value)
+    scalar = found.value() if isinstance(found, Element) else found
+    return Vector([scalar] * int(lanes))
+
+
 def extract_lane(vector: Any, lane: Any) -> Expr:
     """The scalar in one lane of a vector."""
+    if not isinstance(vector, (Vector, BufferRegion, Expr)):
+        raise TypeError(f"T.extract_lane expects a PrimExpr, a vector, got {describe(vector)}")
+    if not isinstance(vector, (Vector, BufferRegion)):
+        raise ValueError(f"T.extract_lane expects a vector expression, got {describe(vector)}")
     found = vector_of("extract_lane", vector)
-    if not isinstance(lane, Integral) or not 0 <= int(lane) < len(found.lanes):
-        raise FrontendError(
-            f"T.extract_lane: the lane is a constant from 0 to {len(found.lanes) - 1}, got "
-            f"{describe(lane)}",
-            code=BAD_ARGUMENT,
+    index = _constant(lane)
+    if index is None:
+        raise TypeError(f"T.extract_lane: the lane is a compile-time integer, got {describe(lane)}")
+    if not 0 <= index < len(found.lanes):
+        raise IndexError(
+            f"T.extract_lane: lane {index} is out of bounds, {found.dtype} has lanes 0 to "
+            f"{len(found.lanes) - 1}"
         )
-    return found.lanes[int(lane)]
+    return found.lanes[index]
+
+
+def _constant(value: Any) -> int | None:
+    """An integer that is known while tracing."""
+    if isinstance(value, Integral):
+        return int(value)
+    found = constant_value(value.handle) if isinstance(value, Expr) else None
+    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 def _pairwise(name: str, function: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def packed(*values: Any) -> Vector:
+        given = [value for value in values if isinstance(value, (Vector, BufferRegion))]
+        dtypes = dict.fromkeys(str(vector_of(name, each).dtype) for each in given)
+        if len(dtypes) > 1:
+            raise ValueError(f"T.{name} takes vectors of the same dtype, got {', '.join(dtypes)}")
         return by_lanes(name, function, *values)
 
     packed.__name__ = packed.__qualname__ = name

@@ -39,6 +39,9 @@ State = Literal["closed", "open", "done"]
 
 _COMBINES: dict[str, frozenset[str]] = {
     "sum": frozenset({"arith.addf", "arith.addi"}),
+    "bitand": frozenset({"arith.andi"}),
+    "bitor": frozenset({"arith.ori"}),
+    "bitxor": frozenset({"arith.xori"}),
     "max": frozenset(
         {"arith.maximumf", "arith.maxnumf", "arith.maxsi", "arith.maxui", "arith.select"}
     ),

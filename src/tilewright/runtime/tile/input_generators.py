@@ -95,7 +95,7 @@ def _integers(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> NumpyArra
 
 
 def _auto(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> NumpyArray:
-    if dtype in ("float16", "bfloat16", "float32"):
+    if dtype.storage in ("float16", "bfloat16", "float32"):
         return _uniform(rng, shape, dtype)
     return _integers(rng, shape, dtype)
 

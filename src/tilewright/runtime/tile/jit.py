@@ -25,6 +25,7 @@ from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.T.eager import Eager
 from tilewright.language.T.keys import frozen, key_of
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime.tile.described import described_arch
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_is_tensor
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
@@ -53,6 +54,7 @@ class TileJIT:
         self.function = function
         self.out_idx = out_idx
         self.target = checked_target(target)
+        self._target_given = target
         self.pass_configs = checked_configs(pass_configs)
         self.compile_flags = compile_flags
         self.cache: dict[Any, CompiledTileKernel] = {}
@@ -273,6 +275,7 @@ class TileJIT:
             target=self.target,
             pass_configs=self.pass_configs,
             compile_flags=self.compile_flags,
+            described=described_arch(self._target_given),
         )
 
     # -- looking -----------------------------------------------------------------------------
@@ -368,6 +371,7 @@ def traced_tile(
         target=checked_target(target),
         pass_configs=checked_configs(pass_configs),
         compile_flags=compile_flags,
+        described=described_arch(target),
     )
 
 

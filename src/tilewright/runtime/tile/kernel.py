@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -69,10 +69,15 @@ class CompiledTileKernel:
         target: str = NUMPY,
         pass_configs: Mapping[str, Any] | None = None,
         compile_flags: object = None,
+        described: str | None = None,
     ) -> None:
+        self._described = described
         self.prim_func = prim_func
         self._target = target
-        self._pass_configs, self._compile_flags = pass_configs or {}, compile_flags
+        self._pass_configs = {**_configs_of(prim_func), **(pass_configs or {})}
+        self._compile_flags = _joined_flags(
+            prim_func.attrs.get("tilelang_compile_flags"), compile_flags
+        )
         self.gpu: GpuSide | None = None
         """How the kernel runs on a GPU, if its target is one."""
         self._cuda: CudaKernel | None = None
@@ -334,11 +339,23 @@ class CompiledTileKernel:
     # -- looking -----------------------------------------------------------------------------
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The program that runs: CUDA or HIP for a GPU, C++ for Tenstorrent, Python otherwise."""
+        """The program that runs: CUDA or HIP for a GPU, C++ for Tenstorrent, Python otherwise.
+
+        Where a script finds a GPU described (`described`), it is the CUDA for that one.
+        """
         if self.tenstorrent is not None:
             sources = self.tenstorrent.artefact.sources()
             return "\n".join(f"// {name}\n{text}" for name, text in sources.items())
-        return self.program.source if self.gpu is None else self.gpu.program.source
+        if self.gpu is not None:
+            return self.gpu.program.source
+        return self.program.source if self._described is None else self._described_source
+
+    @cached_property
+    def _described_source(self) -> str:
+        from tilewright.targets.cuda.compile import source_as
+
+        assert self._described is not None
+        return source_as(self.prim_func.module, self.settings_for(self._described))
 
     def get_host_source(self) -> str:
         """What calls the program: C for a GPU; for this machine, the wrapper is Python."""
@@ -459,8 +476,31 @@ def _place_aliases(module: ModuleOp) -> None:
         engine.raise_if_errors()
 
 
+def _configs_of(prim_func: PrimFunc) -> Mapping[str, Any]:
+    """The settings that the function itself makes, with ``T.annotate_pass_configs``."""
+    from tilewright.runtime.tile.pass_configs import checked_configs
+
+    found = prim_func.attrs.get("tilelang_pass_configs")
+    return {} if found is None else checked_configs(found)
+
+
+def _joined_flags(own: Sequence[str] | None, given: object) -> object:
+    """Flags of the function, and those of the call after them."""
+    if not own:
+        return given
+    if given is None:
+        return list(own)
+    return [*own, *(given.split() if isinstance(given, str) else cast("Sequence[str]", given))]
+
+
 def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:
     """The positions of parameters that a call makes."""
+    if prim_func.returned is not None and out_idx is not None:
+        message = (
+            f"Out index conflict: {prim_func.name} returns its outputs (T.empty), and out_idx "
+            f"{out_idx} names others: leave out out_idx"
+        )
+        raise located(ValueError(message), BAD_ARGUMENT)
     if prim_func.returned is not None or out_idx is None:
         return tuple(n for n, param in enumerate(prim_func.params) if param.is_output)
     count = len(prim_func.params)

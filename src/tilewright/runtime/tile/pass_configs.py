@@ -187,9 +187,24 @@ def _is_fast(configs: Mapping[str, Any]) -> bool:
     )
 
 
+_NOT_FOR_NVRTC = ("-O", "-W", "-X", "--compiler-options", "--expt-", "-expt-", "--threads")
+"""Options of nvcc for the host's compiler, for warnings, which are not shown, and for functions
+that NVRTC takes anyway."""
+
+
 def _flags(given: object) -> tuple[str, ...]:
     """Options as the compiler takes them; it always optimises, and NVRTC has no ``-O3``."""
     if given is None:
         return ()
     listed = given.split() if isinstance(given, str) else [str(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]
-    return tuple(each for each in listed if not each.startswith("-O"))
+    return tuple(
+        one for each in listed if not each.startswith(_NOT_FOR_NVRTC) for one in _separately(each)
+    )
+
+
+def _separately(flag: str) -> list[str]:
+    """nvcc takes options of ptxas with commas between them, NVRTC one at a time."""
+    name, _, options = flag.partition("=")
+    if name != "--ptxas-options":
+        return [flag]
+    return [f"{name}={each}" for each in options.split(",")]

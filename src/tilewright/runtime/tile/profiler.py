@@ -45,6 +45,11 @@ class Profiler:
     def result_idx(self) -> tuple[int, ...]:
         return self.kernel.out_idx
 
+    @property
+    def func(self) -> CompiledTileKernel:
+        """The kernel."""
+        return self.kernel
+
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)
 

@@ -44,7 +44,7 @@ def checked_target(target: object) -> str:
                 f"unknown target {text!r}: expected cuda or an architecture, for example "
                 "cuda:sm_90a (H100, H200) or cuda:sm_80 (A100)"
             )
-        return CUDA if arch is None else f"{CUDA}:{_complete(arch[0])}"
+        return CUDA if arch is None else f"{CUDA}:{complete_arch(arch[0])}"
     if kind == TENSTORRENT:
         return _tenstorrent_target(text)
     if kind == HIP:
@@ -120,9 +120,10 @@ def arch_of(target: str) -> str:
         return arch
     if not is_available():
         return DEFAULT_ARCH
-    return _complete(f"sm_{device_properties(current_device()).capability}")
+    return complete_arch(f"sm_{device_properties(current_device()).capability}")
 
 
-def _complete(arch: str) -> str:
+def complete_arch(arch: str) -> str:
+    """``sm_90`` with its letter."""
     is_plain = arch[-1].isdigit()
     return f"{arch}a" if is_plain and int(arch.removeprefix("sm_")) >= _SPECIFIC else arch

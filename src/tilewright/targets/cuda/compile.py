@@ -234,6 +234,13 @@ def compile_as(
     )
 
 
+def source_as(module: ModuleOp, settings: Settings) -> str:
+    """The CUDA C++ of the kernels of `module`, not compiled further."""
+    pipeline = GpuPipeline(**pipeline_options(settings))
+    with collector_paused():
+        return "\n".join(_Lowered.of(module, pipeline, DiagnosticEngine()).texts)
+
+
 def pipeline_options(settings: Settings) -> dict[str, Any]:
     """The user's settings, as fields of the pipeline."""
     return {

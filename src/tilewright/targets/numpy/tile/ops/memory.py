@@ -328,6 +328,7 @@ def _store(base: Emitter, op: Operation) -> None:
 _COMBINES = {
     "arith.addf": "sum",
     "arith.addi": "sum",
+    "arith.andi": "and",
     "arith.maximumf": "max",
     "arith.maxnumf": "max",
     "arith.maxsi": "max",
@@ -336,6 +337,8 @@ _COMBINES = {
     "arith.minnumf": "min",
     "arith.minsi": "min",
     "arith.minui": "umin",
+    "arith.ori": "or",
+    "arith.xori": "xor",
 }
 
 
