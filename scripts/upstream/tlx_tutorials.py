@@ -20,7 +20,6 @@ not use what they got: those run again with TILEWRIGHT_CHECK_UNINITIALISED=0. Th
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -34,12 +33,11 @@ from functools import partial
 from pathlib import Path
 
 from scripts.tlx_nvidia.cases import CASES
-from scripts.upstream.result import SuiteResult, sampled
+from scripts.upstream.result import SuiteResult, environment, sampled
 from tilewright.targets.numpy.fault_codes import UNINITIALISED
 
 SUITE = "tlx tutorials"
 FOLDER = Path("third_party/tlx/tutorials")
-ROOT = Path(__file__).resolve().parents[2]
 _LINE = re.compile(r"^ENDING\t([^\t]*)\t(.*)$", re.MULTILINE)
 
 
@@ -111,15 +109,9 @@ def _ending(folder: Path, limit: float, name: str) -> Ending:
     return replace(again, reason=f"with reads of unwritten accumulators: {again.reason}")
 
 
-def _attempt(folder: Path, limit: float, name: str, **environment: str) -> Ending:
+def _attempt(folder: Path, limit: float, name: str, **variables: str) -> Ending:
     with tempfile.TemporaryDirectory() as scratch:
-        env = {
-            **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
-            "TRITON_DISABLE_LINE_INFO": "1",
-            **environment,
-        }
+        env = environment(TRITON_DISABLE_LINE_INFO="1", **variables)
         start = time.monotonic()
         try:
             done = subprocess.run(
