@@ -174,7 +174,8 @@ class Autotuner(Launchable):
         known: dict[str, Any],
         grid: Any,
     ) -> Config:
-        timed = self.do_bench is not None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
+        wanted = os.environ.get("TILEWRIGHT_AUTOTUNE")
+        timed = self.do_bench is not None or wanted == "time"
         failures: list[tuple[Config, Exception]] = []
         self.configs_timings = {}
         name: str | None = None
@@ -188,7 +189,7 @@ class Autotuner(Launchable):
             try:
                 compiled = self._launch(config, args, kwargs, known, grid, warmup=True)
                 on_gpu = _is_on_gpu(compiled)
-                if not timed and not on_gpu:
+                if not timed and (not on_gpu or wanted == "first"):
                     return config
                 if isinstance(config, RaisedConfig) and not is_candidate(compiled):
                     continue
