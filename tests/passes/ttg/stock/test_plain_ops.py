@@ -158,3 +158,19 @@ def test_random_kernels_compute_the_same_as_an_old_release_wants_them(seed: int)
     values = [*given, *case.scalars.values(), *case.constants.values()]
     compiled.launch(case.grid, values, None)
     assert differences(arrays, expected(case)) == []
+
+
+@tw.jit
+def dependent(x):
+    tl.extra.cuda.gdc_wait()
+    tl.store(x, 1.0)
+    tl.extra.cuda.gdc_launch_dependents()
+
+
+def test_grid_dependencies_were_assembly_in_older_releases() -> None:
+    x = np.zeros(1, np.float32)
+    text = print_module(written(dependent, OLD, x))
+    asm = [line.partition('"')[2].partition(";")[0] for line in text.splitlines() if "asm" in line]
+    assert asm == ["griddepcontrol.wait", "griddepcontrol.launch_dependents"]
+    assert "pure = false" in text and "grid_dependency" not in text
+    assert "tt.grid_dependency_wait" in print_module(written(dependent, NEW, x))
