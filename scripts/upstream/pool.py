@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
 
@@ -22,15 +22,21 @@ stopped = Event()
 
 
 def in_parallel(jobs: int, perform: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
-    """Results as they are ready; after Ctrl-C, or an error, nothing more is started."""
+    """Results in the order of the items; after Ctrl-C those there are, and nothing is started."""
     if stopped.is_set():
         return
     pool = ThreadPoolExecutor(jobs)
+    futures = [pool.submit(perform, item) for item in items]
+    shown = 0
     try:
-        for future in as_completed([pool.submit(perform, item) for item in items]):
-            yield future.result()
+        for future in futures:
+            found = future.result()
+            shown += 1
+            yield found
     except KeyboardInterrupt:
         stopped.set()
         sys.stderr.write("interrupted: what has ended so far is kept\n")
+        ended = [each for each in futures[shown:] if each.done() and not each.cancelled()]
+        yield from (each.result() for each in ended if each.exception() is None)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -27,12 +27,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from scripts.tlx_nvidia.cases import CASES
+from scripts.upstream.pool import in_parallel
 from scripts.upstream.result import SuiteResult, environment, sampled
 from tilewright.targets.numpy.fault_codes import UNINITIALISED
 
@@ -90,13 +90,12 @@ def endings(
     chosen = [name for name in names if not only or any(part in name for part in only)]
     chosen = sampled(chosen, count, seed)
     found: list[Ending] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for ended in pool.map(partial(_ending, folder, limit), chosen):
-            found.append(ended)
-            sys.stdout.write(
-                f"[{len(found)}/{len(chosen)}] {ended.case}: {ended.ending} {ended.reason[:300]}\n"
-            )
-            sys.stdout.flush()
+    for ended in in_parallel(jobs, partial(_ending, folder, limit), chosen):
+        found.append(ended)
+        sys.stdout.write(
+            f"[{len(found)}/{len(chosen)}] {ended.case}: {ended.ending} {ended.reason[:300]}\n"
+        )
+        sys.stdout.flush()
     return tuple(found)
 
 
