@@ -174,3 +174,19 @@ def test_grid_dependencies_were_assembly_in_older_releases() -> None:
     assert asm == ["griddepcontrol.wait", "griddepcontrol.launch_dependents"]
     assert "pure = false" in text and "grid_dependency" not in text
     assert "tt.grid_dependency_wait" in print_module(written(dependent, NEW, x))
+
+
+@tw.jit
+def concatenate(x, y, o):
+    i = tl.arange(0, 8)
+    both = tl.cat(tl.load(x + i), tl.load(y + i), can_reorder=True)
+    tl.store(o + tl.arange(0, 16), both)
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_concatenations_that_may_reorder_keep_the_order(version: tuple[int, int]) -> None:
+    x, y, found = np.arange(8.0), np.arange(50.0, 58.0), np.zeros(16)
+    module = written(concatenate, version, x, y, found)
+    assert "tt.cat" not in print_module(module)
+    run(module, x, y, found)
+    np.testing.assert_array_equal(found, np.concatenate([x, y]))

@@ -13,6 +13,8 @@ gives the same bits::
     all          tt.reshape to one dimension,      as a row: a reshape that only reductions use is
                  reduced with other operands       given any order, in which positions that are
                  (argmax, argmin)                  reduced along with it no longer belong to it
+    all          tt.cat                            tt.join, transposed and flattened: any order is
+                                                   allowed, newer releases promise that of the text
     all          tt.histogram of such a reshape    of arith.select %mask, %x, 0, for the same reason
                  with a mask
 
@@ -44,16 +46,19 @@ from tilewright.dialects.arith import (
     TrunciOp,
 )
 from tilewright.dialects.tt import (
+    CatOp,
     ElementwiseInlineAsmOp,
     ExpandDimsOp,
     FpToFpOp,
     GridDependencyLaunchDependentsOp,
     GridDependencyWaitOp,
     HistogramOp,
+    JoinOp,
     LoadOp,
     ReduceOp,
     ReshapeOp,
     SplatOp,
+    TransOp,
 )
 from tilewright.dialects.type_utils import (
     bit_width,
@@ -81,6 +86,7 @@ def write_for_release(module: ModuleOp, version: tuple[int, int]) -> None:
     rewrites: dict[type[Operation], Rewrite] = {
         ReduceOp: _reduce_as_row,
         HistogramOp: _count_selected,
+        CatOp: _join_in_order,
     }
     if version < _COMPLETE:
         rewrites |= {NegfOp: _subtract, FpToFpOp: _through_single, LoadOp: _select_other}
@@ -179,6 +185,15 @@ def _count_selected(op: Operation, rewriter: Rewriter) -> None:
     zero = ConstantOp.of(0, op.src.type)
     chosen = SelectOp(op.mask, op.src, zero.result)
     rewriter.replace_op(op, [zero, chosen, HistogramOp(chosen.result, op.result.type, op.mask)])
+
+
+def _join_in_order(op: Operation, rewriter: Rewriter) -> None:
+    assert isinstance(op, CatOp)
+    if rank_of(op.lhs.type) != 1 or encoding_of(op.lhs.type) is not None:
+        return
+    pairs = JoinOp(op.lhs, op.rhs)
+    halves = TransOp(pairs.result, (1, 0))
+    rewriter.replace_op(op, [pairs, halves, ReshapeOp(halves.result, op.result.type)])
 
 
 def _is_flattened(value: SSAValue) -> bool:
