@@ -3,8 +3,8 @@
 Kernels that run on a GPU are measured there, and the times are cached on disk (`tuning`). With the
 target "auto" each configuration is measured as Triton compiles it and as our own CUDA does
 (`back_ends`). On the host timings do not predict those of the device, so the first configuration
-that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them.
-Pruning runs first in all cases. ``TILEWRIGHT_PRINT_AUTOTUNING=1`` prints what was measured.
+that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them,
+and ``TILEWRIGHT_AUTOTUNE=first`` takes the first one on a GPU too. Pruning runs first in all cases. ``TILEWRIGHT_PRINT_AUTOTUNING=1`` prints what was measured.
 """
 
 from __future__ import annotations
