@@ -108,7 +108,7 @@ def kind_of(module: ModuleOp) -> Kind:
 
 
 def _is_debug_barrier(op: Operation) -> bool:
-    """The barrier that Triton's own front end writes; others are an author's."""
+    """The barrier that Triton's own front end writes; others are placed by the user."""
     return isinstance(op, BarrierOp) and op.spaces == ALL_SPACES
 
 

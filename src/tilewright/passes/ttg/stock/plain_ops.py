@@ -14,7 +14,7 @@ gives the same bits::
                  reduced with other operands       given any order, in which positions that are
                  (argmax, argmin)                  reduced along with it no longer belong to it
     all          tt.cat                            tt.join, transposed and flattened: any order is
-                                                   allowed, newer releases promise that of the text
+                                                   allowed, newer releases keep that of the text
     all          tt.histogram of such a reshape    of arith.select %mask, %x, 0, for the same reason
                  with a mask
 
