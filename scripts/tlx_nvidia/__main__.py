@@ -49,7 +49,7 @@ def ending(case: Case, directory: Path) -> tuple[str, str]:
     found = [difference(*pair) for pair in case.run(module, torch)]
     seconds = time.perf_counter() - started
     if not found:
-        return "imported", "its host code needs more than one small problem"
+        return "imported", "its host code needs more than one GPU"
     worst = max(found)
     verdict = "right" if worst < TOLERANCE else "wrong"
     return verdict, f"{worst:.1e} off, {seconds:.1f} s"

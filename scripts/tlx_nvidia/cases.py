@@ -233,11 +233,82 @@ def own_test(name: str, *arguments: Any) -> Run:
     return run
 
 
+def _jagged(torch: Any, lengths: list[int], heads: int) -> tuple[Array, Array]:
+    """Rows of sequences of these lengths, and where each begins."""
+    ends = torch.cumsum(torch.tensor([0, *lengths]), 0)
+    rows = torch.empty((sum(lengths), heads, 128), dtype=torch.bfloat16).uniform_(-0.5, 0.5)
+    return rows.to("cuda"), ends.to("cuda")
+
+
+def _attended(
+    q: tuple[Array, Array], k: tuple[Array, Array], v: Array, activation: Callable[[Array], Array]
+) -> Iterator[Array]:
+    """``activation(q @ k.T) @ v`` of every sequence: rows, heads, elements."""
+    (queries, q_ends), (keys, k_ends) = q, k
+    for index in range(len(q_ends) - 1):
+        left = queries[q_ends[index] : q_ends[index + 1]].float().transpose(0, 1)
+        right, value = (
+            each[k_ends[index] : k_ends[index + 1]].float().transpose(0, 1) for each in (keys, v)
+        )
+        weights = activation(left @ right.transpose(1, 2)).bfloat16().float()
+        yield (weights @ value).transpose(0, 1)
+
+
+def gdpa(module: ModuleType, torch: Any) -> Pairs:
+    """Attention with GELU in place of softmax, on sequences of several lengths."""
+    q, q_ends = _jagged(torch, [256, 130], 2)
+    k, k_ends = _jagged(torch, [200, 256], 2)
+    v = _jagged(torch, [200, 256], 2)[0]
+    ends = q_ends.to(torch.int32), k_ends.to(torch.int32)
+    result = module.gdpa_forward_tlx(q, k, v, *ends, max_seq_len_q=256, max_seq_len_kv=256)
+
+    def gelu(x: Array) -> Array:  # twice it, as the kernel has it
+        return x * torch.tanh(x * (0.7978845608 + 0.0356774081 * x * x)) + x
+
+    yield result, torch.cat(list(_attended((q, q_ends), (k, k_ends), v, gelu)))
+
+
+def cross_attention(variant: str) -> Run:
+    """Attention of a few targets to sequences of several lengths, with SiLU and a scale."""
+
+    def run(module: ModuleType, torch: Any) -> Pairs:
+        targets, lengths, longest = [40, 100], [200, 256], 256
+        q, q_ends = _jagged(torch, targets, 2)
+        k, k_ends = _jagged(torch, lengths, 2)
+        v = _jagged(torch, lengths, 2)[0]
+        alpha, scale = 128**-0.5, 1 / longest
+        result = module.hstu_cross_mha(
+            max_seq_len=longest,
+            max_q_len=128,
+            alpha=alpha,
+            q=q,
+            k=k,
+            v=v,
+            seq_offsets=k_ends,
+            seq_offsets_q=q_ends,
+            enable_tma=False,
+            num_softmax_heads=0,
+            attn_scale=torch.tensor(scale).to("cuda"),
+            variant=variant,
+            causal=False,
+            num_targets=torch.tensor(targets).to("cuda"),
+        )
+
+        def silu(x: Array) -> Array:
+            return alpha * x * torch.sigmoid(alpha * x)
+
+        expected = torch.cat(list(_attended((q, q_ends), (k, k_ends), v, silu)))
+        yield result / scale, expected
+
+    return run
+
+
 def imported(module: ModuleType, torch: Any) -> Pairs:
-    """Only the import: the host code needs data of its own, or more than one GPU."""
+    """Only the import: the host code needs more than one GPU."""
     return iter(())
 
 
+_CROSS = {name: cross_attention(name) for name in ("tlx_single_q", "triton_dyn_spec")}
 _H = "cuda:90"
 CASES = (
     Case("vector-add2", "vector-add2.py", add2, _H),
@@ -400,7 +471,15 @@ CASES = (
         "blackwell_multi_cta_layernorm_ws_test.py",
         layer_norm("multi_cta_layernorm_ws", 4, 16384),
     ),
-    Case("blackwell-cross-attention", "blackwell-cross-attention.py", imported, undefined=True),
-    Case("blackwell-gdpa", "blackwell-gdpa.py", imported, undefined=True),
+    *(
+        Case(
+            f"blackwell-cross-attention/{variant}",
+            "blackwell-cross-attention.py",
+            run,
+            undefined=True,
+        )
+        for variant, run in _CROSS.items()
+    ),
+    Case("blackwell-gdpa", "blackwell-gdpa.py", gdpa),
     Case("blackwell_dist_all_gather", "blackwell_dist_all_gather.py", imported),
 )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+STAND_INS = ROOT / "scripts" / "stand_ins"
+"""Packages that files import and that may not be installed: for the end of the path."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +47,21 @@ def write_json(path: Path, result: SuiteResult, cases: Sequence[Mapping[str, Any
         "cases": list(cases),
     }
     path.write_text(json.dumps(fields, indent=1) + "\n")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The variables of a process that runs somebody's file: this checkout before all else."""
+    before = os.environ.get("PYTHONPATH")
+    path = [str(ROOT / "src"), str(ROOT), *filter(None, [before])]
+    return {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": os.pathsep.join(path),
+        **more,
+    }
+
+
+def last_line(text: str) -> str:
+    """The last line of what a process wrote."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "no output"

@@ -20,7 +20,6 @@ not use what they got: those run again with TILEWRIGHT_CHECK_UNINITIALISED=0. Th
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -28,18 +27,17 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from scripts.tlx_nvidia.cases import CASES
-from scripts.upstream.result import SuiteResult, sampled
+from scripts.upstream.pool import in_parallel
+from scripts.upstream.result import SuiteResult, environment, sampled
 from tilewright.targets.numpy.fault_codes import UNINITIALISED
 
 SUITE = "tlx tutorials"
 FOLDER = Path("third_party/tlx/tutorials")
-ROOT = Path(__file__).resolve().parents[2]
 _LINE = re.compile(r"^ENDING\t([^\t]*)\t(.*)$", re.MULTILINE)
 
 
@@ -92,13 +90,12 @@ def endings(
     chosen = [name for name in names if not only or any(part in name for part in only)]
     chosen = sampled(chosen, count, seed)
     found: list[Ending] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for ended in pool.map(partial(_ending, folder, limit), chosen):
-            found.append(ended)
-            sys.stdout.write(
-                f"[{len(found)}/{len(chosen)}] {ended.case}: {ended.ending} {ended.reason[:300]}\n"
-            )
-            sys.stdout.flush()
+    for ended in in_parallel(jobs, partial(_ending, folder, limit), chosen):
+        found.append(ended)
+        sys.stdout.write(
+            f"[{len(found)}/{len(chosen)}] {ended.case}: {ended.ending} {ended.reason[:300]}\n"
+        )
+        sys.stdout.flush()
     return tuple(found)
 
 
@@ -111,15 +108,9 @@ def _ending(folder: Path, limit: float, name: str) -> Ending:
     return replace(again, reason=f"with reads of unwritten accumulators: {again.reason}")
 
 
-def _attempt(folder: Path, limit: float, name: str, **environment: str) -> Ending:
+def _attempt(folder: Path, limit: float, name: str, **variables: str) -> Ending:
     with tempfile.TemporaryDirectory() as scratch:
-        env = {
-            **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
-            "TRITON_DISABLE_LINE_INFO": "1",
-            **environment,
-        }
+        env = environment(TRITON_DISABLE_LINE_INFO="1", **variables)
         start = time.monotonic()
         try:
             done = subprocess.run(

@@ -89,6 +89,14 @@ def test_the_next_process_does_not_measure(gpu, monkeypatch):
     assert len(gpu.measured) == 11
 
 
+def test_the_first_configuration_on_request(gpu, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE", "first")
+    kernel = tuned(gpu.kernel, 16, 32, 64)
+    kernel[(1,)](X)
+    assert kernel.best_config.kwargs == {"BLOCK": 16}
+    assert not gpu.measured
+
+
 def test_configurations_are_compiled_before_any_is_measured(gpu, monkeypatch):
     compiled: list[int] = []
     run = OnGpu.run

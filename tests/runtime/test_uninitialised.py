@@ -72,6 +72,20 @@ def test_reading_it_is_a_fault():
         copy[(1,)](tw.empty(32), out, 32, BLOCK=32)
 
 
+def test_a_kernel_that_reads_it_on_purpose_says_so():
+    @tw.jit(check_uninitialised=False)
+    def first_half(x_ptr, out_ptr, BLOCK: tl.constexpr):
+        offsets = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets)  # read, and not used
+        tl.store(out_ptr + offsets, tl.where(offsets < 0, x, 1.0))
+
+    out = np.zeros(32, np.float32)
+    first_half[(1,)](tw.empty(32), out, BLOCK=32)
+    assert (out == 1).all()
+    with pytest.raises(NumpyFault, match="uninitialised load"):  # only that kernel
+        copy[(1,)](tw.empty(32), out, 32, BLOCK=32)
+
+
 def test_what_the_host_has_written_is_no_longer_fresh():
     array = tw.empty(4)
     assert is_fresh(array)

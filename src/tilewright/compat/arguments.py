@@ -45,10 +45,9 @@ class TensorDescriptor(descriptors.TensorDescriptor):
         """A descriptor of the whole of `tensor`."""
         tensor = plain_tensor(tensor)
         with host_memory():
-            array = host_array(tensor).array
-        strides = [stride // array.itemsize for stride in array.strides]
+            whole = descriptors.TensorDescriptor.from_tensor(tensor, block_shape, padding)
         return TensorDescriptor(
-            tensor, list(array.shape), strides, list(block_shape), padding, round_f32_to_tf32
+            tensor, whole.shape, whole.strides, whole.block_shape, padding, round_f32_to_tf32
         )
 
 

@@ -40,6 +40,7 @@ from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import running
 from tilewright.runtime.specialise import Key
+from tilewright.targets.triton.metadata import KernelMetadata
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among
 # them: ``ctas_per_cga``, by which programs of the grid become clusters that share memory.
@@ -85,8 +86,12 @@ _BACKEND_OPTIONS = frozenset(
 
 _T = TypeVar("_T")
 
+# What is reported of kernels without machine code.
 _REGISTERS = 32
 _SHARED_BYTES = 1024
+
+_SPILL_BYTES = 4
+"""Of one spill, as Triton counts them."""
 
 
 class CompiledKernel:
@@ -105,17 +110,26 @@ class CompiledKernel:
     @property
     def metadata(self) -> SimpleNamespace:
         """How it was compiled, and how much shared memory it takes."""
-        _note_made_up()
-        return SimpleNamespace(**self.inner.metadata, name=self.name, shared=_SHARED_BYTES)
+        built = self._built()
+        shared = _SHARED_BYTES if built is None else built.shared
+        return SimpleNamespace(**self.inner.metadata, name=self.name, shared=shared)
 
     @property
     def n_regs(self) -> int:
-        _note_made_up()
-        return _REGISTERS
+        built = self._built()
+        return _REGISTERS if built is None else built.registers
 
     @property
     def n_spills(self) -> int:
-        return 0
+        built = self._built()
+        return 0 if built is None else built.spill_bytes // _SPILL_BYTES
+
+    def _built(self) -> KernelMetadata | None:
+        """What is known of its machine code; on the CPU there is none."""
+        artefact = self.inner.artefact
+        if artefact is None:
+            _note_made_up()
+        return None if artefact is None else artefact.metadata
 
     @property
     def n_max_threads(self) -> int:

@@ -3,8 +3,9 @@
 Kernels that run on a GPU are measured there, and the times are cached on disk (`tuning`). With the
 target "auto" each configuration is measured as Triton compiles it and as our own CUDA does
 (`back_ends`). On the host timings do not predict those of the device, so the first configuration
-that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them.
-Pruning runs first in all cases. ``TILEWRIGHT_PRINT_AUTOTUNING=1`` prints what was measured.
+that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them,
+and ``TILEWRIGHT_AUTOTUNE=first`` takes the first one on a GPU too. Pruning runs first in all cases.
+``TILEWRIGHT_PRINT_AUTOTUNING=1`` prints what was measured.
 """
 
 from __future__ import annotations
@@ -174,7 +175,8 @@ class Autotuner(Launchable):
         known: dict[str, Any],
         grid: Any,
     ) -> Config:
-        timed = self.do_bench is not None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
+        requested = os.environ.get("TILEWRIGHT_AUTOTUNE")
+        timed = self.do_bench is not None or requested == "time"
         failures: list[tuple[Config, Exception]] = []
         self.configs_timings = {}
         name: str | None = None
@@ -188,7 +190,7 @@ class Autotuner(Launchable):
             try:
                 compiled = self._launch(config, args, kwargs, known, grid, warmup=True)
                 on_gpu = _is_on_gpu(compiled)
-                if not timed and not on_gpu:
+                if not timed and (not on_gpu or requested == "first"):
                     return config
                 if isinstance(config, RaisedConfig) and not is_candidate(compiled):
                     continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -232,6 +232,8 @@ class CompiledKernel:
             Buffer(f"reachable[{index}]", array) for index, array in enumerate(reachable_arrays())
         )
         options = run_options(self.name, reached)
+        if not self.kernel.check_uninitialised:
+            options = replace(options, check_uninitialised=False)
         report = self.last_report = self.numpy.launch(grid, arguments, options)
         for host in hosts:
             if host.finish is not None:

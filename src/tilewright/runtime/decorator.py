@@ -36,6 +36,7 @@ def jit(
     do_not_specialize_on_alignment: Collection[str | int] = (),
     debug: bool | None = None,
     noinline: bool | None = None,
+    check_uninitialised: bool | None = None,
     **tile_options: Any,
 ) -> Callable[[Callable[..., Any]], Any]: ...
 def jit(
@@ -48,6 +49,7 @@ def jit(
     do_not_specialize_on_alignment: Collection[str | int] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    check_uninitialised: bool | None = None,
     **tile_options: Any,
 ) -> Any:
     """Make a kernel of a Python function, or a function that kernels can call.
@@ -56,8 +58,9 @@ def jit(
     `T`; `out_idx`, `target`, `pass_configs` and the like are for those (`runtime.tile.jit`).
 
     `do_not_specialize` names parameters of whose value nothing is compiled in. `noinline` keeps a
-    called function apart in the IR. `version`, `repr` and `launch_metadata` are accepted for
-    Triton's sake and change nothing.
+    called function apart in the IR. `check_uninitialised=False` is for kernels that read memory
+    before it is written on purpose, and do not use what they got. `version`, `repr` and
+    `launch_metadata` are accepted for Triton's sake and change nothing.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -73,6 +76,7 @@ def jit(
             do_not_specialize_on_alignment=do_not_specialize_on_alignment or (),
             debug=bool(debug),
             noinline=bool(noinline),
+            check_uninitialised=check_uninitialised is not False,
         )
 
     return decorate if function is None else decorate(function)

@@ -89,6 +89,7 @@ class JITFunction(KernelFunction, Launchable):
         do_not_specialize_on_alignment: Collection[str | int] = (),
         debug: bool = False,
         noinline: bool = False,
+        check_uninitialised: bool = True,
     ) -> None:
         if not isinstance(function, FunctionType):
             raise TypeError(f"@jit expects a function defined with def, got {function!r}")
@@ -107,6 +108,8 @@ class JITFunction(KernelFunction, Launchable):
             if parameter.has_default
         }
         self._debug = debug
+        self.check_uninitialised = check_uninitialised
+        """Whether runs on the host report reads of memory that nothing wrote."""
         self.cache: dict[tuple[object, ...], CompiledKernel] = {}
         self._fast: FastPath | None = None
 

@@ -101,6 +101,15 @@ def test_printing_while_compiling(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "N = 16 fp32!\n(16,)\n"
 
 
+def test_tensors_printed_while_compiling_are_their_types(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = _kernel("tl.static_print(v)", "tl.static_print(v[:, None], n)")
+    our_module(source, SIGNATURE, dict(N=16))
+    expected = "fp32[constexpr[16]]\nfp32[constexpr[16], constexpr[1]] int32[]\n"
+    assert capsys.readouterr().out == expected
+
+
 def test_asserting_while_compiling() -> None:
     held = _kernel("tl.static_assert(N == 16)", 'tl.static_assert(v.dtype.is_fp32(), "fp32")')
     assert "assert" not in our_text(held, SIGNATURE, dict(N=16))

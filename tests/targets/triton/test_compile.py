@@ -136,6 +136,8 @@ def test_kinds_of_modules():
     assert kind_of(parse(RING.read_text())) == "ttgir"
     authored = SCALE.replace("%at = tt.make_range", "ttg.barrier local\n    %at = tt.make_range")
     assert kind_of(parse(authored)) == "tlx"
+    debugged = authored.replace("ttg.barrier local", "ttg.barrier all")  # tl.debug_barrier
+    assert kind_of(parse(debugged)) == "plain"
 
 
 # -- errors --------------------------------------------------------------------------------------

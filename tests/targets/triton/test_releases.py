@@ -2,8 +2,11 @@
 
 import pytest
 
+from tilewright.ir.text import print_module
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.releases import RELEASES, release_for
+
+from .support import parse
 
 
 @pytest.mark.parametrize("row", RELEASES, ids=lambda row: row.name)
@@ -58,7 +61,7 @@ def test_the_installed_release_has_every_pass_of_its_row():
 
 
 def test_without_triton_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(installation.PathFinder, "find_spec", lambda name: None)
+    monkeypatch.setattr(installation.PathFinder, "find_spec", lambda *_: None)
     known = (installation.directory, installation.installed)
     for each in known:
         each.cache_clear()
@@ -68,3 +71,15 @@ def test_without_triton_the_error_says_what_to_install(monkeypatch):
     finally:
         for each in known:
             each.cache_clear()
+
+
+def test_barriers_as_each_release_spells_them(monkeypatch):
+    module = parse("tt.func @kernel() {\n ttg.barrier all\n ttg.barrier local\n tt.return\n}")
+
+    def spelt(version):
+        monkeypatch.setattr(installation, "installed", lambda: version)
+        return installation.spelling_of(print_module, module)
+
+    assert "gpu.barrier" in spelt("3.6.0") and "ttg.local_barrier" in spelt("3.6.0")
+    assert "ttg.barrier" not in spelt("3.6.0")
+    assert "ttg.barrier all" in spelt("3.9.0") and "ttg.barrier local" in spelt("3.9.0")

@@ -31,11 +31,21 @@ def static_print(
     file: TextIO | None = None,
     flush: bool = False,
 ) -> None:
-    """Print now, while the kernel is being compiled; like Python's `print`."""
+    """Print now, while the kernel is being compiled; like Python's `print`.
+
+    A tensor is its type, with extents as Triton writes them: ``int32[constexpr[128]]``.
+    """
     stream = sys.stdout if file is None else file
-    stream.write(sep.join(str(unwrap(value)) for value in values) + end)
+    stream.write(sep.join(map(_static_text, values)) + end)
     if flush:
         stream.flush()
+
+
+def _static_text(value: object) -> str:
+    value = unwrap(value)
+    if not isinstance(value, tensor):
+        return str(value)
+    return f"{value.dtype}[{', '.join(f'constexpr[{extent}]' for extent in value.shape)}]"
 
 
 def static_assert(cond: object, msg: object = "") -> None:

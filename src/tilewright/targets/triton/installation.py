@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.machinery import PathFinder
@@ -26,12 +27,19 @@ class TritonMissing(ImportError):
 
 @cache
 def directory() -> Path:
-    """Where Triton is installed; raises `TritonMissing`."""
+    """Where Triton is installed; raises `TritonMissing`.
+
+    A checkout of its sources may come first on the path (pytest puts it there for Triton's own
+    tests): it has the package, with stubs of the compiled library only.
+    """
     # Not `importlib.util.find_spec`: under `compat`, that finds Tilewright.
-    spec = PathFinder.find_spec("triton")
-    if spec is None or spec.origin is None:
-        raise TritonMissing(f"target 'triton' needs Triton, which is not installed: {INSTALL}")
-    return Path(spec.origin).parent
+    for entry in sys.path:
+        spec = PathFinder.find_spec("triton", [entry])
+        if spec is not None and spec.origin is not None:
+            found = Path(spec.origin).parent
+            if any(found.glob("_C/libtriton*.so")):
+                return found
+    raise TritonMissing(f"target 'triton' needs Triton, which is not installed: {INSTALL}")
 
 
 @cache

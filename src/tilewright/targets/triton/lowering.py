@@ -1,6 +1,6 @@
 """From a module of ours to TTGIR that the installed Triton finishes.
 
-plain `tl`       tt, arith, scf, no layouts        Triton's whole pipeline follows
+plain `tl`       tt, arith, scf, barriers    Triton's whole pipeline follows
 `tlx`            memory and tasks by the user    our layout passes
 finished TTGIR   every tensor has its layout       storage aliasing
 
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS
+from tilewright.dialects.ttg.program import ALL_SPACES, BarrierOp
 from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -94,7 +95,7 @@ def kind_of(module: ModuleOp) -> Kind:
     """Which of the three ways `module` goes."""
     is_plain, has_bare_tensors = True, False
     for op in walk(module):
-        if op.name.startswith(_OWN_DIALECTS):
+        if op.name.startswith(_OWN_DIALECTS) and not _is_debug_barrier(op):
             is_plain = False
         for type in op.result_types:
             if is_tensor(type):
@@ -104,6 +105,11 @@ def kind_of(module: ModuleOp) -> Kind:
     if is_plain:
         return "plain"
     return "ttgir" if NUM_WARPS in module.attributes and not has_bare_tensors else "tlx"
+
+
+def _is_debug_barrier(op: Operation) -> bool:
+    """The barrier that Triton's own front end writes; others are placed by the user."""
+    return isinstance(op, BarrierOp) and op.spaces == ALL_SPACES
 
 
 def _encoding(type: Attribute) -> Attribute | None:

@@ -147,7 +147,7 @@ RELEASES: tuple[Release, ...] = (
         (3, 6),
         TRITON_3_6,
         ptxas_flags=(),
-        respelt={"ttg.barrier local": "ttg.local_barrier"},
+        respelt={"ttg.barrier local": "ttg.local_barrier", "ttg.barrier all": "gpu.barrier"},
         descriptor_flags=1,
     ),
     Release((3, 7), TRITON_3_7),

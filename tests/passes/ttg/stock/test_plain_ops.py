@@ -158,3 +158,35 @@ def test_random_kernels_compute_the_same_as_an_old_release_wants_them(seed: int)
     values = [*given, *case.scalars.values(), *case.constants.values()]
     compiled.launch(case.grid, values, None)
     assert differences(arrays, expected(case)) == []
+
+
+@tw.jit
+def dependent(x):
+    tl.extra.cuda.gdc_wait()
+    tl.store(x, 1.0)
+    tl.extra.cuda.gdc_launch_dependents()
+
+
+def test_grid_dependencies_were_assembly_in_older_releases() -> None:
+    x = np.zeros(1, np.float32)
+    text = print_module(written(dependent, OLD, x))
+    asm = [line.partition('"')[2].partition(";")[0] for line in text.splitlines() if "asm" in line]
+    assert asm == ["griddepcontrol.wait", "griddepcontrol.launch_dependents"]
+    assert "pure = false" in text and "grid_dependency" not in text
+    assert "tt.grid_dependency_wait" in print_module(written(dependent, NEW, x))
+
+
+@tw.jit
+def concatenate(x, y, o):
+    i = tl.arange(0, 8)
+    both = tl.cat(tl.load(x + i), tl.load(y + i), can_reorder=True)
+    tl.store(o + tl.arange(0, 16), both)
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_concatenations_that_may_reorder_keep_the_order(version: tuple[int, int]) -> None:
+    x, y, found = np.arange(8.0), np.arange(50.0, 58.0), np.zeros(16)
+    module = written(concatenate, version, x, y, found)
+    assert "tt.cat" not in print_module(module)
+    run(module, x, y, found)
+    np.testing.assert_array_equal(found, np.concatenate([x, y]))

@@ -1,6 +1,6 @@
 """Ops of plain kernels in a form that the installed release of stock Triton gets right.
 
-The front end speaks the language of 3.9. Older releases lack two of its ops, and one of their
+The front end speaks the language of 3.9. Older releases lack some of its ops, and one of their
 lowerings gives wrong values; one rewrite of all known releases does too. What is written instead
 gives the same bits::
 
@@ -9,9 +9,12 @@ gives the same bits::
     before 3.9   tt.load %p, %mask, %other         arith.select %mask, (tt.load %p, %mask), %other
                  of 8 or 16 bits                   a negative `other` of several elements in a
                                                    register loses the bits of all but the first
+    before 3.9   tt.grid_dependency_*              inline assembly "griddepcontrol"
     all          tt.reshape to one dimension,      as a row: a reshape that only reductions use is
                  reduced with other operands       given any order, in which positions that are
                  (argmax, argmin)                  reduced along with it no longer belong to it
+    all          tt.cat                            tt.join, transposed and flattened: any order is
+                                                   allowed, newer releases keep that of the text
     all          tt.histogram of such a reshape    of arith.select %mask, %x, 0, for the same reason
                  with a mask
 
@@ -29,6 +32,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     f32,
+    i32,
 )
 from xdsl.ir import Operation, SSAValue
 
@@ -42,13 +46,19 @@ from tilewright.dialects.arith import (
     TrunciOp,
 )
 from tilewright.dialects.tt import (
+    CatOp,
+    ElementwiseInlineAsmOp,
     ExpandDimsOp,
     FpToFpOp,
+    GridDependencyLaunchDependentsOp,
+    GridDependencyWaitOp,
     HistogramOp,
+    JoinOp,
     LoadOp,
     ReduceOp,
     ReshapeOp,
     SplatOp,
+    TransOp,
 )
 from tilewright.dialects.type_utils import (
     bit_width,
@@ -76,13 +86,27 @@ def write_for_release(module: ModuleOp, version: tuple[int, int]) -> None:
     rewrites: dict[type[Operation], Rewrite] = {
         ReduceOp: _reduce_as_row,
         HistogramOp: _count_selected,
+        CatOp: _join_in_order,
     }
     if version < _COMPLETE:
         rewrites |= {NegfOp: _subtract, FpToFpOp: _through_single, LoadOp: _select_other}
+        rewrites |= dict.fromkeys(_GRID_DEPENDENCY, _as_assembly)
     for op in reversed(list(walk(module))):  # what is inside of an op that is copied comes first
         rewrite = rewrites.get(type(op))
         if rewrite is not None:
             rewrite(op, rewriter)
+
+
+_GRID_DEPENDENCY: dict[type[Operation], str] = {
+    GridDependencyWaitOp: "griddepcontrol.wait;",
+    GridDependencyLaunchDependentsOp: "griddepcontrol.launch_dependents;",
+}
+
+
+def _as_assembly(op: Operation, rewriter: Rewriter) -> None:
+    # Assembly has a result, which nothing reads.
+    text = f"{_GRID_DEPENDENCY[type(op)]} // dummy $0"
+    rewriter.replace_op(op, [ElementwiseInlineAsmOp(text, "=r", [], [i32], pure=False)], [])
 
 
 def _subtract(op: Operation, rewriter: Rewriter) -> None:
@@ -161,6 +185,15 @@ def _count_selected(op: Operation, rewriter: Rewriter) -> None:
     zero = ConstantOp.of(0, op.src.type)
     chosen = SelectOp(op.mask, op.src, zero.result)
     rewriter.replace_op(op, [zero, chosen, HistogramOp(chosen.result, op.result.type, op.mask)])
+
+
+def _join_in_order(op: Operation, rewriter: Rewriter) -> None:
+    assert isinstance(op, CatOp)
+    if rank_of(op.lhs.type) != 1 or encoding_of(op.lhs.type) is not None:
+        return
+    pairs = JoinOp(op.lhs, op.rhs)
+    halves = TransOp(pairs.result, (1, 0))
+    rewriter.replace_op(op, [pairs, halves, ReshapeOp(halves.result, op.result.type)])
 
 
 def _is_flattened(value: SSAValue) -> bool:

@@ -1,0 +1,1 @@
+"""What other projects' tests use of SciPy, where it is not installed."""
