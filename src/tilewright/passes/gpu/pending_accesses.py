@@ -146,7 +146,7 @@ class Pending:
         return self.needed(accesses) is not Order.NONE
 
     def _between(self, earlier: Location, access: SharedAccess) -> Order:
-        """Copies in flight are in order only with other copies: their elements prove nothing else."""
+        """Copies in flight are in order only with other copies; elements prove nothing else."""
         was_started = replace(earlier, is_in_order=False) in self.started
         if was_started != access.is_started and access.location.may_share_bytes(earlier):
             return Order.ALL
