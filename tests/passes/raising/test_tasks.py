@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from tests.passes.raising.launches import recorded
 from tests.passes.raising.levels import Launch, assert_same, on_pointers, on_tiles, parsed, raised
 from tests.sampling import only
 from tilewright import tl, tlx
+from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.dialects.arith import AddiOp, ConstantOp, XoriOp
 from tilewright.dialects.nv import (
     BarOp,
@@ -109,6 +111,22 @@ def test_bits_and_barriers(name: str, at: int) -> None:
 @pytest.mark.parametrize("name", only(("hopper_gemm_ws",), RAISED))
 def test_all_launches_are_compared(name: str) -> None:
     assert len(launches(name)) == sum(each == name for each, _ in LAUNCHES)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_one_row_of_attention_is_checked_at_its_launch(causal: bool) -> None:
+    """The number of blocks is known by a quotient that is younger than the counter over them."""
+    q, k, v = (np.ones((2, 3, 1, 64), np.float16) for _ in range(3))
+    with recorded() as found:
+        load("hopper_attention_pipelined").attention(q, k, v, causal)
+    launch = found[0][1]
+    kernel = raised(launch.text)
+    checks = AssumptionChecks(kernel.plan, kernel.assumptions, kernel.parameters)
+    assert checks.violated(integers_of(launch), launch.sizes) is None
+    names = re.findall(r"\ba\d+\b", checks.source)
+    assigned = re.findall(r"^    (a\d+) =", checks.source, re.MULTILINE)
+    assert assigned
+    assert list(dict.fromkeys(names)) == assigned  # each before it is used
 
 
 @pytest.mark.parametrize("name", only(RAISED[1:2], RAISED))

@@ -77,18 +77,23 @@ class AssumptionChecks:
         return scope["check"]
 
     def _atoms(self, value: Poly) -> list[Atom]:
-        """All atoms that a value depends on, trip counts of its counters included, in order."""
+        """All atoms that a value depends on, each after those that its own value depends on."""
         found: dict[int, Atom] = {}
-        work: list[Poly] = [value]
-        while work:
-            for atom in value.space.atoms_within((work.pop(),)):
+
+        # A trip count may be known by atoms that are younger than the counter of its loop.
+        def visit(poly: Poly) -> None:
+            for atom in sorted(value.space.atoms_within((poly,)), key=lambda each: each.id):
                 if atom.id in found:
                     continue
-                found[atom.id] = atom
+                for argument in atom.args if atom.kind in OPERATIONS else ():
+                    visit(argument)
                 trips = self._trips.get(atom.id)
                 if trips is not None:
-                    work.append(trips)
-        return [found[id] for id in sorted(found)]
+                    visit(trips)
+                found[atom.id] = atom
+
+        visit(value)
+        return list(found.values())
 
     def _line(self, atom: Atom) -> str | None:
         """The assignment of an atom; None if the launch does not decide about it."""
