@@ -38,6 +38,10 @@ from tilewright.dialects.tile import (
     ScaledGemmOp,
     ScanByOp,
     ScanOp,
+    Tcgen05CommitOp,
+    Tcgen05CopyScalesOp,
+    Tcgen05GemmOp,
+    TransposeScalesOp,
     WsOp,
     YieldOp,
 )
@@ -51,6 +55,7 @@ from tilewright.passes.tile.clone_ops import copy_op
 _DISTRIBUTED = (
     *(CopyOp, FillOp, GemmOp, ParallelOp, PipelineOp, ScaledGemmOp),
     *(ReduceByOp, ReduceOp, ScanByOp, ScanOp),
+    *(Tcgen05CommitOp, Tcgen05CopyScalesOp, Tcgen05GemmOp, TransposeScalesOp),
 )
 _CASTS = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
 _WARP_GROUP = 128

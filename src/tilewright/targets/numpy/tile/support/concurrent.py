@@ -217,7 +217,7 @@ class ConcurrentRuntime(Runtime):
         if barrier is not None or other.buffer.is_global:
             is_store = other.buffer.is_global
             check_tma_start(other if is_store else one, is_store=is_store)
-        issue = _Issue(site, self.log)
+        issue = Issue(site, self.log)
 
         def finish() -> None:
             if barrier is not None:
@@ -248,7 +248,7 @@ class ConcurrentRuntime(Runtime):
         """Issue copies of a few bytes by each thread that takes part."""
         copies = ThreadCopy.of(threads, target, source, size_bytes, predicate)
         one, other = source.buffer, target.buffer
-        issue = _Issue(site, self.log)
+        issue = Issue(site, self.log)
 
         def finish() -> None:
             with issue:
@@ -314,7 +314,7 @@ class ConcurrentRuntime(Runtime):
         """Issue a GEMM, a group of its own."""
         left, right, result = as_region(a), as_region(b), as_region(c)
         clears = bool(clear)
-        issue = _Issue(site, self.log)
+        issue = Issue(site, self.log)
 
         def finish() -> None:
             with issue:
@@ -468,7 +468,7 @@ def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
     return both
 
 
-class _Issue:
+class Issue:
     """An engine at work: for the block that issued its operation, and reported where it did."""
 
     def __init__(self, site: int, log: BlockLog | None) -> None:
