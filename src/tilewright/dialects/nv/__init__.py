@@ -40,6 +40,7 @@ from tilewright.dialects.nv.machine import (
 )
 from tilewright.dialects.nv.matrix import (
     LdMatrixOp,
+    MatrixDescriptorOp,
     MatrixOp,
     MmaOp,
     StMatrixOp,
@@ -48,6 +49,23 @@ from tilewright.dialects.nv.matrix import (
     WgmmaOp,
 )
 from tilewright.dialects.nv.opaque import OpaqueOp
+from tilewright.dialects.nv.tcgen05 import (
+    Tcgen05CommitOp,
+    Tcgen05FenceOp,
+    Tcgen05MatrixOp,
+    Tcgen05MmaOp,
+)
+from tilewright.dialects.nv.tensor_memory import (
+    Tcgen05AllocOp,
+    Tcgen05CpOp,
+    Tcgen05DeallocOp,
+    Tcgen05LdOp,
+    Tcgen05MoveOp,
+    Tcgen05RelinquishOp,
+    Tcgen05StOp,
+    Tcgen05WaitLdOp,
+    Tcgen05WaitStOp,
+)
 from tilewright.dialects.nv.tma import (
     TENSORMAP,
     BulkLoadOp,
@@ -108,6 +126,18 @@ Nv = Dialect(
         TmaStoreWaitOp,
         WgmmaCommitOp,
         WgmmaWaitOp,
+        Tcgen05AllocOp,
+        Tcgen05CommitOp,
+        Tcgen05CpOp,
+        Tcgen05DeallocOp,
+        Tcgen05FenceOp,
+        Tcgen05LdOp,
+        Tcgen05MatrixOp,
+        Tcgen05MmaOp,
+        Tcgen05RelinquishOp,
+        Tcgen05StOp,
+        Tcgen05WaitLdOp,
+        Tcgen05WaitStOp,
     ],
     [MBarrierType, TensorMapType],
 )
@@ -140,6 +170,7 @@ __all__ = [
     "MBarrierInitOp",
     "MBarrierType",
     "MBarrierWaitOp",
+    "MatrixDescriptorOp",
     "MatrixOp",
     "MmaOp",
     "Nv",
@@ -148,6 +179,19 @@ __all__ = [
     "RedAddOp",
     "SetMaxNRegOp",
     "StMatrixOp",
+    "Tcgen05AllocOp",
+    "Tcgen05CommitOp",
+    "Tcgen05CpOp",
+    "Tcgen05DeallocOp",
+    "Tcgen05FenceOp",
+    "Tcgen05LdOp",
+    "Tcgen05MatrixOp",
+    "Tcgen05MmaOp",
+    "Tcgen05MoveOp",
+    "Tcgen05RelinquishOp",
+    "Tcgen05StOp",
+    "Tcgen05WaitLdOp",
+    "Tcgen05WaitStOp",
     "TensorMapOp",
     "TensorMapType",
     "TmaLoadOp",
