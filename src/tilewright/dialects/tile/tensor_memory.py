@@ -37,7 +37,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     i1,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -65,10 +65,12 @@ from tilewright.dialects.tile.base import (
     mark_prop,
     opt_integer_prop,
 )
+from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.mixed import INDEX
-from tilewright.dialects.tile.movement import matrix, verify_barrier
+from tilewright.dialects.tile.movement import AsyncCopyOp, matrix, verify_barrier
 from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, shape_text, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.traversal import walk
 
 LANES = 128
 """Rows of tensor memory."""
@@ -362,3 +364,22 @@ def _verify_words(value: SSAValue) -> None:
 def _where(space: Space | None) -> str:
     return "in no tile space" if space is None else f"in {space.value} memory"
 
+
+
+def is_of_pair(op: Operation) -> bool:
+    """Whether the tensor core works for a pair of blocks there."""
+    return isinstance(op, _TENSOR_CORE) and op.two_cta is not None
+
+
+_TENSOR_CORE = (Tcgen05GemmOp, Tcgen05CommitOp, Tcgen05CopyScalesOp)
+
+
+def reports_to_pair(op: AsyncCopyOp) -> bool:
+    """Whether the bytes of a copy are counted by the first block of a pair, for both.
+
+    So are those on barriers of the cluster, in a kernel whose tensor cores work for pairs.
+    """
+    if op.barrier is None or space_of(op.barrier.type) is not Space.CLUSTER_BARRIER:
+        return False
+    kernel = kernel_of(op)
+    return kernel is not None and any(is_of_pair(each) for each in walk(kernel))
