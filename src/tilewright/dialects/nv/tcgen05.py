@@ -265,6 +265,9 @@ class Tcgen05MmaOp(AsmOp, RegionAccess):
             )
         if self.a_in_tensor_memory and self.transposed_a is not None:
             raise VerifyException("a in tensor memory is contiguous along K")
+        is_transposed = self.transposed_a is not None or self.transposed_b is not None
+        if is_transposed and self.kind.data == "tf32":
+            raise VerifyException("kind tf32 takes operands that are contiguous along K only")
         self._verify_types()
         self._verify_extents()
         self._verify_scales()

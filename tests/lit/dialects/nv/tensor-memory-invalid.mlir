@@ -105,3 +105,11 @@ func.func @copy(%d: i64, %t: i32) {
   nv.tcgen05.cp %d -> %t shape("64x128b")
   func.return
 }
+
+// -----
+
+func.func @major(%d: i64, %t: i32) {
+  // expected-error @+1 {{'nv.tcgen05.mma' op kind tf32 takes operands that are contiguous along K only}}
+  nv.tcgen05.mma %d, %d -> %t kind(tf32) shape [128, 64, 8] types(f32, f32, f32) {transposed_b} : i64
+  func.return
+}

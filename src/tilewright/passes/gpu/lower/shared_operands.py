@@ -52,16 +52,16 @@ def shared_operand(
     value: SSAValue,
     *,
     is_k_major: bool,
-    any_order: bool = True,
+    is_tcgen05: bool = True,
 ) -> SharedOperand:
     """The matrix that an operand in shared memory is, or is a sub-tile of.
 
-    Without `any_order` only elements of 16 bits may be contiguous along M or N.
+    Without `is_tcgen05` only elements of 16 bits may be contiguous along M or N.
     """
     part = storage.shared_part(code, value)
     rows, columns = part.map.shape[-2:]
     bits = bit_width(element_type_of(value.type))
-    tile = OperandTile(rows, columns, bits, part.map.swizzle, is_k_major, any_order)
+    tile = OperandTile(rows, columns, bits, part.map.swizzle, is_k_major, is_tcgen05)
     return SharedOperand(part, tile, _first_element(code, part, tile))
 
 

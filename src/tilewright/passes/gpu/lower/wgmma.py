@@ -169,4 +169,4 @@ def _operand(
 ) -> SharedOperand | None:
     if space_of(value.type) is Space.FRAGMENT:
         return None
-    return shared_operand(code, storage, value, is_k_major=is_k_major, any_order=False)
+    return shared_operand(code, storage, value, is_k_major=is_k_major, is_tcgen05=False)

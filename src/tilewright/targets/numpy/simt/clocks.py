@@ -9,6 +9,11 @@ releases. `observed[w, a]` is the latest time of agent `a` that warp `w` has obs
     2W … 3W      bulk stores of a warp, in the order they were issued
     3W … 4W      cp.async of a warp, in order too
     4W …         TMA loads, which complete in any order: slots, used round-robin
+    last 5W      of kernels with tensor memory: how far the warp's accesses to it have come, see
+                 `TENSOR_KINDS`
+
+With tensor memory, the agents of the cluster's other blocks follow: what orders the two CTAs of a
+pair is checked, too. Elsewhere clocks are not forwarded between CTAs.
 
 `fenced[w, a]` is the same for the asynchronous proxy: what threads wrote up to then is visible
 to asynchronous units that `w` starts. A proxy fence copies all that the warp has observed.
@@ -27,6 +32,9 @@ import numpy as np
 from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 
 _SLOTS = 64
+TENSOR_KINDS = ("load", "store", "done load", "done store", "issue")
+"""Accesses of a warp to tensor memory that a fence has released (loads, stores), that it has waited
+for, and MMAs it had issued before a fence."""
 
 
 @dataclass(eq=False)
@@ -35,6 +43,9 @@ class Clocks(WarpClocks):
 
     threads: int
     warp_size: int
+    blocks: int = 1
+    """Of the cluster, if clocks are forwarded between them."""
+    has_tensor_memory: bool = False
     observed: Any = field(init=False)
     fenced: Any = field(init=False)
     converged: Any = field(init=False)
@@ -45,7 +56,11 @@ class Clocks(WarpClocks):
     def __post_init__(self) -> None:
         self.warps = -(-self.threads // self.warp_size)
         self.first_load = 4 * self.warps
-        self.agents = self.first_load + _SLOTS
+        self.first_tensor = self.first_load + _SLOTS
+        self.local = self.first_tensor
+        if self.has_tensor_memory:
+            self.local += len(TENSOR_KINDS) * self.warps
+        self.agents = self.local * self.blocks
         self.observed = np.zeros((self.warps, self.agents), np.int32)
         own = np.arange(self.warps)
         self.observed[own, own] = 1
@@ -72,6 +87,27 @@ class Clocks(WarpClocks):
         """The slot of the next load."""
         self._loads += 1
         return self.first_load + self._loads % _SLOTS
+
+    def tensor_agents(self, kind: str) -> slice:
+        """Of all warps, by kind of access to tensor memory."""
+        first = self.first_tensor + TENSOR_KINDS.index(kind) * self.warps
+        return slice(first, first + self.warps)
+
+    def forwarded(self, signal: ClockSnapshot, sender: int, receiver: int) -> ClockSnapshot:
+        """A signal of these clocks' block as another block of the cluster has its agents."""
+        if sender == receiver:
+            return signal
+        if self.blocks == 1:
+            return self.nothing()
+        order = [receiver, *(rank for rank in range(self.blocks) if rank != receiver)]
+        own = [sender, *(rank for rank in range(self.blocks) if rank != sender)]
+        parts = [own.index(rank) for rank in order]
+        return ClockSnapshot(
+            *(
+                each.reshape(self.blocks, self.local)[parts].reshape(-1)
+                for each in (signal.observed, signal.fenced)
+            )
+        )
 
     def tick(self, agents: Any) -> Any:
         """The next time of asynchronous agents."""

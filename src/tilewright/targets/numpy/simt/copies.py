@@ -195,11 +195,19 @@ class _Tile:
 
 
 def _arrival(
-    frame: Frame, barrier: PhaseBarrier, issuer: ClockSnapshot, agent: int, time: int, size: int
+    frame: Frame,
+    barrier: PhaseBarrier,
+    issuer: ClockSnapshot,
+    agent: int,
+    time: int,
+    size: int,
+    receiver: int | None = None,
 ) -> Any:
     """What happens at the barrier when a copy is done."""
     signal = issuer.copy()
     signal.observed[agent] = time
+    if receiver is not None:
+        signal = frame.block.clocks.forwarded(signal, frame.block.rank, receiver)
 
     def arrive() -> None:
         barrier.signal(signal)
@@ -211,7 +219,7 @@ def _arrival(
     return arrive
 
 
-def _target_barrier(frame: Frame, where: int, at: int, leader: int) -> PhaseBarrier:
+def target_barrier(frame: Frame, where: int, at: int, leader: int) -> PhaseBarrier:
     index = int(frame.wide(frame.env[at])[leader])
     barrier = barrier_at(frame, frame.env[where], index)
     if not barrier.is_fenced and frame.block.options.checked:
@@ -234,13 +242,18 @@ def _tma_load(compiler: Compiler, op: Operation) -> Act:
         leader = frame.leader("nv.tma_load")
         corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
         index = int(frame.wide(frame.env[to])[leader])
-        barrier = _target_barrier(frame, where, at, leader)
+        barrier = target_barrier(frame, where, at, leader)
         tile = _Tile(frame, frame.env[map], frame.env[target], index, corner)
+        slot = int(frame.wide(frame.env[at])[leader])
         if receivers is None:
-            _start_load(frame, op, barrier, leader, tile.addresses, tile.map.itemsize, tile.load)
+            rank = frame.block.rank
+            if op.pair is not None:
+                rank -= rank % 2
+                barrier = barrier_of_block(frame, frame.env[where], slot, rank)
+            addresses, size = tile.addresses, tile.map.itemsize
+            _start_load(frame, op, barrier, leader, addresses, size, tile.load, rank)
             return
         mask = int(frame.wide(frame.env[receivers])[leader])
-        slot = int(frame.wide(frame.env[at])[leader])
         _send(frame, op, tile, leader, mask, (frame.env[where], slot))
 
     return act
@@ -294,7 +307,9 @@ def _start_load(
     addresses: Any,
     itemsize: int,
     load: Any,
+    receiver: int | None = None,
 ) -> None:
+    """Start a load; `receiver` is the rank of the barrier's block, if it is another one."""
     block = frame.block
     issuer = frame.signal_of(leader)
     agent = block.clocks.load_agent()
@@ -302,7 +317,8 @@ def _start_load(
     if block.options.checked:
         granules = block.shadow.spread(addresses, itemsize)
         block.shadow.write_by_engine(op, granules, agent, time, issuer)
-    arrive = _arrival(frame, barrier, issuer, agent, time, len(addresses) * itemsize)
+    size = len(addresses) * itemsize
+    arrive = _arrival(frame, barrier, issuer, agent, time, size, receiver)
 
     def finish() -> None:
         load()
@@ -383,7 +399,7 @@ def _bulk(compiler: Compiler, op: Operation) -> Act:
             granules = frame.block.shadow.spread(addresses, size)
             _start_store(frame, op, leader, granules, transfer)
             return
-        barrier = _target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
+        barrier = target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
         _start_load(frame, op, barrier, leader, addresses, size, transfer)
 
     return act

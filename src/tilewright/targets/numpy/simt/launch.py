@@ -34,6 +34,7 @@ from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
+from tilewright.targets.numpy.simt.tensor_memory import TensorMemory
 from tilewright.targets.numpy.strided_view import strided_view
 
 LockstepGroups: TypeAlias = dict[Operation, Sequence[Any]]
@@ -183,8 +184,12 @@ class _Run:
                 kernel.granule,
                 kernel.warp_size,
                 kernel.has_narrow_barriers,
+                kernel.has_tensor_memory,
+                len(indices),
                 rank=rank,
             )
+            if kernel.has_tensor_memory:
+                block.tensor_memory = TensorMemory(block)
             cluster.append(block)
             block.cluster = cluster
         for block in cluster:
@@ -232,6 +237,8 @@ class _Run:
     def _check_end(self, block: BlockRun) -> None:
         if not self.options.checked:
             return
+        if block.tensor_memory is not None:
+            block.tensor_memory.check_freed()
         for groups in block.stores:
             left = [*groups.open, *groups.older(0)]
             if left:

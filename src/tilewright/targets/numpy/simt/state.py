@@ -42,6 +42,11 @@ class BlockRun:
     """Lanes of a warp (AMD: a wave)."""
     has_narrow_barriers: bool = False
     """Whether some barriers order accesses to shared memory alone."""
+    has_tensor_memory: bool = False
+    blocks: int = 1
+    """Blocks of the cluster."""
+    tensor_memory: Any = None
+    """Columns of 128 lanes, of kernels that use them (`tensor_memory.TensorMemory`)."""
     spans: list[tuple[int, int, str, int]] = field(default_factory=list[tuple[int, int, str, int]])
     """First byte, end, name and element size of each shared buffer."""
     rank: int = 0
@@ -61,7 +66,8 @@ class BlockRun:
     """Counts writes to registers of MMAs, and fences, to order the two."""
 
     def __post_init__(self) -> None:
-        self.clocks = Clocks(self.threads, self.warp_size)
+        forwarded = self.blocks if self.has_tensor_memory else 1
+        self.clocks = Clocks(self.threads, self.warp_size, forwarded, self.has_tensor_memory)
         self.tensor_clocks = self.clocks
         """Those of accesses to tensors, which narrow barriers do not order."""
         if self.has_narrow_barriers:

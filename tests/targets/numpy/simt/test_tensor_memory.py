@@ -1,0 +1,38 @@
+"""MMAs into tensor memory, with operands and results of every layout, are exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.targets.numpy.simt.tensor_memory_kernels import Gemm, run_gemm
+
+CASES = [
+    Gemm(),
+    Gemm(n=256, k=64),
+    Gemm(m=64, n=32),
+    Gemm(dtype="bf16", a_along_m=True),
+    Gemm(b_along_n=True),
+    Gemm(n=128, a_along_m=True, b_along_n=True),
+    Gemm(swizzle=64, block_k=32, k=64),
+    Gemm(swizzle=32, block_k=16, k=32),
+    Gemm(swizzle=32, block_k=16, k=32, n=32, a_along_m=True, b_along_n=True),
+    Gemm(swizzle=0, block_k=32, k=64, n=32),
+    Gemm(swizzle=0, block_k=32, k=64, n=32, a_along_m=True, b_along_n=True),
+    Gemm(dtype="f32", block_k=32, k=64),
+    Gemm(dtype="f8E4M3FN", block_k=128),
+    Gemm(dtype="f8E5M2", block_k=64, swizzle=64),
+    Gemm(dtype="f8E4M3FN", block_k=64, n=128, a_along_m=True, b_along_n=True),
+    Gemm(dtype="i8", block_k=128, n=32),
+    Gemm(result="f16"),
+    Gemm(m=256, n=64, group=2),
+    Gemm(m=128, n=64, group=2),
+    Gemm(m=256, n=256, k=64, group=2, b_along_n=True),
+    Gemm(m=128, n=128, k=64, group=2, dtype="bf16", a_along_m=True, b_along_n=True),
+]
+
+
+@pytest.mark.parametrize("gemm", CASES, ids=str)
+def test_gemms(gemm: Gemm) -> None:
+    found, expected = run_gemm(gemm)
+    np.testing.assert_array_equal(found.astype(np.float64), expected)
