@@ -208,11 +208,13 @@ module {{
     %Bs = tile.alloc "Bs" offset {offsets[1]} {{simt.align = 1024 : i64}} : {types[1]}
     %full = tile.alloc "full" init [1] offset {barrier_at} : {bars}
     %done = tile.alloc "done" init [1] offset {barrier_at + 8} : {bars}
-    %slot = tile.alloc "slot" offset {barrier_at + 16} : memref<1xi32, #shared>
+    %all = tile.alloc "all" init [1] offset {barrier_at + 16} : {bars}
+    %slot = tile.alloc "slot" offset {barrier_at + 24} : memref<1xi32, #shared>
     {_scale_buffers(barrier_at) if g.scaled else ""}
     scf.if %first {{
       nv.mbarrier.init %full[%c0], 1 : {bars}
       nv.mbarrier.init %done[%c0], 1 : {bars}
+      nv.mbarrier.init %all[%c0], 1 : {bars}
       nv.fence_barrier_init
     }}
     scf.if %warp0 {{
@@ -252,6 +254,9 @@ module {{
         }}
         nv.mbarrier.wait %done[%c0], %parity : {bars}, index
       }}
+      scf.if {lead} {{
+        {commit.replace("%done", "%all")}
+      }}
     }}
     {_epilogue(g, bars)}
     gpu.barrier
@@ -281,8 +286,7 @@ def _scale_buffers(after: int) -> str:
 
 
 def _epilogue(g: Gemm, bars: str) -> str:
-    """All threads wait for the last step, and write the rows that their lanes have."""
-    last = (g.k // g.block_k - 1) % 2
+    """All threads wait for the MMAs, and write the rows that their lanes have."""
     columns = result_columns(g.m, g.n, g.group)
     is_f = g.group == 1 and g.m == 64
     out = f"memref<{g.m * g.n}x{g.d}, #global>"
@@ -291,8 +295,7 @@ def _epilogue(g: Gemm, bars: str) -> str:
     step = min(columns, 64)
     count = step // 2 if halves else step
     return f"""
-    %last = arith.constant {last} : index
-    nv.mbarrier.wait %done[%c0], %last : {bars}, index
+    nv.mbarrier.wait %all[%c0], %c0 : {bars}, index
     nv.tcgen05.fence after
     %r = tile.alloc "r" : memref<{step}x{g.d}, #local>
     %warp32 = arith.index_cast %warp : index to i32

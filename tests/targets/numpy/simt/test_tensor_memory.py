@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.targets.numpy.simt.tensor_memory_kernels import Gemm, run_chain, run_gemm
+from tilewright.targets.numpy.simt import SimtOptions
 
 CASES = [
     Gemm(),
@@ -35,10 +36,10 @@ CASES = [
 
 @pytest.mark.parametrize("gemm", CASES, ids=str)
 def test_gemms(gemm: Gemm) -> None:
-    found, expected = run_gemm(gemm)
+    found, expected = run_gemm(gemm, SimtOptions(schedules=3, unit=32))
     np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
 def test_results_become_an_operand() -> None:
-    found, expected = run_chain()
+    found, expected = run_chain(SimtOptions(schedules=4, unit=32))
     np.testing.assert_array_equal(found.astype(np.float64), expected)
