@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.targets.numpy.simt.tensor_memory_kernels import Gemm, run_gemm
+from tests.targets.numpy.simt.tensor_memory_kernels import Gemm, run_chain, run_gemm
+from tilewright.targets.numpy.simt import SimtOptions
 
 CASES = [
     Gemm(),
@@ -25,6 +26,7 @@ CASES = [
     Gemm(dtype="f8E4M3FN", block_k=64, n=128, a_along_m=True, b_along_n=True),
     Gemm(dtype="i8", block_k=128, n=32),
     Gemm(result="f16"),
+    Gemm(dtype="f8E4M3FN", block_k=128, scaled=True),
     Gemm(m=256, n=64, group=2),
     Gemm(m=128, n=64, group=2),
     Gemm(m=256, n=256, k=64, group=2, b_along_n=True),
@@ -34,5 +36,10 @@ CASES = [
 
 @pytest.mark.parametrize("gemm", CASES, ids=str)
 def test_gemms(gemm: Gemm) -> None:
-    found, expected = run_gemm(gemm)
+    found, expected = run_gemm(gemm, SimtOptions(schedules=3, unit=32))
+    np.testing.assert_array_equal(found.astype(np.float64), expected)
+
+
+def test_results_become_an_operand() -> None:
+    found, expected = run_chain(SimtOptions(schedules=4, unit=32))
     np.testing.assert_array_equal(found.astype(np.float64), expected)

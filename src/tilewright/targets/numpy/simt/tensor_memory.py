@@ -458,7 +458,7 @@ def _name(op: Operation) -> str:
 
 
 def _subject(by: Accessor) -> str:
-    return f"{_name(by.op)} of warp {by.warp}"
+    return f"{_name(by.op)} of warp {by.warp}{'' if by.is_local else ' of the other CTA'}"
 
 
 def _did(kind: str, warp: int) -> str:
