@@ -209,8 +209,12 @@ class ConcurrentRuntime(Runtime):
         *,
         flatten: bool = False,
         fill: Any = None,
+        complete_tx: Callable[[int], None] | None = None,
     ) -> None:
-        """Issue a copy. It belongs to the open group, or reports to a barrier."""
+        """Issue a copy. It belongs to the open group, or reports to a barrier.
+
+        With `complete_tx` its bytes are counted elsewhere, and expected there.
+        """
         one, other = as_region(source), as_region(target)
         barrier = None if barriers is None else barriers.at(index)
         what = f"the copy {one.text()} -> {other.text()}"
@@ -224,7 +228,9 @@ class ConcurrentRuntime(Runtime):
                 self._release(operation)
             with issue:
                 move(one, other, COPIES if barrier is None else "", flatten=flatten, fill=fill)
-            if barrier is not None:
+            if complete_tx is not None:
+                complete_tx(other.bytes)
+            elif barrier is not None:
                 barrier.complete_tx(other.bytes)
 
         operation = Operation(what, finish, site, fix=_fix(barrier, other))
@@ -232,9 +238,10 @@ class ConcurrentRuntime(Runtime):
         if barrier is None:
             own = self._own
             (own.stores if other.buffer.is_global else own.copies).issue(operation)
-        elif barriers is not None and not barriers.is_explicit:
+        elif barriers is not None and not barriers.is_explicit and complete_tx is None:
             self.expect_tx(barriers, index, other.bytes)
         self.machine.issue(COPIES, operation)
+
 
     def cp_async(
         self,

@@ -7,7 +7,7 @@ the buffers of both: each has its rows of A and of the accumulator, and half of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +47,8 @@ class TensorCoreRuntime(ConcurrentRuntime):
         super().__init__(*arguments, **options)
         self._memory: dict[tuple[Block, str, int | None], TileBuffer] = {}
         self._rows: dict[tuple[Block, str, int | None], Barriers] = {}
-        self._early: dict[tuple[Block, str, int | None], list[tuple[int, int]]] = {}
-        """Arrivals at barriers of blocks that have not set them up yet."""
+        self._early: dict[tuple[Block, str, int | None], list[Callable[[Barriers], None]]] = {}
+        """What happens to barriers of blocks that have not set them up yet."""
         self._uncommitted: dict[object, list[Operation]] = {}
 
     # -- the blocks of a cluster -------------------------------------------------------------
@@ -66,8 +66,8 @@ class TensorCoreRuntime(ConcurrentRuntime):
         made = super().barriers(name, counts, site, is_explicit=is_explicit)
         key = self.block, name, site
         self._rows[key] = made
-        for index, count in self._early.pop(key, ()):
-            self._arrive(made, index, count)
+        for each in self._early.pop(key, ()):
+            each(made)
         return made
 
     def arrive_at(
@@ -78,12 +78,37 @@ class TensorCoreRuntime(ConcurrentRuntime):
         self._arrive_in(self._block_of(int(rank), site), barriers, int(index), threads)
 
     def _arrive_in(self, block: Block, barriers: Barriers, index: int, count: int) -> None:
+        self._at(block, barriers, lambda there: self._arrive(there, index, count))
+
+    def _at(self, block: Block, barriers: Barriers, do: Callable[[Barriers], None]) -> None:
+        """Do something to the same barriers of a block of the cluster, as soon as it has them."""
         key = block, barriers.name, barriers.site
         there = self._rows.get(key)
         if there is None:
-            self._early.setdefault(key, []).append((index, count))
+            self._early.setdefault(key, []).append(do)
         else:
-            self._arrive(there, index, count)
+            do(there)
+
+    def pair_copy(
+        self,
+        source: TileLike,
+        target: TileLike,
+        site: int,
+        barriers: Barriers,
+        index: Any,
+        **options: Any,
+    ) -> None:
+        """Issue a copy whose bytes the first block of the pair counts, for both of them."""
+        position, rank = int(index), int(self.cluster_rank())
+        first = self._block_of(rank - rank % 2, site)
+        size = as_region(target).bytes
+        if rank % 2 == 0 and not barriers.is_explicit:
+            self.expect_tx(barriers, position, 2 * size)
+
+        def complete_tx(size_bytes: int) -> None:
+            self._at(first, barriers, lambda there: there.at(position).complete_tx(size_bytes))
+
+        self.async_copy(source, target, site, barriers, position, complete_tx=complete_tx, **options)
 
     def _block_of(self, rank: int, site: int | None) -> Block:
         """The index of the block with a rank in the cluster of this one."""
