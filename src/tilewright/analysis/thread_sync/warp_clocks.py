@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+TENSOR_KINDS = ("load", "store", "done load", "done store", "issue")
+"""Accesses of a warp to tensor memory that a fence has released (loads, stores), that it has waited
+for, and MMAs it had issued before a fence: an agent each."""
+
 
 @dataclass(eq=False)
 class ClockSnapshot:
@@ -33,6 +37,14 @@ class WarpClocks:
     observed: Any
     fenced: Any
     converged: Any
+    warps: int
+    first_tensor: int
+    """The first agent of accesses to tensor memory, of kernels that use it."""
+
+    def tensor_agents(self, kind: str) -> slice:
+        """Of all warps, by kind of access to tensor memory."""
+        first = self.first_tensor + TENSOR_KINDS.index(kind) * self.warps
+        return slice(first, first + self.warps)
 
     def common(self, warps: Any) -> ClockSnapshot:
         """What every one of these warps has observed."""

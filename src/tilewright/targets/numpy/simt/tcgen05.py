@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from tilewright.analysis.thread_sync.tensor_memory import Accessor, Cells
 from tilewright.dialects.nv.tcgen05 import (
     Tcgen05CommitOp,
     Tcgen05FenceOp,
@@ -46,7 +47,7 @@ from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_of_block
-from tilewright.targets.numpy.simt.tensor_memory import Accessor, Cells, TensorMemory
+from tilewright.targets.numpy.simt.tensor_memory import TensorMemory
 from tilewright.targets.numpy.simt.tensor_moves import memory_of
 
 _COLUMN_MASK = 0xFFFF
