@@ -27,7 +27,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync.warp_clocks import WarpClocks
+from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 from tilewright.layouts.hardware.tcgen05 import COLUMNS, HALF_QUARTER, LANES
 
 TensorFaultKind: TypeAlias = Literal["uninitialised", "race", "fence", "in flight"]
@@ -75,6 +75,16 @@ class Accessor:
     is_local: bool = True
     """Whether it belongs to the memory's block."""
 
+    def forwarded(self, clocks: WarpClocks, sender: int, receiver: int) -> Accessor:
+        """The same access, in the memory of another block of the cluster."""
+        if sender == receiver:
+            return self
+        both = [
+            clocks.forwarded(ClockSnapshot(each, each), sender, receiver).observed
+            for each in (self.effective, self.observed)
+        ]
+        return Accessor(self.op, both[0], both[1], self.warp, is_local=False)
+
 
 @dataclass(eq=False)
 class _Warps:
@@ -100,6 +110,8 @@ class TensorOrder:
         self.loads = _Warps(np.zeros(warps, np.int32), np.zeros(warps, np.int32))
         self.stores = _Warps(np.zeros(warps, np.int32), np.zeros(warps, np.int32))
         self.issues = np.zeros(warps, np.int32)
+        self._last_issue: dict[int, int] = {}
+        """Of each thread, the time of its last MMA or copy; `~thread` is one of another block."""
         self.store_warp = np.full(cells, _NOBODY, np.int32)
         self.store_time = np.zeros(cells, np.int32)
         self.store_op = np.zeros(cells, np.int32)
@@ -124,6 +136,14 @@ class TensorOrder:
     def accessor(self, op: Operation, warp: int) -> Accessor:
         """An access by a warp of this block."""
         return Accessor(op, self.effective[warp], self.clocks.observed[warp], warp)
+
+    def mark_time(self, thread: int, time: int, *, is_local: bool) -> None:
+        """A thread, of this block or of another one, issued an MMA or a copy."""
+        self._last_issue[thread if is_local else ~thread] = time
+
+    def issued(self, thread: int, *, is_local: bool) -> tuple[int, int]:
+        """The tensor core's agent, and when it was last given work by this thread."""
+        return self.agent, self._last_issue.get(thread if is_local else ~thread, 0)
 
     def fence_before(self, warps: Any) -> None:
         """What these warps have completed is released by their next arrival."""

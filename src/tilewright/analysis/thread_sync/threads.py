@@ -33,11 +33,11 @@ _SAME_BEGINNING = ("tile.view", "memref.collapse_shape", "memref.cast")
 
 def span_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, BufferSpan]:
     """The shadow region of a buffer, and its bytes in shared memory."""
-    root = _root_of(buffer)
+    root = root_of(buffer)
     return compiler.arena.region_of[root], compiler.arena.span_of[root]
 
 
-def _root_of(buffer: SSAValue) -> SSAValue:
+def root_of(buffer: SSAValue) -> SSAValue:
     """The allocation of a view that begins where it does."""
     while isinstance(owner := buffer.owner, Operation) and owner.name in _SAME_BEGINNING:
         buffer = owner.operands[0]
@@ -112,10 +112,28 @@ def _access(
 def _load(compiler: Compiler, op: Operation) -> Act:
     buffer, *indices = op.operands
     if is_shared(buffer):
-        return _access(compiler, op, "reads", buffer, indices, 1)
+        return _load_shared(compiler, op, buffer, indices)
     if space_of(buffer.type) is Space.GLOBAL:
         return _load_integer(compiler, op)
     return _load_counter(compiler, op)
+
+
+def _load_shared(
+    compiler: Compiler, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]
+) -> Act:
+    """The value is unknown, unless it is the address of tensor memory."""
+    access, target = (
+        _access(compiler, op, "reads", buffer, indices, 1),
+        compiler.slot(op.results[0]),
+    )
+    root = root_of(buffer)
+
+    def act(frame: Frame) -> None:
+        access(frame)
+        held = frame.block.tensor_memory
+        frame.env[target] = None if held is None else held.slots.get(root)
+
+    return act
 
 
 def _store(compiler: Compiler, op: Operation) -> Act:

@@ -41,7 +41,6 @@ class Clocks(WarpClocks):
     threads: int
     warp_size: int
     blocks: int = 1
-    """Of the cluster, if clocks are forwarded between them."""
     has_tensor_memory: bool = False
     observed: Any = field(init=False)
     fenced: Any = field(init=False)
@@ -84,22 +83,6 @@ class Clocks(WarpClocks):
         """The slot of the next load."""
         self._loads += 1
         return self.first_load + self._loads % _SLOTS
-
-    def forwarded(self, signal: ClockSnapshot, sender: int, receiver: int) -> ClockSnapshot:
-        """A signal of these clocks' block as another block of the cluster has its agents."""
-        if sender == receiver:
-            return signal
-        if self.blocks == 1:
-            return self.nothing()
-        order = [receiver, *(rank for rank in range(self.blocks) if rank != receiver)]
-        own = [sender, *(rank for rank in range(self.blocks) if rank != sender)]
-        parts = [own.index(rank) for rank in order]
-        return ClockSnapshot(
-            *(
-                each.reshape(self.blocks, self.local)[parts].reshape(-1)
-                for each in (signal.observed, signal.fenced)
-            )
-        )
 
     def tick(self, agents: Any) -> Any:
         """The next time of asynchronous agents."""

@@ -12,14 +12,12 @@ from typing_extensions import override
 from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.tensor_memory import (
-    Accessor,
     Cells,
     TensorFaultKind,
     TensorNotes,
     TensorOrder,
 )
 from tilewright.layouts.hardware.tcgen05 import COLUMNS, LANES
-from tilewright.targets.numpy.simt.clocks import ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 from tilewright.targets.numpy.simt.state import BlockRun
@@ -39,8 +37,6 @@ class TensorMemory(TensorOrder):
         self.allocations: dict[int, tuple[int, Operation]] = {}
         """Columns and site, by first column."""
         self.relinquished: Operation | None = None
-        self.last_issue: dict[int, int] = {}
-        """Of each thread (other blocks' threads included), the time of its last MMA or copy."""
         self.pending: dict[tuple[str, int], list[Pending]] = {}
         """In-flight loads and stores by warp."""
 
@@ -93,14 +89,3 @@ class TensorMemory(TensorOrder):
                 "allocated; nv.tcgen05.dealloc is missing",
                 op,
             )
-
-    def forwarded(self, accessor: Accessor, sender: BlockRun) -> Accessor:
-        """An access that a thread of another block issues."""
-        clocks, rank = self.clocks, self.block.rank
-        if sender is self.block:
-            return accessor
-        both = [
-            clocks.forwarded(ClockSnapshot(each, each), sender.rank, rank).observed
-            for each in (accessor.effective, accessor.observed)
-        ]
-        return Accessor(accessor.op, both[0], both[1], accessor.warp, is_local=False)
