@@ -28,6 +28,7 @@ from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.analysis.thread_sync.threads import address_of, span_of
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv.launch_control import ClcTryCancelOp
 from tilewright.dialects.nv.matrix import MatrixDescriptorOp, WgmmaOp
 from tilewright.dialects.nv.tma import (
     BulkLoadOp,
@@ -42,6 +43,8 @@ from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES
 
+_ANSWER_BYTES = 16
+"""What cluster launch control writes."""
 _PATTERN = 1024
 """Bytes after which every swizzle repeats."""
 
@@ -88,16 +91,19 @@ def of_leader(value: Value, leader: int) -> Value:
 
 
 def _load(compiler: Compiler, op: Operation) -> Act:
-    assert isinstance(op, TmaLoadOp | BulkLoadOp)
-    region, span = span_of(compiler, op.dst)
-    address = address_of(compiler, op.dst, [op.dst_index])
+    assert isinstance(op, TmaLoadOp | BulkLoadOp | ClcTryCancelOp)
+    dst, dst_index = _destination(op)
+    region, span = span_of(compiler, dst)
+    address = address_of(compiler, dst, [dst_index])
     at, buffer = compiler.slot(op.barrier_index), op.barrier
     receivers = None
     if isinstance(op, TmaLoadOp):
         size = _tile_bytes(op, op.map)
         receivers = None if op.multicast is None else compiler.slot(op.multicast)
-    else:
+    elif isinstance(op, BulkLoadOp):
         size = op.elements.value.data * bits_of_elements(op.dst) // 8
+    else:
+        size = _ANSWER_BYTES
 
     def act(frame: Frame) -> None:
         leader = _issuer(frame, op)
@@ -107,10 +113,19 @@ def _load(compiler: Compiler, op: Operation) -> Act:
         if start is None or index is None:
             raise NotAnalysedError(op, "the destination of the copy is a run-time value")
         mask = None if receivers is None else of_leader(frame.env[receivers], leader)
+        if isinstance(op, ClcTryCancelOp) and op.multicast is not None:
+            mask = (1 << len(frame.block.cluster)) - 1
         for block in _receivers(frame, mask):
             _start_load(frame, op, block, (region, span, start, size), (buffer, index), leader)
 
     return act
+
+
+def _destination(op: TmaLoadOp | BulkLoadOp | ClcTryCancelOp) -> tuple[SSAValue, SSAValue]:
+    """The buffer in shared memory that an op writes, and the element where it begins."""
+    if isinstance(op, ClcTryCancelOp):
+        return op.result_buffer, op.result_index
+    return op.dst, op.dst_index
 
 
 def _receivers(frame: Frame, mask: int | None) -> list[BlockState]:
@@ -310,8 +325,8 @@ def _wgmma(compiler: Compiler, op: Operation) -> Act:
 
 
 def _loads(op: Operation) -> list[SSAValue]:
-    assert isinstance(op, TmaLoadOp | BulkLoadOp)
-    found = [op.dst_index, op.barrier_index]
+    assert isinstance(op, TmaLoadOp | BulkLoadOp | ClcTryCancelOp)
+    found = [_destination(op)[1], op.barrier_index]
     if isinstance(op, TmaLoadOp) and op.multicast is not None:
         found.append(op.multicast)
     return found
@@ -330,6 +345,7 @@ def _operands(op: Operation) -> list[SSAValue]:
 RULES: Mapping[str, Rule] = {
     "nv.tma_load": Rule(_loads, _load),
     "nv.bulk_load": Rule(_loads, _load),
+    "nv.clc.try_cancel": Rule(_loads, _load),
     "nv.tma_store": Rule(_stores, _store),
     "nv.tma_reduce": Rule(_stores, _store),
     "nv.bulk_store": Rule(_stores, _store),

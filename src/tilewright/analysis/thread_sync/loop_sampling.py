@@ -39,7 +39,7 @@ _ORDERING = frozenset(
         *("nv.cluster.arrive", "nv.cluster.wait", "amd.load_lds", "amd.wait"),
         *("nv.tcgen05.mma", "nv.tcgen05.cp", "nv.tcgen05.commit", "nv.tcgen05.fence"),
         *("nv.tcgen05.ld", "nv.tcgen05.st", "nv.tcgen05.wait_ld", "nv.tcgen05.wait_st"),
-        *("nv.tcgen05.alloc", "nv.tcgen05.dealloc"),
+        *("nv.tcgen05.alloc", "nv.tcgen05.dealloc", "nv.clc.try_cancel"),
     )
 )
 
