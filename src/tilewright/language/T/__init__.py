@@ -249,6 +249,16 @@ from tilewright.language.T.sync import (
     tma_store_wait,
 )
 from tilewright.language.T.tensor_core import ptx_ldmatrix, ptx_mma
+from tilewright.language.T.tensor_memory import (
+    deallocate_tmem,
+    tcgen05_after_thread_sync,
+    tcgen05_before_thread_sync,
+    tcgen05_cp_warpx4,
+    tcgen05_gemm,
+    tcgen05_gemm_blockscaled,
+    tcgen05_mma_arrive,
+    tcgen05_sf_warp_transpose,
+)
 from tilewright.language.T.thread_bindings import thread_binding
 from tilewright.language.T.tile_ops import (
     GemmWarpPolicy,
@@ -298,11 +308,6 @@ _FAST = {
 """Functions that may be less exact; whether they are is up to the target."""
 
 _BLACKWELL = (
-    "tcgen05_gemm",
-    "tcgen05_gemm_blockscaled",
-    "tcgen05_mma_arrive",
-    "tcgen05_cp_warpx4",
-    "tcgen05_sf_warp_transpose",
     "mma_gemm_blockscaled",
     "clc_try_cancel_multicast",
     "clc_is_canceled",
@@ -448,6 +453,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "cp_async_wait",
     "cummax",
     "cumsum",
+    "deallocate_tmem",
     "dec_max_nreg",
     "device_assert",
     "disable_warp_group_reg_alloc",
@@ -565,6 +571,13 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "sync_warp",
     "tan",
     "tanh",
+    "tcgen05_after_thread_sync",
+    "tcgen05_before_thread_sync",
+    "tcgen05_cp_warpx4",
+    "tcgen05_gemm",
+    "tcgen05_gemm_blockscaled",
+    "tcgen05_mma_arrive",
+    "tcgen05_sf_warp_transpose",
     "thread_binding",
     "tma_copy",
     "tma_store_arrive",

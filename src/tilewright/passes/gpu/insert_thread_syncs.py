@@ -18,7 +18,8 @@ threads need an async proxy fence before the barrier, or before the arrival at a
 named barrier that signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA
 or a tensor core reads, and every access to what TMA writes next. Without the fence a load of a
 thread that has been issued may be performed after a later TMA write: zeros past the end of a tensor
-arrive within a few cycles. Where TMA loads a tensor that threads of the kernel write, the fences
+arrive within a few cycles. What a `tcgen05` instruction reads may be written after a wait for its
+mbarrier, which no other barrier replaces. Where TMA loads a tensor that threads of the kernel write, the fences
 order writes to tensors as well.
 """
 
@@ -52,11 +53,15 @@ from tilewright.dialects.nv import (
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
     LdMatrixOp,
+    MatrixDescriptorOp,
     MatrixOp,
     MBarrierArriveOp,
     MBarrierWaitOp,
     RedAddOp,
     StMatrixOp,
+    Tcgen05AllocOp,
+    Tcgen05CpOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     TmaReduceOp,
     TmaStoreBase,
@@ -91,7 +96,10 @@ def accesses_of(op: Operation) -> list[SharedAccess]:
         space = space_of(value.type)
         if space is not None and space.is_shared:
             is_started = is_write and isinstance(op, (AsyncMoveOp, LoadLdsOp))
-            found.append(SharedAccess(base_of(value), is_write, by_engine, is_started))
+            is_signalled = isinstance(op, (Tcgen05MmaOp, Tcgen05CpOp))
+            found.append(
+                SharedAccess(base_of(value), is_write, by_engine, is_started, is_signalled)
+            )
     return found
 
 
@@ -129,6 +137,7 @@ _TOUCHING = frozenset(
         *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
         *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp, TmaReduceOp, RedAddOp),
         *(BufferLoadOp, BufferStoreOp, LoadLdsOp),
+        *(Tcgen05AllocOp, Tcgen05CpOp, Tcgen05MmaOp),
     )
 )
 
@@ -154,12 +163,14 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
         return [(op.dst, True, False)]
     if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp, GuardedMoveOp, RedAddOp)):
         return [(op.src, False, False), (op.dst, True, False)]
-    if isinstance(op, WgmmaOp):
+    if isinstance(op, (WgmmaOp, Tcgen05MmaOp, Tcgen05CpOp)):
         return [
             (each.owner.buffer, False, True)
-            for each in (op.a, op.b)
-            if isinstance(each.owner, MatrixOp)
+            for each in ((op.src,) if isinstance(op, Tcgen05CpOp) else (op.a, op.b))
+            if isinstance(each.owner, MatrixDescriptorOp)
         ]
+    if isinstance(op, Tcgen05AllocOp):
+        return [(op.slot, True, False)]
     assert isinstance(op, TmaStoreBase)
     return [(op.src, False, True)]
 

@@ -31,6 +31,7 @@ from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.expand_gemms import ExpandGemms
+from tilewright.passes.gpu.fence_tensor_memory import FenceTensorMemory
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
@@ -52,6 +53,7 @@ from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+from tilewright.passes.gpu.place_tensor_memory import PlaceTensorMemory
 from tilewright.passes.gpu.prefetch_tensor_maps import PrefetchTensorMaps
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
 from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
@@ -59,6 +61,7 @@ from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.split_precision import SplitPrecision
+from tilewright.passes.gpu.stage_tensor_memory import StageTensorMemory
 from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
@@ -151,6 +154,7 @@ class GpuPipeline(DevicePipeline):
             NarrowGuardedLoops(),
             SelectTmaStores(),
             OrderTensorWrites(),
+            StageTensorMemory(),
             ExpandCopies(),
             ApplyTensorLayouts(),
             UpcastScaledGemms(),
@@ -160,6 +164,7 @@ class GpuPipeline(DevicePipeline):
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
             InsertExpectTx(),
+            PlaceTensorMemory(),
             LowerTileOps(),
             JoinWgmmaGroups(),
             OverlapWgmma(),
@@ -180,6 +185,7 @@ class GpuPipeline(DevicePipeline):
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
             InsertThreadSyncs(),
+            FenceTensorMemory(),
             SinkStoreWaits(),
             NarrowProducers(),
             ChooseOccupancy(max_blocks=self.max_blocks),

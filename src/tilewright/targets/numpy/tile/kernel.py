@@ -65,6 +65,7 @@ from tilewright.targets.numpy.values import Expr, Tensor
 
 _CONCURRENT = (
     "tile.async_copy",
+    "tile.tcgen05_",
     "tile.ws",
     "nv.mbarrier.",
     "nv.cp_async",
