@@ -28,6 +28,7 @@ from tilewright.dialects.nv.barriers import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
+from tilewright.dialects.nv.launch_control import ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.nv.machine import (
     BarOp,
     ClusterArriveOp,
@@ -87,6 +88,8 @@ Nv = Dialect(
         AsyncMoveOp,
         BulkLoadOp,
         BulkStoreOp,
+        ClcQueryOp,
+        ClcTryCancelOp,
         HintedLoadOp,
         HintedStoreOp,
         L2PolicyOp,
@@ -149,6 +152,8 @@ __all__ = [
     "BarOp",
     "BulkLoadOp",
     "BulkStoreOp",
+    "ClcQueryOp",
+    "ClcTryCancelOp",
     "ClusterArriveOp",
     "ClusterRankOp",
     "ClusterWaitOp",

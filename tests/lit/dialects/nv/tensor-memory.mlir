@@ -59,3 +59,12 @@ func.func @pair(%map: !nv.tensormap, %S: memref<8192xf16, #s>, %bar: memref<1x!n
   nv.tma_load %map[%i, %i] -> %S[%i] barrier %bar[%i] {pair} : memref<8192xf16, #s>, memref<1x!nv.mbarrier, #b>
   func.return
 }
+
+// CHECK-LABEL: func.func @launch_control
+func.func @launch_control(%answer: memref<4xi32, #s>, %bar: memref<1x!nv.mbarrier, #b>, %i: index) {
+  // CHECK: nv.clc.try_cancel {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] barrier {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] {multicast} : memref<4xi32, #shared>, memref<1x!nv.mbarrier, #barrier>
+  nv.clc.try_cancel %answer[%i] barrier %bar[%i] {multicast} : memref<4xi32, #s>, memref<1x!nv.mbarrier, #b>
+  // CHECK: {{%[a-z0-9]+}}:4 = nv.clc.query {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] : memref<4xi32, #shared>
+  %taken, %x, %y, %z = nv.clc.query %answer[%i] : memref<4xi32, #s>
+  func.return
+}

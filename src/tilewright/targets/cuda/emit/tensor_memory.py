@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.nv.launch_control import ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.nv.tcgen05 import (
     BLOCK_SCALED,
     Tcgen05CommitOp,
@@ -190,7 +191,33 @@ def _mma(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"tw::{name}({', '.join(arguments)});")
 
 
+# -- cluster launch control --------------------------------------------------------------------
+
+
+def _try_cancel(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, ClcTryCancelOp)
+    function = "clc_try_cancel" if op.multicast is None else "clc_try_cancel_multicast"
+    arguments = [
+        address(emitter, op.result_buffer, op.result_index),
+        address(emitter, op.barrier, op.barrier_index),
+    ]
+    emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+def _query(emitter: Emitter, op: Operation) -> None:
+    """All fields in one variable: the answer is read once."""
+    assert isinstance(op, ClcQueryOp)
+    where = address(emitter, op.result_buffer, op.result_index)
+    answer = emitter.names.take("answer", "answer")
+    emitter.statement(f"const int4 {answer} = {emitter.call('clc_query', [where])};")
+    emitter.define(op.taken, Text(f"({answer}.x != 0)", ATOM))
+    for result, name in zip((op.x, op.y, op.z), "yzw", strict=True):
+        emitter.define(result, Text(f"{answer}.{name}", ATOM))
+
+
 RULES: Mapping[str, Rule] = {
+    "nv.clc.try_cancel": _try_cancel,
+    "nv.clc.query": _query,
     "nv.tcgen05.alloc": _alloc,
     "nv.tcgen05.dealloc": _dealloc,
     "nv.tcgen05.relinquish": _relinquish,

@@ -10,7 +10,7 @@ releases. `observed[w, a]` is the latest time of agent `a` that warp `w` has obs
     3W … 4W      cp.async of a warp, in order too
     4W …         TMA loads, which complete in any order: slots, used round-robin
     last 5W      of kernels with tensor memory: how far the warp's accesses to it have come, see
-                 `TENSOR_KINDS`
+                 `warp_clocks.TENSOR_KINDS`
 
 With tensor memory, the agents of the cluster's other blocks follow: what orders the two CTAs of a
 pair is checked, too. Elsewhere clocks are not forwarded between CTAs.
@@ -29,12 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
+from tilewright.analysis.thread_sync.warp_clocks import TENSOR_KINDS, ClockSnapshot, WarpClocks
 
 _SLOTS = 64
-TENSOR_KINDS = ("load", "store", "done load", "done store", "issue")
-"""Accesses of a warp to tensor memory that a fence has released (loads, stores), that it has waited
-for, and MMAs it had issued before a fence."""
 
 
 @dataclass(eq=False)
@@ -44,7 +41,6 @@ class Clocks(WarpClocks):
     threads: int
     warp_size: int
     blocks: int = 1
-    """Of the cluster, if clocks are forwarded between them."""
     has_tensor_memory: bool = False
     observed: Any = field(init=False)
     fenced: Any = field(init=False)
@@ -87,27 +83,6 @@ class Clocks(WarpClocks):
         """The slot of the next load."""
         self._loads += 1
         return self.first_load + self._loads % _SLOTS
-
-    def tensor_agents(self, kind: str) -> slice:
-        """Of all warps, by kind of access to tensor memory."""
-        first = self.first_tensor + TENSOR_KINDS.index(kind) * self.warps
-        return slice(first, first + self.warps)
-
-    def forwarded(self, signal: ClockSnapshot, sender: int, receiver: int) -> ClockSnapshot:
-        """A signal of these clocks' block as another block of the cluster has its agents."""
-        if sender == receiver:
-            return signal
-        if self.blocks == 1:
-            return self.nothing()
-        order = [receiver, *(rank for rank in range(self.blocks) if rank != receiver)]
-        own = [sender, *(rank for rank in range(self.blocks) if rank != sender)]
-        parts = [own.index(rank) for rank in order]
-        return ClockSnapshot(
-            *(
-                each.reshape(self.blocks, self.local)[parts].reshape(-1)
-                for each in (signal.observed, signal.fenced)
-            )
-        )
 
     def tick(self, agents: Any) -> Any:
         """The next time of asynchronous agents."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -28,7 +28,7 @@ from tilewright.targets.numpy.simt.buffers import (
 from tilewright.targets.numpy.simt.clocks import ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
-from tilewright.targets.numpy.simt.state import Frame
+from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_at, barrier_of_block
 
 _ALIGN_BYTES = 128
@@ -251,7 +251,7 @@ def _tma_load(compiler: Compiler, op: Operation) -> Act:
                 rank -= rank % 2
                 barrier = barrier_of_block(frame, frame.env[where], slot, rank)
             addresses, size = tile.addresses, tile.map.itemsize
-            _start_load(frame, op, barrier, leader, addresses, size, tile.load, rank)
+            start_load(frame, op, barrier, leader, addresses, size, tile.load, rank)
             return
         mask = int(frame.wide(frame.env[receivers])[leader])
         _send(frame, op, tile, leader, mask, (frame.env[where], slot))
@@ -268,38 +268,60 @@ def _send(
     barrier: tuple[BarrierBuffer, int],
 ) -> None:
     """Multicast of one tile: each CTA receives it at the same offset, on its own barrier."""
+    size = tile.map.itemsize
     for rank, block in enumerate(frame.block.cluster):
-        if not mask >> rank & 1:
-            continue
-        there = barrier_of_block(frame, barrier[0], barrier[1], rank)
-        if block is frame.block:
-            addresses, size = tile.addresses, tile.map.itemsize
-            _start_load(frame, op, there, leader, addresses, size, tile.load)
-            continue
-        # Happens-before between CTAs is not tracked: only the arrival is ordered.
-        agent = block.clocks.load_agent()
-        time = int(block.clocks.tick(agent))
-        block.shadow.mark_by_engine(
-            op, block.shadow.spread(tile.addresses, tile.map.itemsize), agent, time
-        )
-        arrive = _arrival(
-            frame,
-            there,
-            block.clocks.nothing(),
-            agent,
-            time,
-            len(tile.addresses) * tile.map.itemsize,
-        )
-        there_too = tile.into(block.arena)
-
-        def finish(load: Any = there_too.load, arrive: Any = arrive) -> None:
-            load()
-            arrive()
-
-        block.machine.issue("copies", Pending("a load", finish, op, frame.name))
+        if mask >> rank & 1:
+            load = tile.into(block.arena).load
+            _send_to(frame, op, block, (tile.addresses, size), load, leader, barrier)
 
 
-def _start_load(
+def send_words(
+    frame: Frame,
+    op: Operation,
+    addresses: Any,
+    words: Any,
+    leader: int,
+    barrier: tuple[BarrierBuffer, int],
+) -> None:
+    """Multicast of some words to all CTAs of the cluster."""
+    for block in frame.block.cluster:
+
+        def load(arena: Any = block.arena) -> None:
+            arena.view(words.dtype)[addresses // words.itemsize] = words
+
+        _send_to(frame, op, block, (addresses, words.itemsize), load, leader, barrier)
+
+
+def _send_to(
+    frame: Frame,
+    op: Operation,
+    block: BlockRun,
+    written: tuple[Any, int],
+    load: Callable[[], None],
+    leader: int,
+    barrier: tuple[BarrierBuffer, int],
+) -> None:
+    """One of the CTAs that receive a multicast."""
+    addresses, size = written
+    there = barrier_of_block(frame, barrier[0], barrier[1], block.rank)
+    if block is frame.block:
+        start_load(frame, op, there, leader, addresses, size, load)
+        return
+    # Happens-before between CTAs is not tracked: only the arrival is ordered.
+    agent = block.clocks.load_agent()
+    time = int(block.clocks.tick(agent))
+    block.shadow.mark_by_engine(op, block.shadow.spread(addresses, size), agent, time)
+    issuer = block.clocks.nothing()
+    arrive = _arrival(frame, there, issuer, agent, time, len(addresses) * size)
+
+    def finish() -> None:
+        load()
+        arrive()
+
+    block.machine.issue("copies", Pending("a load", finish, op, frame.name))
+
+
+def start_load(
     frame: Frame,
     op: Operation,
     barrier: PhaseBarrier,
@@ -400,7 +422,7 @@ def _bulk(compiler: Compiler, op: Operation) -> Act:
             _start_store(frame, op, leader, granules, transfer)
             return
         barrier = target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
-        _start_load(frame, op, barrier, leader, addresses, size, transfer)
+        start_load(frame, op, barrier, leader, addresses, size, transfer)
 
     return act
 

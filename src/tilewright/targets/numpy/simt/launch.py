@@ -93,6 +93,8 @@ class _Run:
         self.kernel: Kernel | None = None
         self.block: Grid | None = None
         self.blocks = 0
+        self.waiting: list[Grid] = []
+        """First blocks of the clusters that have not run."""
         self.machine: Machine | None = None
         self.frame: Frame | None = None
         self.error: SimtRuntimeFault | Deadlock | None = None
@@ -156,7 +158,10 @@ class _Run:
     ) -> None:
         """Run the blocks; without arguments, the kernel takes the number of the block."""
         self.kernel = kernel
-        for indices in _clusters(grid, kernel.cluster, self.options.blocks):
+        clusters = {each[0]: each for each in _clusters(grid, kernel.cluster, self.options.blocks)}
+        self.waiting = list(clusters)
+        while self.waiting:  # a running cluster may cancel the launch of others
+            indices = clusters[self.waiting.pop(0)]
             self._run_cluster(kernel, indices, grid, arguments, outside)
         self.block = None
 
@@ -186,6 +191,7 @@ class _Run:
                 kernel.has_narrow_barriers,
                 kernel.has_tensor_memory,
                 len(indices),
+                self.waiting,
                 rank=rank,
             )
             if kernel.has_tensor_memory:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from tilewright.analysis.thread_sync.tensor_memory import Accessor, Cells
 from tilewright.dialects.nv.tcgen05 import (
     Tcgen05CommitOp,
     Tcgen05FenceOp,
@@ -38,7 +39,6 @@ from tilewright.layouts.hardware.tcgen05 import (
 )
 from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.machine import BarrierMisuse
-from tilewright.targets.numpy.simt.clocks import ClockSnapshot
 from tilewright.targets.numpy.simt.copies import target_barrier
 from tilewright.targets.numpy.simt.mma import as_read, as_signed, elements, matrix_rule, multiply
 from tilewright.targets.numpy.simt.pending import Pending
@@ -46,7 +46,7 @@ from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_of_block
-from tilewright.targets.numpy.simt.tensor_memory import Accessor, Cells, TensorMemory
+from tilewright.targets.numpy.simt.tensor_memory import TensorMemory
 from tilewright.targets.numpy.simt.tensor_moves import memory_of
 
 _COLUMN_MASK = 0xFFFF
@@ -98,13 +98,14 @@ class _Issue:
         own = self.memories[0]
         own.mark_issue(own.accessor(op, warp))
         here: Accessor = own.accessor(op, warp)
-        self.accessors = [each.forwarded(here, frame.block) for each in self.memories]
+        clocks, rank = frame.block.clocks, frame.block.rank
+        self.accessors = [here.forwarded(clocks, rank, each.rank) for each in self.blocks]
         self.times = [
             int(block.clocks.tick(memory.agent))
             for block, memory in zip(self.blocks, self.memories, strict=True)
         ]
         for memory, time in zip(self.memories, self.times, strict=True):
-            memory.last_issue[self.thread if memory is own else ~self.thread] = time
+            memory.mark_time(self.thread, time, is_local=memory is own)
         self.checked = frame.block.options.checked
 
     def value(self, slot: int) -> int:
@@ -405,8 +406,9 @@ def _commit(compiler: Compiler, op: Operation) -> Act:
         signal = frame.signal_of(leader)
         for each in _pair(frame, group, op.name):
             memory: TensorMemory = each.tensor_memory
-            time = memory.last_issue.get(thread if each is block else ~thread, 0)
-            _tell(signal, block, each, memory.agent, time)
+            agent, time = memory.issued(thread, is_local=each is block)
+            agent += 0 if each is block else block.clocks.foreign(block.rank, each.rank)
+            signal.observed[agent] = max(int(signal.observed[agent]), time)
 
         def finish() -> None:
             for rank, barrier in targets:
@@ -420,15 +422,6 @@ def _commit(compiler: Compiler, op: Operation) -> Act:
         block.machine.issue(_unit(frame), operation, in_order=True)
 
     return act
-
-
-def _tell(signal: ClockSnapshot, own: BlockRun, other: BlockRun, agent: int, time: int) -> None:
-    """Add a time of another block's agent to a signal of `own`."""
-    if own is not other:
-        clocks = own.clocks
-        order = [rank for rank in range(clocks.blocks) if rank != own.rank]
-        agent += clocks.local * (1 + order.index(other.rank))
-    signal.observed[agent] = max(int(signal.observed[agent]), time)
 
 
 def _fence(compiler: Compiler, op: Operation) -> Act:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from tilewright.analysis.thread_sync.tensor_memory import Cells
 from tilewright.dialects.nv.tensor_memory import (
     Tcgen05AllocOp,
     Tcgen05DeallocOp,
@@ -29,7 +30,7 @@ from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.problems import Note
 from tilewright.targets.numpy.simt.program import Act, Blocking, Compiler, Rule, Steps
 from tilewright.targets.numpy.simt.state import Frame
-from tilewright.targets.numpy.simt.tensor_memory import Cells, TensorMemory
+from tilewright.targets.numpy.simt.tensor_memory import TensorMemory
 
 _COLUMN_MASK = 0xFFFF
 _LOW_HALF = np.uint32(0xFFFF)
