@@ -43,7 +43,7 @@ from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES
 
-_ANSWER_BYTES = 16
+_RESPONSE_BYTES = 16
 """What cluster launch control writes."""
 _PATTERN = 1024
 """Bytes after which every swizzle repeats."""
@@ -103,7 +103,7 @@ def _load(compiler: Compiler, op: Operation) -> Act:
     elif isinstance(op, BulkLoadOp):
         size = op.elements.value.data * bits_of_elements(op.dst) // 8
     else:
-        size = _ANSWER_BYTES
+        size = _RESPONSE_BYTES
 
     def act(frame: Frame) -> None:
         leader = _issuer(frame, op)
@@ -146,8 +146,8 @@ def _start_load(
     region, span, start, size = target
     # A pair's loads report to the leading block.
     is_pair = isinstance(op, TmaLoadOp) and op.pair is not None
-    told = block.cluster[block.rank - block.rank % 2] if is_pair else block
-    barrier = barrier_at(frame, op, *barrier_ref, told)
+    receiver = block.cluster[block.rank - block.rank % 2] if is_pair else block
+    barrier = barrier_at(frame, op, *barrier_ref, receiver)
     if not barrier.is_fenced:
         raise FaultError(
             SyncFault(
@@ -172,7 +172,7 @@ def _start_load(
     elif access is not None:
         history.mark_by_engine(access, agent, time)
     issuer.observed[agent] = time
-    barrier.add_signal(block.clocks.forwarded(issuer, block.rank, told.rank))
+    barrier.add_signal(block.clocks.forwarded(issuer, block.rank, receiver.rank))
     barrier.complete(op, size)
 
 

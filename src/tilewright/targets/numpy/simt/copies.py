@@ -275,21 +275,21 @@ def _send(
             _send_to(frame, op, block, (tile.addresses, size), load, leader, barrier)
 
 
-def send_words(
+def send_elements(
     frame: Frame,
     op: Operation,
     addresses: Any,
-    words: Any,
+    elements: Any,
     leader: int,
     barrier: tuple[BarrierBuffer, int],
 ) -> None:
-    """Multicast of some words to all CTAs of the cluster."""
+    """Multicast of some elements to all CTAs of the cluster."""
     for block in frame.block.cluster:
 
         def load(arena: Any = block.arena) -> None:
-            arena.view(words.dtype)[addresses // words.itemsize] = words
+            arena.view(elements.dtype)[addresses // elements.itemsize] = elements
 
-        _send_to(frame, op, block, (addresses, words.itemsize), load, leader, barrier)
+        _send_to(frame, op, block, (addresses, elements.itemsize), load, leader, barrier)
 
 
 def _send_to(
