@@ -41,8 +41,6 @@ SUITE = "tilelang examples"
 DIRECTORY = Path("examples")
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "scripts" / "stand_ins"
-_CHIP = "sm_90a"
-"""The chip of a file that names none."""
 _GRACE = 60.0
 """Seconds that a process may take after its alarm."""
 _OTHERS = ("tilelang", "tvm", "triton")
@@ -206,11 +204,13 @@ def _compile_instead(seen: list[str]) -> None:
     """A launch compiles the kernel for its chip, once, and leaves its tensors as they are."""
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.targets.cuda.compile import compile_as
+    from tilewright.targets.cuda.default_arch import default_arch
 
     done: set[Any] = set()
 
     def compiled(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        arch = self.target.partition(":")[2] if self.target.startswith("cuda:") else _CHIP
+        named = self.target.startswith("cuda:")
+        arch = self.target.partition(":")[2] if named else default_arch(self.prim_func.module)
         key = (self.prim_func.script(), self.settings_for(arch))
         if key not in done:
             done.add(key)

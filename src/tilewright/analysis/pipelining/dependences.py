@@ -42,7 +42,7 @@ class Dependences:
                 self.reads[self.positions[op]] += reads(gemm)
                 self.writes[self.positions[op]] += writes(gemm)
         self.orders: list[bool] = [
-            op not in known and _has_unknown_effects(op) for op in self.ops
+            op not in known and has_unknown_effects(op) for op in self.ops
         ]
         """Whether a statement is ordered with all others: barriers, output, foreign code."""
 
@@ -172,7 +172,7 @@ def _fills_somewhere(dependences: Dependences, buffer: SSAValue) -> bool:
     return bool(accessors) and dependences.fills_before_use(buffer, accessors[0])
 
 
-def _has_unknown_effects(op: Operation) -> bool:
+def has_unknown_effects(op: Operation) -> bool:
     """Whether `op` has effects that its accessed regions do not describe."""
     return is_async(op) or any(map(_orders_others, _with_effects(op)))
 

@@ -63,7 +63,9 @@ from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.split_precision import SplitPrecision
 from tilewright.passes.gpu.stage_tensor_memory import StageTensorMemory
 from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
+from tilewright.passes.gpu.stream_tensor_memory import StreamTensorMemory
 from tilewright.passes.gpu.sync_clusters import SyncClusters
+from tilewright.passes.gpu.sync_tensor_memory import SyncTensorMemory
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
@@ -156,6 +158,7 @@ class GpuPipeline(DevicePipeline):
             OrderTensorWrites(),
             StageTensorMemory(),
             ExpandCopies(),
+            StreamTensorMemory(),
             ApplyTensorLayouts(),
             UpcastScaledGemms(),
             WidenOperands(),
@@ -165,6 +168,7 @@ class GpuPipeline(DevicePipeline):
             CheckFragmentSizes(),
             InsertExpectTx(),
             PlaceTensorMemory(),
+            SyncTensorMemory(),
             LowerTileOps(),
             JoinWgmmaGroups(),
             OverlapWgmma(),

@@ -265,12 +265,13 @@ def _roles_of(choice: IfOp, threads: _Range) -> _Roles | None:
     block = choice.else_region.first_block
     if block is None:
         return _Roles(found)
-    rest = threads if condition.uniform else threads.without(taken)
-    if rest is None:
-        return None
+    rest = None if condition.uniform else threads.without(taken)
+    # Threads on both sides, or some of the same ones: `else` must name others.
+    is_open = rest is None
+    rest = threads if rest is None else rest
     inner = _only_choice(block)
     nested = None if inner is None else _roles_of(inner, rest)
-    if condition.uniform and (
+    if is_open and (
         nested is None
         or any(each.threads.both(taken).size for each, _ in nested.branches)
     ):

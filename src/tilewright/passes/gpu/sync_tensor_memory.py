@@ -1,0 +1,90 @@
+"""`sync-tensor-memory`: threads are done with tensor memory before the tensor core uses it.
+
+    tile.copy %p -> %P          every warp its lanes        tile.copy %p -> %P
+    tile.tcgen05_gemm %P ...    one thread             ->   gpu.barrier {nv.role_barrier}
+                                                            tile.tcgen05_gemm %P ...
+
+A GEMM that reads what threads have stored, or overwrites what they load, is issued by one of them,
+and knows nothing of the others. A barrier of the threads that run both comes before it. Threads of
+other roles arrive on an mbarrier instead, which the user places. A loop is looked at twice, so that
+the end of an iteration counts for the beginning of the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.analysis.layout_inference.scopes import kernels, threads_of
+from tilewright.analysis.tensor_memory import is_move, sides
+from tilewright.dialects.gpu import BarrierOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, IfOp, WhileOp
+from tilewright.dialects.tile import (
+    CopyOp,
+    Space,
+    SyncOp,
+    Tcgen05CopyScalesOp,
+    Tcgen05GemmOp,
+    WsOp,
+    space_of,
+)
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.interfaces import reads, writes
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.tile.index_builder import IndexBuilder
+
+_WARP = 32
+
+
+@dataclass(frozen=True)
+class SyncTensorMemory(Pass):
+    """Insert barriers between moves of tensor memory and GEMMs of the same threads."""
+
+    name = "sync-tensor-memory"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            _walk(kernel.body.block, set())
+
+
+_Moved = set[tuple[SSAValue, bool]]
+"""Buffers that threads have moved since their last barrier, and whether they wrote them."""
+
+
+def _walk(block: Block, moved: _Moved) -> None:
+    for op in list(block.ops):
+        if isinstance(op, WsOp):
+            for region in op.regions:
+                _walk(region.block, set())
+        elif isinstance(op, IfOp):
+            before = set(moved)
+            for region in op.regions:
+                if region.blocks:
+                    after = set(before)
+                    _walk(region.block, after)
+                    moved |= after
+        elif isinstance(op, ForOp | WhileOp):
+            for _ in range(2):
+                for region in op.regions:
+                    _walk(region.block, moved)
+        elif isinstance(op, CopyOp) and is_move(op):
+            moved.add((base_of(sides(op)[0]), space_of(op.dst.type) is Space.TMEM))
+        elif isinstance(op, SyncOp | BarrierOp):
+            moved.clear()
+        elif isinstance(op, Tcgen05GemmOp | Tcgen05CopyScalesOp) and _conflicts(op, moved):
+            if threads_of(op).count > _WARP:
+                barrier = BarrierOp()
+                barrier.attributes[nv_names.ROLE_BARRIER] = UnitAttr()
+                IndexBuilder(op).add(barrier)
+            moved.clear()
+
+
+def _conflicts(op: Operation, moved: _Moved) -> bool:
+    read, written = ({region.base for region in each(op)} for each in (reads, writes))
+    return any(
+        buffer in written or (is_write and buffer in read) for buffer, is_write in moved
+    )
