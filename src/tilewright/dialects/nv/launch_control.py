@@ -16,7 +16,14 @@ from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType, i1, i32
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.types import MBarrierType
@@ -25,6 +32,7 @@ from tilewright.dialects.tile.access import (
     Orders,
     RegionAccess,
     RegionEffects,
+    Unit,
     box_of,
 )
 from tilewright.dialects.tile.base import Operand, given, mark, mark_prop
@@ -45,26 +53,33 @@ def _verify_response(type: object, element: object, is_shared: bool) -> None:
         )
 
 
+def _response(
+    buffer: SSAValue, indices: Sequence[SSAValue], unit: Unit = "threads"
+) -> AccessedRegion:
+    extents = (1,) * (len(indices) - 1) + (RESPONSE_ELEMENTS,)
+    return box_of(buffer, [known(each) for each in indices], extents, unit)
+
+
 @irdl_op_definition
 class ClcTryCancelOp(AsmOp, RegionAccess):
     """Requests the work of a cluster that has not been launched."""
 
     name = "nv.clc.try_cancel"
     result_buffer = operand_def(BUFFER)
-    result_index = operand_def(INDEX)
+    result_indices = var_operand_def(INDEX)
     barrier = operand_def(BUFFER)
     barrier_index = operand_def(INDEX)
     multicast = mark_prop()
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
-        "$result_buffer `[` $result_index `]` `barrier` $barrier `[` $barrier_index `]` attr-dict "
-        "`:` type($result_buffer) `,` type($barrier)"
+        "$result_buffer `[` $result_indices `]` `barrier` $barrier `[` $barrier_index `]` "
+        "attr-dict `:` type($result_buffer) `,` type($barrier)"
     )
 
     def __init__(
         self,
-        result: tuple[Operand, Operand],
+        result: tuple[Operand, Sequence[Operand]],
         barrier: tuple[Operand, Operand],
         *,
         multicast: bool = False,
@@ -77,7 +92,7 @@ class ClcTryCancelOp(AsmOp, RegionAccess):
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
-        return [box_of(self.result_buffer, [known(self.result_index)], (RESPONSE_ELEMENTS,), "tma")]
+        return [_response(self.result_buffer, self.result_indices, "tma")]
 
     @override
     def is_async(self) -> bool:
@@ -98,21 +113,21 @@ class ClcQueryOp(AsmOp, RegionAccess):
 
     name = "nv.clc.query"
     result_buffer = operand_def(BUFFER)
-    result_index = operand_def(INDEX)
+    result_indices = var_operand_def(INDEX)
     taken = result_def(i1)
     x = result_def(i32)
     y = result_def(i32)
     z = result_def(i32)
 
     traits = traits_def(Orders())
-    ASM: ClassVar[str] = "$result_buffer `[` $result_index `]` attr-dict `:` type($result_buffer)"
+    ASM: ClassVar[str] = "$result_buffer `[` $result_indices `]` attr-dict `:` type($result_buffer)"
 
-    def __init__(self, result: tuple[Operand, Operand]) -> None:
+    def __init__(self, result: tuple[Operand, Sequence[Operand]]) -> None:
         super().__init__(operands=[*result], result_types=[i1, i32, i32, i32])
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:
-        return [box_of(self.result_buffer, [known(self.result_index)], (RESPONSE_ELEMENTS,))]
+        return [_response(self.result_buffer, self.result_indices)]
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:

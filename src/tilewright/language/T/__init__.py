@@ -105,6 +105,14 @@ from tilewright.language.T.kernel import (
     use_swizzle,
     ws,
 )
+from tilewright.language.T.launch_control import (
+    clc_get_first_ctaid_x,
+    clc_get_first_ctaid_y,
+    clc_get_first_ctaid_z,
+    clc_is_canceled,
+    clc_try_cancel,
+    clc_try_cancel_multicast,
+)
 from tilewright.language.T.layouts import (
     Fragment,
     Layout,
@@ -307,12 +315,7 @@ _FAST = {
 }
 """Functions that may be less exact; whether they are is up to the target."""
 
-_BLACKWELL = (
-    "mma_gemm_blockscaled",
-    "clc_try_cancel_multicast",
-    "clc_is_canceled",
-    "clc_get_first_ctaid_x",
-)
+_BLACKWELL = ("mma_gemm_blockscaled",)
 _INSTEAD = {
     "If": "write a Python if",
     "Then": "write a Python if",
@@ -439,6 +442,12 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "ceil",
     "ceildiv",
     "clamp",
+    "clc_get_first_ctaid_x",
+    "clc_get_first_ctaid_y",
+    "clc_get_first_ctaid_z",
+    "clc_is_canceled",
+    "clc_try_cancel",
+    "clc_try_cancel_multicast",
     "clear",
     "cluster_arrive",
     "cluster_sync",
