@@ -5,8 +5,9 @@
                                                             tile.tcgen05_gemm %P ...
 
 A GEMM that reads what threads have stored, or overwrites what they load, is issued by one of them,
-and knows nothing of the others. A barrier of the threads that run both comes before it. Threads of
-other roles arrive on an mbarrier instead, which the user places. A loop is looked at twice, so that
+and knows nothing of the others. A barrier of the threads that run both comes before it. So it is
+with a GEMM that reports to an mbarrier for which they all have waited: the phase that it completes
+would be over before the last of them has seen the one before. Threads of other roles arrive on an mbarrier instead, which the user places. A loop is looked at twice, so that
 the end of an iteration counts for the beginning of the next.
 """
 
@@ -20,12 +21,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.tensor_memory import is_move, sides
 from tilewright.dialects.gpu import BarrierOp
+from tilewright.dialects.nv import MBarrierWaitOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import (
     CopyOp,
     Space,
     SyncOp,
+    Tcgen05CommitOp,
     Tcgen05CopyScalesOp,
     Tcgen05GemmOp,
     WsOp,
@@ -38,6 +41,7 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _WARP = 32
+_ISSUED = (Tcgen05GemmOp, Tcgen05CopyScalesOp, Tcgen05CommitOp)
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class SyncTensorMemory(Pass):
 
 
 _Moved = set[tuple[SSAValue, bool]]
-"""Buffers that threads have moved since their last barrier, and whether they wrote them."""
+"""Buffers that threads have moved since their last barrier, and whether they wrote them; mbarriers
+for which they have waited."""
 
 
 def _walk(block: Block, moved: _Moved) -> None:
@@ -73,9 +78,11 @@ def _walk(block: Block, moved: _Moved) -> None:
                     _walk(region.block, moved)
         elif isinstance(op, CopyOp) and is_move(op):
             moved.add((base_of(sides(op)[0]), space_of(op.dst.type) is Space.TMEM))
+        elif isinstance(op, MBarrierWaitOp):
+            moved.add((base_of(op.barrier), False))
         elif isinstance(op, SyncOp | BarrierOp):
             moved.clear()
-        elif isinstance(op, Tcgen05GemmOp | Tcgen05CopyScalesOp) and _conflicts(op, moved):
+        elif isinstance(op, _ISSUED) and _conflicts(op, moved):
             if threads_of(op).count > _WARP:
                 barrier = BarrierOp()
                 barrier.attributes[nv_names.ROLE_BARRIER] = UnitAttr()
@@ -85,6 +92,8 @@ def _walk(block: Block, moved: _Moved) -> None:
 
 def _conflicts(op: Operation, moved: _Moved) -> bool:
     read, written = ({region.base for region in each(op)} for each in (reads, writes))
+    if isinstance(op, Tcgen05GemmOp | Tcgen05CommitOp) and op.barrier is not None:
+        written.add(base_of(op.barrier))
     return any(
         buffer in written or (is_write and buffer in read) for buffer, is_write in moved
     )
