@@ -163,11 +163,11 @@ def _start_load(
     cells = _run(start, size, history.cell_bytes) - history.origin
     access = frame.by_engine(op, region, span, cells, block)
     agent, time = block.clocks.next_load()
-    # Multicasts: clocks are not tracked across blocks, only the arrival is ordered there.
+    # Only in kernels with tensor memory are clocks forwarded: else only the arrival is ordered.
     is_here = block is frame.block
     warp = int(frame.codes[leader]) // CODE
-    issuer = frame.clocks.of_warp(warp) if is_here else block.clocks.nothing()
-    if access is not None and is_here:
+    issuer = frame.clocks.forwarded(frame.clocks.of_warp(warp), frame.block.rank, block.rank)
+    if access is not None and (is_here or frame.clocks.blocks > 1):
         history.write_by_engine(access, agent, time, issuer)
     elif access is not None:
         history.mark_by_engine(access, agent, time)
