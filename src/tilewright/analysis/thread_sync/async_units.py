@@ -124,7 +124,7 @@ def _load(compiler: Compiler, op: Operation) -> Act:
 def _destination(op: TmaLoadOp | BulkLoadOp | ClcTryCancelOp) -> tuple[SSAValue, SSAValue]:
     """The buffer in shared memory that an op writes, and the element where it begins."""
     if isinstance(op, ClcTryCancelOp):
-        return op.result_buffer, op.result_indices[0]
+        return op.result_buffer, op.result_index
     return op.dst, op.dst_index
 
 

@@ -192,7 +192,7 @@ def _matrices(compiler: Compiler, op: Operation) -> Act:
 def _response(compiler: Compiler, op: Operation) -> Act:
     """The response of cluster launch control is unknown; a proxy fence follows the read of it."""
     assert isinstance(op, ClcQueryOp)
-    read = _access(compiler, op, "reads", op.result_buffer, op.result_indices, RESPONSE_ELEMENTS)
+    read = _access(compiler, op, "reads", op.result_buffer, [op.result_index], RESPONSE_ELEMENTS)
     results = compiler.all_slots(op.results)
 
     def act(frame: Frame) -> None:

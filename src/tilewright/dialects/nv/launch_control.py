@@ -17,13 +17,7 @@ from typing import ClassVar
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType, i1, i32
 from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.types import MBarrierType
@@ -53,11 +47,8 @@ def _verify_response(type: object, element: object, is_shared: bool) -> None:
         )
 
 
-def _response(
-    buffer: SSAValue, indices: Sequence[SSAValue], unit: Unit = "threads"
-) -> AccessedRegion:
-    extents = (1,) * (len(indices) - 1) + (RESPONSE_ELEMENTS,)
-    return box_of(buffer, [known(each) for each in indices], extents, unit)
+def _response(buffer: SSAValue, index: SSAValue, unit: Unit = "threads") -> AccessedRegion:
+    return box_of(buffer, [known(index)], (RESPONSE_ELEMENTS,), unit)
 
 
 @irdl_op_definition
@@ -66,20 +57,20 @@ class ClcTryCancelOp(AsmOp, RegionAccess):
 
     name = "nv.clc.try_cancel"
     result_buffer = operand_def(BUFFER)
-    result_indices = var_operand_def(INDEX)
+    result_index = operand_def(INDEX)
     barrier = operand_def(BUFFER)
     barrier_index = operand_def(INDEX)
     multicast = mark_prop()
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
-        "$result_buffer `[` $result_indices `]` `barrier` $barrier `[` $barrier_index `]` "
+        "$result_buffer `[` $result_index `]` `barrier` $barrier `[` $barrier_index `]` "
         "attr-dict `:` type($result_buffer) `,` type($barrier)"
     )
 
     def __init__(
         self,
-        result: tuple[Operand, Sequence[Operand]],
+        result: tuple[Operand, Operand],
         barrier: tuple[Operand, Operand],
         *,
         multicast: bool = False,
@@ -92,7 +83,7 @@ class ClcTryCancelOp(AsmOp, RegionAccess):
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
-        return [_response(self.result_buffer, self.result_indices, "tma")]
+        return [_response(self.result_buffer, self.result_index, "tma")]
 
     @override
     def is_async(self) -> bool:
@@ -113,21 +104,21 @@ class ClcQueryOp(AsmOp, RegionAccess):
 
     name = "nv.clc.query"
     result_buffer = operand_def(BUFFER)
-    result_indices = var_operand_def(INDEX)
+    result_index = operand_def(INDEX)
     taken = result_def(i1)
     x = result_def(i32)
     y = result_def(i32)
     z = result_def(i32)
 
     traits = traits_def(Orders())
-    ASM: ClassVar[str] = "$result_buffer `[` $result_indices `]` attr-dict `:` type($result_buffer)"
+    ASM: ClassVar[str] = "$result_buffer `[` $result_index `]` attr-dict `:` type($result_buffer)"
 
-    def __init__(self, result: tuple[Operand, Sequence[Operand]]) -> None:
+    def __init__(self, result: tuple[Operand, Operand]) -> None:
         super().__init__(operands=[*result], result_types=[i1, i32, i32, i32])
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:
-        return [_response(self.result_buffer, self.result_indices)]
+        return [_response(self.result_buffer, self.result_index)]
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:

@@ -22,6 +22,7 @@ from tilewright.ir.codes import (
     targets,
     tenstorrent,
     tenstorrent_run,
+    tensor_memory,
 )
 from tilewright.ir.codes.entry import CodeEntry
 
@@ -34,6 +35,7 @@ SECTIONS: Mapping[str, tuple[CodeEntry, ...]] = MappingProxyType(
         "Synchronisation of async tasks and threads": synchronisation.ENTRIES,
         "Shared memory and registers": memory.ENTRIES,
         "Storage aliasing": storage_alias.ENTRIES,
+        "Tensor memory": tensor_memory.ENTRIES,
         "Targets, launches and host code": launch.ENTRIES,
         "Runs on the host": (*run.ENTRIES, *run_ordering.ENTRIES),
         "Compilation for GPUs": targets.ENTRIES,

@@ -1,94 +1,96 @@
-"""Cluster launch control: a running cluster takes the work of one not launched yet (sm_100).
+"""Blackwell: clusters that take the work of clusters which have not been launched yet.
 
-    if thread == 0:
-        T.mbarrier_arrive_expect_tx(arrived, 16)
-        T.clc_try_cancel(result, arrived)
-    T.mbarrier_wait_parity(arrived, step % 2)
-    if T.clc_is_canceled(result) != 0:
-        tile = T.clc_get_first_ctaid_x(result)
-
-`result` is four 32-bit integers of shared memory, or a row of such a buffer.
+if tx == 0 and rank == 0:
+    T.clc_try_cancel_multicast(response, arrived)        # 16 bytes, reported to `arrived`
+T.mbarrier_wait_parity(arrived, phase)
+if T.clc_is_canceled(response):
+    tile = T.clc_get_first_ctaid_x(response)
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import SSAValue
 
-from tilewright.dialects.nv import ClcQueryOp, ClcTryCancelOp
-from tilewright.dialects.nv.launch_control import RESPONSE_ELEMENTS
+from tilewright.dialects.nv.launch_control import RESPONSE_ELEMENTS, ClcQueryOp, ClcTryCancelOp
+from tilewright.dialects.tile import ViewOp, buffer_type
+from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.buffers import shape_text
-from tilewright.language.T.dtypes import DTYPES, boolean, int32
-from tilewright.language.T.expressions import Expr, convert, index_expr
+from tilewright.language.T.buffers import BufferRegion, shape_text
+from tilewright.language.T.dtypes import boolean, int32
+from tilewright.language.T.expressions import Expr, index_expr
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
-from tilewright.language.T.session import effect, kernel
+from tilewright.language.T.session import effect
+from tilewright.language.T.session import kernel as open_kernel
 from tilewright.language.T.tile_ops import barrier_operands, region
 
-__all__ = [
-    "clc_get_first_ctaid_x",
-    "clc_get_first_ctaid_y",
-    "clc_get_first_ctaid_z",
-    "clc_is_canceled",
-    "clc_try_cancel",
-    "clc_try_cancel_multicast",
-]
+
+def clc_try_cancel(result: Any, mbar: Any) -> None:
+    """Request the work of a cluster that has not been launched; the response is 16 bytes."""
+    open_kernel("T.clc_try_cancel")
+    slot = barrier_operands("clc_try_cancel", mbar)
+    effect(ClcTryCancelOp(_response("clc_try_cancel", result), slot))
 
 
-_UINT32 = DTYPES["uint32"]
-
-
-def clc_try_cancel(result: Any, mbarrier: Any) -> None:
-    """Request the work of a block not launched yet; 16 bytes are reported to the barrier."""
-    _try_cancel("clc_try_cancel", result, mbarrier, multicast=False)
-
-
-def clc_try_cancel_multicast(result: Any, mbarrier: Any) -> None:
-    """The same for a cluster: each of its blocks gets the response, on its own barrier."""
-    _try_cancel("clc_try_cancel_multicast", result, mbarrier, multicast=True)
+def clc_try_cancel_multicast(result: Any, mbar: Any) -> None:
+    """As `clc_try_cancel`; all blocks of the cluster get the response, each on its own barrier."""
+    open_kernel("T.clc_try_cancel_multicast")
+    slot = barrier_operands("clc_try_cancel_multicast", mbar)
+    response = _response("clc_try_cancel_multicast", result)
+    effect(ClcTryCancelOp(response, slot, multicast=True))
 
 
 def clc_is_canceled(result: Any) -> Expr:
-    """1 if a launch was cancelled: its work is this cluster's now. Otherwise 0."""
-    return convert(Expr(_query("clc_is_canceled", result, 0), boolean), int32)
+    """Whether a launch was cancelled, so that there is work."""
+    open_kernel("T.clc_is_canceled")
+    return Expr(_query("clc_is_canceled", result).taken, boolean)
 
 
 def clc_get_first_ctaid_x(result: Any) -> Expr:
     """The index along x of the first block of the cancelled cluster."""
-    return Expr(_query("clc_get_first_ctaid_x", result, 1), _UINT32)
+    open_kernel("T.clc_get_first_ctaid_x")
+    return Expr(_query("clc_get_first_ctaid_x", result).x, int32)
 
 
 def clc_get_first_ctaid_y(result: Any) -> Expr:
     """The index along y of the first block of the cancelled cluster."""
-    return Expr(_query("clc_get_first_ctaid_y", result, 2), _UINT32)
+    open_kernel("T.clc_get_first_ctaid_y")
+    return Expr(_query("clc_get_first_ctaid_y", result).y, int32)
 
 
 def clc_get_first_ctaid_z(result: Any) -> Expr:
     """The index along z of the first block of the cancelled cluster."""
-    return Expr(_query("clc_get_first_ctaid_z", result, 3), _UINT32)
+    open_kernel("T.clc_get_first_ctaid_z")
+    return Expr(_query("clc_get_first_ctaid_z", result).z, int32)
 
 
-def _try_cancel(name: str, result: Any, mbarrier: Any, *, multicast: bool) -> None:
-    kernel(f"T.{name}")
-    slot = barrier_operands(name, mbarrier)
-    effect(ClcTryCancelOp(_response(name, result), slot, multicast=multicast))
+def _query(op_name: str, result: Any) -> ClcQueryOp:
+    op = ClcQueryOp(_response(op_name, result))
+    effect(op)
+    return op
 
 
-def _query(name: str, result: Any, field: int) -> OpResult:
-    kernel(f"T.{name}")
-    return effect(ClcQueryOp(_response(name, result))).results[field]
-
-
-def _response(name: str, result: Any) -> tuple[SSAValue, list[SSAValue]]:
-    """The buffer of a response, and where in it the response begins."""
-    found = region(name, "the result", result)
-    buffer = found.buffer
-    if not buffer.space.is_shared or buffer.dtype.bits != 32:
+def _response(op_name: str, result: Any) -> tuple[SSAValue, SSAValue]:
+    """The elements of a response: the buffer in one dimension, and where they begin."""
+    part: BufferRegion = region(op_name, "result", result)
+    buffer = part.buffer
+    sizes = [each for each in buffer.shape if isinstance(each, int)]
+    is_fit = part.extents[-1] == RESPONSE_ELEMENTS and all(each == 1 for each in part.extents[:-1])
+    if not buffer.space.is_shared or buffer.dtype.bits != 32 or not is_fit:
         raise FrontendError(
-            f"T.{name}: the result must be {RESPONSE_ELEMENTS} 32-bit integers of shared memory, "
-            f"got {shape_text(buffer.shape)} of {buffer.dtype}: "
-            f"T.alloc_shared(({RESPONSE_ELEMENTS},), 'uint32')",
+            f"T.{op_name}: the response is {RESPONSE_ELEMENTS} integers of shared memory, "
+            f"T.alloc_shared(({RESPONSE_ELEMENTS},), 'uint32'), got {buffer.name}: {buffer.dtype}{shape_text(part.extents)}",
             code=BAD_ARGUMENT,
         )
-    return buffer.handle, [index_expr(each).handle for each in found.offsets]
+    start: Any = 0
+    for size, offset in zip(sizes, part.offsets, strict=True):
+        start = start * size + offset
+    handle = buffer.handle
+    if len(sizes) > 1:
+        total = 1
+        for size in sizes:
+            total *= size
+        type = buffer_type(buffer.dtype.type, (total,), buffer.space)
+        handle = current().insert(ViewOp(handle, type)).result
+    return handle, index_expr(start).handle

@@ -400,6 +400,11 @@ class _Walk:
         for inner in list(walk(op)):
             if isinstance(inner, MBarrierArriveOp | BarOp):
                 self._signal(inner, pending.copy())
+            elif isinstance(inner, BarrierOp) and nv_names.ROLE_BARRIER in inner.attributes:
+                # All threads of the role come there, as the tile level has found.
+                self._synchronise(inner)
+                inner.detach()
+                inner.erase()
 
     def _access(self, op: Operation, accesses: list[SharedAccess], pending: Pending) -> None:
         if amd_names.CONTINUES not in op.attributes:

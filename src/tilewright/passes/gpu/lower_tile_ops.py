@@ -23,13 +23,12 @@ from tilewright.analysis.tensor_memory import is_move
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
-    ClcQueryOp,
-    ClcTryCancelOp,
     LdMatrixOp,
     MBarrierArriveExpectTxOp,
     MBarrierExpectTxOp,
     WgmmaWaitOp,
 )
+from tilewright.dialects.nv.launch_control import ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import (
@@ -61,7 +60,7 @@ from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
-from tilewright.passes.gpu.lower.launch_control import lower_query, lower_try_cancel
+from tilewright.passes.gpu.lower.launch_control import lower_launch_control
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.loose import lower_loose, lower_matrix_load
 from tilewright.passes.gpu.lower.mma import lower_mma
@@ -119,6 +118,8 @@ class LowerTileOps(Pass):
                     lower_matrix_load(op, storage)
                 else:
                     lower_loose(op, storage)
+            for op in list(walk_for(kernel, ClcTryCancelOp, ClcQueryOp)):
+                lower_launch_control(op, storage)
             for op in list(walk_for(kernel, CpAsyncOp)):
                 lower_raw_copy(op)
             for wait in waits:
@@ -172,10 +173,6 @@ def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> N
         lower_tma_store(op, storage)
     elif isinstance(op, ReducerFinalizeOp):
         lower_finalize(op, storage)
-    elif isinstance(op, ClcTryCancelOp):
-        lower_try_cancel(op, storage)
-    elif isinstance(op, ClcQueryOp):
-        lower_query(op, storage)
     elif isinstance(op, (MBarrierArriveExpectTxOp, MBarrierExpectTxOp)):
         _by_leader(op, storage)
 

@@ -55,7 +55,7 @@ class LowerTmem(Pass):
                     diagnostic.note(None, f"help: {fix}")
             if is_of_pair(op) and not _is_in_pairs(op):
                 engine.error(
-                    op, "use_2cta requires clusters of two blocks along x or y", NO_INSTRUCTION
+                    op, "use_2cta requires clusters of two blocks along x", NO_INSTRUCTION
                 ).note(None, "help: launch with T.ClusterKernel(..., cluster_dims=2)")
 
 

@@ -199,7 +199,7 @@ def _try_cancel(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, ClcTryCancelOp)
     function = "clc_try_cancel" if op.multicast is None else "clc_try_cancel_multicast"
     arguments = [
-        address(emitter, op.result_buffer, op.result_indices[0]),
+        address(emitter, op.result_buffer, op.result_index),
         address(emitter, op.barrier, op.barrier_index),
     ]
     emitter.statement(f"{emitter.call(function, arguments)};")
@@ -208,7 +208,7 @@ def _try_cancel(emitter: Emitter, op: Operation) -> None:
 def _query(emitter: Emitter, op: Operation) -> None:
     """All fields in one variable: the response is read once."""
     assert isinstance(op, ClcQueryOp)
-    where = address(emitter, op.result_buffer, op.result_indices[0])
+    where = address(emitter, op.result_buffer, op.result_index)
     response = emitter.names.take("response", "response")
     emitter.statement(f"const int4 {response} = {emitter.call('clc_query', [where])};")
     emitter.define(op.taken, Text(f"({response}.x != 0)", ATOM))

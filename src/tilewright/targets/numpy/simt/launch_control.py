@@ -35,7 +35,7 @@ def _start(frame: Frame, held: SharedBuffer, index: int) -> int:
 
 def _try_cancel(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, ClcTryCancelOp)
-    result, at = compiler.slot(op.result_buffer), compiler.slot(op.result_indices[0])
+    result, at = compiler.slot(op.result_buffer), compiler.slot(op.result_index)
     barrier, index = compiler.slot(op.barrier), compiler.slot(op.barrier_index)
     is_multicast = op.multicast is not None
 
@@ -63,7 +63,7 @@ def _try_cancel(compiler: Compiler, op: Operation) -> Act:
 
 def _query(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, ClcQueryOp)
-    result, at = compiler.slot(op.result_buffer), compiler.slot(op.result_indices[0])
+    result, at = compiler.slot(op.result_buffer), compiler.slot(op.result_index)
     targets = compiler.all_slots(op.results)
 
     def act(frame: Frame) -> None:

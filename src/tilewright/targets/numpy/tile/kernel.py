@@ -72,6 +72,7 @@ _CONCURRENT = (
     "nv.tma_store",
     "nv.wgmma",
     "nv.bar",
+    "nv.clc.",
     "nv.cluster.wait",
 )
 _EXPLICIT = ("nv.mbarrier.expect_tx", "nv.mbarrier.arrive_expect_tx")

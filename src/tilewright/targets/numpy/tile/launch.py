@@ -95,7 +95,7 @@ class Launch:
             blocks = [(_padded(block), kernel(*_ids(block))) for block in order]
             self.blocks += len(blocks)
             runtime.run(blocks, prod(threads))
-        elif isinstance(runtime, ConcurrentRuntime) and pairs and prod(runtime.cluster) > 1:
+        elif isinstance(runtime, ConcurrentRuntime) and pairs:
             self._by_cluster(runtime, kernel, order, prod(threads))
         else:
             self._one_by_one(kernel, order, prod(extents), prod(threads))
@@ -116,7 +116,15 @@ class Launch:
                 index // extent for index, extent in zip(block, runtime.cluster, strict=False)
             )
             clusters.setdefault(corner, []).append(block)
-        for blocks in clusters.values():
+        waiting = list(clusters.values())
+
+        def take() -> tuple[int, ...] | None:
+            return _padded(min(waiting.pop(0))) if waiting else None
+
+        if isinstance(runtime, TensorCoreRuntime):
+            runtime.take_cluster = take
+        while waiting:
+            blocks = waiting.pop(0)
             self.blocks += len(blocks)
             runtime.begin(_padded(blocks[0]))
             if runtime.log is not None:

@@ -81,6 +81,8 @@ def _reaches_out(op: Operation) -> bool:
     """Whether a block uses memory or barriers of another block of its cluster there."""
     if isinstance(op, MBarrierArriveOp):
         return op.cta is not None
+    if op.name == "nv.clc.try_cancel":
+        return True
     return op.name.startswith("tile.tcgen05_") and "two_cta" in op.properties
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.nv.launch_control import ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.tile.tensor_memory import (
     Tcgen05CommitOp,
     Tcgen05CopyScalesOp,
@@ -13,7 +14,7 @@ from tilewright.dialects.tile.tensor_memory import (
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.ops.tiles import whole
-from tilewright.targets.numpy.values import Expr
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
 def _gemm(base: Emitter, op: Operation) -> None:
@@ -71,11 +72,36 @@ def _transpose_scales(base: Emitter, op: Operation) -> None:
     emitter.call("rt.transpose_scales({0})", *_sides(emitter, op.words))
 
 
+def _try_cancel(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ClcTryCancelOp)
+    operands = [
+        emitter.buffer(op.result_buffer),
+        emitter.uniform(op.result_index, "the start of an answer"),
+        emitter.buffer(op.barrier),
+        emitter.uniform(op.barrier_index, "the index of a barrier"),
+    ]
+    multicast = ", multicast=True" if op.multicast is not None else ""
+    text = f"rt.clc_try_cancel({{0}}, {{1}}, {{2}}, {{3}}, {emitter.site()}{multicast})"
+    emitter.call(text, *operands)
+
+
+def _query(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ClcQueryOp)
+    index = emitter.uniform(op.result_index, "the start of an answer")
+    answer = emitter.here("rt.clc_query({0}, {1})", emitter.buffer(op.result_buffer), index)
+    for position, result in enumerate(op.results):
+        emitter.define(result, Tensor(emitter.here(f"{{0}}[{position}]", answer)))
+
+
 def _pair(op: Operation) -> str:
     return ", two_cta=True" if "two_cta" in op.properties else ""
 
 
 RULES: dict[str, Rule] = {
+    "nv.clc.try_cancel": _try_cancel,
+    "nv.clc.query": _query,
     "tile.tcgen05_gemm": _gemm,
     "tile.tcgen05_commit": _commit,
     "tile.tcgen05_copy_scales": _copy_scales,

@@ -18,7 +18,7 @@ from tilewright.targets.numpy.machine import MBarrier, Operation
 from tilewright.targets.numpy.support.dot import dot
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.compute import accumulator, operand
-from tilewright.targets.numpy.tile.support.concurrent import Barriers, ConcurrentRuntime, Issue
+from tilewright.targets.numpy.tile.support.concurrent import COPIES, Barriers, ConcurrentRuntime, Issue
 from tilewright.targets.numpy.tile.support.movement import TileLike
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, matrix
@@ -50,6 +50,8 @@ class TensorCoreRuntime(ConcurrentRuntime):
         self._early: dict[tuple[Block, str, int | None], list[Callable[[Barriers], None]]] = {}
         """What happens to barriers of blocks that have not set them up yet."""
         self._uncommitted: dict[object, list[Operation]] = {}
+        self.take_cluster: Callable[[], Block | None] = lambda: None
+        """Removes the next cluster of the launch, and gives the index of its first block."""
 
     # -- the blocks of a cluster -------------------------------------------------------------
 
@@ -267,6 +269,48 @@ class TensorCoreRuntime(ConcurrentRuntime):
         region = as_region(words)
         values = region.read()[0].reshape(-1, 4, 32)
         region.write(np.swapaxes(values, 1, 2).reshape(region.extents))
+
+    # -- launch control ----------------------------------------------------------------------
+
+    def clc_try_cancel(
+        self,
+        answer: TileBuffer,
+        index: Any,
+        barriers: Barriers,
+        position: Any,
+        site: int,
+        *,
+        multicast: bool = False,
+    ) -> None:
+        """Take the next cluster of the launch, if one is left; 16 bytes say which."""
+        here, corner = self.block, self.take_cluster()
+        first = (0, 0, 0) if corner is None else corner
+        words = np.array([*first, corner is not None], np.int64)
+        start, at = int(index), int(position)
+        count = int(np.prod(self.cluster)) if multicast else 1
+        blocks = [self._block_of(rank, site) for rank in range(count)] if multicast else [here]
+        parts = [self._in(block, answer, site).buffer for block in blocks]
+        box = (slice(start, start + len(words)),)
+        issue = Issue(site, self.log)
+
+        def finish() -> None:
+            self._release(operation)
+            with issue:
+                for part in parts:
+                    whole = TileSlice(part, (start,), (len(words),))
+                    whole.write(words.astype(part.data.dtype))
+            for block in blocks:
+                self._at(block, barriers, lambda there: there.at(at).complete_tx(16))
+
+        operation = Operation(f"the answer in {answer.name}", finish, site)
+        self._hold_parts(operation, [(each, box, True) for each in parts], site)
+        self.machine.issue(COPIES, operation)
+
+    def clc_query(self, answer: TileBuffer, index: Any) -> tuple[Any, ...]:
+        """Whether there is a cluster, and the index of its first block."""
+        words = TileSlice(answer, (int(index),), (4,)).read()[0]
+        x, y, z, taken = (np.int32(each) for each in words)
+        return np.bool_(taken), x, y, z
 
     def _engine(self) -> str:
         """The tensor core works through what one task issued in order."""
