@@ -80,7 +80,8 @@ def _response(op_name: str, result: Any) -> tuple[SSAValue, SSAValue]:
     if not buffer.space.is_shared or buffer.dtype.bits != 32 or not is_fit:
         raise FrontendError(
             f"T.{op_name}: the response is {RESPONSE_ELEMENTS} integers of shared memory, "
-            f"T.alloc_shared(({RESPONSE_ELEMENTS},), 'uint32'), got {buffer.name}: {buffer.dtype}{shape_text(part.extents)}",
+            f"T.alloc_shared(({RESPONSE_ELEMENTS},), 'uint32'), got {buffer.name}: "
+            f"{buffer.dtype}{shape_text(part.extents)}",
             code=BAD_ARGUMENT,
         )
     start: Any = 0
