@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import GROUP, Threads
 from tilewright.analysis.layout_inference.table import NotALayout, Table
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile import AllocOp, CopyOp, Space, Tcgen05GemmOp, space_of
 from tilewright.dialects.tile.access import base_of
@@ -65,10 +66,12 @@ def layout_of(alloc: AllocOp) -> TmemLayout:
     """The layout of a buffer in tensor memory, from how GEMMs use it."""
     *outer, rows, width = shape_of(alloc.result.type)
     bits = bit_width(element_type_of(alloc.result.type))
-    return TmemLayout(rows, width, outer[0] if outer else 1, bits, not _accumulates(alloc))
+    is_result = nv_names.ACCUMULATOR in alloc.attributes or accumulates(alloc)
+    return TmemLayout(rows, width, outer[0] if outer else 1, bits, not is_result)
 
 
-def _accumulates(alloc: AllocOp) -> bool:
+def accumulates(alloc: AllocOp) -> bool:
+    """Whether GEMMs write a buffer; `place-tensor-memory` notes it, as they are lowered later."""
     kernel: Operation | None = alloc.parent_op()
     return kernel is not None and any(
         isinstance(op, Tcgen05GemmOp) and base_of(op.c) is alloc.result for op in walk(kernel)

@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.analysis.tensor_memory import MAX_COLUMNS, MIN_COLUMNS, layout_of
+from tilewright.analysis.tensor_memory import MAX_COLUMNS, MIN_COLUMNS, accumulates, layout_of
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp, KernelOp, Space, Tcgen05GemmOp, WsOp
 from tilewright.dialects.tile.access import base_of
@@ -89,6 +89,8 @@ def _place(kernel: KernelOp, allocs: list[AllocOp], engine: DiagnosticEngine) ->
     kernel.attributes[nv_names.TMEM_COLUMNS] = IntegerAttr(total, i64)
     for index, op in enumerate(allocs):
         op.attributes[nv_names.COLUMN] = IntegerAttr(offsets[str(index)], i64)
+        if accumulates(op):
+            op.attributes[nv_names.ACCUMULATOR] = UnitAttr()
 
 
 def _live_ranges(kernel: KernelOp, allocs: list[AllocOp]) -> Mapping[SSAValue, tuple[int, int]]:

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
-from tilewright.analysis.tensor_memory import is_move, sides
+from tilewright.analysis.tensor_memory import is_move, layout_of, sides
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import MBarrierWaitOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import (
+    AllocOp,
     CopyOp,
     Space,
     SyncOp,
@@ -60,6 +61,22 @@ _Moved = set[tuple[SSAValue, bool]]
 for which they have waited."""
 
 
+def _share_columns(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two buffers are the same memory, or have columns in common."""
+    if one is other:
+        return True
+    first, second = _columns(one), _columns(other)
+    return bool(range(max(first.start, second.start), min(first.stop, second.stop)))
+
+
+def _columns(buffer: SSAValue) -> range:
+    alloc = buffer.owner
+    start = alloc.attributes.get(nv_names.COLUMN) if isinstance(alloc, AllocOp) else None
+    if not isinstance(start, IntegerAttr) or not isinstance(alloc, AllocOp):
+        return range(0)
+    return range(start.value.data, start.value.data + layout_of(alloc).columns)
+
+
 def _walk(block: Block, moved: _Moved) -> None:
     for op in list(block.ops):
         if isinstance(op, WsOp):
@@ -77,17 +94,28 @@ def _walk(block: Block, moved: _Moved) -> None:
                 for region in op.regions:
                     _walk(region.block, moved)
         elif isinstance(op, CopyOp) and is_move(op):
-            moved.add((base_of(sides(op)[0]), space_of(op.dst.type) is Space.TMEM))
+            mine = base_of(sides(op)[0]), space_of(op.dst.type) is Space.TMEM
+            # Columns that two buffers share are divided over the warps of each in its own way.
+            if any(
+                other is not mine[0] and _share_columns(other, mine[0]) and (writes_it or mine[1])
+                for other, writes_it in moved
+            ):
+                _synchronise(op, moved)
+            moved.add(mine)
         elif isinstance(op, MBarrierWaitOp):
             moved.add((base_of(op.barrier), False))
         elif isinstance(op, SyncOp | BarrierOp):
             moved.clear()
         elif isinstance(op, _ISSUED) and _conflicts(op, moved):
-            if threads_of(op).count > _WARP:
-                barrier = BarrierOp()
-                barrier.attributes[nv_names.ROLE_BARRIER] = UnitAttr()
-                IndexBuilder(op).add(barrier)
-            moved.clear()
+            _synchronise(op, moved)
+
+
+def _synchronise(op: Operation, moved: _Moved) -> None:
+    if threads_of(op).count > _WARP:
+        barrier = BarrierOp()
+        barrier.attributes[nv_names.ROLE_BARRIER] = UnitAttr()
+        IndexBuilder(op).add(barrier)
+    moved.clear()
 
 
 def _conflicts(op: Operation, moved: _Moved) -> bool:
@@ -95,5 +123,7 @@ def _conflicts(op: Operation, moved: _Moved) -> bool:
     if isinstance(op, Tcgen05GemmOp | Tcgen05CommitOp) and op.barrier is not None:
         written.add(base_of(op.barrier))
     return any(
-        buffer in written or (is_write and buffer in read) for buffer, is_write in moved
+        any(_share_columns(buffer, each) for each in written)
+        or (is_write and any(_share_columns(buffer, each) for each in read))
+        for buffer, is_write in moved
     )
