@@ -145,14 +145,14 @@ def test_descriptors_are_those_of_tritons_ptx(case: Case, tmp_path: Path, monkey
     transposed = (case.a_along_m, case.b_along_n)
     shape = (128, case.n, depth)
     ours = InstructionDescriptor(case.kind, shape, (operand, operand, result), transposed)
-    assert {(kind, values[word] & 0xFFFFFFFF) for kind, _, _, word in mmas} == {
+    assert {(kind, values[code] & 0xFFFFFFFF) for kind, _, _, code in mmas} == {
         (case.kind, ours.encode())
     }
 
-    theirs = [tuple(decode_matrix(values[each]) for each in mma[1:3]) for mma in mmas]
+    found_pairs = [tuple(decode_matrix(values[each]) for each in mma[1:3]) for mma in mmas]
     for side, (tile, extent) in enumerate(zip(tiles, (128, case.n), strict=True)):
-        base = min(pair[side].start for pair in theirs)
-        found = [fields(tile, pair[side], base, extent) for pair in theirs]
+        base = min(pair[side].start for pair in found_pairs)
+        found = [fields(tile, pair[side], base, extent) for pair in found_pairs]
         expected = [fields(tile, tile.operand(k=k), 0, extent) for k in range(0, case.k, depth)]
         assert found == expected
 

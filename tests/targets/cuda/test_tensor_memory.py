@@ -44,7 +44,12 @@ def disassembler() -> str | None:
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
+_MORE = ("f16", "f16 sums", "tf32", "fp8")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in _MORE else n for n in CASES]
+)
 def test_kernels_compile_without_spills(name: str, tmp_path: Path) -> None:
     text, wanted, instruction = CASES[name]
     source = emit_kernel(kernels_of(parsed(text))[0])

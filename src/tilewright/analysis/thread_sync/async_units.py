@@ -43,7 +43,7 @@ from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES
 
-_ANSWER_BYTES = 16
+_RESPONSE_BYTES = 16
 """What cluster launch control writes."""
 _PATTERN = 1024
 """Bytes after which every swizzle repeats."""
@@ -103,7 +103,7 @@ def _load(compiler: Compiler, op: Operation) -> Act:
     elif isinstance(op, BulkLoadOp):
         size = op.elements.value.data * bits_of_elements(op.dst) // 8
     else:
-        size = _ANSWER_BYTES
+        size = _RESPONSE_BYTES
 
     def act(frame: Frame) -> None:
         leader = _issuer(frame, op)
@@ -146,8 +146,8 @@ def _start_load(
     region, span, start, size = target
     # A pair's loads report to the leading block.
     is_pair = isinstance(op, TmaLoadOp) and op.pair is not None
-    told = block.cluster[block.rank - block.rank % 2] if is_pair else block
-    barrier = barrier_at(frame, op, *barrier_ref, told)
+    receiver = block.cluster[block.rank - block.rank % 2] if is_pair else block
+    barrier = barrier_at(frame, op, *barrier_ref, receiver)
     if not barrier.is_fenced:
         raise FaultError(
             SyncFault(
@@ -163,16 +163,16 @@ def _start_load(
     cells = _run(start, size, history.cell_bytes) - history.origin
     access = frame.by_engine(op, region, span, cells, block)
     agent, time = block.clocks.next_load()
-    # Multicasts: clocks are not tracked across blocks, only the arrival is ordered there.
+    # Only in kernels with tensor memory are clocks forwarded: else only the arrival is ordered.
     is_here = block is frame.block
     warp = int(frame.codes[leader]) // CODE
-    issuer = frame.clocks.of_warp(warp) if is_here else block.clocks.nothing()
-    if access is not None and is_here:
+    issuer = frame.clocks.forwarded(frame.clocks.of_warp(warp), frame.block.rank, block.rank)
+    if access is not None and (is_here or frame.clocks.blocks > 1):
         history.write_by_engine(access, agent, time, issuer)
     elif access is not None:
         history.mark_by_engine(access, agent, time)
     issuer.observed[agent] = time
-    barrier.add_signal(block.clocks.forwarded(issuer, block.rank, told.rank))
+    barrier.add_signal(block.clocks.forwarded(issuer, block.rank, receiver.rank))
     barrier.complete(op, size)
 
 

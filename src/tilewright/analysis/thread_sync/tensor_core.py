@@ -54,15 +54,15 @@ from tilewright.layouts.hardware.tcgen05 import (
     LANES,
     SCALE_ROWS,
     move_lanes,
-    move_place,
+    move_location,
     operand_lanes,
     result_columns,
-    result_place,
+    result_location,
 )
 
 _COLUMN_MASK = 0xFFFF
 _STEP = 32
-_WORD_BITS = 32
+_REGISTER_BITS = 32
 _KINDS: Mapping[TensorFaultKind, FaultKind] = {
     "race": FaultKind.RACE,
     "fence": FaultKind.FENCE,
@@ -158,7 +158,7 @@ def _move(compiler: Compiler, op: Operation) -> Act:
     if isinstance(op, Tcgen05StOp):
         halves = op.unpack16
     lane, register = np.indices((NVIDIA_WARP, op.registers))
-    _, column = move_place(shape, lane, register)
+    _, column = move_location(shape, lane, register)
     columns = (int(column.max()) + 1) * (1 if halves is None else 2)
     is_load = isinstance(op, Tcgen05LdOp)
 
@@ -252,7 +252,7 @@ class _Issue:
             history.read_by_engine(access, state.agent, time, issuer, thread)
 
     def parts(self) -> Iterator[tuple[TensorState, Accessor, int]]:
-        """Of each block: its memory, who accesses it, and when."""
+        """Of each block: its memory, its accessor, and when."""
         clocks, rank = self.frame.clocks, self.frame.block.rank
         for block, state, time in zip(self.blocks, self.states, self.times, strict=True):
             yield state, self.by.forwarded(clocks, rank, block.rank), time
@@ -279,9 +279,9 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op.a_type, FixedBitwidthType) and isinstance(op.b_type, FixedBitwidthType)
     bits = op.a_type.bitwidth, op.b_type.bitwidth
     i, j = np.indices((m, n))
-    cta, lane, _ = result_place(m, n, group)(i, j)
+    cta, lane, _ = result_location(m, n, group, i, j)
     d_lanes = [np.unique(lane[cta == each]) for each in range(group)]
-    a_lanes = operand_lanes(m, group)(np.arange(rows))
+    a_lanes = operand_lanes(m, group, np.arange(rows))
     if columns != n:
         a_lanes = np.concatenate([a_lanes, a_lanes + LANES // 2])
 
@@ -298,16 +298,16 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
             issue.reads_shared(frame.env[a], (rows, k), bits[0], op.transposed_a is None)
         issue.reads_shared(frame.env[b], (n // group, k), bits[1], op.transposed_b is None)
         d_lane, d_column = address(frame, d, leader)
-        for number, (state, by, time) in enumerate(issue.parts()):
+        for rank, (state, by, time) in enumerate(issue.parts()):
             if op.a_in_tensor_memory:
                 a_lane, a_column = address(frame, a, leader)
-                cells = _cells(op, a_lanes + a_lane, a_column, k * bits[0] // _WORD_BITS)
+                cells = _cells(op, a_lanes + a_lane, a_column, k * bits[0] // _REGISTER_BITS)
                 state.core_reads(by, cells, time, "")
             for slot, extent in zip(scales, (rows, n), strict=False):
                 _, column = address(frame, slot, leader)
                 cells = _cells(op, np.arange(LANES), column, -(-extent // SCALE_ROWS))
                 state.core_reads(by, cells, time, "")
-            cells = _cells(op, d_lanes[number] + d_lane, d_column, columns)
+            cells = _cells(op, d_lanes[rank] + d_lane, d_column, columns)
             state.core_writes(by, cells, time)
 
     return act
@@ -325,7 +325,7 @@ def _cp(compiler: Compiler, op: Operation) -> Act:
         if address is None:
             raise NotAnalysedError(op, "the address in tensor memory is a run-time value")
         issue = _Issue(frame, op, group, leader)
-        issue.reads_shared(frame.env[source], (rows, columns), _WORD_BITS, True)
+        issue.reads_shared(frame.env[source], (rows, columns), _REGISTER_BITS, True)
         for state, by, time in issue.parts():
             cells = _cells(op, np.arange(LANES), address & _COLUMN_MASK, columns)
             state.core_writes(by, cells, time)
@@ -352,7 +352,7 @@ def _commit(compiler: Compiler, op: Operation) -> Act:
             agent, time = state_of(block).issued(thread, is_local=block is own)
             agent += 0 if block is own else clocks.foreign(own.rank, block.rank)
             signal.observed[agent] = max(int(signal.observed[agent]), time)
-        for block in _told(frame, mask):
+        for block in _receivers(frame, mask):
             barrier = barrier_at(frame, op, buffer, index, block)
             barrier.add_signal(clocks.forwarded(signal, own.rank, block.rank))
             barrier.arrive(op, 1)
@@ -360,7 +360,7 @@ def _commit(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _told(frame: Frame, mask: Value) -> Sequence[BlockState]:
+def _receivers(frame: Frame, mask: Value) -> Sequence[BlockState]:
     """The blocks at whose barriers a commit arrives."""
     if mask is None:
         return [frame.block]

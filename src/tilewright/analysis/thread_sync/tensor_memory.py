@@ -13,7 +13,7 @@ MMA, `cp`                     `commit`, a wait for its barrier, `fence after`; n
 ============================  ==================================================================
 
 `fence before` advances agents of the block's vector clocks (`warp_clocks.TENSOR_KINDS`), which
-barriers forward with all others; what a warp knew at its last `fence after` is `effective`.
+barriers forward with all others; what a warp had observed at its last `fence after` is `effective`.
 
 Used by the static check and by the execution with data (`targets/numpy/simt`).
 """
@@ -33,7 +33,7 @@ from tilewright.layouts.hardware.tcgen05 import COLUMNS, HALF_QUARTER, LANES
 TensorFaultKind: TypeAlias = Literal["uninitialised", "race", "fence", "in flight"]
 TensorNotes: TypeAlias = Sequence[tuple[Operation | None, str]]
 GROUPS = LANES // HALF_QUARTER
-_NOBODY = -1
+_UNWRITTEN = -1
 _FAR = 1 << 20
 """Issuers of other blocks: no warp has such a number."""
 
@@ -65,7 +65,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Accessor:
-    """What an access knows: clocks in the order of the memory's block."""
+    """What an access observes: clocks in the order of the memory's block."""
 
     op: Operation
     effective: Any
@@ -112,7 +112,7 @@ class TensorOrder:
         self.issues = np.zeros(warps, np.int32)
         self._last_issue: dict[int, int] = {}
         """Of each thread, the time of its last MMA or copy; `~thread` is one of another block."""
-        self.store_warp = np.full(cells, _NOBODY, np.int32)
+        self.store_warp = np.full(cells, _UNWRITTEN, np.int32)
         self.store_time = np.zeros(cells, np.int32)
         self.store_op = np.zeros(cells, np.int32)
         self.load_time = np.zeros((warps, *cells), np.int32)
@@ -120,7 +120,7 @@ class TensorOrder:
         self.core_write = np.zeros(cells, np.int32)
         self.core_read = np.zeros(cells, np.int32)
         self.core_op = np.zeros(cells, np.int32)
-        self.core_issuer = np.full(cells, _NOBODY, np.int32)
+        self.core_issuer = np.full(cells, _UNWRITTEN, np.int32)
         self.core_issue = np.zeros(cells, np.int32)
         self._ops: list[Operation] = []
         self._indices: dict[Operation, int] = {}
@@ -131,7 +131,7 @@ class TensorOrder:
         """Report an error."""
         raise NotImplementedError
 
-    # -- who knows what ------------------------------------------------------------------------
+    # -- what warps observe ----------------------------------------------------------------------
 
     def accessor(self, op: Operation, warp: int) -> Accessor:
         """An access by a warp of this block."""
@@ -214,7 +214,7 @@ class TensorOrder:
         self.issues[by.warp] += 1
 
     def check_dealloc(self, by: Accessor, cells: Cells) -> None:
-        """Whoever accessed the columns has finished; barriers suffice, fences are not needed."""
+        """All earlier accesses are complete: that takes barriers, but no fences."""
         clocks = self.clocks
         known = by.observed
         for kind, held in (("load", self.loads), ("store", self.stores)):
@@ -387,7 +387,7 @@ class TensorOrder:
         other: Operation,
         side: str,
     ) -> None:
-        place = (
+        location = (
             "after the barrier, before this access"
             if side == "after"
             else "after the earlier access, before the barrier"
@@ -398,7 +398,7 @@ class TensorOrder:
             by.op,
             [
                 (other, "accessed here"),
-                (None, f"nv.tcgen05.fence {side} is missing {place}"),
+                (None, f"nv.tcgen05.fence {side} is missing {location}"),
             ],
         )
 

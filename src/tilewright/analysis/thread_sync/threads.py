@@ -17,7 +17,7 @@ from tilewright.analysis.thread_sync.state import Frame, Groups, distinct
 from tilewright.analysis.thread_sync.values import Partly, Value
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
-from tilewright.dialects.nv.launch_control import WORDS, ClcQueryOp
+from tilewright.dialects.nv.launch_control import RESPONSE_ELEMENTS, ClcQueryOp
 from tilewright.dialects.nv.matrix import LdMatrixOp, MatrixMoveOp
 from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
@@ -189,10 +189,10 @@ def _matrices(compiler: Compiler, op: Operation) -> Act:
     return _access(compiler, op, "writes", op.dst, [op.dst_index], 1, matrices=count)
 
 
-def _answer(compiler: Compiler, op: Operation) -> Act:
-    """The answer of cluster launch control is unknown; a proxy fence follows the read of it."""
+def _response(compiler: Compiler, op: Operation) -> Act:
+    """The response of cluster launch control is unknown; a proxy fence follows the read of it."""
     assert isinstance(op, ClcQueryOp)
-    read = _access(compiler, op, "reads", op.result_buffer, [op.result_index], WORDS)
+    read = _access(compiler, op, "reads", op.result_buffer, [op.result_index], RESPONSE_ELEMENTS)
     results = compiler.all_slots(op.results)
 
     def act(frame: Frame) -> None:
@@ -229,7 +229,9 @@ def access_bytes(op: Operation) -> Sequence[tuple[SSAValue, int]]:
     """Buffers in shared memory that threads access with an op, and how many bytes at a time."""
     if op.name not in RULES:
         return ()
-    lanes = op.width if isinstance(op, LaneOp) else WORDS if isinstance(op, ClcQueryOp) else 1
+    lanes = op.width if isinstance(op, LaneOp) else 1
+    if isinstance(op, ClcQueryOp):
+        lanes = RESPONSE_ELEMENTS
     return [
         (each, _ROW_BYTES if isinstance(op, MatrixMoveOp) else _bytes(each, lanes))
         for each in op.operands
@@ -338,7 +340,7 @@ RULES: Mapping[str, Rule] = {
     "amd.load_lds": Rule(_indices_of, _load_lds, _is_access),
     "nv.ldmatrix": _ROWS,
     "nv.stmatrix": _ROWS,
-    "nv.clc.query": Rule(lambda op: op.operands[1:], _answer, _is_access),
+    "nv.clc.query": Rule(lambda op: op.operands[1:], _response, _is_access),
     "tile.atomic": Rule(_indices_of, _atomic, _is_access),
     "gpu.thread_id": _index_rule(lambda frame, axis: frame.tids if axis == 0 else 0),
     "gpu.block_id": _index_rule(lambda frame, axis: frame.block.index[axis]),

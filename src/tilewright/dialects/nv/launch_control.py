@@ -4,7 +4,7 @@
     %taken, %x, %y, %z = nv.clc.query %result[%c0] : memref<4xi32, #shared>
 
 `try_cancel` cancels the launch of some cluster of the grid that has not been launched, and writes
-16 bytes that say which to shared memory; they are reported to the barrier, as those of TMA are.
+16 bytes that identify it to shared memory; they are reported to the barrier, as those of TMA are.
 With `multicast` all blocks of the cluster get them, each on its own barrier. By one thread. `query`
 reads them: whether a launch was cancelled, and the index of its first block.
 """
@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType, i1, i32
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -25,6 +26,7 @@ from tilewright.dialects.tile.access import (
     Orders,
     RegionAccess,
     RegionEffects,
+    Unit,
     box_of,
 )
 from tilewright.dialects.tile.base import Operand, given, mark, mark_prop
@@ -33,18 +35,25 @@ from tilewright.dialects.tile.types import BUFFER, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.text.assembly import AsmOp
 
-WORDS = 4
-_WORD_BITS = 32
+RESPONSE_ELEMENTS = 4
+_ELEMENT_BITS = 32
 
 
-def _verify_words(type: object, element: object, is_shared: bool) -> None:
-    if not is_shared or not isinstance(element, IntegerType) or bit_width(element) != _WORD_BITS:
-        raise VerifyException(f"the answer is {WORDS} words of shared memory, got '{type}'")
+def _verify_response(type: object, element: object, is_shared: bool) -> None:
+    if not is_shared or not isinstance(element, IntegerType) or bit_width(element) != _ELEMENT_BITS:
+        raise VerifyException(
+            f"the response is {RESPONSE_ELEMENTS} integers of 32 bits in shared memory, "
+            f"got '{type}'"
+        )
+
+
+def _response(buffer: SSAValue, index: SSAValue, unit: Unit = "threads") -> AccessedRegion:
+    return box_of(buffer, [known(index)], (RESPONSE_ELEMENTS,), unit)
 
 
 @irdl_op_definition
 class ClcTryCancelOp(AsmOp, RegionAccess):
-    """Asks for the work of a cluster that has not been launched."""
+    """Requests the work of a cluster that has not been launched."""
 
     name = "nv.clc.try_cancel"
     result_buffer = operand_def(BUFFER)
@@ -55,8 +64,8 @@ class ClcTryCancelOp(AsmOp, RegionAccess):
 
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
-        "$result_buffer `[` $result_index `]` `barrier` $barrier `[` $barrier_index `]` attr-dict "
-        "`:` type($result_buffer) `,` type($barrier)"
+        "$result_buffer `[` $result_index `]` `barrier` $barrier `[` $barrier_index `]` "
+        "attr-dict `:` type($result_buffer) `,` type($barrier)"
     )
 
     def __init__(
@@ -74,7 +83,7 @@ class ClcTryCancelOp(AsmOp, RegionAccess):
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
-        return [box_of(self.result_buffer, [known(self.result_index)], (WORDS,), "tma")]
+        return [_response(self.result_buffer, self.result_index, "tma")]
 
     @override
     def is_async(self) -> bool:
@@ -86,12 +95,12 @@ class ClcTryCancelOp(AsmOp, RegionAccess):
             raise VerifyException(f"expects a buffer of barriers, but got '{self.barrier.type}'")
         space = space_of(self.result_buffer.type)
         type = self.result_buffer.type
-        _verify_words(type, element_type_of(type), space is not None and space.is_shared)
+        _verify_response(type, element_type_of(type), space is not None and space.is_shared)
 
 
 @irdl_op_definition
 class ClcQueryOp(AsmOp, RegionAccess):
-    """What `try_cancel` has answered; the proxy fence for the next answer is included."""
+    """The response of `try_cancel`; the proxy fence before the next one is included."""
 
     name = "nv.clc.query"
     result_buffer = operand_def(BUFFER)
@@ -109,7 +118,7 @@ class ClcQueryOp(AsmOp, RegionAccess):
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:
-        return [box_of(self.result_buffer, [known(self.result_index)], (WORDS,))]
+        return [_response(self.result_buffer, self.result_index)]
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
@@ -122,4 +131,4 @@ class ClcQueryOp(AsmOp, RegionAccess):
     @override
     def verify_(self) -> None:
         space, type = space_of(self.result_buffer.type), self.result_buffer.type
-        _verify_words(type, element_type_of(type), space is not None and space.is_shared)
+        _verify_response(type, element_type_of(type), space is not None and space.is_shared)

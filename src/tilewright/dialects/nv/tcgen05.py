@@ -316,14 +316,14 @@ class Tcgen05MmaOp(AsmOp, RegionAccess):
             raise VerifyException(f"tcgen05.mma of kind {kind} must have k = {depth}, got k = {k}")
 
     def _verify_scales(self) -> None:
-        wanted = _SCALES if self.kind.data == BLOCK_SCALED else 0
-        if len(self.scales) != wanted:
+        required = _SCALES if self.kind.data == BLOCK_SCALED else 0
+        if len(self.scales) != required:
             raise VerifyException(
-                f"kind {self.kind.data} takes {wanted} scales, got {len(self.scales)}"
+                f"kind {self.kind.data} takes {required} scales, got {len(self.scales)}"
             )
-        if len(self.scale_ids) not in (0, wanted):
+        if len(self.scale_ids) not in (0, required):
             raise VerifyException(
-                f"kind {self.kind.data} takes {wanted} scale ids, got {len(self.scale_ids)}"
+                f"kind {self.kind.data} takes {required} scale ids, got {len(self.scale_ids)}"
             )
 
 

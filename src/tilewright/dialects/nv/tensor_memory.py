@@ -132,8 +132,8 @@ class Tcgen05AllocOp(AsmOp, RegionAccess):
         _verify_columns(self.columns.value.data)
         verify_group(self.group.value.data)
         space, element = space_of(self.slot.type), element_type_of(self.slot.type)
-        is_word = isinstance(element, IntegerType) and bit_width(element) == _REGISTER_BITS
-        if space is None or not space.is_shared or not is_word:
+        is_address = isinstance(element, IntegerType) and bit_width(element) == _REGISTER_BITS
+        if space is None or not space.is_shared or not is_address:
             raise VerifyException(
                 "the address is written to 32-bit integers in shared memory, "
                 f"got '{self.slot.type}'"

@@ -1,10 +1,10 @@
 """Blackwell: clusters that take the work of clusters which have not been launched yet.
 
-    if tx == 0 and rank == 0:
-        T.clc_try_cancel_multicast(answer, arrived)        # 16 bytes, reported to `arrived`
-    T.mbarrier_wait_parity(arrived, phase)
-    if T.clc_is_canceled(answer):
-        tile = T.clc_get_first_ctaid_x(answer)
+if tx == 0 and rank == 0:
+    T.clc_try_cancel_multicast(response, arrived)        # 16 bytes, reported to `arrived`
+T.mbarrier_wait_parity(arrived, phase)
+if T.clc_is_canceled(response):
+    tile = T.clc_get_first_ctaid_x(response)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.nv.launch_control import WORDS, ClcQueryOp, ClcTryCancelOp
+from tilewright.dialects.nv.launch_control import RESPONSE_ELEMENTS, ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.tile import ViewOp, buffer_type
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
@@ -27,22 +27,22 @@ from tilewright.language.T.tile_ops import barrier_operands, region
 
 
 def clc_try_cancel(result: Any, mbar: Any) -> None:
-    """Ask for the work of a cluster that has not been launched; the answer is 16 bytes."""
+    """Request the work of a cluster that has not been launched; the response is 16 bytes."""
     open_kernel("T.clc_try_cancel")
     slot = barrier_operands("clc_try_cancel", mbar)
-    effect(ClcTryCancelOp(_answer("clc_try_cancel", result), slot))
+    effect(ClcTryCancelOp(_response("clc_try_cancel", result), slot))
 
 
 def clc_try_cancel_multicast(result: Any, mbar: Any) -> None:
-    """As `clc_try_cancel`; all blocks of the cluster get the answer, each on its own barrier."""
+    """As `clc_try_cancel`; all blocks of the cluster get the response, each on its own barrier."""
     open_kernel("T.clc_try_cancel_multicast")
     slot = barrier_operands("clc_try_cancel_multicast", mbar)
-    answer = _answer("clc_try_cancel_multicast", result)
-    effect(ClcTryCancelOp(answer, slot, multicast=True))
+    response = _response("clc_try_cancel_multicast", result)
+    effect(ClcTryCancelOp(response, slot, multicast=True))
 
 
 def clc_is_canceled(result: Any) -> Expr:
-    """Whether the answer says that a launch was cancelled, so that there is work."""
+    """Whether a launch was cancelled, so that there is work."""
     open_kernel("T.clc_is_canceled")
     return Expr(_query("clc_is_canceled", result).taken, boolean)
 
@@ -66,21 +66,22 @@ def clc_get_first_ctaid_z(result: Any) -> Expr:
 
 
 def _query(op_name: str, result: Any) -> ClcQueryOp:
-    op = ClcQueryOp(_answer(op_name, result))
+    op = ClcQueryOp(_response(op_name, result))
     effect(op)
     return op
 
 
-def _answer(op_name: str, result: Any) -> tuple[SSAValue, SSAValue]:
-    """The words of an answer: the buffer in one dimension, and where they begin."""
+def _response(op_name: str, result: Any) -> tuple[SSAValue, SSAValue]:
+    """The elements of a response: the buffer in one dimension, and where they begin."""
     part: BufferRegion = region(op_name, "result", result)
     buffer = part.buffer
     sizes = [each for each in buffer.shape if isinstance(each, int)]
-    is_fit = part.extents[-1] == WORDS and all(each == 1 for each in part.extents[:-1])
+    is_fit = part.extents[-1] == RESPONSE_ELEMENTS and all(each == 1 for each in part.extents[:-1])
     if not buffer.space.is_shared or buffer.dtype.bits != 32 or not is_fit:
         raise FrontendError(
-            f"T.{op_name}: the answer is {WORDS} words of shared memory, T.alloc_shared(({WORDS},),"
-            f" 'uint32'), got {buffer.name}: {buffer.dtype}{shape_text(part.extents)}",
+            f"T.{op_name}: the response is {RESPONSE_ELEMENTS} integers of shared memory, "
+            f"T.alloc_shared(({RESPONSE_ELEMENTS},), 'uint32'), got {buffer.name}: "
+            f"{buffer.dtype}{shape_text(part.extents)}",
             code=BAD_ARGUMENT,
         )
     start: Any = 0

@@ -106,16 +106,19 @@ class InstructionDescriptor:
         return value | _RESULTS[d] << 4
 
 
-def result_place(m: int, n: int, group: int) -> Any:
-    """A function from (i, j), integers or arrays, to (CTA, lane, column) of D."""
+def result_location(m: int, n: int, group: int, i: Any, j: Any) -> tuple[Any, Any, Any]:
+    """CTA, lane and column of element (i, j) of D; integers or arrays."""
     if group == 1:
-        if m == LANES:
-            return lambda i, j: (0 * i, i, j)
-        return lambda i, j: (0 * i, i // HALF_QUARTER * QUARTER + i % HALF_QUARTER, j)
+        return 0 * i, (i if m == LANES else _in_halves(i)), j
     if m == 2 * LANES:
-        return lambda i, j: (i // LANES, i % LANES, j)
+        return i // LANES, i % LANES, j
     half, rows = n // 2, LANES // 2
-    return lambda i, j: (i // rows, i % rows + rows * (j // half), j % half)
+    return i // rows, i % rows + rows * (j // half), j % half
+
+
+def _in_halves(i: Any) -> Any:
+    """The lanes of 64 rows: the lower halves of the four quarters."""
+    return i // HALF_QUARTER * QUARTER + i % HALF_QUARTER
 
 
 def result_columns(m: int, n: int, group: int) -> int:
@@ -123,17 +126,15 @@ def result_columns(m: int, n: int, group: int) -> int:
     return n // 2 if group == 2 and m == LANES else n
 
 
-def operand_lanes(m: int, group: int) -> Any:
-    """A function from rows of A of one CTA to their lanes, for A in tensor memory.
+def operand_lanes(m: int, group: int, i: Any) -> Any:
+    """The lanes of rows of A of one CTA, for A in tensor memory.
 
     Where D has two halves of lanes, each reads A in its own: rows are there twice.
     """
-    if group == 1 and m != LANES:
-        return lambda i: i // HALF_QUARTER * QUARTER + i % HALF_QUARTER
-    return lambda i: i
+    return _in_halves(i) if group == 1 and m != LANES else i
 
 
-def move_place(shape: str, lane: Any, register: Any) -> tuple[Any, Any]:
+def move_location(shape: str, lane: Any, register: Any) -> tuple[Any, Any]:
     """The lane (of the address' 32 or 16) and the column of a register of ``ld`` and ``st``."""
     if shape == "32x32b":
         return lane + 0 * register, register + 0 * lane

@@ -1,4 +1,4 @@
-"""Launch control: where the answer is, in the shared memory of the thread level."""
+"""Launch control: where the response is, in the shared memory of the thread level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_launch_control(op: ClcTryCancelOp | ClcQueryOp, storage: BufferStorage) -> None:
-    """Let an op write or read the words of a buffer as it has been placed."""
+    """Let an op write or read the elements of a buffer as it has been placed."""
     if storage.is_lowered(op.result_buffer):
         return
     code = IndexBuilder(op)

@@ -35,7 +35,7 @@ from tilewright.targets.cuda.header.tensor_memory import (
 from tilewright.targets.cxx.emitter import ATOM, SUM, Emitter, Rule, Text
 from tilewright.targets.cxx.memory import address
 
-_WORD_BITS = 32
+_REGISTER_BITS = 32
 
 
 def _suffix(group: int) -> str:
@@ -113,8 +113,9 @@ def _wait_ld(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"{emitter.call('tensor_wait_load', [])};")
     for buffer in dict.fromkeys(_loaded(op)):
         emitter.uses.functions.setdefault("tensor_settle")
-        words = num_elements(buffer.type) * bit_width(element_type_of(buffer.type)) // _WORD_BITS
-        emitter.statement(f"tw::tensor_settle<{words}>({emitter.operand(buffer)});")
+        bits = num_elements(buffer.type) * bit_width(element_type_of(buffer.type))
+        count = bits // _REGISTER_BITS
+        emitter.statement(f"tw::tensor_settle<{count}>({emitter.operand(buffer)});")
 
 
 def _loaded(wait: Operation) -> Iterator[SSAValue]:
@@ -205,14 +206,14 @@ def _try_cancel(emitter: Emitter, op: Operation) -> None:
 
 
 def _query(emitter: Emitter, op: Operation) -> None:
-    """All fields in one variable: the answer is read once."""
+    """All fields in one variable: the response is read once."""
     assert isinstance(op, ClcQueryOp)
     where = address(emitter, op.result_buffer, op.result_index)
-    answer = emitter.names.take("answer", "answer")
-    emitter.statement(f"const int4 {answer} = {emitter.call('clc_query', [where])};")
-    emitter.define(op.taken, Text(f"({answer}.x != 0)", ATOM))
+    response = emitter.names.take("response", "response")
+    emitter.statement(f"const int4 {response} = {emitter.call('clc_query', [where])};")
+    emitter.define(op.taken, Text(f"({response}.x != 0)", ATOM))
     for result, name in zip((op.x, op.y, op.z), "yzw", strict=True):
-        emitter.define(result, Text(f"{answer}.{name}", ATOM))
+        emitter.define(result, Text(f"{response}.{name}", ATOM))
 
 
 RULES: Mapping[str, Rule] = {

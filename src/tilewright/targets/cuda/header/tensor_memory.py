@@ -96,42 +96,42 @@ __device__ __forceinline__ unsigned long long tensor_descriptor(const void* star
     ),
     "clc_try_cancel": Function(
         """
-// Asks for the work of a cluster that has not been launched.
-__device__ __forceinline__ void clc_try_cancel(void* answer, Barrier* barrier) {
+// Requests the work of a cluster that has not been launched.
+__device__ __forceinline__ void clc_try_cancel(void* response, Barrier* barrier) {
   asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
                ".b128 [%0], [%1];"
-               :: "r"(shared_address(answer)), "r"(shared_address(barrier)) : "memory");
+               :: "r"(shared_address(response)), "r"(shared_address(barrier)) : "memory");
 }""",
         ("Barrier", "shared_address"),
     ),
     "clc_try_cancel_multicast": Function(
         """
-// The same; all blocks of the cluster get the answer.
-__device__ __forceinline__ void clc_try_cancel_multicast(void* answer, Barrier* barrier) {
+// The same; all blocks of the cluster get the response.
+__device__ __forceinline__ void clc_try_cancel_multicast(void* response, Barrier* barrier) {
   asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
                ".multicast::cluster::all.b128 [%0], [%1];"
-               :: "r"(shared_address(answer)), "r"(shared_address(barrier)) : "memory");
+               :: "r"(shared_address(response)), "r"(shared_address(barrier)) : "memory");
 }""",
         ("Barrier", "shared_address"),
     ),
     "clc_query": Function(
         """
-// Whether a launch was cancelled, and its first block; the next answer may overwrite this one.
-__device__ __forceinline__ int4 clc_query(const void* answer) {
+// Whether a launch was cancelled, and its first block; the next response may overwrite this one.
+__device__ __forceinline__ int4 clc_query(const void* response) {
   int4 found = make_int4(0, 0, 0, 0);
   asm volatile(
       "{\\n"
-      ".reg .b128 answer;\\n"
+      ".reg .b128 response;\\n"
       ".reg .pred taken;\\n"
-      "ld.shared.b128 answer, [%4];\\n"
-      "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 taken, answer;\\n"
+      "ld.shared.b128 response, [%4];\\n"
+      "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 taken, response;\\n"
       "selp.b32 %0, 1, 0, taken;\\n"
       "@taken clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128"
-      " {%1, %2, %3, _}, answer;\\n"
+      " {%1, %2, %3, _}, response;\\n"
       "fence.proxy.async.shared::cta;\\n"
       "}"
       : "+r"(found.x), "+r"(found.y), "+r"(found.z), "+r"(found.w)
-      : "r"(shared_address(answer)) : "memory");
+      : "r"(shared_address(response)) : "memory");
   return found;
 }""",
         ("shared_address",),

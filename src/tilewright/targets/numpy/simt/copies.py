@@ -275,21 +275,21 @@ def _send(
             _send_to(frame, op, block, (tile.addresses, size), load, leader, barrier)
 
 
-def send_words(
+def send_elements(
     frame: Frame,
     op: Operation,
     addresses: Any,
-    words: Any,
+    elements: Any,
     leader: int,
     barrier: tuple[BarrierBuffer, int],
 ) -> None:
-    """Multicast of some words to all CTAs of the cluster."""
+    """Multicast of some elements to all CTAs of the cluster."""
     for block in frame.block.cluster:
 
         def load(arena: Any = block.arena) -> None:
-            arena.view(words.dtype)[addresses // words.itemsize] = words
+            arena.view(elements.dtype)[addresses // elements.itemsize] = elements
 
-        _send_to(frame, op, block, (addresses, words.itemsize), load, leader, barrier)
+        _send_to(frame, op, block, (addresses, elements.itemsize), load, leader, barrier)
 
 
 def _send_to(
@@ -307,11 +307,17 @@ def _send_to(
     if block is frame.block:
         start_load(frame, op, there, leader, addresses, size, load)
         return
-    # Happens-before between CTAs is not tracked: only the arrival is ordered.
     agent = block.clocks.load_agent()
     time = int(block.clocks.tick(agent))
-    block.shadow.mark_by_engine(op, block.shadow.spread(addresses, size), agent, time)
-    issuer = block.clocks.nothing()
+    # Clocks are forwarded between CTAs where tensor memory is used: else only the arrival is
+    # ordered, and the write cannot be checked.
+    clocks, rank = frame.block.clocks, frame.block.rank
+    issuer = clocks.forwarded(frame.signal_of(leader), rank, block.rank)
+    granules = block.shadow.spread(addresses, size)
+    if clocks.blocks > 1 and block.options.checked:
+        block.shadow.write_by_engine(op, granules, agent, time, issuer)
+    else:
+        block.shadow.mark_by_engine(op, granules, agent, time)
     arrive = _arrival(frame, there, issuer, agent, time, len(addresses) * size)
 
     def finish() -> None:

@@ -1,4 +1,4 @@
-"""Cluster launch control: clusters that have not run yet are given to one that asks."""
+"""Cluster launch control: clusters that have not run yet are given to one that requests them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.dialects.nv.launch_control import WORDS, ClcQueryOp, ClcTryCancelOp
+from tilewright.dialects.nv.launch_control import RESPONSE_ELEMENTS, ClcQueryOp, ClcTryCancelOp
 from tilewright.targets.numpy.simt.buffers import SharedBuffer
-from tilewright.targets.numpy.simt.copies import send_words, start_load, target_barrier
+from tilewright.targets.numpy.simt.copies import send_elements, start_load, target_barrier
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import Frame
 
@@ -22,13 +22,13 @@ def _start(frame: Frame, held: SharedBuffer, index: int) -> int:
     if start % _ALIGN_BYTES:
         raise frame.problem(
             "misaligned",
-            f"the answer at {held.name}[{index}] is not at a multiple of {_ALIGN_BYTES} bytes",
+            f"the response at {held.name}[{index}] is not at a multiple of {_ALIGN_BYTES} bytes",
         )
-    if not 0 <= index <= held.size - WORDS:
+    if not 0 <= index <= held.size - RESPONSE_ELEMENTS:
         raise frame.problem(
             "out of bounds",
-            f"the answer at {held.name}[{index}] needs {WORDS} words, but '{held.name}' has "
-            f"{held.size} elements",
+            f"the response at {held.name}[{index}] needs {RESPONSE_ELEMENTS} elements, "
+            f"but '{held.name}' has {held.size} elements",
         )
     return start
 
@@ -44,17 +44,17 @@ def _try_cancel(compiler: Compiler, op: Operation) -> Act:
         arrived = target_barrier(frame, barrier, index, leader)
         start = _start(frame, frame.env[result], int(frame.wide(frame.env[at])[leader]))
         taken = frame.block.take_cluster()
-        answer = np.zeros(WORDS, np.int32)
+        response = np.zeros(RESPONSE_ELEMENTS, np.int32)
         if taken is not None:
-            answer[:] = (1, *taken)
-        addresses = start + 4 * np.arange(WORDS)
+            response[:] = (1, *taken)
+        addresses = start + 4 * np.arange(RESPONSE_ELEMENTS)
         slot = int(frame.wide(frame.env[index])[leader])
         if is_multicast:
-            send_words(frame, op, addresses, answer, leader, (frame.env[barrier], slot))
+            send_elements(frame, op, addresses, response, leader, (frame.env[barrier], slot))
             return
 
         def load(arena: Any = frame.block.arena) -> None:
-            arena.view(np.int32)[addresses // 4] = answer
+            arena.view(np.int32)[addresses // 4] = response
 
         start_load(frame, op, arrived, leader, addresses, 4, load)
 
@@ -67,10 +67,10 @@ def _query(compiler: Compiler, op: Operation) -> Act:
     targets = compiler.all_slots(op.results)
 
     def act(frame: Frame) -> None:
-        words = frame.env[result].read(frame, frame.env[at], WORDS)
-        frame.env[targets[0]] = words[:, 0] != 0
-        for number, slot in enumerate(targets[1:], 1):
-            frame.env[slot] = words[:, number]
+        found = frame.env[result].read(frame, frame.env[at], RESPONSE_ELEMENTS)
+        frame.env[targets[0]] = found[:, 0] != 0
+        for field, slot in enumerate(targets[1:], 1):
+            frame.env[slot] = found[:, field]
         frame.block.clocks.fence(frame.active_warps)
 
     return act

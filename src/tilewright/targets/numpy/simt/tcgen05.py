@@ -1,8 +1,9 @@
 """MMAs and copies into tensor memory, as the hardware executes them: later, in order.
 
 Operands are found by decoding their descriptors, results by the hardware's layouts
-(`layouts/hardware/tcgen05`). An MMA takes effect when it finishes; `commit` is an operation behind
-it in the same queue, which arrives at barriers and tells the waiting threads of its time.
+(`layouts/hardware/tcgen05`). An MMA takes effect when it finishes; `commit` is an operation after
+it in the same queue, which arrives at barriers and forwards the time of the MMA to the waiting
+threads.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tilewright.layouts.hardware.tcgen05 import (
     encode_matrix,
     operand_lanes,
     result_columns,
-    result_place,
+    result_location,
 )
 from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.machine import BarrierMisuse
@@ -78,14 +79,14 @@ def _split(address: int) -> tuple[int, int]:
 
 
 @cache
-def _place(m: int, n: int, group: int) -> tuple[Any, Any, Any]:
+def _location(m: int, n: int, group: int) -> tuple[Any, Any, Any]:
     i, j = np.indices((m, n))
-    cta, lane, column = result_place(m, n, group)(i, j)
+    cta, lane, column = result_location(m, n, group, i, j)
     return cta, lane, column
 
 
 class _Issue:
-    """An operation of the tensor core while it is issued: blocks, times and what it knows."""
+    """An operation of the tensor core while it is issued: blocks, times and observed clocks."""
 
     def __init__(self, frame: Frame, op: Operation, group: int) -> None:
         self.frame, self.op = frame, op
@@ -178,8 +179,8 @@ class _Mma:
         self.rows = self.m // self.group
         self.columns = result_columns(self.m, self.n, self.group)
         self.halves = 2 if self.columns != self.n else 1
-        self.place = _place(self.m, self.n, self.group)
-        self.a_lanes = operand_lanes(self.m, self.group)(np.arange(self.rows))
+        self.location = _location(self.m, self.n, self.group)
+        self.a_lanes = operand_lanes(self.m, self.group, np.arange(self.rows))
 
     def issue(self, frame: Frame) -> None:
         op = self.op
@@ -221,21 +222,21 @@ class _Mma:
             for side, address in enumerate(scales):
                 cells = self._scale_cells(frame, side, address)
                 issue.reads(cta, cells, "scales of tcgen05.mma: it reads")
-            lanes = self.place[1][self.place[0] == cta] + d_lane
+            lanes = self.location[1][self.location[0] == cta] + d_lane
             cells = Cells.of_lanes(lanes, d_column, self.columns)
             if adds:
                 issue.reads(cta, cells, "the accumulator of tcgen05.mma:")
             issue.writes(cta, cells, "tcgen05.mma writes")
 
         blocks, memories = issue.blocks, issue.memories
-        d_place = self.place[0], self.place[1] + d_lane, self.place[2] + d_column
+        d_location = self.location[0], self.location[1] + d_lane, self.location[2] + d_column
 
         def finish() -> None:
             b = np.concatenate([elements(each.arena, b_addresses, self.b_type) for each in blocks])
             b = as_read(as_signed(b, op.unsigned_b)).astype(self._wide)
             if scales:
                 b = b * self._factors(memories[0], scales[1], ids[1], self.n)[:, None]
-            held = self._held(memories, d_place)
+            held = self._held(memories, d_location)
             c = self._unpacked(held) if adds else np.zeros((self.m, self.n), self.d_type)
             results: list[Any] = []
             step = self.n // self.halves
@@ -246,7 +247,7 @@ class _Mma:
                     a = a * np.concatenate(factors)[:, None]
                 part = slice(half * step, (half + 1) * step)
                 results.append(multiply(a, b[part].T, c[:, part]))
-            self._put(memories, d_place, np.concatenate(results, axis=1))
+            self._put(memories, d_location, np.concatenate(results, axis=1))
 
         issue.start("tcgen05.mma", finish)
 
@@ -282,8 +283,8 @@ class _Mma:
                 continue
             lane, column = _split(address)
             lanes = self.a_lanes + lane + half * (LANES // 2)
-            words = memory.words[lanes, column : column + self._a_columns()]
-            parts.append(np.ascontiguousarray(words).view(self.a_type))
+            bits = memory.contents[lanes, column : column + self._a_columns()]
+            parts.append(np.ascontiguousarray(bits).view(self.a_type))
         values = as_signed(np.concatenate(parts), self.op.unsigned_a)
         return as_read(values).astype(self._wide)
 
@@ -302,7 +303,7 @@ class _Mma:
         """The factors of rows, from bytes of tensor memory."""
         _, column = _split(address)
         row = np.arange(rows)
-        quarters = memory.words.reshape(LANES // QUARTER, QUARTER, COLUMNS)
+        quarters = memory.contents.reshape(LANES // QUARTER, QUARTER, COLUMNS)
         found = quarters[:, row % SCALE_ROWS, column + row // SCALE_ROWS] >> np.uint32(8 * id) & 255
         if (found != found[0]).any():
             raise self._problem_of_quarters(row[(found != found[0]).any(axis=0)])
@@ -319,27 +320,27 @@ class _Mma:
 
     # -- D -------------------------------------------------------------------------------------
 
-    def _held(self, memories: Sequence[TensorMemory], place: tuple[Any, Any, Any]) -> Any:
-        cta, lane, column = place
-        found = memories[0].words[lane, column]
+    def _held(self, memories: Sequence[TensorMemory], location: tuple[Any, Any, Any]) -> Any:
+        cta, lane, column = location
+        found = memories[0].contents[lane, column]
         for rank in range(1, len(memories)):
-            found = np.where(cta == rank, memories[rank].words[lane, column], found)
+            found = np.where(cta == rank, memories[rank].contents[lane, column], found)
         return found
 
-    def _unpacked(self, words: Any) -> Any:
+    def _unpacked(self, bits: Any) -> Any:
         if self.d_type.itemsize == 2:
-            return words.astype(np.uint16).view(self.d_type)
-        return words.view(self.d_type)
+            return bits.astype(np.uint16).view(self.d_type)
+        return bits.view(self.d_type)
 
     def _put(
-        self, memories: Sequence[TensorMemory], place: tuple[Any, Any, Any], values: Any
+        self, memories: Sequence[TensorMemory], location: tuple[Any, Any, Any], values: Any
     ) -> None:
         values = np.ascontiguousarray(values.astype(self.d_type))
-        words = values.view(np.uint16 if self.d_type.itemsize == 2 else np.uint32)
-        cta, lane, column = place
+        bits = values.view(np.uint16 if self.d_type.itemsize == 2 else np.uint32)
+        cta, lane, column = location
         for rank, memory in enumerate(memories):
             own = cta == rank
-            memory.words[lane[own], column[own]] = words[own]
+            memory.contents[lane[own], column[own]] = bits[own]
 
 
 def _mma(compiler: Compiler, op: Operation) -> Act:
@@ -370,9 +371,9 @@ def _cp(compiler: Compiler, op: Operation) -> Act:
 
         def finish() -> None:
             for block, memory in zip(issue.blocks, issue.memories, strict=True):
-                words = elements(block.arena, addresses, np.dtype(np.uint32))
-                copies = np.tile(words, (LANES // rows, 1))
-                memory.words[:, column : column + columns] = copies
+                bits = elements(block.arena, addresses, np.dtype(np.uint32))
+                copies = np.tile(bits, (LANES // rows, 1))
+                memory.contents[:, column : column + columns] = copies
 
         issue.start("tcgen05.cp", finish)
 

@@ -1,4 +1,4 @@
-"""Tensor memory of one block: its words and its allocations.
+"""Tensor memory of one block: its contents and its allocations.
 
 What orders accesses is in `analysis/thread_sync/tensor_memory`.
 """
@@ -32,7 +32,7 @@ class TensorMemory(TensorOrder):
     def __init__(self, block: BlockRun) -> None:
         super().__init__(block.clocks, checks_values=True)
         self.block = block
-        self.words = np.full((LANES, COLUMNS), _POISON, np.uint32)
+        self.contents = np.full((LANES, COLUMNS), _POISON, np.uint32)
         self.owned = np.zeros(COLUMNS, np.bool_)
         self.allocations: dict[int, tuple[int, Operation]] = {}
         """Columns and site, by first column."""

@@ -19,11 +19,10 @@ from tilewright.dialects.nv.tensor_memory import (
 from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.layouts.hardware.tcgen05 import (
     ADDRESS_LANE_SHIFT,
-    HALF_QUARTER,
     LANES,
     QUARTER,
     move_lanes,
-    move_place,
+    move_location,
 )
 from tilewright.targets.numpy.machine import Wait
 from tilewright.targets.numpy.simt.pending import Pending
@@ -141,7 +140,7 @@ class _Move:
             halves = op.unpack16
         self.halves = halves is not None
         lane, register = np.indices((NVIDIA_WARP, op.registers))
-        self.lane, self.column = move_place(shape, lane, register)
+        self.lane, self.column = move_location(shape, lane, register)
         if self.halves:  # a register covers two columns
             self.column = 2 * self.column
         self.columns = int(self.column.max()) + (2 if self.halves else 1)
@@ -159,13 +158,13 @@ class _Move:
                 )
             lane, column = int(own[0]) >> ADDRESS_LANE_SHIFT, int(own[0]) & _COLUMN_MASK
             quarter = int(warp) % 4 * QUARTER
-            allowed = {quarter} | ({quarter + HALF_QUARTER} if self.lanes < QUARTER else set())
+            allowed = range(quarter, quarter + QUARTER, self.lanes)
             if lane not in allowed:
                 raise frame.problem(
                     "tensor memory",
                     f"{name} of warp {warp} starts at lane {lane} of tensor memory, but the warp "
                     f"has access to lanes {quarter} to {quarter + QUARTER - 1} only: its address "
-                    f"must name lane {' or '.join(map(str, sorted(allowed)))}",
+                    f"must name lane {' or '.join(map(str, allowed))}",
                 )
             found.append((int(warp), lane, column))
         return found
@@ -186,20 +185,20 @@ class _Move:
             )
         return index
 
-    def from_memory(self, words: Any, lane: int, column: int) -> Any:
-        """What the registers get: [lanes, words]."""
+    def from_memory(self, values32: Any, lane: int, column: int) -> Any:
+        """What the registers get: [lanes, registers]."""
         at = self.lane + lane, self.column + column
         if not self.halves:
-            return words[at]
-        return (words[at] & _LOW_HALF) | (words[at[0], at[1] + 1] << np.uint32(16))
+            return values32[at]
+        return (values32[at] & _LOW_HALF) | (values32[at[0], at[1] + 1] << np.uint32(16))
 
-    def to_memory(self, words: Any, lane: int, column: int, values: Any) -> None:
+    def to_memory(self, values32: Any, lane: int, column: int, values: Any) -> None:
         at = self.lane + lane, self.column + column
         if not self.halves:
-            words[at] = values
+            values32[at] = values
             return
-        words[at] = values & _LOW_HALF
-        words[at[0], at[1] + 1] = values >> np.uint32(16)
+        values32[at] = values & _LOW_HALF
+        values32[at[0], at[1] + 1] = values >> np.uint32(16)
 
 
 def _ld(compiler: Compiler, op: Operation) -> Act:
@@ -224,16 +223,16 @@ def _start_load(
     frame: Frame,
     move: _Move,
     memory: TensorMemory,
-    place: tuple[int, int, int],
+    location: tuple[int, int, int],
     held: Any,
     start: int,
 ) -> None:
-    warp, lane, column = place
+    warp, lane, column = location
     rows, columns = move.rows(warp), slice(start, start + move.elements)
     held.loading[rows, columns] = True
 
     def finish() -> None:
-        values = np.ascontiguousarray(move.from_memory(memory.words, lane, column))
+        values = np.ascontiguousarray(move.from_memory(memory.contents, lane, column))
         held.data[rows, columns] = values.view(held.data.dtype)
 
     def landed() -> None:
@@ -256,10 +255,10 @@ def _st(compiler: Compiler, op: Operation) -> Act:
             if frame.block.options.checked:
                 memory.store(memory.accessor(op, warp), cells)
             values = held.data[move.rows(warp), start : start + move.elements]
-            words = np.ascontiguousarray(values).view(np.uint32)
+            values32 = np.ascontiguousarray(values).view(np.uint32)
 
-            def finish(words: Any = words, lane: int = lane, column: int = column) -> None:
-                move.to_memory(memory.words, lane, column, words)
+            def finish(values32: Any = values32, lane: int = lane, column: int = column) -> None:
+                move.to_memory(memory.contents, lane, column, values32)
 
             _issue(frame, memory, "store", warp, Pending("tcgen05.st", finish, op))
 
