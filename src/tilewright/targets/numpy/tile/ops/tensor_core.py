@@ -90,9 +90,11 @@ def _query(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ClcQueryOp)
     index = emitter.uniform(op.result_index, "the start of a response")
-    response = emitter.here("rt.clc_query({0}, {1})", emitter.buffer(op.result_buffer), index)
+    text = "rt.clc_query({0}, {1})"
+    response = emitter.here(text, emitter.buffer(op.result_buffer), index, axes=0, rank=0)
     for position, result in enumerate(op.results):
-        emitter.define(result, Tensor(emitter.here(f"{{0}}[{position}]", response)))
+        expr = emitter.here(f"{{0}}[{position}]", response, axes=0, rank=0)
+        emitter.define(result, Tensor(expr))
 
 
 def _pair(op: Operation) -> str:
