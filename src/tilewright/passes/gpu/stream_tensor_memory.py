@@ -79,7 +79,9 @@ def _chains(kernel: KernelOp) -> Iterator[_Chain]:
         return
     segments: dict[SSAValue, list[list[Operation]]] = {}
     for op in walk(kernel):
-        if isinstance(op, AllocOp) and op.space is Space.FRAGMENT and op.layout is None:
+        if not isinstance(op, AllocOp) or op.space is not Space.FRAGMENT or op.layout is not None:
+            continue
+        if len(shape_of(op.result.type)) == 2:
             found = _segments(op.result, kernel)
             if found is not None:
                 segments[op.result] = found
