@@ -580,7 +580,10 @@ _KERNELS: dict[str, tuple[str, dict[str, int]]] = {
     "top_k": ("top_k", {"M": 1000, "N": 64}),
 }
 """Examples that show passes at work, the first one that a pass changes: function and sizes."""
-_BLACKWELL_KERNEL: tuple[str, dict[str, int]] = ("blackwell_gemm", {"M": 4096, "N": 4096, "K": 4096})
+_BLACKWELL_KERNEL: tuple[str, dict[str, int]] = (
+    "blackwell_gemm",
+    {"M": 4096, "N": 4096, "K": 4096},
+)
 """The example for passes that change something on sm_100a alone."""
 _DIRECT_KERNEL: tuple[str, dict[str, int]] = ("gemm_fp8", {"M": 4096, "N": 4096, "K": 4096})
 """The example, and its function, for passes that change something on gfx950 alone."""

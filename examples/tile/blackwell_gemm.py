@@ -1,7 +1,7 @@
 """C = A @ B on Blackwell: the accumulator is in tensor memory, and one thread issues the GEMMs.
 
-`T.gemm` into a buffer of `T.alloc_tmem` is issued by one thread and waited for; an extra warp fetches
-tiles ahead with TMA. It runs here with all checks, of values and of order, and compiles for
+`T.gemm` into a buffer of `T.alloc_tmem` is issued by one thread and waited for; an extra warp
+fetches tiles ahead with TMA. It runs here with all checks, of values and of order, and compiles for
 `cuda:sm_100a`. `T.tcgen05_gemm` issues without waiting (docs/tile-kernels.md#tensor-memory).
 """
 

@@ -3,8 +3,8 @@
     tile.tcgen05_gemm %a, %b -> %c barrier %done[0]
     nv.mbarrier.wait %done[0], %parity
 
-If nothing but such ops arrives on a barrier, a wait for it orders what they access and nothing else.
-The two are then statements like any other, which a pipelined loop may schedule.
+If nothing but such ops arrives on a barrier, a wait for it orders what they access and nothing
+else. The two are then statements like any other, which a pipelined loop may schedule.
 """
 
 from __future__ import annotations

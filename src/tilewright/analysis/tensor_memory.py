@@ -1,10 +1,10 @@
 """Where the elements of tensor-memory buffers are, and which threads move them to registers.
 
 Tensor memory has 128 lanes of 512 columns of 32 bits. An accumulator of 128 rows has row ``i`` in
-lane ``i``; one of 64 rows in lane ``i div 16 * 32 + i mod 16``. Its elements take a column each, those
-of 16 bits the lower half of one. Operands are packed: as many elements in a column as it has room
-for. A warp accesses a quarter of the lanes, that of its number modulo 4, so 128 threads see all of
-them; more threads divide the columns.
+lane ``i``; one of 64 rows in lane ``i div 16 * 32 + i mod 16``. Its elements take a column each,
+those of 16 bits the lower half of one. Operands are packed: as many elements in a column as fit. A
+warp accesses a quarter of the lanes, that of its number modulo 4, so 128 threads see all of them;
+more threads divide the columns.
 
     128 rows    32x32b     thread i has row i, registers are its columns
     64 rows     16x256b    as the accumulators of `wgmma` are in registers
@@ -71,7 +71,7 @@ def layout_of(alloc: AllocOp) -> TmemLayout:
 
 
 def accumulates(alloc: AllocOp) -> bool:
-    """Whether GEMMs write a buffer; `place-tensor-memory` notes it, as they are lowered later."""
+    """Whether GEMMs write a buffer; `allocate-tensor-memory` notes it before they are lowered."""
     kernel: Operation | None = alloc.parent_op()
     return kernel is not None and any(
         isinstance(op, Tcgen05GemmOp) and base_of(op.c) is alloc.result for op in walk(kernel)

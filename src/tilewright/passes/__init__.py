@@ -115,7 +115,7 @@ PASSES: PassRegistry = {
     "lower-tmem": _lazy("gpu.lower_tmem", "LowerTmem"),
     "stage-tensor-memory": _lazy("gpu.stage_tensor_memory", "StageTensorMemory"),
     "stream-tensor-memory": _lazy("gpu.stream_tensor_memory", "StreamTensorMemory"),
-    "place-tensor-memory": _lazy("gpu.place_tensor_memory", "PlaceTensorMemory"),
+    "allocate-tensor-memory": _lazy("gpu.allocate_tensor_memory", "AllocateTensorMemory"),
     "sync-tensor-memory": _lazy("gpu.sync_tensor_memory", "SyncTensorMemory"),
     "fence-tensor-memory": _lazy("gpu.fence_tensor_memory", "FenceTensorMemory"),
     "lower-l2-policy": _lazy("gpu.lower_l2_policy", "LowerL2Policy"),

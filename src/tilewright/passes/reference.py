@@ -74,7 +74,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry(
         "LowerSharedTmem",
-        ("place-tensor-memory", "sync-tensor-memory", "fence-tensor-memory"),
+        ("allocate-tensor-memory", "sync-tensor-memory", "fence-tensor-memory"),
         ("passes/gpu/lower/tensor_memory.py",),
     ),
     # GPU: scheduling.

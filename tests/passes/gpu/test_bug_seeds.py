@@ -178,7 +178,9 @@ def test_2644_accumulators_in_tensor_memory_are_for_another_gpu():
             T.copy(total, C)
         return C
 
-    with pytest.raises(CompileError, match=r"requires sm_100, the target is sm_90[\s\S]*T.alloc_fragment"):
+    with pytest.raises(
+        CompileError, match=r"requires sm_100, the target is sm_90[\s\S]*T.alloc_fragment"
+    ):
         lowered(multiply, whole(8, 128, 64), whole(9, 64, 128))
 
 

@@ -469,7 +469,8 @@ class _Run:
         if found is not None:
             key, signalled = found
             return (
-                f"call T.mbarrier_wait_parity({signalled.name}, {(times[key] - 1) & 1}) before this: "
+                f"call T.mbarrier_wait_parity({signalled.name}, {(times[key] - 1) & 1}) before "
+                "this: "
                 f"the asynchronous {one.what} signals {signalled.name} when it completes"
             )
         if one.member == other.member:

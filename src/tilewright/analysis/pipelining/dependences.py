@@ -41,9 +41,7 @@ class Dependences:
             for gemm in completed:
                 self.reads[self.positions[op]] += reads(gemm)
                 self.writes[self.positions[op]] += writes(gemm)
-        self.orders: list[bool] = [
-            op not in known and has_unknown_effects(op) for op in self.ops
-        ]
+        self.orders: list[bool] = [op not in known and has_unknown_effects(op) for op in self.ops]
         """Whether a statement is ordered with all others: barriers, output, foreign code."""
 
     # -- accesses ----------------------------------------------------------------------------

@@ -3,8 +3,8 @@
     tile.tcgen05_gemm %a, %b -> %c clear_if %first barrier %done[%i] : TA, TB -> TC, TBAR
     tile.tcgen05_gemm %a, %b -> %c scales(%sa, %sb) at %k granularity [128, 128] : ...
     tile.tcgen05_commit %full[%i] : memref<2x!nv.mbarrier, #barrier>
-    tile.tcgen05_copy_scales %words -> %cells : TW -> TC
-    tile.transpose_scales %words : TW
+    tile.tcgen05_copy_scales %packed -> %cells : TW -> TC
+    tile.transpose_scales %packed : TW
 
 One thread issues; the tensor core works through what it issued in order, and later. A barrier gets
 one arrival when everything issued before is complete: that of the GEMM itself, or of a
@@ -15,11 +15,11 @@ With ``two_cta`` the first block of a pair issues for both: each block has its r
 accumulator and half of the columns of B, and its accumulator has all columns. Arrivals then go to
 the barrier of both blocks.
 
-Scales are bytes (e8m0), four along K in a word. `transpose_scales` exchanges the words of each 128
-between the order of rows and that of ``tcgen05.cp``, which `tcgen05_copy_scales` copies into the
-cells of tensor memory: word ``4 * l + c`` of chunk ``g`` goes to lanes ``l + 32 * w``, column
-``4 * g + c``. So the scales of row ``r`` are at lane ``r mod 32``, column ``r div 32``. Which of the
-four bytes a K step uses follows from where it begins along K and from the granularity.
+Scales are bytes (e8m0), four along K in 32 bits. `transpose_scales` exchanges the elements of each
+128 between the order of rows and that of ``tcgen05.cp``, which `tcgen05_copy_scales` copies into
+the cells of tensor memory: element ``4 * l + c`` of chunk ``g`` goes to lanes ``l + 32 * w``,
+column ``4 * g + c``. So the scales of row ``r`` are at lane ``r mod 32``, column ``r div 32``.
+Which of the four bytes a K step uses follows from where it begins along K and from the granularity.
 """
 
 from __future__ import annotations
@@ -75,14 +75,13 @@ from tilewright.ir.traversal import walk
 LANES = 128
 """Rows of tensor memory."""
 CHUNK = 128
-"""Words of scales that one ``tcgen05.cp`` copies."""
-SCALES_PER_WORD = 4
+"""Packed scales that one ``tcgen05.cp`` copies."""
 K_STEP_BYTES = 32
 """Of an operand's row, that one instruction multiplies."""
 
 _HALVES = (Float16Type(), BFloat16Type())
 _EIGHTS = (Float8E4M3FNType(), Float8E5M2Type())
-_BYTE, _WORD = IntegerType(8), IntegerType(32)
+_BYTE, _INT32 = IntegerType(8), IntegerType(32)
 
 
 @irdl_op_definition
@@ -99,7 +98,7 @@ class Tcgen05GemmOp(TileOp):
     a_scales = opt_operand_def(BUFFER_OR_REGION)
     b_scales = opt_operand_def(BUFFER_OR_REGION)
     k_start = opt_operand_def(INDEX)
-    """Where along K the operands begin, which says which scales are theirs."""
+    """Where along K the operands begin, which determines the scales."""
     barrier = opt_operand_def(BUFFER)
     barrier_index = opt_operand_def(INDEX)
     transpose_a = mark_prop()
@@ -139,8 +138,12 @@ class Tcgen05GemmOp(TileOp):
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
         super().__init__(
-            operands=[a, b, c, clear_if, *(scales or (None, None)), k_start]
-            + [*(barrier or (None, None))],
+            operands=[
+                *(a, b, c, clear_if),
+                *(scales or (None, None)),
+                k_start,
+                *(barrier or (None, None)),
+            ],
             properties=given(
                 transpose_a=mark(transpose_a),
                 transpose_b=mark(transpose_b),
@@ -232,7 +235,7 @@ class Tcgen05GemmOp(TileOp):
         elif a == b and (a in _HALVES or a == Float32Type()):
             accumulators = (Float32Type(),)
         elif a == b == _BYTE:
-            accumulators = (_WORD,)
+            accumulators = (_INT32,)
         else:
             raise VerifyException(
                 f"tcgen05 does not multiply '{a}' by '{b}': it takes two of f16, bf16, f32 (tf32) "
@@ -253,8 +256,11 @@ class Tcgen05GemmOp(TileOp):
         rows = LANES
         for name, value, extent in (("A", self.a_scales, rows), ("B", self.b_scales, columns)):
             assert value is not None
-            if space_of(value.type) is not Space.TMEM or bit_width(element_type_of(value.type)) != 32:
-                raise VerifyException(f"scales of {name} must be 32-bit words in tensor memory")
+            if (
+                space_of(value.type) is not Space.TMEM
+                or bit_width(element_type_of(value.type)) != 32
+            ):
+                raise VerifyException(f"scales of {name} must be 32-bit integers in tensor memory")
             cells = matrix(f"scales of {name}", value)
             if cells[1] * 32 < extent:
                 raise VerifyException(
@@ -318,52 +324,54 @@ class Tcgen05CopyScalesOp(TileOp):
 
     @override
     def verify_(self) -> None:
-        _verify_words(self.src)
-        if space_of(self.dst.type) is not Space.TMEM or bit_width(element_type_of(self.dst.type)) != 32:
-            raise VerifyException("scales are copied to 32-bit words in tensor memory")
+        _verify_packed(self.src)
+        if (
+            space_of(self.dst.type) is not Space.TMEM
+            or bit_width(element_type_of(self.dst.type)) != 32
+        ):
+            raise VerifyException("scales are copied to 32-bit integers in tensor memory")
         lanes, columns = matrix("the destination", self.dst)
         if lanes != LANES or columns < self.chunks * 4:
             raise VerifyException(
-                f"{self.chunks * CHUNK} words take {LANES} lanes of {self.chunks * 4} columns, got "
-                f"{shape_text((lanes, columns))}"
+                f"{self.chunks * CHUNK} packed scales take {LANES} lanes of {self.chunks * 4} "
+                f"columns, got {shape_text((lanes, columns))}"
             )
 
 
 @irdl_op_definition
 class TransposeScalesOp(TileOp):
-    """Exchanges the words of every 128 from the order of rows to that of ``tcgen05.cp``."""
+    """Exchanges the elements of every 128 from the order of rows to that of ``tcgen05.cp``."""
 
     name = "tile.transpose_scales"
 
-    words = operand_def(BUFFER_OR_REGION)
+    packed = operand_def(BUFFER_OR_REGION)
 
     traits = traits_def(RegionEffects())
-    ASM: ClassVar[str] = "$words attr-dict `:` type($words)"
-    READS: ClassVar[tuple[str, ...]] = ("words",)
-    WRITES: ClassVar[tuple[str, ...]] = ("words",)
+    ASM: ClassVar[str] = "$packed attr-dict `:` type($packed)"
+    READS: ClassVar[tuple[str, ...]] = ("packed",)
+    WRITES: ClassVar[tuple[str, ...]] = ("packed",)
 
-    def __init__(self, words: Operand) -> None:
-        super().__init__(operands=[words])
+    def __init__(self, packed: Operand) -> None:
+        super().__init__(operands=[packed])
 
     @override
     def verify_(self) -> None:
-        _verify_words(self.words)
+        _verify_packed(self.packed)
 
 
-def _verify_words(value: SSAValue) -> None:
+def _verify_packed(value: SSAValue) -> None:
     space = space_of(value.type)
     if space is None or not space.is_shared or bit_width(element_type_of(value.type)) != 32:
-        raise VerifyException(f"scales are 32-bit words in shared memory, got '{value.type}'")
+        raise VerifyException(f"scales are 32-bit integers in shared memory, got '{value.type}'")
     shape = shape_of(value.type)
     if any(extent != 1 for extent in shape[:-1]) or shape[-1] % CHUNK:
         raise VerifyException(
-            f"scales come in rows of {CHUNK} words, got extents {shape_text(shape)}"
+            f"scales come in rows of {CHUNK} integers, got extents {shape_text(shape)}"
         )
 
 
 def _where(space: Space | None) -> str:
     return "in no tile space" if space is None else f"in {space.value} memory"
-
 
 
 def is_of_pair(op: Operation) -> bool:

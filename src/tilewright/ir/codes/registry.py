@@ -20,9 +20,9 @@ from tilewright.ir.codes import (
     storage_alias,
     synchronisation,
     targets,
+    tensor_memory,
     tenstorrent,
     tenstorrent_run,
-    tensor_memory,
 )
 from tilewright.ir.codes.entry import CodeEntry
 

@@ -315,9 +315,7 @@ _FAST = {
 }
 """Functions that may be less exact; whether they are is up to the target."""
 
-_BLACKWELL = (
-    "mma_gemm_blockscaled",
-)
+_BLACKWELL = ("mma_gemm_blockscaled",)
 _INSTEAD = {
     "If": "write a Python if",
     "Then": "write a Python if",

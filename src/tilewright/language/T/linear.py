@@ -46,7 +46,6 @@ class Linear:
         terms = frozenset({(atom, count) for atom, count in counts.items() if count})
         return Linear(terms, self.constant + factor * other.constant)
 
-
     def divided(self, by: int) -> tuple[Linear, Linear]:
         """A multiple of `by`, divided, and the rest."""
         whole = frozenset({(atom, count // by) for atom, count in self.terms if not count % by})

@@ -152,7 +152,7 @@ def tcgen05_gemm_blockscaled(
     """Start a GEMM of 8-bit floats, whose groups along K have a scale each, into tensor memory.
 
     The operands begin at `k_start` along K; `sf_*_granularity_k` elements share a scale, and four
-    scales are in a word.
+    scales are in 32 bits.
     """
     name = "tcgen05_gemm_blockscaled"
     open_kernel(f"T.{name}")
@@ -219,13 +219,12 @@ def tcgen05_mma_arrive(mbar: Any, arrive_2cta: bool = False) -> None:
 def tcgen05_cp_warpx4(
     smem_src: Any, tmem_dst: Any, tmem_col_offset: Any = 0, *, use_2cta: bool = False
 ) -> None:
-    """Start the copy of scales to tensor memory: each 128 words take four columns."""
+    """Start the copy of scales to tensor memory: each 128 integers take four columns."""
     open_kernel("T.tcgen05_cp_warpx4")
     source = region("tcgen05_cp_warpx4", "smem_src", smem_src)
     target = region("tcgen05_cp_warpx4", "tmem_dst", tmem_dst)
-    _check_words("tcgen05_cp_warpx4", source)
-    words = source.extents[-1]
-    columns = words // 128 * 4
+    _check_packed("tcgen05_cp_warpx4", source)
+    columns = source.extents[-1] // 128 * 4
     if not is_python_scalar(tmem_col_offset) or int(tmem_col_offset):
         start = tmem_col_offset
         target = target.buffer[0 : target.buffer.shape[0], start : start + columns]
@@ -235,16 +234,16 @@ def tcgen05_cp_warpx4(
 def tcgen05_sf_warp_transpose(smem_src: Any) -> None:
     """Reorder scales in shared memory as `tcgen05_cp_warpx4` takes them; done by a warp."""
     open_kernel("T.tcgen05_sf_warp_transpose")
-    words = region("tcgen05_sf_warp_transpose", "smem_src", smem_src)
-    _check_words("tcgen05_sf_warp_transpose", words)
-    effect(TransposeScalesOp(words.operand()))
+    packed = region("tcgen05_sf_warp_transpose", "smem_src", smem_src)
+    _check_packed("tcgen05_sf_warp_transpose", packed)
+    effect(TransposeScalesOp(packed.operand()))
 
 
-def _check_words(op_name: str, part: BufferRegion) -> None:
+def _check_packed(op_name: str, part: BufferRegion) -> None:
     last = part.extents[-1]
     if not isinstance(last, int) or last % 128 or part.dtype.bits != 32:
         raise FrontendError(
-            f"T.{op_name}: scales are rows of a multiple of 128 words of 32 bits, got "
+            f"T.{op_name}: scales are rows of a multiple of 128 integers of 32 bits, got "
             f"{part.buffer.name}: {part.dtype}{shape_text(part.extents)}",
             code=BAD_ARGUMENT,
         )

@@ -10,8 +10,8 @@
 Accesses of tensor memory by threads and by the tensor core are ordered by a barrier only together
 with two fences: one between the earlier access and the arrival, one between the wait and the later
 access (PTX ISA, "tcgen05 memory consistency"). They are inserted at every barrier of threads that
-access tensor memory, or issue instructions that do: in the whole kernel, or in the role around it. A
-commit needs none: it covers what its thread has issued.
+access tensor memory, or issue instructions that do: in the whole kernel, or in the role around it.
+A commit needs none: it covers what its thread has issued.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ implies its expect-tx, unless the kernel has an explicit one at that barrier; th
 or a phase could complete before the data has arrived. Schedules that this compiler makes contain
 their expect-tx already.
 
-A pair of blocks whose tensor cores work together counts the bytes of both at the barrier of the first,
-where the copy is on a barrier of the cluster: the first block expects twice the bytes.
+A pair of blocks whose tensor cores work together counts the bytes of both at the barrier of the
+first, where the copy is on a barrier of the cluster: the first block expects twice the bytes.
 
 A multicast copy completes bytes on the same barrier of each destination CTA. What a CTA receives
 depends on the masks of the others, so the user writes expect-tx (`T.mbarrier_arrive_expect_tx`).
@@ -25,8 +25,8 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp
-from tilewright.dialects.nv.names import PAIR
 from tilewright.dialects.nv import ClusterRankOp, MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tilewright.dialects.nv.names import PAIR
 from tilewright.dialects.tile import AsyncCopyOp, KernelOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.base import integer_of

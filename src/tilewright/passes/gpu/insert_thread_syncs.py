@@ -19,8 +19,8 @@ named barrier that signals another role (docs/design/concurrency.md#async-proxy)
 or a tensor core reads, and every access to what TMA writes next. Without the fence a load of a
 thread that has been issued may be performed after a later TMA write: zeros past the end of a tensor
 arrive within a few cycles. What a `tcgen05` instruction reads may be written after a wait for its
-mbarrier, which no other barrier replaces. Where TMA loads a tensor that threads of the kernel write, the fences
-order writes to tensors as well.
+mbarrier, which no other barrier replaces. Where TMA loads a tensor that threads of the kernel
+write, the fences order writes to tensors as well.
 """
 
 from __future__ import annotations

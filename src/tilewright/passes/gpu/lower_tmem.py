@@ -1,9 +1,9 @@
 """`lower-tmem`: tensor memory is part of Blackwell's tensor cores, and takes what they take.
 
-Other architectures have none (TW4003). There, a GEMM has 64 or 128 rows, of a pair of blocks 128 for
-each; its columns are a multiple of 16 (of 32 for a pair), and K one of 32 bytes. Operands in shared
-memory are whole matrices, or sub-tiles of whole patterns of a swizzle, and a pair is two neighbours
-in a cluster (TW3054).
+Other architectures have none (TW4003). There, a GEMM has 64 or 128 rows, of a pair of blocks 128
+for each; its columns are a multiple of 16 (of 32 for a pair), and K one of 32 bytes. Operands in
+shared memory are whole matrices, or sub-tiles of whole patterns of a swizzle, and a pair is two
+adjacent blocks of a cluster (TW3054).
 """
 
 from __future__ import annotations

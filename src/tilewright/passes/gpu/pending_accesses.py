@@ -46,7 +46,7 @@ class SharedAccess:
     is_started: bool = False
     """Whether the write goes on after the op."""
     is_signalled: bool = False
-    """Whether an engine reads later, until an mbarrier says that it has."""
+    """Whether an engine reads later, until a phase of an mbarrier completes."""
     is_update: bool = False
     """Whether the write is an atomic update of a tensor: in any order with others of its kind."""
     slot: Slot | None = None

@@ -14,6 +14,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.allocate_tensor_memory import AllocateTensorMemory
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.chain_wgmma import ChainWgmma
@@ -53,7 +54,6 @@ from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
-from tilewright.passes.gpu.place_tensor_memory import PlaceTensorMemory
 from tilewright.passes.gpu.prefetch_tensor_maps import PrefetchTensorMaps
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
 from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
@@ -167,7 +167,7 @@ class GpuPipeline(DevicePipeline):
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
             InsertExpectTx(),
-            PlaceTensorMemory(),
+            AllocateTensorMemory(),
             SyncTensorMemory(),
             LowerTileOps(),
             JoinWgmmaGroups(),

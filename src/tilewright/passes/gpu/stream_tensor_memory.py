@@ -4,10 +4,10 @@
     tile.parallel (i, j) { S[i, j] = f[i, j] }  ->    tile.copy %C[:, c] -> %g  (128 x 32)
                                                       tile.parallel (i, j) { S[i, c + j] = g[i, j] }
 
-A thread holds a row of tensor memory, so a fragment of 256 columns takes all of its registers. Where
-fragments only pass values on from a copy to element loops and copies, statement by statement, the
-statements are divided into columns and run one part after the other, and a part needs a fraction of
-the registers. A statement in between that has nothing to do with them comes first.
+A thread holds a row of tensor memory, so a fragment of 256 columns takes all of its registers.
+Where fragments only pass values on from a copy to element loops and copies, statement by statement,
+the statements are divided into columns and run one part after the other, and a part needs a
+fraction of the registers. A statement in between that has nothing to do with them comes first.
 
 It is done for copies by 128 threads of at least 128 registers each. Fragments must not be used
 otherwise, and loops must access them element by element; other fragments by row only.
@@ -39,7 +39,6 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.interfaces import reads, writes
-
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -186,9 +185,10 @@ def _is_divisible(op: Operation, chain: _Chain, shape: tuple[int, ...]) -> bool:
         if each.memref in chain.fragments:
             if tuple(each.indices) != arguments:
                 return False
-        elif space_of(each.memref.type) is Space.FRAGMENT:
-            if any(index is not arguments[0] for index in each.indices):
-                return False
+        elif space_of(each.memref.type) is Space.FRAGMENT and any(
+            index is not arguments[0] for index in each.indices
+        ):
+            return False
     return True
 
 
@@ -212,12 +212,12 @@ def _may_pass(op: Operation, moving: list[Operation]) -> bool:
         return True
     if has_unknown_effects(op):
         return False
-    mine, written = [*reads(op), *writes(op)], writes(op)
+    accessed, written = [*reads(op), *writes(op)], writes(op)
     for each in moving:
-        theirs, changed = [*reads(each), *writes(each)], writes(each)
-        if any(a.may_overlap(b) for a in written for b in theirs):
+        other, changed = [*reads(each), *writes(each)], writes(each)
+        if any(a.may_overlap(b) for a in written for b in other):
             return False
-        if any(a.may_overlap(b) for a in mine for b in changed):
+        if any(a.may_overlap(b) for a in accessed for b in changed):
             return False
     return True
 
@@ -270,7 +270,7 @@ def _copy_part(
 def _loop_part(
     code: IndexBuilder, op: ParallelOp, values: dict[SSAValue, SSAValue], start: int
 ) -> None:
-    """The iterations of some columns: inside, the column counts from `start`, of fragments from 0."""
+    """The iterations of some columns, which count from `start`, and of fragments from 0."""
     known = dict(values)
     copy = copy_op(op, known)
     assert isinstance(copy, ParallelOp)

@@ -5,10 +5,11 @@
                                                             tile.tcgen05_gemm %P ...
 
 A GEMM that reads what threads have stored, or overwrites what they load, is issued by one of them,
-and knows nothing of the others. A barrier of the threads that run both comes before it. So it is
-with a GEMM that reports to an mbarrier for which they all have waited: the phase that it completes
-would be over before the last of them has seen the one before. Threads of other roles arrive on an mbarrier instead, which the user places. A loop is looked at twice, so that
-the end of an iteration counts for the beginning of the next.
+whatever the others do. A barrier of the threads that run both comes before it. So it is with a GEMM
+that reports to an mbarrier for which they all have waited: the phase that it completes would be
+over before the last of them has seen the one before. Threads of other roles arrive on an mbarrier
+instead, which the user places. A loop is looked at twice, so that the end of an iteration counts
+for the beginning of the next.
 """
 
 from __future__ import annotations
@@ -94,14 +95,14 @@ def _walk(block: Block, moved: _Moved) -> None:
                 for region in op.regions:
                     _walk(region.block, moved)
         elif isinstance(op, CopyOp) and is_move(op):
-            mine = base_of(sides(op)[0]), space_of(op.dst.type) is Space.TMEM
+            move = base_of(sides(op)[0]), space_of(op.dst.type) is Space.TMEM
             # Columns that two buffers share are divided over the warps of each in its own way.
             if any(
-                other is not mine[0] and _share_columns(other, mine[0]) and (writes_it or mine[1])
+                other is not move[0] and _share_columns(other, move[0]) and (writes_it or move[1])
                 for other, writes_it in moved
             ):
                 _synchronise(op, moved)
-            moved.add(mine)
+            moved.add(move)
         elif isinstance(op, MBarrierWaitOp):
             moved.add((base_of(op.barrier), False))
         elif isinstance(op, SyncOp | BarrierOp):

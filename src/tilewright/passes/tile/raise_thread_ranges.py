@@ -272,8 +272,7 @@ def _roles_of(choice: IfOp, threads: _Range) -> _Roles | None:
     inner = _only_choice(block)
     nested = None if inner is None else _roles_of(inner, rest)
     if is_open and (
-        nested is None
-        or any(each.threads.both(taken).size for each, _ in nested.branches)
+        nested is None or any(each.threads.both(taken).size for each, _ in nested.branches)
     ):
         return None  # some of these threads run both, in different blocks
     if nested is not None:

@@ -1,4 +1,4 @@
-"""What a kernel is compiled for where neither its user nor a GPU of this machine says so."""
+"""What a kernel is compiled for where neither its user nor a GPU of this machine decides."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ func.func @types(%a: memref<128x64xbf16, #tile.space<shared>>, %b: memref<64x64x
 
 // -----
 
-func.func @words(%words: memref<64xi32, #tile.space<shared>>) {
-  // expected-error @+1 {{scales come in rows of 128 words, got extents 64}}
-  tile.transpose_scales %words : memref<64xi32, #tile.space<shared>>
+func.func @words(%packed: memref<64xi32, #tile.space<shared>>) {
+  // expected-error @+1 {{scales come in rows of 128 integers, got extents 64}}
+  tile.transpose_scales %packed : memref<64xi32, #tile.space<shared>>
   func.return
 }

@@ -1,4 +1,4 @@
-// RUN: tilewright-opt -place-tensor-memory -sync-tensor-memory %s | filecheck %s
+// RUN: tilewright-opt -allocate-tensor-memory -sync-tensor-memory %s | filecheck %s
 
 #t = #tile.space<tmem>
 #s = #tile.space<shared>

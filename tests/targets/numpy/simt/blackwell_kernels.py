@@ -16,7 +16,10 @@ def specialised_gemm(M, N, K, block_M=128, block_N=64, block_K=64, num_stages=2,
         B: T.Tensor((K, N), "bfloat16"),
         C: T.Tensor((M, N), "bfloat16"),
     ):
-        with T.ClusterKernel(M // block_M, N // block_N, threads=128, cluster_dims=ctas) as (bx, by):
+        with T.ClusterKernel(M // block_M, N // block_N, threads=128, cluster_dims=ctas) as (
+            bx,
+            by,
+        ):
             A_shared = T.alloc_shared((num_stages, block_M, block_K), "bfloat16")
             B_shared = T.alloc_shared((num_stages, block_K, block_N // ctas), "bfloat16")
             C_tmem = T.alloc_tmem([block_M, block_N], "float32")

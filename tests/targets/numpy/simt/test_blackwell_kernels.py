@@ -8,13 +8,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tests.targets.numpy.simt.blackwell_kernels import (
     chained_gemms,
     scaled_gemm,
     specialised_gemm,
 )
 from tests.targets.numpy.simt.simt_support import lowered
-import tilewright as tw
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy.simt import Buffer, compile_simt
 
@@ -83,4 +83,3 @@ def _packed(exponents: np.ndarray) -> np.ndarray:
     parts = exponents.astype(np.uint32).reshape(rows, count // 4, 4)
     words = sum(parts[..., byte] << np.uint32(8 * byte) for byte in range(4))
     return np.ascontiguousarray(np.asarray(words, np.uint32).T).reshape(-1)
-

@@ -5,7 +5,15 @@ from __future__ import annotations
 from xdsl.dialects.builtin import Float32Type, IntegerType, i1, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
-from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, IndexCastOp, ShliOp, TrunciOp, XoriOp
+from tilewright.dialects.arith import (
+    AndiOp,
+    CmpiOp,
+    ConstantOp,
+    IndexCastOp,
+    ShliOp,
+    TrunciOp,
+    XoriOp,
+)
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
     ClusterRankOp,
@@ -43,7 +51,7 @@ _K_STEP = 32
 """Elements of 8 bits along K in one instruction."""
 _WARP = 32
 _ROW_BYTES, _GROUP_BYTES = 16, 128
-"""Of scales: a row of four words, and eight rows."""
+"""Of scales: a row of four integers, and eight rows."""
 
 
 def lower_tcgen05_gemm(op: Tcgen05GemmOp, storage: BufferStorage, memory: TensorMemory) -> None:
@@ -156,22 +164,22 @@ def _scales(
     ids: list[SSAValue] = []
     for granularity in op.granularity:
         start = combined(code, "+", op.k_start, step * _K_STEP)
-        number = combined(code, "mod", combined(code, "floordiv", start, granularity), 4)
-        ids.append(code.add(IndexCastOp(code.index(number), i32)).results[0])
+        scale = combined(code, "mod", combined(code, "floordiv", start, granularity), 4)
+        ids.append(code.add(IndexCastOp(code.index(scale), i32)).results[0])
     return addresses, ids
 
 
 def lower_copy_scales(
     op: Tcgen05CopyScalesOp, storage: BufferStorage, memory: TensorMemory
 ) -> None:
-    """Replace a copy of scales by one instruction for each 128 words."""
+    """Replace a copy of scales by one instruction for each 128 packed scales."""
     code = opened(IndexBuilder(op), leader(IndexBuilder(op), storage, op))
-    words, cells = _words(code, storage, op.src), tmem_part(code, op.dst)
+    packed, cells = _packed(code, storage, op.src), tmem_part(code, op.dst)
     group = 1 if op.two_cta is None else 2
     for chunk in range(op.chunks):
-        start = code.index(combined(code, "+", words.start, chunk * CHUNK))
+        start = code.index(combined(code, "+", packed.start, chunk * CHUNK))
         source = Tcgen05MatrixOp(
-            words.buffer, start, swizzle=0, leading=_ROW_BYTES, stride=_GROUP_BYTES
+            packed.buffer, start, swizzle=0, leading=_ROW_BYTES, stride=_GROUP_BYTES
         )
         address = memory.address(code, cells.moved(code, chunk * 4))
         code.add(Tcgen05CpOp(code.add(source).results[0], address, "32x128b", group=group))
@@ -179,30 +187,30 @@ def lower_copy_scales(
 
 
 def lower_transpose_scales(op: TransposeScalesOp, storage: BufferStorage) -> None:
-    """Let a warp exchange words: it loads all of a chunk before it stores any."""
+    """Let a warp exchange packed scales: it loads all of a chunk before it stores any."""
     code = IndexBuilder(op)
     tid = storage.thread_at(code, op)
     first = code.add(CmpiOp("ult", code.index(tid), code.index(_WARP))).results[0]
     code = opened(code, first)
-    words = _words(code, storage, op.words)
-    chunks = part_of(op.words).extents[-1]
+    packed = _packed(code, storage, op.packed)
+    chunks = part_of(op.packed).extents[-1]
     assert isinstance(chunks, int)
     for chunk in range(chunks // CHUNK):
-        begin = combined(code, "+", words.start, chunk * CHUNK)
+        begin = combined(code, "+", packed.start, chunk * CHUNK)
         loaded: list[SSAValue] = []
         for column in range(4):
-            place = combined(code, "+", begin, combined(code, "+", tid, column * _WARP))
-            loaded.append(code.add(LoadOp(words.buffer, [code.index(place)])).results[0])
+            position = combined(code, "+", begin, combined(code, "+", tid, column * _WARP))
+            loaded.append(code.add(LoadOp(packed.buffer, [code.index(position)])).results[0])
         code.add(SyncOp("warp"))
         for column, value in enumerate(loaded):
-            place = combined(code, "+", begin, combined(code, "*", tid, 4))
-            place = combined(code, "+", place, column)
-            code.add(StoreOp(value, words.buffer, [code.index(place)]))
+            position = combined(code, "+", begin, combined(code, "*", tid, 4))
+            position = combined(code, "+", position, column)
+            code.add(StoreOp(value, packed.buffer, [code.index(position)]))
     IndexBuilder(op).rewriter.erase(op)
 
 
-def _words(code: IndexBuilder, storage: BufferStorage, value: SSAValue) -> SharedPart:
-    """A row of scales; `start` is its first word."""
+def _packed(code: IndexBuilder, storage: BufferStorage, value: SSAValue) -> SharedPart:
+    """A row of scales; `start` is its first element."""
     part = part_of(value)
     whole = storage.shared_part(code, part.buffer)
     start: Mixed = whole.offset(code, list(part.offsets))

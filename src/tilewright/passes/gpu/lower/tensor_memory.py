@@ -1,6 +1,6 @@
 """Tensor memory of a block: allocation, addresses, and moves to and from registers.
 
-    slot: 1 word of shared memory                 at the start
+    slot: 4 bytes of shared memory                 at the start
     if warp 0 { alloc slot; relinquish }
     barrier; base = slot
     ...
@@ -18,7 +18,15 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import GROUP, threads_of
 from tilewright.analysis.tensor_memory import TmemLayout, layout_of, move_of, sides
-from tilewright.dialects.arith import AddiOp, AndiOp, CmpiOp, ConstantOp, IndexCastOp, ShliOp, ShrsiOp
+from tilewright.dialects.arith import (
+    AddiOp,
+    AndiOp,
+    CmpiOp,
+    ConstantOp,
+    IndexCastOp,
+    ShliOp,
+    ShrsiOp,
+)
 from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.nv import (
@@ -48,7 +56,7 @@ from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _LANE_BITS = (5, 3, 21)
-"""A warp number is the thread's without 5 bits; its last two, a quarter of 32 lanes, begin at 21."""
+"""A warp's index is the thread's without 5 bits; its last two, a quarter of lanes, begin at 21."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +187,7 @@ def lower_move(op: CopyOp, storage: BufferStorage, memory: TensorMemory) -> None
                 address, (registers, index), move.shape, repeats, pack16=in_pairs
             )
         else:
-            made = Tcgen05StOp(
-                (registers, index), address, move.shape, repeats, unpack16=in_pairs
-            )
+            made = Tcgen05StOp((registers, index), address, move.shape, repeats, unpack16=in_pairs)
         code.add(made)
         done += repeats * (8 if is_wide else 1)
     code.add(Tcgen05WaitLdOp() if is_load else Tcgen05WaitStOp())

@@ -69,7 +69,7 @@ def _sides(emitter: Emitter, *values: SSAValue) -> list[Expr]:
 def _transpose_scales(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, TransposeScalesOp)
-    emitter.call("rt.transpose_scales({0})", *_sides(emitter, op.words))
+    emitter.call("rt.transpose_scales({0})", *_sides(emitter, op.packed))
 
 
 def _try_cancel(base: Emitter, op: Operation) -> None:
@@ -77,7 +77,7 @@ def _try_cancel(base: Emitter, op: Operation) -> None:
     assert isinstance(op, ClcTryCancelOp)
     operands = [
         emitter.buffer(op.result_buffer),
-        emitter.uniform(op.result_index, "the start of an answer"),
+        emitter.uniform(op.result_index, "the start of a response"),
         emitter.buffer(op.barrier),
         emitter.uniform(op.barrier_index, "the index of a barrier"),
     ]
@@ -89,10 +89,10 @@ def _try_cancel(base: Emitter, op: Operation) -> None:
 def _query(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ClcQueryOp)
-    index = emitter.uniform(op.result_index, "the start of an answer")
-    answer = emitter.here("rt.clc_query({0}, {1})", emitter.buffer(op.result_buffer), index)
+    index = emitter.uniform(op.result_index, "the start of a response")
+    response = emitter.here("rt.clc_query({0}, {1})", emitter.buffer(op.result_buffer), index)
     for position, result in enumerate(op.results):
-        emitter.define(result, Tensor(emitter.here(f"{{0}}[{position}]", answer)))
+        emitter.define(result, Tensor(emitter.here(f"{{0}}[{position}]", response)))
 
 
 def _pair(op: Operation) -> str:

@@ -242,7 +242,6 @@ class ConcurrentRuntime(Runtime):
             self.expect_tx(barriers, index, other.bytes)
         self.machine.issue(COPIES, operation)
 
-
     def cp_async(
         self,
         threads: Lanes | None,

@@ -18,7 +18,12 @@ from tilewright.targets.numpy.machine import MBarrier, Operation
 from tilewright.targets.numpy.support.dot import dot
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.compute import accumulator, operand
-from tilewright.targets.numpy.tile.support.concurrent import COPIES, Barriers, ConcurrentRuntime, Issue
+from tilewright.targets.numpy.tile.support.concurrent import (
+    COPIES,
+    Barriers,
+    ConcurrentRuntime,
+    Issue,
+)
 from tilewright.targets.numpy.tile.support.movement import TileLike
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, matrix
@@ -110,7 +115,9 @@ class TensorCoreRuntime(ConcurrentRuntime):
         def complete_tx(size_bytes: int) -> None:
             self._at(first, barriers, lambda there: there.at(position).complete_tx(size_bytes))
 
-        self.async_copy(source, target, site, barriers, position, complete_tx=complete_tx, **options)
+        self.async_copy(
+            source, target, site, barriers, position, complete_tx=complete_tx, **options
+        )
 
     def _block_of(self, rank: int, site: int | None) -> Block:
         """The index of the block with a rank in the cluster of this one."""
@@ -177,7 +184,7 @@ class TensorCoreRuntime(ConcurrentRuntime):
         """Issue a GEMM; with a barrier, and a commit."""
         clears, engine = bool(clear), self._engine()
         blocks = self._pair(two_cta, site)
-        mine = [tuple(self._in(block, each, site) for each in (a, b, c)) for block in blocks]
+        operands = [tuple(self._in(block, each, site) for each in (a, b, c)) for block in blocks]
         factors = [
             None
             if scales is None
@@ -187,9 +194,9 @@ class TensorCoreRuntime(ConcurrentRuntime):
 
         def finish() -> None:
             with issue:
-                sides = [operand(right, transpose_b, engine) for _, right, _ in mine]
+                sides = [operand(right, transpose_b, engine) for _, right, _ in operands]
                 columns = np.concatenate(sides, axis=1)
-                for (left, _, result), cells in zip(mine, factors, strict=True):
+                for (left, _, result), cells in zip(operands, factors, strict=True):
                     rows, whole = operand(left, transpose_a, engine), columns
                     if cells is not None and scales is not None:
                         rows, whole = _scaled(rows, whole, cells, scales, engine)
@@ -204,11 +211,11 @@ class TensorCoreRuntime(ConcurrentRuntime):
 
         issue = Issue(site, self.log)
         regions: list[tuple[TileSlice, bool]] = []
-        for left, right, result in mine:
+        for left, right, result in operands:
             regions += [(left, False), (right, False), (result, True)]
         for cells in factors:
             regions += [] if cells is None else [(each, False) for each in cells]
-        left, right, result = mine[0]
+        left, right, result = operands[0]
         what = f"the GEMM {left.text()} @ {right.text()} -> {result.text()}"
         self._issue(what, finish, regions, site, engine)
         if barriers is not None:
@@ -220,15 +227,13 @@ class TensorCoreRuntime(ConcurrentRuntime):
         """Issue a copy of scales to tensor memory."""
         engine = self._engine()
         blocks = self._pair(two_cta, site)
-        sides = [
-            (self._in(block, source, site), self._in(block, target, site)) for block in blocks
-        ]
+        sides = [(self._in(block, source, site), self._in(block, target, site)) for block in blocks]
 
         def finish() -> None:
             with issue:
                 for one, other in sides:
-                    words = one.read(engine=engine)[0].reshape(-1, 32, 4)
-                    cells = np.concatenate(list(words), axis=1)  # 32 lanes, 4 columns a chunk
+                    values = one.read(engine=engine)[0].reshape(-1, 32, 4)
+                    cells = np.concatenate(list(values), axis=1)  # 32 lanes, 4 columns a chunk
                     part = TileSlice(
                         other.buffer,
                         other.offsets,
@@ -264,9 +269,9 @@ class TensorCoreRuntime(ConcurrentRuntime):
         arrival = Operation(f"the arrival on {barrier.name}", finish, site)
         self.machine.issue(self._engine(), arrival, in_order=True)
 
-    def transpose_scales(self, words: TileLike) -> None:
-        """Exchange the words of every 128 from the order of rows to that of the copy."""
-        region = as_region(words)
+    def transpose_scales(self, packed: TileLike) -> None:
+        """Exchange the elements of every 128 from the order of rows to that of the copy."""
+        region = as_region(packed)
         values = region.read()[0].reshape(-1, 4, 32)
         region.write(np.swapaxes(values, 1, 2).reshape(region.extents))
 
@@ -274,7 +279,7 @@ class TensorCoreRuntime(ConcurrentRuntime):
 
     def clc_try_cancel(
         self,
-        answer: TileBuffer,
+        response: TileBuffer,
         index: Any,
         barriers: Barriers,
         position: Any,
@@ -282,34 +287,34 @@ class TensorCoreRuntime(ConcurrentRuntime):
         *,
         multicast: bool = False,
     ) -> None:
-        """Take the next cluster of the launch, if one is left; 16 bytes say which."""
+        """Take the next cluster of the launch, if one is left; 16 bytes identify it."""
         here, corner = self.block, self.take_cluster()
         first = (0, 0, 0) if corner is None else corner
-        words = np.array([*first, corner is not None], np.int64)
+        values = np.array([*first, corner is not None], np.int64)
         start, at = int(index), int(position)
         count = int(np.prod(self.cluster)) if multicast else 1
         blocks = [self._block_of(rank, site) for rank in range(count)] if multicast else [here]
-        parts = [self._in(block, answer, site).buffer for block in blocks]
-        box = (slice(start, start + len(words)),)
+        parts = [self._in(block, response, site).buffer for block in blocks]
+        box = (slice(start, start + len(values)),)
         issue = Issue(site, self.log)
 
         def finish() -> None:
             self._release(operation)
             with issue:
                 for part in parts:
-                    whole = TileSlice(part, (start,), (len(words),))
-                    whole.write(words.astype(part.data.dtype))
+                    whole = TileSlice(part, (start,), (len(values),))
+                    whole.write(values.astype(part.data.dtype))
             for block in blocks:
                 self._at(block, barriers, lambda there: there.at(at).complete_tx(16))
 
-        operation = Operation(f"the answer in {answer.name}", finish, site)
+        operation = Operation(f"the response in {response.name}", finish, site)
         self._hold_parts(operation, [(each, box, True) for each in parts], site)
         self.machine.issue(COPIES, operation)
 
-    def clc_query(self, answer: TileBuffer, index: Any) -> tuple[Any, ...]:
+    def clc_query(self, response: TileBuffer, index: Any) -> tuple[Any, ...]:
         """Whether there is a cluster, and the index of its first block."""
-        words = TileSlice(answer, (int(index),), (4,)).read()[0]
-        x, y, z, taken = (np.int32(each) for each in words)
+        values = TileSlice(response, (int(index),), (4,)).read()[0]
+        x, y, z, taken = (np.int32(each) for each in values)
         return np.bool_(taken), x, y, z
 
     def _engine(self) -> str:
@@ -366,9 +371,9 @@ def _scaled(
 
 def _factors(cells: TileSlice, ids: Any, count: int, engine: str) -> Any:
     """The scale of every row, for every element along K."""
-    words = matrix(cells.read(engine=engine)[0]).astype(np.int64)
+    values = matrix(cells.read(engine=engine)[0]).astype(np.int64)
     row = np.arange(count)
-    held = words[row % 32, row // 32]
+    held = values[row % 32, row // 32]
     exponents = held[:, None] >> (8 * ids[None, :]) & 0xFF
     found = np.exp2((exponents - _E8M0_BIAS).astype(np.float32)).astype(np.float32)
     return np.where(exponents == _E8M0_NAN, np.float32(np.nan), found)

@@ -1,14 +1,14 @@
-"""`place-tensor-memory`: every buffer in tensor memory gets its columns.
+"""`allocate-tensor-memory`: every buffer in tensor memory gets its columns.
 
     %S = tile.alloc : memref<128x128xf32, #tmem>     ->    {nv.column = 0}
     %P = tile.alloc : memref<128x128xbf16, #tmem>    ->    {nv.column = 128}
                                                            kernel {nv.tmem_columns = 256}
 
-A block allocates once: a power of two of columns, 32 to 512. Buffers with disjoint live ranges share
-columns; `memory.planner` computes where they begin, and its independent checker verifies that. Live
-ranges are in program order of the statements of the kernel: a loop, and roles next to each other,
-count as one statement. What the tensor core accesses last is live to the end, as no statement says
-when it is done.
+A block allocates once: a power of two of columns, 32 to 512. Buffers with disjoint live ranges
+share columns; `memory.planner` computes where they begin, and its independent checker verifies
+that. Live ranges are in program order of the statements of the kernel: a loop, and roles next to
+each other, count as one statement. What the tensor core accesses last is live to the end, as its
+end is not a statement.
 
 Without it, tensor memory is refused: other architectures have none (TW4003), and a kernel that
 needs more than 512 columns cannot start (TW5080).
@@ -43,10 +43,10 @@ _ALIGNED = 32
 
 
 @dataclass(frozen=True)
-class PlaceTensorMemory(Pass):
+class AllocateTensorMemory(Pass):
     """Give buffers in tensor memory their columns."""
 
-    name = "place-tensor-memory"
+    name = "allocate-tensor-memory"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
@@ -54,10 +54,10 @@ class PlaceTensorMemory(Pass):
                 op for op in walk(kernel) if isinstance(op, AllocOp) and op.space is Space.TMEM
             ]
             if allocs:
-                _place(kernel, allocs, engine)
+                _allocate(kernel, allocs, engine)
 
 
-def _place(kernel: KernelOp, allocs: list[AllocOp], engine: DiagnosticEngine) -> None:
+def _allocate(kernel: KernelOp, allocs: list[AllocOp], engine: DiagnosticEngine) -> None:
     live = _live_ranges(kernel, allocs)
     sizes = [layout_of(op).columns for op in allocs]
     blocks = tuple(
@@ -138,5 +138,6 @@ def _report(
             op, f"'{op.buffer_name}': {shape} of {element_type_of(op.result.type)}, {size} columns"
         )
     diagnostic.note(
-        None, "help: use smaller tiles, fewer stages of accumulators, or a pair of blocks (use_2cta)"
+        None,
+        "help: use smaller tiles, fewer stages of accumulators, or a pair of blocks (use_2cta)",
     )
