@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -183,22 +183,39 @@ class InsertThreadSyncs(Pass):
 
     versions: bool = False
     """Whether accesses to different versions of a multi-buffered tile need no barrier."""
+    inserts_barriers: ClassVar[bool] = True
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 needed = self.versions or any(map(_rotates, function.body.block.ops))
                 slots = BufferSlots(function) if needed else None
-                _Walk(function, engine, slots, self.versions).run()
+                _Walk(function, engine, slots, self.versions, barriers=self.inserts_barriers).run()
+
+
+@dataclass(frozen=True)
+class InsertThreadFences(InsertThreadSyncs):
+    """Insert async proxy fences, and name barriers of roles: the user places all other barriers."""
+
+    name = "insert-thread-fences"
+    inserts_barriers: ClassVar[bool] = False
 
 
 class _Walk:
     """One kernel."""
 
     def __init__(
-        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None, versions: bool
+        self,
+        function: FuncOp,
+        engine: DiagnosticEngine,
+        slots: BufferSlots | None,
+        versions: bool,
+        *,
+        barriers: bool = True,
     ) -> None:
         self.function = function
+        self.barriers = barriers
+        """Whether barriers are inserted, and not only fences."""
         self.engine = engine
         self.slots = slots
         self.versions = versions
@@ -521,7 +538,7 @@ class _Walk:
 
     def _roles(self, op: WsOp, pending: Pending) -> None:
         if pending.writes or pending.updates or pending.conflicts(self._accesses(op)):
-            _before(op, BarrierOp())
+            self._synchronise(op)
             pending.synchronised()
             self._all_synchronised()
         for role, region in zip(op.roles, op.bodies, strict=True):
@@ -564,6 +581,8 @@ class _Walk:
         return self.ids.get(role.ranges, _IDS - 1)
 
     def _synchronise(self, op: Operation) -> None:
+        if not self.barriers and not isinstance(op, BarrierOp):
+            return  # one that has to be named is replaced
         if self.role is None or self.role[1] == self.threads:
             _before(op, BarrierOp())
             return

@@ -39,7 +39,7 @@ from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
-from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
+from tilewright.passes.gpu.insert_thread_syncs import InsertThreadFences, InsertThreadSyncs
 from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
@@ -155,7 +155,7 @@ class GpuPipeline(DevicePipeline):
             FoldClears(),
             NarrowGuardedLoops(),
             SelectTmaStores(),
-            OrderTensorWrites(),
+            *(() if self._has_own_barriers else (OrderTensorWrites(),)),
             StageTensorMemory(),
             ExpandCopies(),
             StreamTensorMemory(),
@@ -188,7 +188,7 @@ class GpuPipeline(DevicePipeline):
             OutlineKernels(),
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
-            InsertThreadSyncs(),
+            *self._thread_syncs(),
             FenceTensorMemory(),
             SinkStoreWaits(),
             NarrowProducers(),
@@ -211,3 +211,11 @@ class GpuPipeline(DevicePipeline):
             LowerL2Policy(),
             ChainWgmma(),
         ]
+
+    @property
+    def _has_own_barriers(self) -> bool:
+        """Whether the user places the barriers of threads."""
+        return InsertThreadSyncs.name in self.leave_out
+
+    def _thread_syncs(self) -> list[Pass]:
+        return [InsertThreadFences() if self._has_own_barriers else InsertThreadSyncs()]
