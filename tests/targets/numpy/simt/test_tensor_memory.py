@@ -40,7 +40,7 @@ def _marked(gemm: Gemm) -> object:
     return pytest.param(gemm, marks=pytest.mark.slow) if is_large else gemm
 
 
-@pytest.mark.parametrize("gemm", map(_marked, CASES), ids=str)
+@pytest.mark.parametrize("gemm", [_marked(each) for each in CASES], ids=str)
 def test_gemms(gemm: Gemm) -> None:
     found, expected = run_gemm(gemm, SimtOptions(schedules=2, unit=32))
     np.testing.assert_array_equal(found.astype(np.float64), expected)
