@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tests.examples.tile_examples import load
 from tests.targets.numpy.simt.blackwell_kernels import (
     chained_gemms,
     scaled_gemm,
     specialised_gemm,
 )
-from tests.targets.numpy.simt.simt_support import lowered
+from tests.targets.numpy.simt.simt_support import example_results, lowered
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy.simt import Buffer, compile_simt
 
@@ -83,3 +84,10 @@ def _packed(exponents: np.ndarray) -> np.ndarray:
     parts = exponents.astype(np.uint32).reshape(rows, count // 4, 4)
     words = sum(parts[..., byte] << np.uint32(8 * byte) for byte in range(4))
     return np.ascontiguousarray(np.asarray(words, np.uint32).T).reshape(-1)
+
+
+def test_the_example_is_the_same_thread_by_thread() -> None:
+    found, exact = load("blackwell_gemm").example(np.random.default_rng(0))
+    threads = example_results(load("blackwell_gemm"), GpuPipeline(target="cuda:sm_100a"))
+    np.testing.assert_array_equal(threads[0], np.asarray(found))
+    assert np.abs(np.asarray(found, np.float64) - exact).max() <= 3e-2
