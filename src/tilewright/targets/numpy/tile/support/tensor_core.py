@@ -359,7 +359,8 @@ def _scaled(
     rows: Any, columns: Any, cells: Sequence[TileSlice], scales: Scales, engine: str
 ) -> tuple[Any, Any]:
     """Both operands times their scales, exact in single precision."""
-    steps: Any = scales.k_start + np.arange(rows.shape[1]) // _K_STEP * _K_STEP
+    columns_of_a: int = rows.shape[1]
+    steps = scales.k_start + np.arange(columns_of_a, dtype=np.int64) // _K_STEP * _K_STEP
     a, b = (
         _factors(each, steps // granularity % 4, count, engine)
         for each, granularity, count in zip(
