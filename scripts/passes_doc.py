@@ -580,6 +580,11 @@ _KERNELS: dict[str, tuple[str, dict[str, int]]] = {
     "top_k": ("top_k", {"M": 1000, "N": 64}),
 }
 """Examples that show passes at work, the first one that a pass changes: function and sizes."""
+_BLACKWELL_KERNEL: tuple[str, dict[str, int]] = (
+    "blackwell_gemm",
+    {"M": 4096, "N": 4096, "K": 4096},
+)
+"""The example for passes that change something on sm_100a alone."""
 _DIRECT_KERNEL: tuple[str, dict[str, int]] = ("gemm_fp8", {"M": 4096, "N": 4096, "K": 4096})
 """The example, and its function, for passes that change something on gfx950 alone."""
 _TENSTORRENT_KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -608,6 +613,10 @@ def gpu_part() -> list[str]:
             changes.setdefault(name, (example, lines))
         if example == "gemm":
             stages = _stages(first, module)
+    example, sizes = _BLACKWELL_KERNEL
+    module = _traced_function(example, "gemm", sizes)
+    for name, lines in _changes(module, GpuPipeline(target="cuda:sm_100a").passes()):
+        changes.setdefault(name, (example, lines))
     rows = ["| pass | what it does |\n|---|---|\n"]
     rows += [f"| {_link(each)} | {_summary(type(each))} |\n" for each in gpu_passes()]
     sections = [

@@ -89,7 +89,7 @@ COMPILED: dict[str, tuple[str, str]] = {
         "for i in T.Parallel(64):\n    if A[i] < 0:\n        break",
     ),
     "TW1026": ('A: T.Tensor((64,), "float32")', "for i in T.serial(0, 64, 0):\n    A[i] = 0.0"),
-    "TW1027": ('A: T.Tensor((64,), "float32")', 'C = T.alloc_tmem((128, 256), "float32")'),
+    "TW1027": ('A: T.Tensor((64,), "float32")', "T.mma_gemm_blockscaled(A, A, A)"),
     "TW1028": (
         'A: T.Tensor((64,), "float32")',
         """

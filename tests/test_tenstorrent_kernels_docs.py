@@ -135,6 +135,7 @@ REFUSED = dict(re.findall(r"^\| `(\w+)\.py` \| (TW\d{4}) \|", TEXT, re.MULTILINE
 
 def test_every_example_compiles_or_is_refused() -> None:
     names = {each.stem for each in (ROOT / "examples" / "tile").glob("*.py")}
+    names = {each for each in names if not each.startswith("blackwell_")}
     assert names == {*_compiling(), *REFUSED}
 
 

@@ -48,8 +48,6 @@ _MODULE = "scripts.upstream.tilelang_examples"
 DIRECTORY = Path("examples")
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "scripts" / "stand_ins"
-_CHIP = "sm_90a"
-"""The chip of a file that names none."""
 _GRACE = 15.0
 """Seconds that a process may take after its alarm."""
 _ALL_SKIPPED = 5
@@ -298,11 +296,13 @@ def _compile_instead(seen: list[str], record: Path) -> None:
     """
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.targets.cuda.compile import compile_as
+    from tilewright.targets.cuda.default_arch import default_arch
 
     done: set[Any] = set()
 
     def compiled(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        arch = self.target.partition(":")[2] if self.target.startswith("cuda:") else _CHIP
+        named = self.target.startswith("cuda:")
+        arch = self.target.partition(":")[2] if named else default_arch(self.prim_func.module)
         key = (self.prim_func.script(), self.settings_for(arch))
         if key not in done:
             done.add(key)

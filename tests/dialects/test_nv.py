@@ -66,16 +66,17 @@ def name_of(body: str) -> str:
     return body.removeprefix("%0 = ").split(" ")[0]
 
 
-THREAD_LEVEL = Path(__file__).parents[1] / "lit/dialects/nv/thread-level.mlir"
+LIT = Path(__file__).parents[1] / "lit/dialects/nv"
+THREAD_LEVEL = (LIT / "thread-level.mlir", LIT / "tensor-memory.mlir")
 
 
 def test_every_op_has_a_sample():
     """Here, or, for what only kernels of single threads hold, in a text test."""
-    lines = [line.strip() for line in THREAD_LEVEL.read_text().splitlines()]
+    lines = [line.strip() for file in THREAD_LEVEL for line in file.read_text().splitlines()]
     others = {
         match[1]
         for line in lines
-        if (match := re.match(r"(?:%\w+ = )?((?:nv|simt)\.[\w.]+)", line))
+        if (match := re.match(r"(?:%[\w, %]+ = )?((?:nv|simt)\.[\w.]+)", line))
     }
     sampled = {name_of(body) for body in SAME_TEXT}
     assert sampled.isdisjoint(others - {"nv.wgmma.commit"})

@@ -39,10 +39,11 @@ from tilewright.ir.verify import verify
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_module, pipeline_options
+from tilewright.targets.cuda.default_arch import default_arch
 from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
-from tilewright.targets.cuda.settings import DEFAULT_ARCH, Settings
+from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def read_module(request: Request) -> tuple[ModuleOp, DiagnosticEngine]:
 
 def _text(request: Request) -> Compiled:
     module, engine = read_module(request)
-    arch = request.target.partition(":")[2] or DEFAULT_ARCH
+    arch = request.target.partition(":")[2] or default_arch(module)
     return _compiled(request.stem, module, Settings(arch), 0.0, engine)
 
 

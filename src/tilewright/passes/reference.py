@@ -74,8 +74,8 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry(
         "LowerSharedTmem",
-        ("lower-tmem",),
-        note="rejected: the CUDA target has no Blackwell code generation",
+        ("allocate-tensor-memory", "sync-tensor-memory", "fence-tensor-memory"),
+        ("passes/gpu/lower/tensor_memory.py",),
     ),
     # GPU: scheduling.
     Entry("IfStmtBinding", ("split-guards",)),

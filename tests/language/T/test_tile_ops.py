@@ -323,9 +323,7 @@ def test_the_reduction_over_threads():
     assert 'tile.reduce max %x -> %y dim 1 {scope = "threads"}' in body(kernel)
 
 
-@pytest.mark.parametrize(
-    "name", ["tcgen05_gemm", "clc_is_canceled", "tcgen05_mma_arrive", "mma_gemm_blockscaled"]
-)
+@pytest.mark.parametrize("name", ["mma_gemm_blockscaled"])
 def test_other_hardware_is_named(name):
     def kernel(A: T.Tensor((64,), "float32")):
         with T.Kernel(1):

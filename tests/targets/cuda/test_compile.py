@@ -27,7 +27,11 @@ from tilewright.targets.cuda.program_cache import compiled
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.store import digest
 
-EXAMPLES = sorted(path.stem for path in Path("examples/tile").glob("*.py"))
+EXAMPLES = sorted(
+    path.stem
+    for path in Path("examples/tile").glob("*.py")
+    if not path.stem.startswith("blackwell_")
+)
 
 
 SMALLER = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation
 
 from tilewright.dialects.nv import MBarrierType
-from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, WsOp
+from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, Tcgen05GemmOp, WsOp
 from tilewright.dialects.tile.interfaces import is_async
 from tilewright.dialects.tile.warps import role_text
 from tilewright.dialects.type_utils import element_type_of
@@ -26,6 +26,7 @@ _ORDERING = (
     "nv.cp_async.",
     "nv.tma_store.",
     "nv.wgmma.wait",
+    "tile.tcgen05_",
     "nv.bar",
     "tile.sync",
 )
@@ -135,7 +136,8 @@ def all_concurrent_roles(kernel: KernelOp) -> Iterator[ConcurrentRoles]:
             together = []
     if together:
         yield _concurrent(kernel, together)
-    if not found and any(isinstance(op, AsyncCopyOp) for op in walk(kernel)):
+    asynchronous = (AsyncCopyOp, Tcgen05GemmOp)
+    if not found and any(isinstance(op, asynchronous) for op in walk(kernel)):
         threads = tuple(range(kernel.num_threads or 1))
         yield ConcurrentRoles(
             kernel, (Member("block", (kernel.body_block,), threads),), is_custom=True

@@ -81,6 +81,14 @@ class Commit:
 
 
 @dataclass(frozen=True)
+class TensorCommit:
+    """One arrival, when everything that the member has issued to the tensor core is complete."""
+
+    op: Operation
+    barrier_id: BarrierId
+
+
+@dataclass(frozen=True)
 class WaitGroup:
     """All groups but the last so many are done."""
 
@@ -100,7 +108,12 @@ class NamedBarrierEvent:
     waits: bool = True
 
 
-Event: TypeAlias = Arrive | WaitEvent | AccessEvent | Commit | WaitGroup | NamedBarrierEvent
+Event: TypeAlias = (
+    Arrive | WaitEvent | AccessEvent | Commit | TensorCommit | WaitGroup | NamedBarrierEvent
+)
+
+TENSOR_CORE = "tensor core"
+"""The group of accesses by the tensor core, which works in the order of issue."""
 
 
 class FaultKind(Enum):

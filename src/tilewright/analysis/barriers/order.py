@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.barriers.events import (
+    TENSOR_CORE,
     AccessEvent,
     Arrive,
     BarrierId,
@@ -33,6 +34,7 @@ from tilewright.analysis.barriers.events import (
     FaultKind,
     NamedBarrierEvent,
     SyncFinding,
+    TensorCommit,
     WaitEvent,
     WaitGroup,
 )
@@ -114,6 +116,14 @@ class _Done:
     member: int
     at: int
     """Its position in the events of the member."""
+    also: dict[object, int] = field(default_factory=dict[object, int], compare=False)
+    """Other keys and times after which it is complete: barriers of commits that follow."""
+
+    def is_before(self, clock: Clock) -> bool:
+        """Whether what has observed this much is ordered after it."""
+        if clock.get(self.key, 0) >= self.time:
+            return True
+        return any(clock.get(key, 0) >= time for key, time in self.also.items())
 
     @property
     def what(self) -> str:
@@ -248,6 +258,8 @@ class _Run:
             self._arrive(member, event)
         elif isinstance(event, AccessEvent):
             self._access(member, event)
+        elif isinstance(event, TensorCommit):
+            self._tensor_commit(member, event)
         elif isinstance(event, Commit):
             member.committed[event.group] = member.committed.get(event.group, 0) + 1
         else:
@@ -396,14 +408,25 @@ class _Run:
             )
             earlier = self.done.get(access.base, [])
             for other in earlier:
-                if other.index == self.accesses or clock.get(other.key, 0) >= other.time:
+                if other.index == self.accesses or other.is_before(clock):
                     continue
+                if key == other.key == (member.index, TENSOR_CORE):
+                    continue  # in the order of issue
                 if access.conflicts_with(other.access):
                     raise _Wrong(self._unordered(other, own))
             # An access after a write is ordered after all that it overwrites, or conflicts with the
             # write itself.
             retained = [other for other in earlier if not access.hides(other.access)]
             self.done[access.base] = [*retained, own]
+
+    def _tensor_commit(self, member: _Member, event: TensorCommit) -> None:
+        """The arrival of a commit; with its phase all that was issued before is complete."""
+        phase = self._barrier(event.barrier_id, event.op).phase
+        for accesses in self.done.values():
+            for each in accesses:
+                if each.key == (member.index, TENSOR_CORE):
+                    each.also.setdefault(event.barrier_id, phase + 1)
+        self._arrive(member, Arrive(event.op, event.barrier_id, 1))
 
     def _wait_group(self, member: _Member, event: WaitGroup) -> None:
         over = member.committed.get(event.group, 0) - event.left
@@ -441,10 +464,13 @@ class _Run:
 
     def _suggest(self, one: _Done, other: _Done) -> str:
         """What orders `other` after `one`, by the barriers that the kernel has."""
-        signalled = next((each for key, each in self.barriers.items() if key == one.key), None)
-        if signalled is not None:
+        times = {one.key: one.time, **one.also}
+        found = next(((key, each) for key, each in self.barriers.items() if key in times), None)
+        if found is not None:
+            key, signalled = found
             return (
-                f"call T.mbarrier_wait_parity({signalled.name}, {(one.time - 1) & 1}) before this: "
+                f"call T.mbarrier_wait_parity({signalled.name}, {(times[key] - 1) & 1}) before "
+                "this: "
                 f"the asynchronous {one.what} signals {signalled.name} when it completes"
             )
         if one.member == other.member:

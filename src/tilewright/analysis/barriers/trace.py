@@ -18,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from tilewright.analysis.barriers.concurrent_roles import ConcurrentRoles, Member, TripCounts
 from tilewright.analysis.barriers.constant_eval import MaybeInt
 from tilewright.analysis.barriers.events import (
+    TENSOR_CORE,
     AccessEvent,
     Arrive,
     BarrierId,
@@ -26,6 +27,7 @@ from tilewright.analysis.barriers.events import (
     Commit,
     Event,
     NamedBarrierEvent,
+    TensorCommit,
     WaitEvent,
     WaitGroup,
 )
@@ -52,6 +54,9 @@ from tilewright.dialects.tile import (
     PipelineOp,
     Space,
     SyncOp,
+    Tcgen05CommitOp,
+    Tcgen05CopyScalesOp,
+    Tcgen05GemmOp,
     space_of,
 )
 from tilewright.dialects.tile.access import AccessedRegion, Bound, base_of
@@ -426,6 +431,19 @@ class Writer:
             )
         )
 
+    def _tensor_core(self, op: Tcgen05GemmOp | Tcgen05CopyScalesOp) -> None:
+        if op.two_cta is not None:
+            raise NotAnalysed(op, "memory of pairs of CTAs is not analysed")
+        self._add(AccessEvent(op, tuple(self._accesses(op)), TENSOR_CORE))
+        if isinstance(op, Tcgen05GemmOp) and op.barrier is not None:
+            barrier_id = base_of(op.barrier), self.needed(op.barrier_index, op)  # pyright: ignore[reportArgumentType]
+            self._add(TensorCommit(op, barrier_id))
+
+    def _tensor_commit(self, op: Tcgen05CommitOp) -> None:
+        if op.two_cta is not None:
+            raise NotAnalysed(op, "barriers of other CTAs are not analysed")
+        self._add(TensorCommit(op, (base_of(op.barrier), self.needed(op.index, op))))
+
     def _bytes(self, op: AsyncCopyOp) -> int:
         size = bit_width(op.dst.type)
         for extent in shape_of(op.dst.type):
@@ -489,6 +507,9 @@ class Writer:
         BarOp: _named_barrier,
         SyncOp: _sync,
         AsyncCopyOp: _copy,
+        Tcgen05GemmOp: _tensor_core,
+        Tcgen05CopyScalesOp: _tensor_core,
+        Tcgen05CommitOp: _tensor_commit,
     }
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Iterations, accesses_in
+from tilewright.analysis.layout_inference.exchange import is_exchange
 from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.amd.exchange import ROW, WAVE
 from tilewright.dialects.memref import LoadOp
-from tilewright.dialects.tile import CopyOp, ParallelOp, Space, space_of
+from tilewright.dialects.tile import CopyOp, ParallelOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.reducers import ReducerAllocOp
@@ -43,7 +44,7 @@ def check(kernel: Operation, plan: LayoutPlan) -> str | None:
             problem = _loop(op, plan)
             if problem is not None:
                 return problem
-        elif isinstance(op, CopyOp) and space_of(op.dst.type) is Space.FRAGMENT:
+        elif isinstance(op, CopyOp) and is_exchange(op):
             problem = _exchange(op, plan)
             if problem is not None:
                 return f"'{_name(plan, base_of(op.dst))}': {problem}"

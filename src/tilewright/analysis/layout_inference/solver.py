@@ -57,6 +57,7 @@ from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.staged_results import staged_results
 from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout, Table
+from tilewright.analysis.tensor_memory import fragment_table, is_move, layout_of, move_of, sides
 from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.ops import matrix_core
 from tilewright.dialects.tile import (
@@ -69,6 +70,7 @@ from tilewright.dialects.tile import (
     ReduceOp,
     ScanOp,
     Space,
+    Tcgen05GemmOp,
     space_of,
 )
 from tilewright.dialects.tile.access import base_of
@@ -161,9 +163,13 @@ class Solver(FreeLayouts):
         for op in walk(self.kernel):
             if isinstance(op, GemmOp):
                 self._gemm(op)
+            elif isinstance(op, Tcgen05GemmOp):
+                self._tensor_memory_gemm(op)
+            elif isinstance(op, CopyOp) and is_move(op):
+                self._move(op)
         for op in walk(self.kernel):
             # Threads then write the source of a TMA store to shared memory without bank conflicts.
-            if isinstance(op, CopyOp):
+            if isinstance(op, CopyOp) and not is_move(op):
                 self._swizzle(base_of(op.src), bit_width(element_type_of(op.src.type)))
             elif isinstance(op, AtomicOp) and not op.is_element and op.value is not None:
                 self._swizzle(base_of(op.value), bit_width(element_type_of(op.value.type)))
@@ -214,6 +220,27 @@ class Solver(FreeLayouts):
                 is_wide = gemm_plan.instruction == "wgmma"
                 step = nvidia_gemms.apart(op, gemm_plan, is_a=is_a) if is_wide else None
                 self._swizzle(base_of(operand), bit_width(element_type_of(op.a.type)), step)
+
+    def _tensor_memory_gemm(self, op: Tcgen05GemmOp) -> None:
+        """Operands in shared memory have the widest swizzle that their descriptors allow."""
+        for operand in (op.a, op.b):
+            space = space_of(operand.type)
+            if space is not None and space.is_shared:
+                self._swizzle(base_of(operand), bit_width(element_type_of(operand.type)))
+
+    def _move(self, op: CopyOp) -> None:
+        """A fragment that is moved to or from tensor memory has the layout of the instruction."""
+        part, fragment = sides(op)
+        alloc, threads = base_of(part).owner, threads_of(op)
+        assert isinstance(alloc, AllocOp)
+        rows, width = shape_of(fragment.type)[-2:]
+        try:
+            move = move_of(rows, width, layout_of(alloc), threads)
+        except NotALayout as error:
+            raise self._failure(
+                op, UNREPRESENTABLE, f"tensor memory cannot be copied like this: {error}", None
+            ) from error
+        self._give(base_of(fragment), fragment_table(rows, width, move, threads), op)
 
     def _request(
         self, op: GemmOp, operand: SSAValue, plan: GemmPlan, chip: Chip, *, is_a: bool

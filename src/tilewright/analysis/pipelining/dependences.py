@@ -15,6 +15,7 @@ from functools import cached_property
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.full_writes import fills
+from tilewright.analysis.tensor_core_waits import synchronous
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
 from tilewright.dialects.tile.access import AccessedRegion, Assumptions, RegionAccess
@@ -34,7 +35,13 @@ class Dependences:
         self.positions = {op: position for position, op in enumerate(self.ops)}
         self.reads: list[list[AccessedRegion]] = [reads(op) for op in self.ops]
         self.writes: list[list[AccessedRegion]] = [writes(op) for op in self.ops]
-        self.orders: list[bool] = [_has_unknown_effects(op) for op in self.ops]
+        known = synchronous(loop)
+        for op, completed in known.items():
+            # A wait reads and writes what the GEMMs do that it completes.
+            for gemm in completed:
+                self.reads[self.positions[op]] += reads(gemm)
+                self.writes[self.positions[op]] += writes(gemm)
+        self.orders: list[bool] = [op not in known and has_unknown_effects(op) for op in self.ops]
         """Whether a statement is ordered with all others: barriers, output, foreign code."""
 
     # -- accesses ----------------------------------------------------------------------------
@@ -163,7 +170,7 @@ def _fills_somewhere(dependences: Dependences, buffer: SSAValue) -> bool:
     return bool(accessors) and dependences.fills_before_use(buffer, accessors[0])
 
 
-def _has_unknown_effects(op: Operation) -> bool:
+def has_unknown_effects(op: Operation) -> bool:
     """Whether `op` has effects that its accessed regions do not describe."""
     return is_async(op) or any(map(_orders_others, _with_effects(op)))
 

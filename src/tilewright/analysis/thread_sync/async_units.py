@@ -21,13 +21,15 @@ from tilewright.analysis.thread_sync.faults import (
 )
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.registers import InFlightMma, check_fenced
+from tilewright.analysis.thread_sync.shadow import ShadowMemory
 from tilewright.analysis.thread_sync.state import BlockState, Frame, Groups, distinct
 from tilewright.analysis.thread_sync.sync import barrier_at
 from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.analysis.thread_sync.threads import address_of, span_of
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv.matrix import MatrixOp, WgmmaOp
+from tilewright.dialects.nv.launch_control import ClcTryCancelOp
+from tilewright.dialects.nv.matrix import MatrixDescriptorOp, WgmmaOp
 from tilewright.dialects.nv.tma import (
     BulkLoadOp,
     BulkOp,
@@ -41,6 +43,8 @@ from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
 from tilewright.layouts.hardware.swizzle import UNIT_BYTES
 
+_RESPONSE_BYTES = 16
+"""What cluster launch control writes."""
 _PATTERN = 1024
 """Bytes after which every swizzle repeats."""
 
@@ -82,34 +86,46 @@ def _issuer(frame: Frame, op: Operation) -> int | None:
     return leader
 
 
-def _of_leader(value: Value, leader: int) -> Value:
+def of_leader(value: Value, leader: int) -> Value:
     return value if value is None or isinstance(value, int) else int(value[leader])
 
 
 def _load(compiler: Compiler, op: Operation) -> Act:
-    assert isinstance(op, TmaLoadOp | BulkLoadOp)
-    region, span = span_of(compiler, op.dst)
-    address = address_of(compiler, op.dst, [op.dst_index])
+    assert isinstance(op, TmaLoadOp | BulkLoadOp | ClcTryCancelOp)
+    dst, dst_index = _destination(op)
+    region, span = span_of(compiler, dst)
+    address = address_of(compiler, dst, [dst_index])
     at, buffer = compiler.slot(op.barrier_index), op.barrier
     receivers = None
     if isinstance(op, TmaLoadOp):
         size = _tile_bytes(op, op.map)
         receivers = None if op.multicast is None else compiler.slot(op.multicast)
-    else:
+    elif isinstance(op, BulkLoadOp):
         size = op.elements.value.data * bits_of_elements(op.dst) // 8
+    else:
+        size = _RESPONSE_BYTES
 
     def act(frame: Frame) -> None:
         leader = _issuer(frame, op)
         if leader is None:
             return
-        start, index = _of_leader(address(frame), leader), _of_leader(frame.env[at], leader)
+        start, index = of_leader(address(frame), leader), of_leader(frame.env[at], leader)
         if start is None or index is None:
             raise NotAnalysedError(op, "the destination of the copy is a run-time value")
-        mask = None if receivers is None else _of_leader(frame.env[receivers], leader)
+        mask = None if receivers is None else of_leader(frame.env[receivers], leader)
+        if isinstance(op, ClcTryCancelOp) and op.multicast is not None:
+            mask = (1 << len(frame.block.cluster)) - 1
         for block in _receivers(frame, mask):
             _start_load(frame, op, block, (region, span, start, size), (buffer, index), leader)
 
     return act
+
+
+def _destination(op: TmaLoadOp | BulkLoadOp | ClcTryCancelOp) -> tuple[SSAValue, SSAValue]:
+    """The buffer in shared memory that an op writes, and the element where it begins."""
+    if isinstance(op, ClcTryCancelOp):
+        return op.result_buffer, op.result_index
+    return op.dst, op.dst_index
 
 
 def _receivers(frame: Frame, mask: int | None) -> list[BlockState]:
@@ -128,7 +144,10 @@ def _start_load(
     leader: int,
 ) -> None:
     region, span, start, size = target
-    barrier = barrier_at(frame, op, *barrier_ref, block)
+    # A pair's loads report to the leading block.
+    is_pair = isinstance(op, TmaLoadOp) and op.pair is not None
+    receiver = block.cluster[block.rank - block.rank % 2] if is_pair else block
+    barrier = barrier_at(frame, op, *barrier_ref, receiver)
     if not barrier.is_fenced:
         raise FaultError(
             SyncFault(
@@ -144,16 +163,16 @@ def _start_load(
     cells = _run(start, size, history.cell_bytes) - history.origin
     access = frame.by_engine(op, region, span, cells, block)
     agent, time = block.clocks.next_load()
-    # Clocks are not tracked across blocks: only the arrival is ordered there.
+    # Only in kernels with tensor memory are clocks forwarded: else only the arrival is ordered.
     is_here = block is frame.block
     warp = int(frame.codes[leader]) // CODE
-    issuer = frame.clocks.of_warp(warp) if is_here else block.clocks.nothing()
-    if access is not None and is_here:
+    issuer = frame.clocks.forwarded(frame.clocks.of_warp(warp), frame.block.rank, block.rank)
+    if access is not None and (is_here or frame.clocks.blocks > 1):
         history.write_by_engine(access, agent, time, issuer)
     elif access is not None:
         history.mark_by_engine(access, agent, time)
     issuer.observed[agent] = time
-    barrier.add_signal(issuer)
+    barrier.add_signal(block.clocks.forwarded(issuer, block.rank, receiver.rank))
     barrier.complete(op, size)
 
 
@@ -181,7 +200,7 @@ def _store(compiler: Compiler, op: Operation) -> Act:
 
     def act(frame: Frame) -> None:
         leader = _issuer(frame, op)
-        start = None if leader is None else _of_leader(address(frame), leader)
+        start = None if leader is None else of_leader(address(frame), leader)
         if leader is None or start is None:
             return
         frame.flush()
@@ -217,8 +236,9 @@ class Operand:
     swizzle: int
 
 
-def _matrix(compiler: Compiler, op: Operation) -> Act:
-    assert isinstance(op, MatrixOp)
+def matrix(compiler: Compiler, op: Operation) -> Act:
+    """A descriptor of an operand."""
+    assert isinstance(op, MatrixDescriptorOp)
     region, span = span_of(compiler, op.buffer)
     address, result = address_of(compiler, op.buffer, [op.index]), compiler.slot(op.result)
     swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
@@ -230,6 +250,23 @@ def _matrix(compiler: Compiler, op: Operation) -> Act:
         frame.env[result] = Operand(region, span, start, leading, stride, swizzle)
 
     return act
+
+
+def cells_of(
+    side: Operand,
+    start: int,
+    shape: tuple[int, int],
+    bits: int,
+    k_major: bool,
+    history: ShadowMemory,
+) -> Any:
+    """The cells of an operand of an MMA in a region of shared memory."""
+    rest = start % _PATTERN
+    cells = _operand_cells(
+        *(rest, side.leading, side.stride, side.swizzle),
+        *(shape, bits, k_major, history.cell_bytes),
+    )
+    return cells + ((start - rest) // history.cell_bytes - history.origin)
 
 
 @cache
@@ -277,12 +314,7 @@ def _wgmma(compiler: Compiler, op: Operation) -> Act:
                 if side is None or start is None or start % UNIT_BYTES:
                     continue
                 history = frame.block.regions[side.region]
-                rest = start % _PATTERN
-                cells = _operand_cells(
-                    *(rest, side.leading, side.stride, side.swizzle),
-                    *(shape, bits, k_major, history.cell_bytes),
-                )
-                cells = cells + ((start - rest) // history.cell_bytes - history.origin)
+                cells = cells_of(side, start, shape, bits, k_major, history)
                 access = frame.by_engine(op, side.region, side.span, cells)
                 if access is not None:
                     history.read_by_engine(access, agent, mma.time, issuer, None)
@@ -293,8 +325,8 @@ def _wgmma(compiler: Compiler, op: Operation) -> Act:
 
 
 def _loads(op: Operation) -> list[SSAValue]:
-    assert isinstance(op, TmaLoadOp | BulkLoadOp)
-    found = [op.dst_index, op.barrier_index]
+    assert isinstance(op, TmaLoadOp | BulkLoadOp | ClcTryCancelOp)
+    found = [_destination(op)[1], op.barrier_index]
     if isinstance(op, TmaLoadOp) and op.multicast is not None:
         found.append(op.multicast)
     return found
@@ -313,9 +345,10 @@ def _operands(op: Operation) -> list[SSAValue]:
 RULES: Mapping[str, Rule] = {
     "nv.tma_load": Rule(_loads, _load),
     "nv.bulk_load": Rule(_loads, _load),
+    "nv.clc.try_cancel": Rule(_loads, _load),
     "nv.tma_store": Rule(_stores, _store),
     "nv.tma_reduce": Rule(_stores, _store),
     "nv.bulk_store": Rule(_stores, _store),
-    "nv.matrix": Rule(lambda op: op.operands[1:], _matrix, lambda op: False),
+    "nv.matrix": Rule(lambda op: op.operands[1:], matrix, lambda op: False),
     "nv.wgmma": Rule(_operands, _wgmma),
 }

@@ -11,6 +11,8 @@ publishes all that the warp has observed. With W warps, the agents are
     3W … 4W       cp.async of a warp; never observed, a wait makes them the warp's own
     4W … 4W+64    TMA loads, which complete in any order: slots, used cyclically
     from there    barriers, one each: how many phases have completed
+    from there    accesses to tensor memory, of kernels that have some (`warp_clocks.TENSOR_KINDS`),
+                  and in these the agents of the cluster's other blocks
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
+from tilewright.analysis.thread_sync.warp_clocks import TENSOR_KINDS, ClockSnapshot, WarpClocks
 
 GROUP = 4
 """Warps of a warp group."""
@@ -29,14 +31,26 @@ _SLOTS = 64
 class Clocks(WarpClocks):
     """The clocks of one block."""
 
-    def __init__(self, threads: int, warp_size: int, barriers: int) -> None:
+    def __init__(
+        self,
+        threads: int,
+        warp_size: int,
+        barriers: int,
+        *,
+        blocks: int = 1,
+        has_tensor_memory: bool = False,
+    ) -> None:
         self.warp_size = warp_size
         self.warps = -(-threads // warp_size)
         self.readers = 3 * self.warps
         """Agents that read shared memory come first."""
         self.first_load = 4 * self.warps
         self.first_barrier = self.first_load + _SLOTS
-        self.agents = self.first_barrier + barriers
+        self.first_tensor = self.first_barrier + barriers
+        kinds = len(TENSOR_KINDS) if has_tensor_memory else 0
+        self.local = self.first_tensor + kinds * self.warps
+        self.blocks = blocks if has_tensor_memory else 1
+        self.agents = self.local * self.blocks
         self.observed: Any = np.zeros((self.warps, self.agents), np.int32)
         own = np.arange(self.warps)
         self.observed[own, own] = 1

@@ -37,6 +37,9 @@ _ORDERING = frozenset(
         *("nv.cp_async.commit", "nv.cp_async.wait", "nv.wgmma.commit", "nv.wgmma.wait"),
         *("nv.tma_store.commit", "nv.tma_store.wait", "nv.tma_load", "nv.bulk_load"),
         *("nv.cluster.arrive", "nv.cluster.wait", "amd.load_lds", "amd.wait"),
+        *("nv.tcgen05.mma", "nv.tcgen05.cp", "nv.tcgen05.commit", "nv.tcgen05.fence"),
+        *("nv.tcgen05.ld", "nv.tcgen05.st", "nv.tcgen05.wait_ld", "nv.tcgen05.wait_st"),
+        *("nv.tcgen05.alloc", "nv.tcgen05.dealloc", "nv.clc.try_cancel"),
     )
 )
 

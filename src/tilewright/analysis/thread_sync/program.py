@@ -25,6 +25,7 @@ from tilewright.dialects.nv.matrix import (
     WgmmaFenceOperandOp,
     WgmmaOp,
 )
+from tilewright.dialects.nv.tensor_memory import Tcgen05LdOp
 from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile.types import Space, space_of
 from tilewright.ir.traversal import walk
@@ -32,6 +33,8 @@ from tilewright.ir.traversal import walk
 Act: TypeAlias = Callable[[Frame], None]
 Process: TypeAlias = Callable[[Frame], Steps]
 
+_ASYNC = WgmmaOp | WgmmaFenceOperandOp | Tcgen05LdOp
+"""Ops with rules of their own for the registers that they use."""
 _ENDS = ("scf.yield", "scf.condition", "func.return", "tile.yield")
 
 
@@ -105,6 +108,8 @@ class Compiler:
                 self.mma_registers.add(op.acc)
                 if op.a_index is not None:
                     self.mma_registers.add(op.a)
+            elif isinstance(op, Tcgen05LdOp):
+                self.mma_registers.add(op.registers_buffer)
             rule = self.rules.get(op.name)
             if rule is not None and not op.regions and rule.applies(op):
                 self._take(op, work)
@@ -221,7 +226,7 @@ class Compiler:
         read: dict[SSAValue, Operation] = {}
         written: dict[SSAValue, Operation] = {}
         for each in walk(op):
-            if each in self.touching and not isinstance(each, WgmmaOp | WgmmaFenceOperandOp):
+            if each in self.touching and not isinstance(each, _ASYNC):
                 for operand in each.operands:
                     if operand in self.mma_registers:
                         (written if _writes(each, operand) else read).setdefault(operand, each)

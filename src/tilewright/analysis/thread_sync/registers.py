@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
 from tilewright.analysis.thread_sync.state import Frame, RegisterState
+from tilewright.dialects.nv.tensor_memory import Tcgen05LdOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.allocs import AllocOp
 
@@ -38,6 +39,9 @@ def use_registers(
     for buffer, op in (*read.items(), *written.items()):
         state = frame.registers.get(buffer)
         if state is not None and state.is_unfenced:
+            if isinstance(state.op, Tcgen05LdOp):
+                text = "which an in-flight tcgen05.ld writes; nv.tcgen05.wait_ld is missing"
+                _raise(buffer, op, state, text)
             missing = "nv.wgmma.wait" if state.writing else "nv.wgmma.fence_operand"
             _raise(buffer, op, state, f"which an in-flight wgmma writes; {missing} is missing")
     for buffer, op in written.items():
@@ -53,7 +57,7 @@ def _raise(buffer: SSAValue, op: Operation, state: RegisterState, what: str) -> 
             FaultKind.IN_FLIGHT,
             op,
             f"threads access {_name(buffer)}, {what}",
-            ((state.op, "the wgmma"),),
+            ((state.op, "the load" if isinstance(state.op, Tcgen05LdOp) else "the wgmma"),),
         )
     )
 
@@ -95,6 +99,19 @@ class InFlightMma:
         self.accumulator.writing -= 1
         if self.operand is not None:
             self.operand.reading -= 1
+
+
+def start_load(frame: Frame, buffer: SSAValue, op: Operation) -> None:
+    """A load from tensor memory writes registers until it is waited for."""
+    state = state_of(frame, buffer)
+    state.is_unfenced, state.op = True, op
+
+
+def end_loads(frame: Frame) -> None:
+    """Loads from tensor memory have been waited for."""
+    for state in frame.registers.values():
+        if isinstance(state.op, Tcgen05LdOp):
+            state.is_unfenced, state.op = False, None
 
 
 def fence_operand(frame: Frame, buffer: SSAValue) -> None:

@@ -16,7 +16,14 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync import async_units, control, groups, sync, threads
+from tilewright.analysis.thread_sync import (
+    async_units,
+    control,
+    groups,
+    sync,
+    tensor_core,
+    threads,
+)
 from tilewright.analysis.thread_sync.arena import plan_arena
 from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
 from tilewright.analysis.thread_sync.clocks import GROUP
@@ -45,6 +52,7 @@ RULES: Mapping[str, Rule] = {
     **sync.RULES,
     **groups.RULES,
     **async_units.RULES,
+    **tensor_core.RULES,
 }
 SMALL = 1
 """An assumed value that is in bounds of every buffer that is indexed with it."""
@@ -187,7 +195,12 @@ def _start(
     for rank in range(prod(program.cluster)):
         index = _member(launch.index, program.cluster, rank)
         arena, count = program.compiler.arena, program.threads
-        blocks.append(BlockState(arena, count, warp_size, index, launch.grid, rank, blocks, budget))
+        block = BlockState(
+            *(arena, count, warp_size, index, launch.grid, rank, blocks, budget),
+            has_tensor_memory=program.needs("nv.tcgen05.alloc"),
+            blocks=prod(program.cluster),
+        )
+        blocks.append(block)
     for block in blocks:
         for group in convergent:
             env = _values(program, launch)

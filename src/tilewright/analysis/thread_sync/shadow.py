@@ -419,7 +419,8 @@ class ShadowMemory:
 
 
 def _engine_of(op: Operation) -> str:
-    return "the tensor core" if op.name == "nv.wgmma" else "TMA"
+    is_tensor_core = op.name == "nv.wgmma" or op.name.startswith("nv.tcgen05.")
+    return "the tensor core" if is_tensor_core else "TMA"
 
 
 def copy_of(op: Operation) -> str:

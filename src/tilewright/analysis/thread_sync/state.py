@@ -151,11 +151,22 @@ class BlockState:
     """Bulk stores of all threads: a thread must wait for them before it exits."""
     skipped: list[Operation] = field(default_factory=list[Operation])
     """Writes whose address or condition is a run-time value."""
+    has_tensor_memory: bool = False
+    blocks: int = 1
+    """Of the cluster."""
+    tensor_memory: Any = None
+    """Columns of 128 lanes (`tensor_core.TensorState`), made by the first op that uses them."""
 
     def __post_init__(self) -> None:
         rows = [alloc.result for alloc in self.arena.barriers]
         sizes = [num_elements(each.type) for each in rows]
-        self.clocks = Clocks(self.threads, self.warp_size, sum(sizes))
+        self.clocks = Clocks(
+            self.threads,
+            self.warp_size,
+            sum(sizes),
+            blocks=self.blocks,
+            has_tensor_memory=self.has_tensor_memory,
+        )
         self.regions = [ShadowMemory(plan, self.clocks, self.ops) for plan in self.arena.regions]
         self.barriers: dict[SSAValue, list[PhaseBarrier | None]] = {
             each: [None] * size for each, size in zip(rows, sizes, strict=True)

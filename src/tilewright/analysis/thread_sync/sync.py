@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
+from tilewright.analysis.thread_sync.clocks import ClockSnapshot
 from tilewright.analysis.thread_sync.faults import (
     FaultError,
     FaultKind,
@@ -121,17 +122,23 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
 
 
 def _arrive_there(frame: Frame, op: MBarrierArriveOp, index: int, blocks: Any) -> None:
-    """Arrivals on barriers of other blocks of the cluster; clocks are not tracked across blocks."""
+    """Arrivals on barriers of other blocks; only with tensor memory clocks are forwarded."""
     if blocks is None:
         raise NotAnalysedError(op, "the rank of the destination block is a run-time value")
     chosen = np.broadcast_to(blocks, (frame.count,))
     chosen = chosen if frame.mask is None else chosen[frame.mask]
+    clocks, own = frame.clocks, frame.block.rank
+    released: ClockSnapshot | None = None
     for rank, count in zip(*np.unique(chosen, return_counts=True), strict=True):
         if not 0 <= int(rank) < len(frame.block.cluster):
             raise NotAnalysedError(op, f"rank {int(rank)} is not in the cluster")
         block = frame.block.cluster[int(rank)]
         barrier = barrier_at(frame, op, op.barrier, index, block)
-        barrier.add_signal(frame.release() if block is frame.block else None)
+        signal: ClockSnapshot | None = None
+        if block is frame.block or clocks.blocks > 1:
+            released = released or frame.release()
+            signal = clocks.forwarded(released, own, int(rank))
+        barrier.add_signal(signal)
         barrier.arrive(op, int(count))
 
 
@@ -247,7 +254,10 @@ def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         blocks = frame.block.cluster
         thread_count = sum(each.arrivals for each in blocks)
-        frame.block.cluster_signal.join(frame.release())
+        clocks, own, released = frame.clocks, frame.block.rank, frame.release()
+        for block in blocks:
+            if block is frame.block or clocks.blocks > 1:
+                block.cluster_signal.join(clocks.forwarded(released, own, block.rank))
         came, nothing = frame.warp_size * len(frame.active_warps), frame.clocks.nothing()
         _cluster_point(frame).arrive(op, came, thread_count, nothing)
 

@@ -17,6 +17,7 @@ from tilewright.analysis.thread_sync.state import Frame, Groups, distinct
 from tilewright.analysis.thread_sync.values import Partly, Value
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
+from tilewright.dialects.nv.launch_control import RESPONSE_ELEMENTS, ClcQueryOp
 from tilewright.dialects.nv.matrix import LdMatrixOp, MatrixMoveOp
 from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
@@ -33,11 +34,11 @@ _SAME_BEGINNING = ("tile.view", "memref.collapse_shape", "memref.cast")
 
 def span_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, BufferSpan]:
     """The shadow region of a buffer, and its bytes in shared memory."""
-    root = _root_of(buffer)
+    root = root_of(buffer)
     return compiler.arena.region_of[root], compiler.arena.span_of[root]
 
 
-def _root_of(buffer: SSAValue) -> SSAValue:
+def root_of(buffer: SSAValue) -> SSAValue:
     """The allocation of a view that begins where it does."""
     while isinstance(owner := buffer.owner, Operation) and owner.name in _SAME_BEGINNING:
         buffer = owner.operands[0]
@@ -112,10 +113,28 @@ def _access(
 def _load(compiler: Compiler, op: Operation) -> Act:
     buffer, *indices = op.operands
     if is_shared(buffer):
-        return _access(compiler, op, "reads", buffer, indices, 1)
+        return _load_shared(compiler, op, buffer, indices)
     if space_of(buffer.type) is Space.GLOBAL:
         return _load_integer(compiler, op)
     return _load_counter(compiler, op)
+
+
+def _load_shared(
+    compiler: Compiler, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]
+) -> Act:
+    """The value is unknown, unless it is the address of tensor memory."""
+    access, target = (
+        _access(compiler, op, "reads", buffer, indices, 1),
+        compiler.slot(op.results[0]),
+    )
+    root = root_of(buffer)
+
+    def act(frame: Frame) -> None:
+        access(frame)
+        held = frame.block.tensor_memory
+        frame.env[target] = None if held is None else held.slots.get(root)
+
+    return act
 
 
 def _store(compiler: Compiler, op: Operation) -> Act:
@@ -170,6 +189,22 @@ def _matrices(compiler: Compiler, op: Operation) -> Act:
     return _access(compiler, op, "writes", op.dst, [op.dst_index], 1, matrices=count)
 
 
+def _response(compiler: Compiler, op: Operation) -> Act:
+    """The response of cluster launch control is unknown; a proxy fence follows the read of it."""
+    assert isinstance(op, ClcQueryOp)
+    read = _access(compiler, op, "reads", op.result_buffer, [op.result_index], RESPONSE_ELEMENTS)
+    results = compiler.all_slots(op.results)
+
+    def act(frame: Frame) -> None:
+        read(frame)
+        for slot in results:
+            frame.env[slot] = None
+        frame.flush()
+        frame.clocks.fence(frame.active_warps)
+
+    return act
+
+
 def _atomic(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, AtomicOp)
     return _access(compiler, op, "writes", op.dst, op.indices, 1, is_atomic=True)
@@ -195,6 +230,8 @@ def access_bytes(op: Operation) -> Sequence[tuple[SSAValue, int]]:
     if op.name not in RULES:
         return ()
     lanes = op.width if isinstance(op, LaneOp) else 1
+    if isinstance(op, ClcQueryOp):
+        lanes = RESPONSE_ELEMENTS
     return [
         (each, _ROW_BYTES if isinstance(op, MatrixMoveOp) else _bytes(each, lanes))
         for each in op.operands
@@ -303,6 +340,7 @@ RULES: Mapping[str, Rule] = {
     "amd.load_lds": Rule(_indices_of, _load_lds, _is_access),
     "nv.ldmatrix": _ROWS,
     "nv.stmatrix": _ROWS,
+    "nv.clc.query": Rule(lambda op: op.operands[1:], _response, _is_access),
     "tile.atomic": Rule(_indices_of, _atomic, _is_access),
     "gpu.thread_id": _index_rule(lambda frame, axis: frame.tids if axis == 0 else 0),
     "gpu.block_id": _index_rule(lambda frame, axis: frame.block.index[axis]),

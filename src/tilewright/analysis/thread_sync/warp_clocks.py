@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+TENSOR_KINDS = ("load", "store", "done load", "done store", "issue")
+"""Accesses of a warp to tensor memory that a fence has released (loads, stores), that it has waited
+for, and MMAs it had issued before a fence: an agent each."""
+
 
 @dataclass(eq=False)
 class ClockSnapshot:
@@ -33,6 +37,39 @@ class WarpClocks:
     observed: Any
     fenced: Any
     converged: Any
+    warps: int
+    first_tensor: int
+    """The first agent of accesses to tensor memory, of kernels that use it."""
+    blocks: int
+    """Of the cluster, if clocks are forwarded between them: then each has agents of all, its own
+    first."""
+    local: int
+    """Agents of one block."""
+
+    def tensor_agents(self, kind: str) -> slice:
+        """Of all warps, by kind of access to tensor memory."""
+        first = self.first_tensor + TENSOR_KINDS.index(kind) * self.warps
+        return slice(first, first + self.warps)
+
+    def forwarded(self, signal: ClockSnapshot, sender: int, receiver: int) -> ClockSnapshot:
+        """A signal of these clocks' block as another block of the cluster has its agents."""
+        if sender == receiver:
+            return signal
+        if self.blocks == 1:
+            return ClockSnapshot(np.zeros_like(signal.observed), np.zeros_like(signal.fenced))
+        order = [receiver, *(rank for rank in range(self.blocks) if rank != receiver)]
+        own = [sender, *(rank for rank in range(self.blocks) if rank != sender)]
+        parts = [own.index(rank) for rank in order]
+        return ClockSnapshot(
+            *(
+                each.reshape(self.blocks, self.local)[parts].reshape(-1)
+                for each in (signal.observed, signal.fenced)
+            )
+        )
+
+    def foreign(self, own: int, other: int) -> int:
+        """The first agent of another block of the cluster."""
+        return self.local * (1 + [rank for rank in range(self.blocks) if rank != own].index(other))
 
     def common(self, warps: Any) -> ClockSnapshot:
         """What every one of these warps has observed."""

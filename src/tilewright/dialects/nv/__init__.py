@@ -28,6 +28,7 @@ from tilewright.dialects.nv.barriers import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
+from tilewright.dialects.nv.launch_control import ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.nv.machine import (
     BarOp,
     ClusterArriveOp,
@@ -42,6 +43,7 @@ from tilewright.dialects.nv.machine import (
 )
 from tilewright.dialects.nv.matrix import (
     LdMatrixOp,
+    MatrixDescriptorOp,
     MatrixOp,
     MmaOp,
     StMatrixOp,
@@ -50,6 +52,23 @@ from tilewright.dialects.nv.matrix import (
     WgmmaOp,
 )
 from tilewright.dialects.nv.opaque import OpaqueOp
+from tilewright.dialects.nv.tcgen05 import (
+    Tcgen05CommitOp,
+    Tcgen05FenceOp,
+    Tcgen05MatrixOp,
+    Tcgen05MmaOp,
+)
+from tilewright.dialects.nv.tensor_memory import (
+    Tcgen05AllocOp,
+    Tcgen05CpOp,
+    Tcgen05DeallocOp,
+    Tcgen05LdOp,
+    Tcgen05MoveOp,
+    Tcgen05RelinquishOp,
+    Tcgen05StOp,
+    Tcgen05WaitLdOp,
+    Tcgen05WaitStOp,
+)
 from tilewright.dialects.nv.tma import (
     TENSORMAP,
     BulkLoadOp,
@@ -71,6 +90,8 @@ Nv = Dialect(
         AsyncMoveOp,
         BulkLoadOp,
         BulkStoreOp,
+        ClcQueryOp,
+        ClcTryCancelOp,
         HintedLoadOp,
         HintedStoreOp,
         L2PolicyOp,
@@ -112,6 +133,18 @@ Nv = Dialect(
         TmaStoreWaitOp,
         WgmmaCommitOp,
         WgmmaWaitOp,
+        Tcgen05AllocOp,
+        Tcgen05CommitOp,
+        Tcgen05CpOp,
+        Tcgen05DeallocOp,
+        Tcgen05FenceOp,
+        Tcgen05LdOp,
+        Tcgen05MatrixOp,
+        Tcgen05MmaOp,
+        Tcgen05RelinquishOp,
+        Tcgen05StOp,
+        Tcgen05WaitLdOp,
+        Tcgen05WaitStOp,
     ],
     [MBarrierType, TensorMapType],
 )
@@ -123,6 +156,8 @@ __all__ = [
     "BarOp",
     "BulkLoadOp",
     "BulkStoreOp",
+    "ClcQueryOp",
+    "ClcTryCancelOp",
     "ClusterArriveOp",
     "ClusterRankOp",
     "ClusterWaitOp",
@@ -146,6 +181,7 @@ __all__ = [
     "MBarrierInitOp",
     "MBarrierType",
     "MBarrierWaitOp",
+    "MatrixDescriptorOp",
     "MatrixOp",
     "MmaOp",
     "Nv",
@@ -154,6 +190,19 @@ __all__ = [
     "RedAddOp",
     "SetMaxNRegOp",
     "StMatrixOp",
+    "Tcgen05AllocOp",
+    "Tcgen05CommitOp",
+    "Tcgen05CpOp",
+    "Tcgen05DeallocOp",
+    "Tcgen05FenceOp",
+    "Tcgen05LdOp",
+    "Tcgen05MatrixOp",
+    "Tcgen05MmaOp",
+    "Tcgen05MoveOp",
+    "Tcgen05RelinquishOp",
+    "Tcgen05StOp",
+    "Tcgen05WaitLdOp",
+    "Tcgen05WaitStOp",
     "TensorMapOp",
     "TensorMapType",
     "TmaLoadOp",

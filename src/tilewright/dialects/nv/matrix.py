@@ -171,16 +171,13 @@ class MmaOp(RegisterMmaOp):
         return m * k // 32, k * n // 32, m * n // 32
 
 
-@irdl_op_definition
-class MatrixOp(AsmOp):
-    """The descriptor of an operand in shared memory, as ``wgmma`` takes it.
+class MatrixDescriptorOp(AsmOp):
+    """Base of descriptors of an operand in shared memory.
 
     `leading` and `stride` are the two distances in bytes of the PTX manual, `swizzle` the width of
     the pattern in bytes. The operand begins `advance` bytes after the element at `index`, which is
     in the buffer, too: the descriptors of one tile differ by a constant only.
     """
-
-    name = "nv.matrix"
 
     buffer = operand_def(BUFFER)
     index = operand_def(INDEX)
@@ -242,6 +239,13 @@ class MatrixOp(AsmOp):
                 raise VerifyException(
                     f"{name} must be a multiple of 16 bytes below 2^18, got {value.value.data}"
                 )
+
+
+@irdl_op_definition
+class MatrixOp(MatrixDescriptorOp):
+    """The descriptor of an operand in shared memory, as ``wgmma`` takes it."""
+
+    name = "nv.matrix"
 
 
 @irdl_op_definition

@@ -51,6 +51,8 @@ from tilewright.dialects.tile.base import (
     integer_attr,
     integer_prop,
     keyword_prop,
+    mark,
+    mark_prop,
     opt_keyword_prop,
     string,
 )
@@ -166,6 +168,8 @@ class TmaLoadOp(AsmOp, RegionAccess, Hintable):
     """The blocks of the cluster that all receive the tile, one bit each."""
     policy = opt_operand_def(i64)
     eviction_policy = opt_keyword_prop(POLICIES)
+    pair = mark_prop()
+    """The bytes are reported to the barrier of the leading block of the pair (2-CTA MMA)."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegionEffects())
@@ -185,10 +189,11 @@ class TmaLoadOp(AsmOp, RegionAccess, Hintable):
         *,
         multicast: Operand | None = None,
         eviction_policy: str | None = None,
+        pair: bool = False,
     ) -> None:
         super().__init__(
             operands=[map, coordinates, *dst, *barrier, multicast, None],
-            properties=given(eviction_policy=string(eviction_policy)),
+            properties=given(eviction_policy=string(eviction_policy), pair=mark(pair)),
         )
 
     @override

@@ -10,6 +10,7 @@ whether it may still be at work when the next one starts (``interfaces``).
     regions                      parts and views of buffers
     movement, compute, atomics   what is done with them
     combiners, scaled            reductions by a region, GEMMs of scaled operands
+    tensor_memory                GEMMs of Blackwell's tensor cores
     hints, extern, lanes         assumptions, output, external code, warps
 """
 
@@ -53,6 +54,12 @@ from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.tile.regions import PtrOfOp, RegionOp, ViewOp
 from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tile.slots import SlotOp
+from tilewright.dialects.tile.tensor_memory import (
+    Tcgen05CommitOp,
+    Tcgen05CopyScalesOp,
+    Tcgen05GemmOp,
+    TransposeScalesOp,
+)
 from tilewright.dialects.tile.types import (
     PtrType,
     RegionType,
@@ -98,7 +105,11 @@ Tile = Dialect(
         SourceOp,
         StorageAliasSpecOp,
         SyncOp,
+        Tcgen05CommitOp,
+        Tcgen05CopyScalesOp,
+        Tcgen05GemmOp,
         TransposeOp,
+        TransposeScalesOp,
         ViewOp,
         VoteOp,
         WarpReduceOp,
@@ -169,8 +180,12 @@ __all__ = [
     "SyncOp",
     "Target",
     "TargetAttr",
+    "Tcgen05CommitOp",
+    "Tcgen05CopyScalesOp",
+    "Tcgen05GemmOp",
     "Tile",
     "TransposeOp",
+    "TransposeScalesOp",
     "ViewOp",
     "VoteOp",
     "WarpReduceOp",

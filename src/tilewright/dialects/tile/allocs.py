@@ -255,8 +255,10 @@ def verify_buffer_type(type: BufferType) -> None:
         raise VerifyException("strides are supported in global memory only; use a layout instead")
     if space is Space.VAR and shape != (1,):
         raise VerifyException(f"a var holds one element, got {shape_text(shape)}")
-    if space is Space.TMEM and len(shape) != 2:
-        raise VerifyException(f"tensor-memory buffers must have 2 dimensions, got {len(shape)}")
+    if space is Space.TMEM and len(shape) not in (2, 3):
+        raise VerifyException(
+            f"tensor-memory buffers must have 2 dimensions, or 3 with stages, got {len(shape)}"
+        )
     if space.is_barrier and len(shape) != 1:
         raise VerifyException(f"barrier buffers must have 1 dimension, got {len(shape)}")
     if space.is_barrier:

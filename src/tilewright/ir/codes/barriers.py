@@ -21,11 +21,11 @@ ENTRIES = (
         severity="error",
         title="Tensor memory not available",
         meaning=(
-            "IR allocates tensor memory, but the target is older than Blackwell, or code "
-            "generation for `T` kernels does not support it."
+            "The kernel allocates tensor memory, which only sm_100 and its relatives have; Hopper "
+            "and sm_120 do not."
         ),
-        example='%acc = tile.alloc "acc" : memref<128x256xf32, #tmem>     // error[TW4003]',
-        fix="Keep the accumulator in registers: `T.alloc_fragment`.",
+        example='C = T.alloc_tmem((128, 256), "float32")     # for sm_90a: error[TW4003]',
+        fix="Compile for `cuda:sm_100a`, or keep the accumulator in registers: `T.alloc_fragment`.",
     ),
     CodeEntry(
         code="TW4004",

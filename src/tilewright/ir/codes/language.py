@@ -248,12 +248,12 @@ ENTRIES = (
         title="Function for hardware that no target has",
         meaning=(
             "The function belongs to hardware for which `T` kernels are not compiled, such as the "
-            "tensor memory and `tcgen05` instructions of Blackwell."
+            "block-scaled `mma.sync` of sm_120."
         ),
-        example='C = T.alloc_tmem((128, 256), "float32")      # error[TW1027]',
+        example="T.mma_gemm_blockscaled(A, B, C, SFA, SFB)      # error[TW1027]",
         fix=(
-            "Use the Hopper functions: keep the accumulator in `T.alloc_fragment`, and leave out "
-            "`mbar` of `T.gemm`."
+            "Use functions of the hardware that there is: scale operands in `T.Parallel` loops, or "
+            "`T.tcgen05_gemm_blockscaled` on sm_100a."
         ),
     ),
     CodeEntry(

@@ -291,4 +291,28 @@ ENTRIES = (
             "copy that is proved to stay inside needs no fill."
         ),
     ),
+    CodeEntry(
+        code="TW3054",
+        severity="error",
+        title="No tcgen05 instruction for a GEMM",
+        meaning=(
+            "A GEMM into tensor memory has an extent, an operand or a cluster that the tensor "
+            "cores of Blackwell do not take: 64 or 128 rows, columns in steps of 8 or 16 up to "
+            "256, K in steps of 32 bytes, whole matrices in shared memory, pairs of neighbouring "
+            "blocks."
+        ),
+        example="T.tcgen05_gemm(A_shared, B_shared, C_tmem, mbar=done)   # M = 96: error[TW3054]",
+        fix="Use the tile that the message names, or `T.gemm` with an accumulator in a fragment.",
+    ),
+    CodeEntry(
+        code="TW3055",
+        severity="error",
+        title="Tensor memory accessed by element",
+        meaning=(
+            "A loop or a statement reads or writes single elements of a buffer in tensor memory. "
+            "Warps move whole rows of it to and from registers."
+        ),
+        example="for i, j in T.Parallel(128, 64): C_tmem[i, j] *= 2.0     # error[TW3055]",
+        fix="`T.copy` the buffer to a fragment, compute there, and copy the result back.",
+    ),
 )

@@ -20,6 +20,7 @@ from tilewright.ir.codes import (
     storage_alias,
     synchronisation,
     targets,
+    tensor_memory,
     tenstorrent,
     tenstorrent_run,
 )
@@ -34,6 +35,7 @@ SECTIONS: Mapping[str, tuple[CodeEntry, ...]] = MappingProxyType(
         "Synchronisation of async tasks and threads": synchronisation.ENTRIES,
         "Shared memory and registers": memory.ENTRIES,
         "Storage aliasing": storage_alias.ENTRIES,
+        "Tensor memory": tensor_memory.ENTRIES,
         "Targets, launches and host code": launch.ENTRIES,
         "Runs on the host": (*run.ENTRIES, *run_ordering.ENTRIES),
         "Compilation for GPUs": targets.ENTRIES,

@@ -187,4 +187,16 @@ ENTRIES = (
         example="wgmma needs all four warps of a warp group",
         fix="Move the operation to code that all its threads reach; elect one thread for TMA.",
     ),
+    CodeEntry(
+        code="TW6148",
+        severity="error",
+        title="Tensor memory used against its rules",
+        meaning=(
+            "Columns of tensor memory are freed twice, with another size, or not at all, or are "
+            "allocated after the right to do so was given up; a warp accesses lanes of another; a "
+            "CTA of odd rank issues for its pair; or scales are not in all four quarters."
+        ),
+        example="tcgen05.ld of warp 1 starts at lane 0, but the warp has access to lanes 32 to 63",
+        fix="Free what was allocated; warp w accesses the lanes from 32 * (w % 4) on.",
+    ),
 )

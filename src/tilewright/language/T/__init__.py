@@ -114,6 +114,14 @@ from tilewright.language.T.kernel import (
     use_swizzle,
     ws,
 )
+from tilewright.language.T.launch_control import (
+    clc_get_first_ctaid_x,
+    clc_get_first_ctaid_y,
+    clc_get_first_ctaid_z,
+    clc_is_canceled,
+    clc_try_cancel,
+    clc_try_cancel_multicast,
+)
 from tilewright.language.T.layouts import (
     Fragment,
     Layout,
@@ -266,6 +274,16 @@ from tilewright.language.T.sync import (
     tma_store_wait,
 )
 from tilewright.language.T.tensor_core import ptx_ldmatrix, ptx_mma
+from tilewright.language.T.tensor_memory import (
+    deallocate_tmem,
+    tcgen05_after_thread_sync,
+    tcgen05_before_thread_sync,
+    tcgen05_cp_warpx4,
+    tcgen05_gemm,
+    tcgen05_gemm_blockscaled,
+    tcgen05_mma_arrive,
+    tcgen05_sf_warp_transpose,
+)
 from tilewright.language.T.thread_bindings import thread_binding
 from tilewright.language.T.tile_ops import (
     GemmWarpPolicy,
@@ -349,17 +367,7 @@ _FAST = {
 }
 """Functions that may be less exact; whether they are is up to the target."""
 
-_BLACKWELL = (
-    "tcgen05_gemm",
-    "tcgen05_gemm_blockscaled",
-    "tcgen05_mma_arrive",
-    "tcgen05_cp_warpx4",
-    "tcgen05_sf_warp_transpose",
-    "mma_gemm_blockscaled",
-    "clc_try_cancel_multicast",
-    "clc_is_canceled",
-    "clc_get_first_ctaid_x",
-)
+_BLACKWELL = ("mma_gemm_blockscaled",)
 _INSTEAD = {
     "If": "write a Python if",
     "Then": "write a Python if",
@@ -487,6 +495,12 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "ceil",
     "ceildiv",
     "clamp",
+    "clc_get_first_ctaid_x",
+    "clc_get_first_ctaid_y",
+    "clc_get_first_ctaid_z",
+    "clc_is_canceled",
+    "clc_try_cancel",
+    "clc_try_cancel_multicast",
     "clear",
     "cluster_arrive",
     "cluster_sync",
@@ -501,6 +515,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "cp_async_wait",
     "cummax",
     "cumsum",
+    "deallocate_tmem",
     "dec_max_nreg",
     "device_assert",
     "disable_warp_group_reg_alloc",
@@ -657,6 +672,13 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "syncthreads_or",
     "tan",
     "tanh",
+    "tcgen05_after_thread_sync",
+    "tcgen05_before_thread_sync",
+    "tcgen05_cp_warpx4",
+    "tcgen05_gemm",
+    "tcgen05_gemm_blockscaled",
+    "tcgen05_mma_arrive",
+    "tcgen05_sf_warp_transpose",
     "thread_binding",
     "tma_copy",
     "tma_store_arrive",

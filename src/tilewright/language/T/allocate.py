@@ -55,6 +55,9 @@ OTHER_HARDWARE = "TW1027"
 """What no target of this compiler has."""
 
 
+_TMEM_ROWS = 128
+
+
 def shape_of(op_name: str, shape: Any) -> tuple[Any, ...]:
     """A shape: one size or several, each a number or a symbol."""
     sizes = tuple(check_integer(op_name, "a size", size) for size in as_sequence(shape))
@@ -198,19 +201,21 @@ def _barriers(op_name: str, arrive_count: Any, scope: str) -> Buffer:
 
 
 def alloc_tmem(shape: Any, dtype: object) -> Buffer:
-    """Tensor memory of Blackwell, two-dimensional; no target of this compiler has it."""
+    """Tensor memory of Blackwell: 128 rows at most, and columns of 32 bits; stages come first."""
     sizes = _fixed("alloc_tmem", shape)
-    if len(sizes) != 2:
+    if len(sizes) not in (2, 3):
         raise FrontendError(
-            f"T.alloc_tmem: tensor memory has two dimensions, got {shape_text(sizes)}",
+            "T.alloc_tmem: tensor memory has two dimensions, or three with stages, got "
+            f"{shape_text(sizes)}",
             code=BAD_ARGUMENT,
         )
-    raise FrontendError(
-        f"T.alloc_tmem: tensor memory needs a Blackwell GPU (sm_100), and "
-        f"kernels are compiled for Hopper (sm_90a): keep the {shape_text(sizes)} accumulator in "
-        f"registers, T.alloc_fragment({shape_text(sizes)}, {str(Dtype(dtype))!r})",
-        code=OTHER_HARDWARE,
-    )
+    if sizes[-2] > _TMEM_ROWS:
+        raise FrontendError(
+            f"T.alloc_tmem: tensor memory has {_TMEM_ROWS} rows, got {shape_text(sizes)}: divide "
+            "the tile, or use a pair of blocks (use_2cta)",
+            code=BAD_ARGUMENT,
+        )
+    return allocated("alloc_tmem", sizes, dtype, "shared.tmem")
 
 
 def alloc_descriptor(dtype: object = "uint64") -> ScalarCell:

@@ -46,6 +46,12 @@ class Linear:
         terms = frozenset({(atom, count) for atom, count in counts.items() if count})
         return Linear(terms, self.constant + factor * other.constant)
 
+    def divided(self, by: int) -> tuple[Linear, Linear]:
+        """A multiple of `by`, divided, and the rest."""
+        whole = frozenset({(atom, count // by) for atom, count in self.terms if not count % by})
+        rest = frozenset({(atom, count) for atom, count in self.terms if count % by})
+        return Linear(whole, self.constant // by), Linear(rest, self.constant % by)
+
 
 NOTHING: Final = Linear(frozenset())
 
@@ -80,6 +86,14 @@ def combined(operator: str, left: Linear, right: Linear) -> Linear | None:
         if left.constant_value is not None:
             return right.scaled(left.constant_value)
         return Linear.atom(("mul", left, right))
+    divisor = right.constant_value
+    if operator in ("//", "%") and divisor is not None and divisor > 0:
+        # Both round down: (d * q + r) // d is q + r // d.
+        quotient, rest = left.divided(divisor)
+        if rest.constant_value is not None:
+            return quotient if operator == "//" else rest
+        inside = Linear.atom((_OPAQUE[operator], rest, right))
+        return quotient.plus(inside) if operator == "//" else inside
     if operator in _OPAQUE:
         return Linear.atom((_OPAQUE[operator], left, right))
     return None

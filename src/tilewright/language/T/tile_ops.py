@@ -19,11 +19,11 @@ from tilewright.dialects.tile import (
     FillOp,
     GemmOp,
     Im2colOp,
+    Space,
     TransposeOp,
 )
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import (
     Buffer,
     BufferRegion,
@@ -374,12 +374,21 @@ def gemm(
     mbar: Any = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> None:
-    """``C (+)= op(A) @ op(B)``."""
+    """``C (+)= op(A) @ op(B)``.
+
+    An accumulator from ``T.alloc_tmem`` is one of Blackwell's tensor cores: `mbar`, if given, gets
+    an arrival when the result is there, and ``T.gemm`` waits for it.
+    """
+    if region("gemm", "C", C).buffer.space is Space.TMEM:
+        from tilewright.language.T.tensor_memory import synchronous_gemm
+
+        synchronous_gemm(A, B, C, transpose_A, transpose_B, clear_accum, mbar)
+        return
     if mbar is not None:
         raise FrontendError(
-            "T.gemm: mbar is for tensor cores of Blackwell (tcgen05), which this target does "
-            "not have: remove it",
-            code=OTHER_HARDWARE,
+            "T.gemm: mbar is for an accumulator in tensor memory (T.alloc_tmem): remove it, "
+            "T.gemm returns when the result is there",
+            code=BAD_ARGUMENT,
         )
     asynchronous = False
     if wg_wait is not None:
@@ -431,7 +440,7 @@ def _gemm(
 ) -> None:
     open_kernel(f"T.{op_name}")
     a, b, c = (region(op_name, name, value) for name, value in (("A", A), ("B", B), ("C", C)))
-    _check_gemm(op_name, a, b, c, transpose_A, transpose_B)
+    check_gemm(op_name, a, b, c, transpose_A, transpose_B)
     known = is_python_scalar(clear_accum)
     op = GemmOp(
         a.operand(),
@@ -464,17 +473,22 @@ def _matrix(op_name: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
     return extents[0], extents[1]
 
 
-def _check_gemm(
+def check_gemm(
     op_name: str,
     a: BufferRegion,
     b: BufferRegion,
     c: BufferRegion,
     transpose_a: bool,
     transpose_b: bool,
+    *,
+    pairs: bool = False,
 ) -> None:
+    """Raise unless the extents fit; of `pairs` of blocks each has half of the columns of B."""
     rows, inner = _matrix(op_name, "A", a)[:: -1 if transpose_a else 1]
     inner_b, columns = _matrix(op_name, "B", b)[:: -1 if transpose_b else 1]
     rows_c, columns_c = _matrix(op_name, "C", c)
+    if pairs and isinstance(columns, int):
+        columns *= 2
     shown = (
         f"{a.buffer.name} is {shape_text(a.extents)}{' transposed' if transpose_a else ''}, "
         f"{b.buffer.name} is {shape_text(b.extents)}{' transposed' if transpose_b else ''}, "

@@ -96,10 +96,15 @@ class OperandTile:
     element_bits: int
     swizzle: int
     k_major: bool = True
+    is_tcgen05: bool = False
+    """Its operands of 8 bits may have either major order, too."""
 
     def __post_init__(self) -> None:
-        if not self.k_major and self.element_bits != 16:
-            raise ValueError("only 16-bit operands of wgmma can be contiguous along M or N")
+        allowed = (8, 16) if self.is_tcgen05 else (16,)
+        if not self.k_major and self.element_bits not in allowed:
+            user = "tcgen05" if self.is_tcgen05 else "wgmma"
+            bits = "-bit and ".join(map(str, allowed))
+            raise ValueError(f"only {bits}-bit operands of {user} can be contiguous along M or N")
 
     @property
     def chunk_bytes(self) -> int:

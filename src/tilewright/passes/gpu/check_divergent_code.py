@@ -48,6 +48,10 @@ from tilewright.dialects.tile import (
     ScanByOp,
     ScanOp,
     Space,
+    Tcgen05CommitOp,
+    Tcgen05CopyScalesOp,
+    Tcgen05GemmOp,
+    TransposeScalesOp,
     space_of,
 )
 from tilewright.dialects.tile.access import base_of
@@ -65,6 +69,7 @@ _BARRIERS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync")
 _SHARED_WORK = (
     *(CopyOp, FillOp, GemmOp, ParallelOp, ScaledGemmOp),
     *(ReduceByOp, ReduceOp, ScanByOp, ScanOp),
+    *(Tcgen05CommitOp, Tcgen05CopyScalesOp, Tcgen05GemmOp, TransposeScalesOp),
 )
 _API_NAMES = {
     "tile.copy": "T.copy",
@@ -76,6 +81,10 @@ _API_NAMES = {
     "tile.reduce_by": "a reduction",
     "tile.scan": "a scan",
     "tile.scan_by": "a scan",
+    "tile.tcgen05_gemm": "T.tcgen05_gemm",
+    "tile.tcgen05_commit": "T.tcgen05_mma_arrive",
+    "tile.tcgen05_copy_scales": "T.tcgen05_cp_warpx4",
+    "tile.transpose_scales": "T.tcgen05_sf_warp_transpose",
 }
 
 Integers: TypeAlias = NDArray[np.int64]

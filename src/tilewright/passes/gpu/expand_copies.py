@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.outside_values import has_zeros, zero_of
+from tilewright.analysis.tensor_memory import is_move
 from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
@@ -104,8 +105,10 @@ BY_ENGINE = "nv.engine"
 
 
 def stays_whole(op: CopyOp | AtomicOp) -> bool:
-    """Whether an engine does the copy or update, or waves without registers."""
-    return BY_ENGINE in op.attributes or DIRECT in op.attributes
+    """Whether an engine does the copy or update, or waves without registers, or it is a move
+    between tensor memory and registers.
+    """
+    return BY_ENGINE in op.attributes or DIRECT in op.attributes or is_move(op)
 
 
 def _loop(

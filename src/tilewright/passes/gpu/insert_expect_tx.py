@@ -8,6 +8,9 @@ implies its expect-tx, unless the kernel has an explicit one at that barrier; th
 or a phase could complete before the data has arrived. Schedules that this compiler makes contain
 their expect-tx already.
 
+A pair of blocks whose tensor cores work together counts the bytes of both at the barrier of the
+first, where the copy is on a barrier of the cluster: the first block expects twice the bytes.
+
 A multicast copy completes bytes on the same barrier of each destination CTA. What a CTA receives
 depends on the masks of the others, so the user writes expect-tx (`T.mbarrier_arrive_expect_tx`).
 """
@@ -17,18 +20,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, i32
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp
+from tilewright.dialects.nv import ClusterRankOp, MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tilewright.dialects.nv.names import PAIR
 from tilewright.dialects.tile import AsyncCopyOp, KernelOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.base import integer_of
+from tilewright.dialects.tile.tensor_memory import reports_to_pair
 from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 NO_EXPECT_TX, BAD_MASK = "TW4004", "TW4005"
@@ -50,6 +57,10 @@ class InsertExpectTx(Pass):
                 has_expect_tx = base_of(op.barrier) in explicit
                 if mask is not None:
                     _check(op, mask, kernel, engine, has_expect_tx=has_expect_tx)
+                elif reports_to_pair(op):
+                    op.attributes[PAIR] = UnitAttr()
+                    if not has_expect_tx:
+                        _expect_for_pair(op)
                 elif not has_expect_tx:
                     _insert_expect_tx(op)
 
@@ -66,6 +77,17 @@ def _with_expect_tx(kernel: KernelOp) -> set[SSAValue]:
 def _insert_expect_tx(op: AsyncCopyOp) -> None:
     assert op.barrier is not None and op.barrier_index is not None
     IndexBuilder(op).add(MBarrierExpectTxOp(op.barrier, op.barrier_index, _bytes(op)))
+
+
+def _expect_for_pair(op: AsyncCopyOp) -> None:
+    """The first block of a pair expects the bytes of both; the other issues the same copy."""
+    assert op.barrier is not None and op.barrier_index is not None
+    code = IndexBuilder(op)
+    rank = code.add(ClusterRankOp()).results[0]
+    one, zero = (code.add(ConstantOp.of(each, i32)).results[0] for each in (1, 0))
+    parity = code.add(AndiOp(rank, one)).results[0]
+    inside = opened(code, code.add(CmpiOp("eq", parity, zero)).results[0])
+    inside.add(MBarrierExpectTxOp(op.barrier, op.barrier_index, 2 * _bytes(op)))
 
 
 def _bytes(op: AsyncCopyOp) -> int:

@@ -19,15 +19,16 @@ threads need an async proxy fence before the barrier, or before the arrival at a
 named barrier that signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA
 or a tensor core reads, and every access to what TMA writes next. Without the fence a load of a
 thread that has been issued may be performed after a later TMA write: zeros past the end of a tensor
-arrive within a few cycles. Where TMA loads a tensor that threads of the kernel write, the fences
-order writes to tensors as well.
+arrive within a few cycles. What a `tcgen05` instruction reads may be written after a wait for its
+mbarrier, which no other barrier replaces. Where TMA loads a tensor that threads of the kernel
+write, the fences order writes to tensors as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -53,11 +54,15 @@ from tilewright.dialects.nv import (
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
     LdMatrixOp,
+    MatrixDescriptorOp,
     MatrixOp,
     MBarrierArriveOp,
     MBarrierWaitOp,
     RedAddOp,
     StMatrixOp,
+    Tcgen05AllocOp,
+    Tcgen05CpOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     TmaReduceOp,
     TmaStoreBase,
@@ -100,7 +105,10 @@ def accesses_of(op: Operation) -> list[SharedAccess]:
         space = space_of(value.type)
         if space is not None and space.is_shared:
             is_started = is_write and isinstance(op, (AsyncMoveOp, LoadLdsOp))
-            found.append(SharedAccess(base_of(value), is_write, by_engine, is_started))
+            is_signalled = isinstance(op, (Tcgen05MmaOp, Tcgen05CpOp))
+            found.append(
+                SharedAccess(base_of(value), is_write, by_engine, is_started, is_signalled)
+            )
     return found
 
 
@@ -138,6 +146,7 @@ _TOUCHING = frozenset(
         *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
         *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp, TmaReduceOp, RedAddOp),
         *(BufferLoadOp, BufferStoreOp, LoadLdsOp),
+        *(Tcgen05AllocOp, Tcgen05CpOp, Tcgen05MmaOp),
     )
 )
 
@@ -163,12 +172,14 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
         return [(op.dst, True, False)]
     if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp, GuardedMoveOp, RedAddOp)):
         return [(op.src, False, False), (op.dst, True, False)]
-    if isinstance(op, WgmmaOp):
+    if isinstance(op, (WgmmaOp, Tcgen05MmaOp, Tcgen05CpOp)):
         return [
             (each.owner.buffer, False, True)
-            for each in (op.a, op.b)
-            if isinstance(each.owner, MatrixOp)
+            for each in ((op.src,) if isinstance(op, Tcgen05CpOp) else (op.a, op.b))
+            if isinstance(each.owner, MatrixDescriptorOp)
         ]
+    if isinstance(op, Tcgen05AllocOp):
+        return [(op.slot, True, False)]
     assert isinstance(op, TmaStoreBase)
     return [(op.src, False, True)]
 
@@ -181,22 +192,39 @@ class InsertThreadSyncs(Pass):
 
     versions: bool = False
     """Whether accesses to different versions of a multi-buffered tile need no barrier."""
+    inserts_barriers: ClassVar[bool] = True
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
                 needed = self.versions or any(map(_rotates, function.body.block.ops))
                 slots = BufferSlots(function) if needed else None
-                _Walk(function, engine, slots, self.versions).run()
+                _Walk(function, engine, slots, self.versions, barriers=self.inserts_barriers).run()
+
+
+@dataclass(frozen=True)
+class InsertThreadFences(InsertThreadSyncs):
+    """Insert async proxy fences, and name barriers of roles: the user places all other barriers."""
+
+    name = "insert-thread-fences"
+    inserts_barriers: ClassVar[bool] = False
 
 
 class _Walk:
     """One kernel."""
 
     def __init__(
-        self, function: FuncOp, engine: DiagnosticEngine, slots: BufferSlots | None, versions: bool
+        self,
+        function: FuncOp,
+        engine: DiagnosticEngine,
+        slots: BufferSlots | None,
+        versions: bool,
+        *,
+        barriers: bool = True,
     ) -> None:
         self.function = function
+        self.barriers = barriers
+        """Whether barriers are inserted, and not only fences."""
         self.engine = engine
         self.slots = slots
         self.versions = versions
@@ -401,6 +429,11 @@ class _Walk:
         for inner in list(walk(op)):
             if isinstance(inner, MBarrierArriveOp | BarOp):
                 self._signal(inner, pending.copy())
+            elif isinstance(inner, BarrierOp) and nv_names.ROLE_BARRIER in inner.attributes:
+                # All threads of the role come there, as the tile level has found.
+                self._synchronise(inner)
+                inner.detach()
+                inner.erase()
 
     def _access(self, op: Operation, accesses: list[SharedAccess], pending: Pending) -> None:
         if amd_names.CONTINUES not in op.attributes:
@@ -521,7 +554,7 @@ class _Walk:
 
     def _roles(self, op: WsOp, pending: Pending) -> None:
         if pending.writes or pending.updates or pending.conflicts(self._accesses(op)):
-            _before(op, BarrierOp())
+            self._synchronise(op)
             pending.synchronised()
             self._all_synchronised()
         for role, region in zip(op.roles, op.bodies, strict=True):
@@ -572,6 +605,8 @@ class _Walk:
         return self.ids.get(role.ranges, _IDS - 1)
 
     def _synchronise(self, op: Operation) -> None:
+        if not self.barriers and not isinstance(op, BarrierOp):
+            return  # one that has to be named is replaced
         if self.role is None or self.role[1] == self.threads:
             _before(op, BarrierOp())
             return

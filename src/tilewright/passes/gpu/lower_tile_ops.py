@@ -19,6 +19,7 @@ from tilewright.analysis.layout_inference.exchange import is_exchange
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
+from tilewright.analysis.tensor_memory import is_move
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
@@ -27,6 +28,7 @@ from tilewright.dialects.nv import (
     MBarrierExpectTxOp,
     WgmmaWaitOp,
 )
+from tilewright.dialects.nv.launch_control import ClcQueryOp, ClcTryCancelOp
 from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import (
@@ -40,6 +42,10 @@ from tilewright.dialects.tile import (
     ReduceOp,
     RegionOp,
     Space,
+    Tcgen05CommitOp,
+    Tcgen05CopyScalesOp,
+    Tcgen05GemmOp,
+    TransposeScalesOp,
 )
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
@@ -54,6 +60,7 @@ from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
+from tilewright.passes.gpu.lower.launch_control import lower_launch_control
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.loose import lower_loose, lower_matrix_load
 from tilewright.passes.gpu.lower.mma import lower_mma
@@ -61,6 +68,17 @@ from tilewright.passes.gpu.lower.parallel import lower_parallel
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
+from tilewright.passes.gpu.lower.tcgen05 import (
+    lower_copy_scales,
+    lower_tcgen05_commit,
+    lower_tcgen05_gemm,
+    lower_transpose_scales,
+)
+from tilewright.passes.gpu.lower.tensor_memory import (
+    TensorMemory,
+    lower_move,
+    open_tensor_memory,
+)
 from tilewright.passes.gpu.lower.wgmma import fence_operands_after, lower_wgmma
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.wrap_scalar_fragment_access import ELEMENT_OUTSIDE_LOOP
@@ -76,10 +94,12 @@ class LowerTileOps(Pass):
         for kernel in kernels(module):
             storage = BufferStorage(kernel)
             storage.prepare()
+            memory = open_tensor_memory(kernel)
             waits = list(walk_for(kernel, WgmmaWaitOp))
             for op in list(walk(kernel)):
                 try:
-                    _lower(op, storage, engine)
+                    if memory is None or not _lower_tensor_memory(op, storage, memory):
+                        _lower(op, storage, engine)
                 except NotALayout as error:
                     threads = threads_of(op).count
                     diagnostic = engine.error(
@@ -98,6 +118,8 @@ class LowerTileOps(Pass):
                     lower_matrix_load(op, storage)
                 else:
                     lower_loose(op, storage)
+            for op in list(walk_for(kernel, ClcTryCancelOp, ClcQueryOp)):
+                lower_launch_control(op, storage)
             for op in list(walk_for(kernel, CpAsyncOp)):
                 lower_raw_copy(op)
             for wait in waits:
@@ -155,6 +177,23 @@ def _lower(op: Operation, storage: BufferStorage, engine: DiagnosticEngine) -> N
         _by_leader(op, storage)
 
 
+def _lower_tensor_memory(op: Operation, storage: BufferStorage, memory: TensorMemory) -> bool:
+    """Lower an op of Blackwell's tensor cores; False if it is none."""
+    if isinstance(op, CopyOp) and is_move(op):
+        lower_move(op, storage, memory)
+    elif isinstance(op, Tcgen05GemmOp):
+        lower_tcgen05_gemm(op, storage, memory)
+    elif isinstance(op, Tcgen05CommitOp):
+        lower_tcgen05_commit(op, storage)
+    elif isinstance(op, Tcgen05CopyScalesOp):
+        lower_copy_scales(op, storage, memory)
+    elif isinstance(op, TransposeScalesOp):
+        lower_transpose_scales(op, storage)
+    else:
+        return False
+    return True
+
+
 def _by_leader(op: Operation, storage: BufferStorage) -> None:
     """One thread issues expect-tx for the bytes of a copy that one thread starts."""
     code = IndexBuilder(op)
@@ -182,7 +221,7 @@ def _clean_up(kernel: KernelOp) -> None:
     """Views and tile-level buffers that nothing uses any more."""
     for op in reversed(list(walk_for(kernel, RegionOp, SlotOp, ViewOp, ReducerAllocOp, AllocOp))):
         is_dead = not isinstance(op, AllocOp) or (
-            op.space is Space.FRAGMENT or op.layout is not None or op.space.is_shared
+            op.space in (Space.FRAGMENT, Space.TMEM) or op.layout is not None or op.space.is_shared
         )
         if is_dead and not _is_used(op):
             op.detach()

@@ -99,15 +99,15 @@ class _Walk:
             self._statement(op)
 
     def _roles(self, op: WsOp) -> None:
-        """Roles run concurrently; each orders its own statements."""
-        if any(
-            one.conflicts_with(other, self.overlap) for one in _writes(op) for other in self.pending
-        ):
+        """Roles run concurrently; each orders its own statements, also those of iterations."""
+        others = [each for each in self.pending if not op.is_ancestor(each.statement)]
+        if any(one.conflicts_with(other, self.overlap) for one in _writes(op) for other in others):
             IndexBuilder(op).add(SyncOp())
             self.pending = []
         after = list(self.pending)
+        before = [each for each in self.pending if op.is_ancestor(each.statement)]
         for region in op.bodies:
-            self.pending = []
+            self.pending = [each for each in before if region.is_ancestor(each.statement)]
             self.block(region.block)
             after += self.pending
         self.pending = after

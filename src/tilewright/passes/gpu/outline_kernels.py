@@ -289,14 +289,32 @@ def _block_indices(code: IndexBuilder, kernel: KernelOp, launch: LaunchOp) -> li
         return raw
     raster = kernel.raster.data
     extents = [code.index(each) for each in _inside(code, kernel)]
-    x, y = raw[0], raw[1]
+    # Blocks of a cluster stay together: the raster walks over clusters.
+    clusters = (kernel.cluster_extents or (1, 1))[:2]
+    sizes = [each if each > 1 else None for each in (*clusters, 1)[:2]]
+
+    def over_clusters(value: SSAValue, axis: int) -> SSAValue:
+        size = sizes[axis]
+        return value if size is None else code.add(DivuiOp(value, code.index(size))).results[0]
+
+    (x, y), (width, height) = (
+        [over_clusters(each, axis) for axis, each in enumerate(values[:2])]
+        for values in (raw, extents)
+    )
     if raster.order == "column":
-        linear = _linear(code, y, x, extents[1])
-        first, second = _walk(code, linear, extents[1], extents[0], raster.panel)
-        return [first, second, *raw[2:]]
-    linear = _linear(code, x, y, extents[0])
-    first, second = _walk(code, linear, extents[0], extents[1], raster.panel)
-    return [second, first, *raw[2:]]
+        walked = _walk(code, _linear(code, y, x, height), height, width, raster.panel)
+    else:
+        linear = _linear(code, x, y, width)
+        walked = _walk(code, linear, width, height, raster.panel)[::-1]
+    found: list[SSAValue] = []
+    for value, hardware, size in zip(walked, raw, sizes, strict=False):
+        if size is None:
+            found.append(value)
+            continue
+        inside = code.add(RemuiOp(hardware, code.index(size))).results[0]
+        start = code.add(MuliOp(value, code.index(size))).results[0]
+        found.append(code.add(AddiOp(start, inside)).results[0])
+    return [*found, *raw[2:]]
 
 
 def _inside(code: IndexBuilder, kernel: KernelOp) -> list[SSAValue]:

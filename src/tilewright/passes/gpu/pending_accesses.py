@@ -67,6 +67,8 @@ class SharedAccess:
     by_engine: bool = False
     is_started: bool = False
     """Whether the write goes on after the op."""
+    is_signalled: bool = False
+    """Whether an engine reads later, until a phase of an mbarrier completes."""
     is_update: bool = False
     """Whether the write is an atomic update of a tensor: in any order with others of its kind."""
     slot: Slot | None = None
@@ -175,8 +177,12 @@ class Pending:
                 self._written(each.location)
                 if each.is_started:
                     self.started.add(each.location)
-            elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
-                # A TMA load has read its tensor when its mbarrier phase completes.
+            elif each.is_signalled or (
+                each.by_engine and space_of(each.buffer.type) is Space.GLOBAL
+            ):
+                # It is done when its mbarrier phase completes; so is a TMA load with its tensor.
+                continue
+            else:
                 self.reads.add(each.location)
                 if not each.by_engine:
                     self.unfenced_reads.add(each.location)

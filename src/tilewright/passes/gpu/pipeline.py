@@ -14,6 +14,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.allocate_tensor_memory import AllocateTensorMemory
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.chain_wgmma import ChainWgmma
@@ -31,13 +32,14 @@ from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.expand_gemms import ExpandGemms
+from tilewright.passes.gpu.fence_tensor_memory import FenceTensorMemory
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
-from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
+from tilewright.passes.gpu.insert_thread_syncs import InsertThreadFences, InsertThreadSyncs
 from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
@@ -60,8 +62,11 @@ from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.split_addresses import SplitAddresses
 from tilewright.passes.gpu.split_precision import SplitPrecision
+from tilewright.passes.gpu.stage_tensor_memory import StageTensorMemory
 from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
+from tilewright.passes.gpu.stream_tensor_memory import StreamTensorMemory
 from tilewright.passes.gpu.sync_clusters import SyncClusters
+from tilewright.passes.gpu.sync_tensor_memory import SyncTensorMemory
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.upcast_scaled_gemms import UpcastScaledGemms
@@ -151,8 +156,10 @@ class GpuPipeline(DevicePipeline):
             FoldClears(),
             NarrowGuardedLoops(),
             SelectTmaStores(),
-            OrderTensorWrites(),
+            *(() if self._has_own_barriers else (OrderTensorWrites(),)),
+            StageTensorMemory(),
             ExpandCopies(),
+            StreamTensorMemory(),
             ApplyTensorLayouts(),
             UpcastScaledGemms(),
             WidenOperands(),
@@ -161,6 +168,8 @@ class GpuPipeline(DevicePipeline):
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
             InsertExpectTx(),
+            AllocateTensorMemory(),
+            SyncTensorMemory(),
             LowerTileOps(),
             JoinWgmmaGroups(),
             OverlapWgmma(),
@@ -180,7 +189,8 @@ class GpuPipeline(DevicePipeline):
             OutlineKernels(),
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
-            InsertThreadSyncs(),
+            *self._thread_syncs(),
+            FenceTensorMemory(),
             SinkStoreWaits(),
             NarrowProducers(),
             ChooseOccupancy(max_blocks=self.max_blocks),
@@ -203,3 +213,11 @@ class GpuPipeline(DevicePipeline):
             SplitAddresses(),
             ChainWgmma(),
         ]
+
+    @property
+    def _has_own_barriers(self) -> bool:
+        """Whether the user places the barriers of threads."""
+        return InsertThreadSyncs.name in self.leave_out
+
+    def _thread_syncs(self) -> list[Pass]:
+        return [InsertThreadFences() if self._has_own_barriers else InsertThreadSyncs()]

@@ -22,6 +22,7 @@ from xdsl.rewriter import Rewriter
 from tilewright.analysis.shared_lifetimes import lifetimes
 from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, StorageAliasSpecOp
 from tilewright.ir.codes.shared import OVERLAPPING_BUFFERS
@@ -346,9 +347,13 @@ def _parts(allocs: Sequence[AllocOp]) -> list[_Part]:
     return parts
 
 
+def _is_always_live(op: AllocOp) -> bool:
+    return op.space.is_barrier or nv_names.TMEM_ADDRESS in op.attributes
+
+
 def _needed(part: _Part, times: Times, end: int) -> tuple[int, int]:
     """From the first moment at which one of its buffers is needed, to the last."""
-    if any(op.space.is_barrier or op.result not in times for op in part.allocs):
+    if any(_is_always_live(op) or op.result not in times for op in part.allocs):
         return 0, end
     spans = [times[op.result] for op in part.allocs]
     return min(first for first, _ in spans), max(last for _, last in spans)

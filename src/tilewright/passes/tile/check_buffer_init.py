@@ -34,6 +34,7 @@ from tilewright.dialects.tile import (
     PipelineOp,
     ReducerAllocOp,
     ScaledGemmOp,
+    Tcgen05GemmOp,
     WsOp,
     space_of,
 )
@@ -157,14 +158,14 @@ class _Kernel:
         if later is not None and later is not op:
             diagnostic.note(later, "first write is here")
         fix = f"help: clear it first with T.clear({name})"
-        if isinstance(op, GemmOp | ScaledGemmOp) and base_of(op.c) is region.base:
+        if isinstance(op, GemmOp | ScaledGemmOp | Tcgen05GemmOp) and base_of(op.c) is region.base:
             fix += ", or pass clear_accum=True to T.gemm"
         diagnostic.note(None, fix)
 
 
 def _path_of_read(op: Operation, region: AccessedRegion, path: _Path) -> _Path:
     """A GEMM that clears its accumulator under a condition reads it under the opposite one."""
-    if not isinstance(op, GemmOp | ScaledGemmOp) or op.clear_if is None:
+    if not isinstance(op, GemmOp | ScaledGemmOp | Tcgen05GemmOp) or op.clear_if is None:
         return path
     if base_of(op.c) is not region.base:
         return path

@@ -20,7 +20,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
 from tilewright.runtime.tile.pipelines import forms_of
-from tilewright.targets.cuda.settings import DEFAULT_ARCH
+from tilewright.targets.cuda.default_arch import default_arch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 def require_capacity(kernel: CompiledTileKernel) -> str | None:
     """Raise if a block needs more shared memory than it can have; why, if that is not known."""
-    arch = kernel.gpu.settings.arch if kernel.gpu is not None else DEFAULT_ARCH
     module = kernel.prim_func.module
+    arch = kernel.gpu.settings.arch if kernel.gpu is not None else default_arch(module)
     if _at_most(module) <= target_named(arch).smem_bytes:
         return None
     engine: DiagnosticEngine | None = None

@@ -84,7 +84,9 @@ class CompiledTileKernel:
         if is_gpu(target):
             from tilewright.runtime.tile.gpu import CudaKernel
 
-            self._cuda = CudaKernel(self, lambda: self.settings_for(arch_of(target)))
+            self._cuda = CudaKernel(
+                self, lambda: self.settings_for(arch_of(target, prim_func.module))
+            )
             self.gpu = self._cuda
         elif is_hip(target):
             from tilewright.runtime.tile.hip import HipGpuKernel
@@ -109,7 +111,11 @@ class CompiledTileKernel:
         """What it is compiled for: ``numpy``, ``cuda:sm_90a``, ``hip:gfx942``."""
         if is_hip(self._target):
             return f"{HIP}:{chip_of(self._target)}"
-        return f"{CUDA}:{arch_of(self._target)}" if is_gpu(self._target) else self._target
+        return (
+            f"{CUDA}:{arch_of(self._target, self.prim_func.module)}"
+            if is_gpu(self._target)
+            else self._target
+        )
 
     def settings_for(self, arch: str) -> Settings:
         """How the user wants it compiled for a GPU, whatever its target is."""

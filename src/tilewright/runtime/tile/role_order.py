@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tilewright.dialects.tile import AllocOp, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
-from tilewright.targets.cuda.settings import DEFAULT_ARCH
+from tilewright.targets.cuda.default_arch import default_arch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +30,7 @@ def require_ordered_roles(kernel: CompiledTileKernel) -> str | None:
     from tilewright.passes.tile.pipeline import TilePipeline
     from tilewright.targets.numpy.tile.api import TileFault
 
-    arch = kernel.gpu.settings.arch if kernel.gpu is not None else DEFAULT_ARCH
+    arch = kernel.gpu.settings.arch if kernel.gpu is not None else default_arch(module)
     lowered, engine = module.clone(), DiagnosticEngine()
     kind = "hip" if kernel.target.startswith("hip") else "cuda"
     for each in TilePipeline(target=f"{kind}:{arch}", check_each=False).passes():

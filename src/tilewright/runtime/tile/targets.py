@@ -13,9 +13,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from xdsl.dialects.builtin import ModuleOp
+
 from tilewright.dialects.amd.chips import CHIPS, DEFAULT_CHIP
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.targets.cuda.default_arch import default_arch
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 
 NUMPY, CUDA, HIP, TENSTORRENT = "numpy", "cuda", "hip", "tenstorrent"
@@ -113,13 +116,13 @@ def chip_of(target: str) -> str:
     return found
 
 
-def arch_of(target: str) -> str:
-    """The architecture of a target: its own, that of the machine's GPU, or Hopper."""
+def arch_of(target: str, module: ModuleOp | None = None) -> str:
+    """The architecture of a target: its own, that of the machine's GPU, or what `module` needs."""
     _, _, arch = target.partition(":")
     if arch:
         return arch
     if not is_available():
-        return DEFAULT_ARCH
+        return DEFAULT_ARCH if module is None else default_arch(module)
     return complete_arch(f"sm_{device_properties(current_device()).capability}")
 
 

@@ -199,8 +199,17 @@ class _Lowered:
             before = kernel.metadata
             for blocks in larger_occupancies(function, launches, before):
                 function.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(blocks, i64)
-                found = self._kernel(function, emit_kernel(function), arch, options)
-                if found.metadata.spill_bytes or found.metadata.stack_bytes > before.stack_bytes:
+                try:
+                    found = self._kernel(function, emit_kernel(function), arch, options)
+                except CudaCompilerError as error:
+                    if _TOO_FEW_REGISTERS not in error.log:
+                        raise
+                    found = None  # one instruction moves more registers than a thread would have
+                if (
+                    found is None
+                    or found.metadata.spill_bytes
+                    or found.metadata.stack_bytes > before.stack_bytes
+                ):
                     del function.attributes[simt_names.MIN_BLOCKS]
                     continue
                 kernels[before.name] = found

@@ -19,6 +19,7 @@ from tilewright.analysis.tensor_geometry import (
 from tilewright.dialects.arith import CmpiOp, ConstantOp, MinsiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AsyncCopyOp, names
@@ -88,6 +89,7 @@ def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
     tile = [prod(outer), box[-1]] if outer else box
     boxes = TmaBoxes.of(tile, bit_width(element_type_of(op.src.type)), part.map.swizzle)
     shape = (*outer, boxes.box[-1]) if outer else boxes.box
+    is_pair = nv_names.PAIR in op.attributes
     map = tensor_map(op, source.buffer, shape, part.map.swizzle)
     for start in boxes.starts:
         inside = (*(0 for _ in outer), start[-1]) if outer else start
@@ -101,6 +103,7 @@ def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
                 (op.barrier, op.barrier_index),
                 multicast=_receivers(code, op),
                 eviction_policy=op.eviction_policy.data if op.eviction_policy else None,
+                pair=is_pair,
             )
         )
     IndexBuilder(op).rewriter.erase(op)

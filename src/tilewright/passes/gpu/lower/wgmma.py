@@ -19,13 +19,12 @@ from tilewright.dialects.nv import (
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tile import GemmOp, KernelOp, Space, WsOp, space_of
 from tilewright.dialects.tile.access import base_of
-from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.signedness import is_unsigned
-from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.traversal import walk
-from tilewright.layouts.hardware.descriptors import OperandTile
-from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
+from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.shared_operands import SharedOperand, shared_operand
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 
@@ -59,9 +58,9 @@ def lower_wgmma(op: GemmOp, plan: GemmPlan, storage: BufferStorage) -> None:
                     code,
                     op,
                     (64, width, depth),
-                    a.descriptor(code, row * 64, step * depth) if a is not None else None,
+                    a.descriptor(code, MatrixOp, row * 64, step * depth) if a is not None else None,
                     (row * (k // depth) + step) * (64 * depth // GROUP),
-                    b.descriptor(code, column * width, step * depth),
+                    b.descriptor(code, MatrixOp, column * width, step * depth),
                     (accumulators, tile * (64 * width // GROUP)),
                     keeps if step == 0 else None,
                     storage,
@@ -165,57 +164,9 @@ def _issue(
     )
 
 
-class _Operand:
-    """A tile in shared memory, from which instructions take parts."""
-
-    def __init__(self, part: SharedPart, tile: OperandTile, start: Mixed) -> None:
-        self.part = part
-        self.tile = tile
-        self.start = start
-
-    def moved(self, code: IndexBuilder, group: Mixed, extent: int) -> _Operand:
-        """The operand of warp group `group`: `extent` rows (or columns) further for each."""
-        if group == 0:
-            return self
-        step = self.tile.offset_of(extent, 0) * 8 // self.tile.element_bits
-        start = combined(code, "+", self.start, combined(code, "*", group, step))
-        return _Operand(self.part, self.tile, start)
-
-    def descriptor(self, code: IndexBuilder, mn: int, k: int) -> SSAValue:
-        found = self.tile.operand(0, mn, k)
-        made = MatrixOp(
-            self.part.buffer,
-            code.index(self.start),
-            swizzle=found.swizzle,
-            leading=found.leading,
-            stride=found.stride,
-            advance=found.start,
-        )
-        return code.add(made).results[0]
-
-
 def _operand(
     code: IndexBuilder, storage: BufferStorage, value: SSAValue, *, is_k_major: bool
-) -> _Operand | None:
+) -> SharedOperand | None:
     if space_of(value.type) is Space.FRAGMENT:
         return None
-    part = storage.shared_part(code, value)
-    rows, columns = part.map.shape[-2:]
-    bits = bit_width(element_type_of(value.type))
-    tile = OperandTile(rows, columns, bits, part.map.swizzle, is_k_major)
-    return _Operand(part, tile, _first_element(code, part, tile))
-
-
-def _first_element(code: IndexBuilder, part: SharedPart, tile: OperandTile) -> Mixed:
-    """Where the patterns of a matrix begin, or of the sub-tile of it that an operand is."""
-    start = part.start
-    if not part.offsets:
-        return start
-    inside = part.map
-    for offset in part.offsets[:-2]:
-        inside = inside.version()
-        start = combined(code, "+", start, combined(code, "*", offset, inside.size))
-    row, column = part.offsets[-2:]
-    assert isinstance(row, int) and isinstance(column, int), "checked where wgmma was chosen"
-    first = tile.offset_of(row, column) if tile.k_major else tile.offset_of(column, row)
-    return combined(code, "+", start, first * 8 // tile.element_bits)
+    return shared_operand(code, storage, value, is_k_major=is_k_major, is_tcgen05=False)

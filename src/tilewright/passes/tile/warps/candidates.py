@@ -16,6 +16,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
 from tilewright.analysis.image_patches import bulk_patches
 from tilewright.analysis.pipelining import Dependences
+from tilewright.analysis.tensor_core_waits import synchronous
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.nv import GridTriggerOp, GridWaitOp
@@ -101,10 +102,11 @@ def kernel_obstacle(kernel: KernelOp) -> str | None:
         return "the kernel has no thread count"
     if any(extent != 1 for extent in threads[1:]):
         return "the thread block has more than one dimension"
+    known = {op for parent in walk(kernel) if parent.regions for op in synchronous(parent)}
     for op in walk(kernel):
         if isinstance(op, WsOp):
             return "the kernel is already warp-specialised by the user"
-        if is_between_kernels(op, kernel):
+        if op in known or op.regions or is_between_kernels(op, kernel):
             continue
         if op.name.startswith(_ORDERING) or is_async(op):
             return f"the kernel uses explicit synchronisation ({call_text(op)})"

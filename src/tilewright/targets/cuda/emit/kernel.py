@@ -7,7 +7,14 @@ from xdsl.ir import Attribute, BlockArgument
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv.tma import TensorMapType
 from tilewright.dialects.simt import names as simt_names
-from tilewright.targets.cuda.emit import atomics, cache, nv_ops, ranges, threads
+from tilewright.targets.cuda.emit import (
+    atomics,
+    cache,
+    nv_ops,
+    ranges,
+    tensor_memory,
+    threads,
+)
 from tilewright.targets.cuda.emit.flavour import CUDA
 from tilewright.targets.cuda.header import definitions, headers
 from tilewright.targets.cxx import kernel as cxx
@@ -21,6 +28,7 @@ RULES = {
     **atomics.RULES,
     **cache.RULES,
     **nv_ops.RULES,
+    **tensor_memory.RULES,
 }
 
 

@@ -153,6 +153,10 @@ def _tma_load(emitter: Emitter, op: Operation) -> None:
         _barrier(emitter, op),
     ]
     function = "tma_load"
+    if op.pair is not None:
+        if op.multicast is not None:
+            raise emitter.refusal("a TMA load for a pair of CTAs cannot be a multicast")
+        function = "tma_load_pair"
     if op.multicast is not None:
         function = "tma_load_multicast"
         arguments.append(emitter.operand(op.multicast))
@@ -229,7 +233,8 @@ def ptx_type(emitter: Emitter, type: Attribute, unsigned: UnitAttr | None = None
     return found
 
 
-def _accumulator(type: Attribute) -> str:
+def accumulator(type: Attribute) -> str:
+    """The type of a result in the name of an instruction."""
     if isinstance(type, IntegerType):
         return "s32"
     return "f16" if isinstance(type, Float16Type) else "f32"
@@ -239,7 +244,7 @@ def _mma(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MmaOp)
     a = ptx_type(emitter, element_type_of(op.a.type), op.unsigned_a)
     b = ptx_type(emitter, element_type_of(op.b.type), op.unsigned_b)
-    c = _accumulator(element_type_of(op.c.type))
+    c = accumulator(element_type_of(op.c.type))
     for each in (op.a, op.b, op.c):
         emitter.element(each)
     name, text = mma_function(op.mnk, a, b, c)
@@ -285,7 +290,7 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
     chain = _chain(op)
     a = ptx_type(emitter, op.a_type, op.unsigned_a)
     b = ptx_type(emitter, op.b_type, op.unsigned_b)
-    c = _accumulator(element_type_of(op.acc.type))
+    c = accumulator(element_type_of(op.acc.type))
     emitter.element(op.acc)
     name, text = wgmma_function(
         op.mnk,

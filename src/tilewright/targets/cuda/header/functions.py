@@ -12,6 +12,7 @@ from tilewright.targets.cuda.header.exchange import EXCHANGE
 from tilewright.targets.cuda.header.function import Function
 from tilewright.targets.cuda.header.hints import ACCESSES, POLICIES
 from tilewright.targets.cuda.header.matrices import MMA_SUPPORT
+from tilewright.targets.cuda.header.tensor_memory import TENSOR_MEMORY
 
 FUNCTIONS: Mapping[str, Function] = {
     **TYPES,
@@ -23,6 +24,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **POLICIES,
     **ACCESSES,
     **MMA_SUPPORT,
+    **TENSOR_MEMORY,
     **EXCHANGE,
     **ATOMICS,
 }

@@ -42,6 +42,7 @@ FaultKind: TypeAlias = Literal[
     "in flight",
     "misaligned",
     "divergent",
+    "tensor memory",
 ]
 
 CODES: dict[FaultKind, str] = {
@@ -57,6 +58,7 @@ CODES: dict[FaultKind, str] = {
     "in flight": "TW6145",
     "misaligned": MISALIGNED_TILE,
     "divergent": "TW6147",
+    "tensor memory": "TW6148",
 }
 
 

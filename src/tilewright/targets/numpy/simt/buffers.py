@@ -99,16 +99,19 @@ class Registers(Memory):
     """How many in-flight wgmmas read each register."""
     changed: Any = None
     """When each was last written by its thread."""
+    loading: Any = None
+    """Which an in-flight load from tensor memory writes."""
 
     def __post_init__(self) -> None:
         self.size = self.data.shape[1]
 
     def track(self) -> None:
-        """Track these registers: wgmma uses them."""
+        """Track these registers: asynchronous operations use them."""
         self.flight = np.zeros(self.data.shape, np.int16)
         self.unsettled = np.zeros(self.data.shape, np.bool_)
         self.taken = np.zeros(self.data.shape, np.int16)
         self.changed = np.zeros(self.data.shape, np.int32)
+        self.loading = np.zeros(self.data.shape, np.bool_)
 
     def load(self, frame: Frame, index: Any) -> Any:
         """One element of each thread."""
@@ -155,10 +158,18 @@ class Registers(Memory):
         return index if frame.mask is None else where(frame.mask, index, 0)
 
     def _check_free(self, frame: Frame, index: Any, lanes: int, *, writes: bool = False) -> None:
-        """Check that no register is accessed while wgmma uses it."""
+        """Check that no register is accessed while wgmma or a load from tensor memory uses it."""
         rows = frame.active_tids[:, None]
         columns = frame.wide(index)[frame.active][:, None] + np.arange(lanes)
         if frame.block.options.checked:
+            loading = self.loading[rows, columns]
+            if loading.any():
+                element = f"{self.name}[{int(np.broadcast_to(columns, loading.shape)[loading][0])}]"
+                raise frame.problem(
+                    "in flight",
+                    f"access to {element} while an in-flight tcgen05.ld writes it; "
+                    "nv.tcgen05.wait_ld is missing before the access",
+                )
             if self.unsettled[rows, columns].any():
                 self._complain(frame, rows, columns)
             if writes and self.taken[rows, columns].any():

@@ -9,6 +9,11 @@ releases. `observed[w, a]` is the latest time of agent `a` that warp `w` has obs
     2W … 3W      bulk stores of a warp, in the order they were issued
     3W … 4W      cp.async of a warp, in order too
     4W …         TMA loads, which complete in any order: slots, used round-robin
+    last 5W      of kernels with tensor memory: how far the warp's accesses to it have come, see
+                 `warp_clocks.TENSOR_KINDS`
+
+With tensor memory, the agents of the cluster's other blocks follow: what orders the two CTAs of a
+pair is checked, too. Elsewhere clocks are not forwarded between CTAs.
 
 `fenced[w, a]` is the same for the asynchronous proxy: what threads wrote up to then is visible
 to asynchronous units that `w` starts. A proxy fence copies all that the warp has observed.
@@ -24,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
+from tilewright.analysis.thread_sync.warp_clocks import TENSOR_KINDS, ClockSnapshot, WarpClocks
 
 _SLOTS = 64
 
@@ -35,6 +40,8 @@ class Clocks(WarpClocks):
 
     threads: int
     warp_size: int
+    blocks: int = 1
+    has_tensor_memory: bool = False
     observed: Any = field(init=False)
     fenced: Any = field(init=False)
     converged: Any = field(init=False)
@@ -45,7 +52,11 @@ class Clocks(WarpClocks):
     def __post_init__(self) -> None:
         self.warps = -(-self.threads // self.warp_size)
         self.first_load = 4 * self.warps
-        self.agents = self.first_load + _SLOTS
+        self.first_tensor = self.first_load + _SLOTS
+        self.local = self.first_tensor
+        if self.has_tensor_memory:
+            self.local += len(TENSOR_KINDS) * self.warps
+        self.agents = self.local * self.blocks
         self.observed = np.zeros((self.warps, self.agents), np.int32)
         own = np.arange(self.warps)
         self.observed[own, own] = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -28,7 +28,7 @@ from tilewright.targets.numpy.simt.buffers import (
 from tilewright.targets.numpy.simt.clocks import ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
-from tilewright.targets.numpy.simt.state import Frame
+from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_at, barrier_of_block
 
 _ALIGN_BYTES = 128
@@ -195,11 +195,19 @@ class _Tile:
 
 
 def _arrival(
-    frame: Frame, barrier: PhaseBarrier, issuer: ClockSnapshot, agent: int, time: int, size: int
+    frame: Frame,
+    barrier: PhaseBarrier,
+    issuer: ClockSnapshot,
+    agent: int,
+    time: int,
+    size: int,
+    receiver: int | None = None,
 ) -> Any:
     """What happens at the barrier when a copy is done."""
     signal = issuer.copy()
     signal.observed[agent] = time
+    if receiver is not None:
+        signal = frame.block.clocks.forwarded(signal, frame.block.rank, receiver)
 
     def arrive() -> None:
         barrier.signal(signal)
@@ -211,7 +219,7 @@ def _arrival(
     return arrive
 
 
-def _target_barrier(frame: Frame, where: int, at: int, leader: int) -> PhaseBarrier:
+def target_barrier(frame: Frame, where: int, at: int, leader: int) -> PhaseBarrier:
     index = int(frame.wide(frame.env[at])[leader])
     barrier = barrier_at(frame, frame.env[where], index)
     if not barrier.is_fenced and frame.block.options.checked:
@@ -234,13 +242,18 @@ def _tma_load(compiler: Compiler, op: Operation) -> Act:
         leader = frame.leader("nv.tma_load")
         corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
         index = int(frame.wide(frame.env[to])[leader])
-        barrier = _target_barrier(frame, where, at, leader)
+        barrier = target_barrier(frame, where, at, leader)
         tile = _Tile(frame, frame.env[map], frame.env[target], index, corner)
+        slot = int(frame.wide(frame.env[at])[leader])
         if receivers is None:
-            _start_load(frame, op, barrier, leader, tile.addresses, tile.map.itemsize, tile.load)
+            rank = frame.block.rank
+            if op.pair is not None:
+                rank -= rank % 2
+                barrier = barrier_of_block(frame, frame.env[where], slot, rank)
+            addresses, size = tile.addresses, tile.map.itemsize
+            start_load(frame, op, barrier, leader, addresses, size, tile.load, rank)
             return
         mask = int(frame.wide(frame.env[receivers])[leader])
-        slot = int(frame.wide(frame.env[at])[leader])
         _send(frame, op, tile, leader, mask, (frame.env[where], slot))
 
     return act
@@ -255,38 +268,66 @@ def _send(
     barrier: tuple[BarrierBuffer, int],
 ) -> None:
     """Multicast of one tile: each CTA receives it at the same offset, on its own barrier."""
+    size = tile.map.itemsize
     for rank, block in enumerate(frame.block.cluster):
-        if not mask >> rank & 1:
-            continue
-        there = barrier_of_block(frame, barrier[0], barrier[1], rank)
-        if block is frame.block:
-            addresses, size = tile.addresses, tile.map.itemsize
-            _start_load(frame, op, there, leader, addresses, size, tile.load)
-            continue
-        # Happens-before between CTAs is not tracked: only the arrival is ordered.
-        agent = block.clocks.load_agent()
-        time = int(block.clocks.tick(agent))
-        block.shadow.mark_by_engine(
-            op, block.shadow.spread(tile.addresses, tile.map.itemsize), agent, time
-        )
-        arrive = _arrival(
-            frame,
-            there,
-            block.clocks.nothing(),
-            agent,
-            time,
-            len(tile.addresses) * tile.map.itemsize,
-        )
-        there_too = tile.into(block.arena)
-
-        def finish(load: Any = there_too.load, arrive: Any = arrive) -> None:
-            load()
-            arrive()
-
-        block.machine.issue("copies", Pending("a load", finish, op, frame.name))
+        if mask >> rank & 1:
+            load = tile.into(block.arena).load
+            _send_to(frame, op, block, (tile.addresses, size), load, leader, barrier)
 
 
-def _start_load(
+def send_elements(
+    frame: Frame,
+    op: Operation,
+    addresses: Any,
+    elements: Any,
+    leader: int,
+    barrier: tuple[BarrierBuffer, int],
+) -> None:
+    """Multicast of some elements to all CTAs of the cluster."""
+    for block in frame.block.cluster:
+
+        def load(arena: Any = block.arena) -> None:
+            arena.view(elements.dtype)[addresses // elements.itemsize] = elements
+
+        _send_to(frame, op, block, (addresses, elements.itemsize), load, leader, barrier)
+
+
+def _send_to(
+    frame: Frame,
+    op: Operation,
+    block: BlockRun,
+    written: tuple[Any, int],
+    load: Callable[[], None],
+    leader: int,
+    barrier: tuple[BarrierBuffer, int],
+) -> None:
+    """One of the CTAs that receive a multicast."""
+    addresses, size = written
+    there = barrier_of_block(frame, barrier[0], barrier[1], block.rank)
+    if block is frame.block:
+        start_load(frame, op, there, leader, addresses, size, load)
+        return
+    agent = block.clocks.load_agent()
+    time = int(block.clocks.tick(agent))
+    # Clocks are forwarded between CTAs where tensor memory is used: else only the arrival is
+    # ordered, and the write cannot be checked.
+    clocks, rank = frame.block.clocks, frame.block.rank
+    issuer = clocks.forwarded(frame.signal_of(leader), rank, block.rank)
+    granules = block.shadow.spread(addresses, size)
+    if clocks.blocks > 1 and block.options.checked:
+        block.shadow.write_by_engine(op, granules, agent, time, issuer)
+    else:
+        block.shadow.mark_by_engine(op, granules, agent, time)
+    arrive = _arrival(frame, there, issuer, agent, time, len(addresses) * size)
+
+    def finish() -> None:
+        load()
+        arrive()
+
+    block.machine.issue("copies", Pending("a load", finish, op, frame.name))
+
+
+def start_load(
     frame: Frame,
     op: Operation,
     barrier: PhaseBarrier,
@@ -294,7 +335,9 @@ def _start_load(
     addresses: Any,
     itemsize: int,
     load: Any,
+    receiver: int | None = None,
 ) -> None:
+    """Start a load; `receiver` is the rank of the barrier's block, if it is another one."""
     block = frame.block
     issuer = frame.signal_of(leader)
     agent = block.clocks.load_agent()
@@ -302,7 +345,8 @@ def _start_load(
     if block.options.checked:
         granules = block.shadow.spread(addresses, itemsize)
         block.shadow.write_by_engine(op, granules, agent, time, issuer)
-    arrive = _arrival(frame, barrier, issuer, agent, time, len(addresses) * itemsize)
+    size = len(addresses) * itemsize
+    arrive = _arrival(frame, barrier, issuer, agent, time, size, receiver)
 
     def finish() -> None:
         load()
@@ -383,8 +427,8 @@ def _bulk(compiler: Compiler, op: Operation) -> Act:
             granules = frame.block.shadow.spread(addresses, size)
             _start_store(frame, op, leader, granules, transfer)
             return
-        barrier = _target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
-        _start_load(frame, op, barrier, leader, addresses, size, transfer)
+        barrier = target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
+        start_load(frame, op, barrier, leader, addresses, size, transfer)
 
     return act
 

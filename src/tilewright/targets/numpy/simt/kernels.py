@@ -17,6 +17,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.matrix import WgmmaOp
+from tilewright.dialects.nv.tensor_memory import Tcgen05AllocOp, Tcgen05LdOp
 from tilewright.dialects.nv.updates import RedAddOp
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.simt import names as simt_names
@@ -35,10 +36,13 @@ from tilewright.targets.numpy.simt import (
     control,
     copies,
     lanes,
+    launch_control,
     matrix_cores,
     memory,
     mma,
     sync,
+    tcgen05,
+    tensor_moves,
     views,
 )
 from tilewright.targets.numpy.simt.program import Compiler, Rule, SimtCode
@@ -79,6 +83,9 @@ DEVICE = Rules(
         **sync.RULES,
         **copies.RULES,
         **mma.RULES,
+        **launch_control.RULES,
+        **tcgen05.RULES,
+        **tensor_moves.RULES,
         **matrix_cores.RULES,
         **lanes.RULES,
         **amd.RULES,
@@ -107,6 +114,7 @@ class Kernel:
     warp_size: int
     has_narrow_barriers: bool
     """Whether some barriers order accesses to shared memory alone."""
+    has_tensor_memory: bool
 
 
 def compile_kernel(function: FuncOp) -> Kernel:
@@ -144,6 +152,7 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
         GROUP if any(isinstance(each, WgmmaOp) for each in op.walk()) else warp_size,
         warp_size,
         any(isinstance(each, BarrierOp) and is_narrow(each) for each in op.walk()),
+        any(isinstance(each, Tcgen05AllocOp) for each in op.walk()),
     )
 
 
@@ -234,6 +243,8 @@ def _tracked(function: Operation) -> set[SSAValue]:
             found.add(op.acc)
             if op.a_index is not None:
                 found.add(op.a)
+        elif isinstance(op, Tcgen05LdOp):
+            found.add(op.registers_buffer)
     return found
 
 

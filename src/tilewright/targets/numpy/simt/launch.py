@@ -34,6 +34,7 @@ from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
+from tilewright.targets.numpy.simt.tensor_memory import TensorMemory
 from tilewright.targets.numpy.strided_view import strided_view
 
 LockstepGroups: TypeAlias = dict[Operation, Sequence[Any]]
@@ -92,6 +93,8 @@ class _Run:
         self.kernel: Kernel | None = None
         self.block: Grid | None = None
         self.blocks = 0
+        self.waiting: list[Grid] = []
+        """First blocks of the clusters that have not run."""
         self.machine: Machine | None = None
         self.frame: Frame | None = None
         self.error: SimtRuntimeFault | Deadlock | None = None
@@ -155,7 +158,10 @@ class _Run:
     ) -> None:
         """Run the blocks; without arguments, the kernel takes the number of the block."""
         self.kernel = kernel
-        for indices in _clusters(grid, kernel.cluster, self.options.blocks):
+        clusters = {each[0]: each for each in _clusters(grid, kernel.cluster, self.options.blocks)}
+        self.waiting = list(clusters)
+        while self.waiting:  # a running cluster may cancel the launch of others
+            indices = clusters[self.waiting.pop(0)]
             self._run_cluster(kernel, indices, grid, arguments, outside)
         self.block = None
 
@@ -183,8 +189,13 @@ class _Run:
                 kernel.granule,
                 kernel.warp_size,
                 kernel.has_narrow_barriers,
+                kernel.has_tensor_memory,
+                len(indices),
+                self.waiting,
                 rank=rank,
             )
+            if kernel.has_tensor_memory:
+                block.tensor_memory = TensorMemory(block)
             cluster.append(block)
             block.cluster = cluster
         for block in cluster:
@@ -232,6 +243,8 @@ class _Run:
     def _check_end(self, block: BlockRun) -> None:
         if not self.options.checked:
             return
+        if block.tensor_memory is not None:
+            block.tensor_memory.check_freed()
         for groups in block.stores:
             left = [*groups.open, *groups.older(0)]
             if left:

@@ -7,7 +7,7 @@ until then the accumulator belongs to the tensor core, and the operands must not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.nv.matrix import (
     LdMatrixOp,
+    MatrixDescriptorOp,
     MatrixMoveOp,
     MatrixOp,
     MmaOp,
@@ -66,7 +67,7 @@ def _operand_map(bits: int) -> tuple[Any, Any]:
     return _maps(wgmma_a(bits))
 
 
-def _signed(values: Any, unsigned: UnitAttr | None) -> Any:
+def as_signed(values: Any, unsigned: UnitAttr | None) -> Any:
     """Elements of an operand, read as its instruction reads them."""
     return values if unsigned is None else np.ascontiguousarray(values).view(np.uint8)
 
@@ -79,7 +80,7 @@ def multiply(a: Any, b: Any, c: Any) -> Any:
     return converted(total, c.dtype)
 
 
-def _as_read(values: Any) -> Any:
+def as_read(values: Any) -> Any:
     """Elements of an operand as tensor cores read them: single precision as tf32."""
     if values.dtype != np.float32:
         return values
@@ -182,8 +183,8 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
             for value, (thread, register) in zip(values, maps, strict=True)
         )
         thread, register = maps[2]
-        a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
-        values[2][:, thread, register] = multiply(_as_read(a), _as_read(b), c)
+        a, b = as_signed(a, op.unsigned_a), as_signed(b, op.unsigned_b)
+        values[2][:, thread, register] = multiply(as_read(a), as_read(b), c)
         where = held[2].fragment(frame, frame.env[indices[2]], counts[2], writes=True)
         held[2].data[where] = values[2].reshape(warps * NVIDIA_WARP, counts[2])
 
@@ -195,6 +196,16 @@ def _mma(compiler: Compiler, op: Operation) -> Act:
 
 def _matrix(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, MatrixOp)
+    return matrix_rule(compiler, op, MatrixDescriptor.encode, "wgmma")
+
+
+def matrix_rule(
+    compiler: Compiler,
+    op: MatrixDescriptorOp,
+    encode: Callable[[MatrixDescriptor], int],
+    user: str,
+) -> Act:
+    """Makes the descriptor of an operand."""
     where, at, result = compiler.slot(op.buffer), compiler.slot(op.index), compiler.slot(op.result)
     swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
     advance = op.advance_bytes
@@ -207,11 +218,11 @@ def _matrix(compiler: Compiler, op: Operation) -> Act:
             if start % _ROW_BYTES or start < 0:
                 raise frame.problem(
                     "misaligned",
-                    f"misaligned wgmma operand: {buffer.name}[{int(each)}] is not at a "
+                    f"misaligned {user} operand: {buffer.name}[{int(each)}] is not at a "
                     "multiple of 16 "
                     "bytes",
                 )
-            code = MatrixDescriptor(start, leading, stride, swizzle).encode()
+            code = encode(MatrixDescriptor(start, leading, stride, swizzle))
             known[int(each)] = code - (1 << 64) if code >> 63 else code
         if index.ndim == 0:
             frame.env[result] = np.int64(known[int(index)])
@@ -300,17 +311,17 @@ class _Wgmma:
         acc.unsettled[rows, columns] = True
 
         def finish() -> None:
-            b = _elements(block.arena, b_addresses, self.b_type)
+            b = elements(block.arena, b_addresses, self.b_type)
             if taken is None:
-                a = _elements(block.arena, a_addresses, self.a_type)
+                a = elements(block.arena, a_addresses, self.a_type)
             else:
                 thread, register = _operand_map(8 * self.a_type.itemsize)
                 a = taken[0].data[rows, taken[1]][thread, register]
             thread, register = _sum_map(self.n)
             held = acc.data[rows, columns]
             c = held[thread, register] if adds else np.zeros((64, self.n), acc.data.dtype)
-            a, b = _signed(a, op.unsigned_a), _signed(b, op.unsigned_b)
-            held[thread, register] = multiply(_as_read(a), _as_read(b).T, c)
+            a, b = as_signed(a, op.unsigned_a), as_signed(b, op.unsigned_b)
+            held[thread, register] = multiply(as_read(a), as_read(b).T, c)
 
         def landed() -> None:
             acc.flight[rows, columns] -= 1
@@ -360,7 +371,7 @@ class _Wgmma:
                 shadow.read_by_engine(self.op, granules, agent, time, issuer, None)
 
 
-def _elements(arena: Any, addresses: Any, dtype: np.dtype[Any]) -> Any:
+def elements(arena: Any, addresses: Any, dtype: np.dtype[Any]) -> Any:
     return arena.view(dtype)[addresses // dtype.itemsize]
 
 

@@ -42,6 +42,13 @@ class BlockRun:
     """Lanes of a warp (AMD: a wave)."""
     has_narrow_barriers: bool = False
     """Whether some barriers order accesses to shared memory alone."""
+    has_tensor_memory: bool = False
+    blocks: int = 1
+    """Blocks of the cluster."""
+    waiting: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    """First blocks of the clusters of the launch that have not run, the same for all blocks."""
+    tensor_memory: Any = None
+    """Columns of 128 lanes, of kernels that use them (`tensor_memory.TensorMemory`)."""
     spans: list[tuple[int, int, str, int]] = field(default_factory=list[tuple[int, int, str, int]])
     """First byte, end, name and element size of each shared buffer."""
     rank: int = 0
@@ -61,7 +68,8 @@ class BlockRun:
     """Counts writes to registers of MMAs, and fences, to order the two."""
 
     def __post_init__(self) -> None:
-        self.clocks = Clocks(self.threads, self.warp_size)
+        forwarded = self.blocks if self.has_tensor_memory else 1
+        self.clocks = Clocks(self.threads, self.warp_size, forwarded, self.has_tensor_memory)
         self.tensor_clocks = self.clocks
         """Those of accesses to tensors, which narrow barriers do not order."""
         if self.has_narrow_barriers:
@@ -70,6 +78,10 @@ class BlockRun:
         self.cluster_clocks = self.clocks.nothing()
         """The clocks that threads released on arrival at the cluster barrier."""
         self.cluster = self.cluster or [self]
+
+    def take_cluster(self) -> tuple[int, int, int] | None:
+        """Cancel the launch of a cluster: the next one, if there is any."""
+        return self.waiting.pop(0) if self.waiting else None
 
     def describe(self, address: int) -> str:
         """The element at a byte of shared memory."""

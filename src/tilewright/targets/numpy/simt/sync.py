@@ -157,12 +157,15 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
 
 
 def _arrive_there(frame: Frame, buffer: BarrierBuffer, index: int, blocks: Any) -> None:
-    """Arrivals at barriers of other CTAs; clocks are not forwarded between CTAs."""
+    """Arrivals at barriers of other CTAs; only with tensor memory clocks are forwarded."""
+    released: ClockSnapshot | None = None
     chosen, counts = np.unique(frame.wide(blocks)[frame.active], return_counts=True)
     for rank, count in zip(chosen, counts, strict=True):
         barrier = barrier_of_block(frame, buffer, index, int(rank))
-        if int(rank) == frame.block.rank:
-            barrier.signal(frame.block.clocks.release(frame.active_warps))
+        clocks, own = frame.block.clocks, frame.block.rank
+        if int(rank) == own or clocks.blocks > 1:
+            released = released or clocks.release(frame.active_warps)
+            barrier.signal(clocks.forwarded(released, own, int(rank)))
         _use(frame, lambda barrier=barrier, count=count: barrier.arrive(int(count)))
 
 
@@ -352,8 +355,11 @@ def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
         threads = sum(map(block_arrivals, blocks))
         warps = frame.whole_warps("a barrier of the cluster")
         point = _cluster_point(frame)
-        signals = frame.block.cluster_clocks
-        signals.join(frame.block.clocks.release(warps))
+        clocks, rank = frame.block.clocks, frame.block.rank
+        released = clocks.release(warps)
+        for block in blocks:
+            if block is frame.block or clocks.blocks > 1:
+                block.cluster_clocks.join(clocks.forwarded(released, rank, block.rank))
         _use(frame, lambda: point.arrive(frame.warp_size * len(warps), threads))
 
     return act

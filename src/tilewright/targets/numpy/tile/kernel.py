@@ -65,12 +65,14 @@ from tilewright.targets.numpy.values import Expr, Tensor
 
 _CONCURRENT = (
     "tile.async_copy",
+    "tile.tcgen05_",
     "tile.ws",
     "nv.mbarrier.",
     "nv.cp_async",
     "nv.tma_store",
     "nv.wgmma",
     "nv.bar",
+    "nv.clc.",
     "nv.cluster.wait",
 )
 _EXPLICIT = ("nv.mbarrier.expect_tx", "nv.mbarrier.arrive_expect_tx")

@@ -23,6 +23,7 @@ from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.concurrent import ConcurrentRuntime
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
+from tilewright.targets.numpy.tile.support.tensor_core import TensorCoreRuntime
 
 
 class Launch:
@@ -40,7 +41,7 @@ class Launch:
     ) -> None:
         self.runtime: Runtime
         if is_concurrent:
-            self.runtime = ConcurrentRuntime(
+            self.runtime = TensorCoreRuntime(
                 seed, checked=checked, output=output, arena_bytes=arena_bytes
             )
         else:
@@ -66,9 +67,12 @@ class Launch:
         raster: tuple[str, int] | None = None,
         cluster: tuple[int, ...] = (),
         together: bool = False,
+        pairs: bool = False,
         written: Sequence[TileBuffer] = (),
     ) -> None:
         """Run every block of a grid, x fastest; all `together` if they wait for each other.
+
+        With `pairs` those of a cluster reach into each other, and run together.
 
         `written` are the global tensors that the kernel writes.
         """
@@ -91,10 +95,41 @@ class Launch:
             blocks = [(_padded(block), kernel(*_ids(block))) for block in order]
             self.blocks += len(blocks)
             runtime.run(blocks, prod(threads))
+        elif isinstance(runtime, ConcurrentRuntime) and pairs:
+            self._by_cluster(runtime, kernel, order, prod(threads))
         else:
             self._one_by_one(kernel, order, prod(extents), prod(threads))
         self.is_running = False
         _follow(written, None)
+
+    def _by_cluster(
+        self,
+        runtime: ConcurrentRuntime,
+        kernel: Callable[..., Any],
+        order: Iterable[tuple[int, ...]],
+        threads: int,
+    ) -> None:
+        """The clusters in turn, in the order of their first blocks."""
+        clusters: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        for block in order:
+            corner = tuple(
+                index // extent for index, extent in zip(block, runtime.cluster, strict=False)
+            )
+            clusters.setdefault(corner, []).append(block)
+        waiting = list(clusters.values())
+
+        def take() -> tuple[int, ...] | None:
+            return _padded(min(waiting.pop(0))) if waiting else None
+
+        if isinstance(runtime, TensorCoreRuntime):
+            runtime.take_cluster = take
+        while waiting:
+            blocks = waiting.pop(0)
+            self.blocks += len(blocks)
+            runtime.begin(_padded(blocks[0]))
+            if runtime.log is not None:
+                runtime.log.begin_block()
+            runtime.run([(_padded(block), kernel(*_ids(block))) for block in blocks], threads)
 
     def _one_by_one(
         self,

@@ -15,6 +15,7 @@ from tilewright.targets.numpy.tile.ops import (
     memory,
     others,
     sync,
+    tensor_core,
     tiles,
 )
 
@@ -30,4 +31,5 @@ RULES: Mapping[str, Rule] = {
     **others.RULES,
     **sync.RULES,
     **kernel.RULES,
+    **tensor_core.RULES,
 }

@@ -18,6 +18,7 @@ from xdsl.traits import is_side_effect_free
 
 from tilewright.analysis.thread_dependence import names_threads
 from tilewright.dialects.gpu import DimensionOp
+from tilewright.dialects.nv import MBarrierArriveOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.dialects.tile.interfaces import writes
@@ -61,6 +62,8 @@ def _kernel(base: Emitter, op: Operation) -> None:
         options += f", cluster={op.cluster_extents}"
     if any(_waits_for_blocks(each) for each in walk(op)):
         options += ", together=True"
+    elif any(_reaches_out(each) for each in walk(op)):
+        options += ", pairs=True"
     written = [emitter.buffer(base) for base in _written(op) if base in emitter.memory]
     if written:
         options += f", written={emitter.listed(written)}"
@@ -72,6 +75,15 @@ def _written(op: KernelOp) -> list[SSAValue]:
     """Tensors from outside of a kernel that it writes."""
     found = dict.fromkeys(region.base for region in writes(op) if region.space is Space.GLOBAL)
     return [base for base in found if not op.is_ancestor(base.owner)]
+
+
+def _reaches_out(op: Operation) -> bool:
+    """Whether a block uses memory or barriers of another block of its cluster there."""
+    if isinstance(op, MBarrierArriveOp):
+        return op.cta is not None
+    if op.name == "nv.clc.try_cancel":
+        return True
+    return op.name.startswith("tile.tcgen05_") and "two_cta" in op.properties
 
 
 def _waits_for_blocks(op: Operation) -> bool:

@@ -32,17 +32,17 @@ def _barrier(emitter: TileEmitter, op: BarrierOp) -> tuple[Expr, Expr]:
 def _arrive(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, MBarrierArriveOp)
-    if op.cta is not None:
-        raise emitter.unsupported(
-            "barriers of other CTAs of a cluster are not supported by the NumPy target"
-        )
     # A branch on the thread leaves only some of them to arrive.
     count = ""
     operands = list(_barrier(emitter, op))
+    name, end = "arrive", ""
+    if op.cta is not None:
+        name, end = "arrive_at", f", {{2}}, {emitter.site()}"
+        operands.append(emitter.uniform(op.cta, "the rank of a block"))
     if emitter.threads is not None and emitter.divergence:
-        count = ", active_threads({2})"
+        count = f", active_threads({{{len(operands)}}})"
         operands.append(emitter.threads)
-    emitter.call(f"rt.arrive({{0}}, {{1}}{count})", *operands)
+    emitter.call(f"rt.{name}({{0}}, {{1}}{end}{count})", *operands)
 
 
 def _bytes(name: str) -> Rule:

@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.tile.compute import GemmOp, ReduceOp, ScanOp
 from tilewright.dialects.tile.movement import AsyncCopyOp, CopyOp, FillOp, Im2colOp, TransposeOp
 from tilewright.dialects.tile.scaled import ScaledGemmOp
+from tilewright.dialects.tile.tensor_memory import reports_to_pair
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tile.emitter import TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
@@ -44,7 +45,8 @@ def _async_copy(base: Emitter, op: Operation) -> None:
     if op.cluster_mask is not None:
         raise emitter.unsupported("multicast copies are not supported by the NumPy target")
     source, target = whole(emitter, op.src), whole(emitter, op.dst)
-    text = f"rt.async_copy({{0}}, {{1}}, {emitter.site()}"
+    name = "pair_copy" if reports_to_pair(op) else "async_copy"
+    text = f"rt.{name}({{0}}, {{1}}, {emitter.site()}"
     zeros = "" if op.zeros is None else ", fill=0"
     if op.barrier is None or op.barrier_index is None:
         emitter.call(f"{text}{zeros})", source, target)

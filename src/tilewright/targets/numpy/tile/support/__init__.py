@@ -18,6 +18,7 @@ _BY_MODULE = {
     "pointers": "pointer",
     "regions": "part",
     "roles": "give_back own",
+    "tensor_core": "Scales",
     "threads": ("active_threads dp4a elected reduce_threads shuffle thread_index vote warp_reduce"),
 }
 

@@ -209,22 +209,28 @@ class ConcurrentRuntime(Runtime):
         *,
         flatten: bool = False,
         fill: Any = None,
+        complete_tx: Callable[[int], None] | None = None,
     ) -> None:
-        """Issue a copy. It belongs to the open group, or reports to a barrier."""
+        """Issue a copy. It belongs to the open group, or reports to a barrier.
+
+        With `complete_tx` its bytes are counted elsewhere, and expected there.
+        """
         one, other = as_region(source), as_region(target)
         barrier = None if barriers is None else barriers.at(index)
         what = f"the copy {one.text()} -> {other.text()}"
         if barrier is not None or other.buffer.is_global:
             is_store = other.buffer.is_global
             check_tma_start(other if is_store else one, is_store=is_store)
-        issue = _Issue(site, self.log)
+        issue = Issue(site, self.log)
 
         def finish() -> None:
             if barrier is not None:
                 self._release(operation)
             with issue:
                 move(one, other, COPIES if barrier is None else "", flatten=flatten, fill=fill)
-            if barrier is not None:
+            if complete_tx is not None:
+                complete_tx(other.bytes)
+            elif barrier is not None:
                 barrier.complete_tx(other.bytes)
 
         operation = Operation(what, finish, site, fix=_fix(barrier, other))
@@ -232,7 +238,7 @@ class ConcurrentRuntime(Runtime):
         if barrier is None:
             own = self._own
             (own.stores if other.buffer.is_global else own.copies).issue(operation)
-        elif barriers is not None and not barriers.is_explicit:
+        elif barriers is not None and not barriers.is_explicit and complete_tx is None:
             self.expect_tx(barriers, index, other.bytes)
         self.machine.issue(COPIES, operation)
 
@@ -248,7 +254,7 @@ class ConcurrentRuntime(Runtime):
         """Issue copies of a few bytes by each thread that takes part."""
         copies = ThreadCopy.of(threads, target, source, size_bytes, predicate)
         one, other = source.buffer, target.buffer
-        issue = _Issue(site, self.log)
+        issue = Issue(site, self.log)
 
         def finish() -> None:
             with issue:
@@ -314,7 +320,7 @@ class ConcurrentRuntime(Runtime):
         """Issue a GEMM, a group of its own."""
         left, right, result = as_region(a), as_region(b), as_region(c)
         clears = bool(clear)
-        issue = _Issue(site, self.log)
+        issue = Issue(site, self.log)
 
         def finish() -> None:
             with issue:
@@ -468,7 +474,7 @@ def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
     return both
 
 
-class _Issue:
+class Issue:
     """An engine at work: for the block that issued its operation, and reported where it did."""
 
     def __init__(self, site: int, log: BlockLog | None) -> None:

@@ -1,0 +1,191 @@
+"""Kernels in `T` for Blackwell: pairs of blocks, chains through tensor memory, block scales."""
+
+from __future__ import annotations
+
+from tilewright import T
+
+
+def specialised_gemm(M, N, K, block_M=128, block_N=64, block_K=64, num_stages=2, pair=False):
+    """One warp loads, one issues, all store; with `pair` two blocks share the columns of B."""
+    k_iters, ctas = K // block_K, 2 if pair else 1
+    barriers = T.alloc_cluster_barrier if pair else T.alloc_barrier
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "bfloat16"),
+        B: T.Tensor((K, N), "bfloat16"),
+        C: T.Tensor((M, N), "bfloat16"),
+    ):
+        with T.ClusterKernel(M // block_M, N // block_N, threads=128, cluster_dims=ctas) as (
+            bx,
+            by,
+        ):
+            A_shared = T.alloc_shared((num_stages, block_M, block_K), "bfloat16")
+            B_shared = T.alloc_shared((num_stages, block_K, block_N // ctas), "bfloat16")
+            C_tmem = T.alloc_tmem([block_M, block_N], "float32")
+            C_local = T.alloc_fragment((block_M, block_N), "float32")
+            C_shared = T.alloc_shared((block_M, block_N), "bfloat16")
+            loaded = barriers([32 * ctas] * num_stages)
+            consumed = barriers([1] * num_stages)
+            full = T.alloc_barrier([1])
+            tx = T.get_thread_binding()
+            rank = T.block_rank_in_cluster() if pair else 0
+            T.use_swizzle(4)
+            if tx < 32:
+                for k in T.serial(k_iters):
+                    slot = k % num_stages
+                    T.mbarrier_wait_parity(consumed[slot], ((k // num_stages) & 1) ^ 1)
+                    T.tma_copy(
+                        A[bx * block_M : (bx + 1) * block_M, k * block_K : (k + 1) * block_K],
+                        A_shared[slot, :, :],
+                        barrier=loaded[slot],
+                    )
+                    first = (by * ctas + rank) * block_N // ctas
+                    last = (by * ctas + rank + 1) * block_N // ctas
+                    T.tma_copy(
+                        B[k * block_K : (k + 1) * block_K, first:last],
+                        B_shared[slot, :, :],
+                        barrier=loaded[slot],
+                    )
+                    if pair:
+                        T.mbarrier_arrive(loaded[slot], 0)
+                    else:
+                        T.mbarrier_arrive(loaded[slot])
+            elif rank == 0 and tx < 64:
+                for k in T.serial(k_iters):
+                    slot = k % num_stages
+                    T.mbarrier_wait_parity(loaded[slot], (k // num_stages) & 1)
+                    T.tcgen05_gemm(
+                        A_shared[slot, :, :],
+                        B_shared[slot, :, :],
+                        C_tmem,
+                        mbar=consumed[slot],
+                        clear_accum=k == 0,
+                        use_2cta=pair,
+                    )
+                T.tcgen05_mma_arrive(full, arrive_2cta=pair)
+            T.mbarrier_wait_parity(full, 0)
+            T.copy(C_tmem, C_local)
+            T.copy(C_local, C_shared)
+            T.copy(C_shared, C[bx * block_M, by * block_N])
+
+    return main
+
+
+def chained_gemms(M, N, K, columns):
+    """(A @ B) @ D: the first product is the operand in tensor memory of the second."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "bfloat16"),
+        B: T.Tensor((N, K), "bfloat16"),
+        D: T.Tensor((N, columns), "bfloat16"),
+        C: T.Tensor((M, columns), "float32"),
+    ):
+        with T.Kernel(1, threads=256):
+            A_shared = T.alloc_shared((M, K), "bfloat16")
+            B_shared = T.alloc_shared((N, K), "bfloat16")
+            D_shared = T.alloc_shared((N, columns), "bfloat16")
+            S_tmem = T.alloc_tmem((M, N), "float32")
+            P_tmem = T.alloc_tmem((M, N), "bfloat16")
+            C_tmem = T.alloc_tmem((M, columns), "float32")
+            S_local = T.alloc_fragment((M, N), "float32")
+            P_local = T.alloc_fragment((M, N), "bfloat16")
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.copy(D, D_shared)
+            T.gemm(A_shared, B_shared, S_tmem, transpose_B=True, clear_accum=True)
+            T.copy(S_tmem, S_local)
+            T.copy(S_local, P_local)
+            T.copy(P_local, P_tmem)
+            T.gemm(P_tmem, D_shared, C_tmem, clear_accum=True)
+            T.copy(C_tmem, C)
+
+    return main
+
+
+def scaled_gemm(M, N, K, block_N=128, block_K=128, granularity=128, num_stages=2):
+    """Operands of 8 bits with a scale for each 128 along K, four of them in a word."""
+    block_M, k_iters = 128, K // block_K
+    period = granularity * 4 // block_K
+    groups = -(-K // (4 * granularity))
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "float8_e4m3fn"),
+        B: T.Tensor((N, K), "float8_e4m3fn"),
+        SFA: T.Tensor((groups * M,), "uint32"),
+        SFB: T.Tensor((groups * N,), "uint32"),
+        C: T.Tensor((M, N), "float32"),
+    ):
+        with T.Kernel(M // block_M, N // block_N, threads=128) as (bx, by):
+            A_shared = T.alloc_shared((num_stages, block_M, block_K), "float8_e4m3fn")
+            B_shared = T.alloc_shared((num_stages, block_N, block_K), "float8_e4m3fn")
+            SFA_shared = T.alloc_shared((num_stages, block_M), "uint32")
+            SFB_shared = T.alloc_shared((num_stages, block_N), "uint32")
+            C_tmem = T.alloc_tmem([block_M, block_N], "float32")
+            SFA_tmem = T.alloc_tmem([128, block_M // 128 * 4], "uint32")
+            SFB_tmem = T.alloc_tmem([128, block_N // 128 * 4], "uint32")
+            C_local = T.alloc_fragment((block_M, block_N), "float32")
+            loaded = T.alloc_barrier([32] * num_stages)
+            ordered = T.alloc_barrier([32] * num_stages)
+            consumed = T.alloc_barrier([1] * num_stages)
+            full = T.alloc_barrier([1])
+            tx = T.get_thread_binding()
+            if tx < 32:
+                for k in T.serial(k_iters):
+                    slot = k % num_stages
+                    T.mbarrier_wait_parity(consumed[slot], ((k // num_stages) & 1) ^ 1)
+                    T.tma_copy(
+                        A[bx * block_M : (bx + 1) * block_M, k * block_K : (k + 1) * block_K],
+                        A_shared[slot, :, :],
+                        barrier=loaded[slot],
+                    )
+                    T.tma_copy(
+                        B[by * block_N : (by + 1) * block_N, k * block_K : (k + 1) * block_K],
+                        B_shared[slot, :, :],
+                        barrier=loaded[slot],
+                    )
+                    if k % period == 0:
+                        a, b = k // period * M + bx * block_M, k // period * N + by * block_N
+                        T.tma_copy(SFA[a : a + block_M], SFA_shared[slot, :], barrier=loaded[slot])
+                        T.tma_copy(SFB[b : b + block_N], SFB_shared[slot, :], barrier=loaded[slot])
+                    T.mbarrier_arrive(loaded[slot])
+            elif tx < 64:
+                for k in T.serial(k_iters):
+                    slot = k % num_stages
+                    phase = (k // num_stages) & 1
+                    T.mbarrier_wait_parity(loaded[slot], phase)
+                    T.mbarrier_wait_parity(ordered[slot], phase)
+                    if k % period == 0:
+                        T.tcgen05_cp_warpx4(SFA_shared[slot, :], SFA_tmem)
+                        T.tcgen05_cp_warpx4(SFB_shared[slot, :], SFB_tmem)
+                    T.tcgen05_gemm_blockscaled(
+                        A_shared[slot, :, :],
+                        B_shared[slot, :, :],
+                        C_tmem,
+                        SFA_tmem,
+                        SFB_tmem,
+                        transpose_B=True,
+                        mbar=consumed[slot],
+                        clear_accum=k == 0,
+                        k_start=k * block_K,
+                        sf_a_granularity_k=granularity,
+                        sf_b_granularity_k=granularity,
+                    )
+                T.tcgen05_mma_arrive(full)
+            elif tx < 96:
+                for k in T.serial(k_iters):
+                    slot = k % num_stages
+                    T.mbarrier_wait_parity(loaded[slot], (k // num_stages) & 1)
+                    if k % period == 0:
+                        T.tcgen05_sf_warp_transpose(SFA_shared[slot, :])
+                        T.tcgen05_sf_warp_transpose(SFB_shared[slot, :])
+                        T.fence_proxy_async()
+                    T.mbarrier_arrive(ordered[slot])
+            T.mbarrier_wait_parity(full, 0)
+            T.sync_threads()
+            T.copy(C_tmem, C_local)
+            T.copy(C_local, C[bx * block_M, by * block_N])
+
+    return main

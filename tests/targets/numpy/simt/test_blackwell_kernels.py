@@ -1,0 +1,94 @@
+"""`T` kernels for Blackwell give the same values as whole tiles and thread by thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tests.examples.tile_examples import load
+from tests.targets.numpy.simt.blackwell_kernels import (
+    chained_gemms,
+    scaled_gemm,
+    specialised_gemm,
+)
+from tests.targets.numpy.simt.simt_support import example_results, lowered
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.targets.numpy.simt import Buffer, compile_simt
+
+BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+
+
+def small(rng: np.random.Generator, *shape: int, dtype: Any = BF16) -> np.ndarray:
+    return rng.integers(-2, 3, shape).astype(dtype)
+
+
+def both(kernel: Any, arguments: list[np.ndarray]) -> None:
+    """Run the tile level, then the thread level; the last argument is the result."""
+    *inputs, expected = arguments
+    result = np.zeros_like(expected)
+    compiled = tw.compile(kernel)
+    compiled(*inputs, result)
+    np.testing.assert_array_equal(result.astype(np.float64), expected.astype(np.float64))
+    module = lowered(compiled.prim_func.module.clone(), GpuPipeline(target="cuda:sm_100a"))
+    result = np.zeros_like(expected)
+    names = [each.name for each in compiled.params]
+    buffers = [Buffer(*each) for each in zip(names, [*inputs, result], strict=True)]
+    compile_simt(module).launch(buffers)
+    np.testing.assert_array_equal(result.astype(np.float64), expected.astype(np.float64))
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_warp_specialised_gemms(pair: bool) -> None:
+    rng = np.random.default_rng(1)
+    a, b = small(rng, 256, 192), small(rng, 192, 128)
+    expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(BF16)
+    both(specialised_gemm(256, 128, 192, pair=pair), [a, b, expected])
+
+
+def test_wide_results_leave_in_parts() -> None:
+    rng = np.random.default_rng(2)
+    a, b = small(rng, 128, 64), small(rng, 64, 256)
+    expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(BF16)
+    both(specialised_gemm(128, 256, 64, block_N=256), [a, b, expected])
+
+
+def test_a_product_is_the_operand_of_the_next() -> None:
+    rng = np.random.default_rng(3)
+    a, b, d = small(rng, 128, 64), small(rng, 64, 64), small(rng, 64, 32)
+    first = (a.astype(np.float32) @ b.astype(np.float32).T).astype(BF16)
+    expected = first.astype(np.float32) @ d.astype(np.float32)
+    both(chained_gemms(128, 64, 64, 32), [a, b, d, expected])
+
+
+def test_block_scales() -> None:
+    rng = np.random.default_rng(4)
+    m, n, k = 128, 128, 640
+    a, b = small(rng, m, k, dtype=FP8), small(rng, n, k, dtype=FP8)
+    groups = -(-k // 512)
+    exponents = [rng.integers(125, 130, (rows, groups * 4)) for rows in (m, n)]
+    words = [_packed(each) for each in exponents]
+    factors = [np.repeat(2.0 ** (each - 127.0), 128, axis=1)[:, :k] for each in exponents]
+    expected = ((a.astype(np.float64) * factors[0]) @ (b.astype(np.float64) * factors[1]).T).astype(
+        np.float32
+    )
+    both(scaled_gemm(m, n, k), [a, b, *words, expected])
+
+
+def _packed(exponents: np.ndarray) -> np.ndarray:
+    """Four bytes along K in a word; words of one group of K after the other."""
+    rows, count = exponents.shape
+    parts = exponents.astype(np.uint32).reshape(rows, count // 4, 4)
+    words = sum(parts[..., byte] << np.uint32(8 * byte) for byte in range(4))
+    return np.ascontiguousarray(np.asarray(words, np.uint32).T).reshape(-1)
+
+
+def test_the_example_is_right_as_tiles_and_thread_by_thread() -> None:
+    """Sums of tiles and of instructions round in another order."""
+    found, exact = load("blackwell_gemm").example(np.random.default_rng(0))
+    threads = example_results(load("blackwell_gemm"), GpuPipeline(target="cuda:sm_100a"))
+    for each in (found, threads[0]):
+        assert np.abs(np.asarray(each, np.float64) - exact).max() <= 3e-2
