@@ -13,6 +13,7 @@ from tests.sampling import only
 from tilewright.runtime.compile_only import raising_for
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.thread_level import running_threads
+from tilewright.targets.hip.clang import OLDEST, installed
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -75,6 +76,8 @@ def _assert_close(pair: Pair) -> None:
     ),
 )
 def test_machine_code(name: str, target: str) -> None:
+    if target.startswith("hip") and not installed():
+        pytest.skip(f"clang {OLDEST} and lld are not installed: run scripts/install_clang.sh")
     found: list[CompiledTileKernel] = []
     with raising_for(target, lambda _: True, lambda kernel, _: found.append(kernel)):
         KERNELS[name](np.random.default_rng(0))

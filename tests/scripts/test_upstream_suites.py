@@ -64,7 +64,7 @@ def test_lit_files_that_fail_need_a_pass() -> None:
 
 def test_reasons_have_no_paths_and_are_merged() -> None:
     found = _entry(
-        {"a": {"refused": 3}}, **{"refused: /tmp/x1/k.py:3": 1, "refused: /tmp/y/k.py:3": 2}
+        {"a": {"refused": 3}}, **{"refused: /scratch/x1/k.py:3": 1, "refused: /scratch/y/k.py:3": 2}
     )
     assert found["reasons"] == {"refused: k.py:3": 3}
 
