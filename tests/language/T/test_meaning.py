@@ -271,3 +271,38 @@ def test_vector_atomics_return_what_was_there(width):
     run(kernel, d, v, p)
     assert d.tolist() == [at + 10 * (at < width) for at in range(4)]
     assert p.tolist() == [at * (at < width) for at in range(4)]
+
+
+def test_halves_are_rounded_to_even_or_away():
+    def kernel(A: T.Tensor((6,), "float32"), out: T.Tensor((3, 6), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(6):
+                out[0, i] = T.round(A[i])
+                out[1, i] = T.round(A[i], "ties-away-from-zero")
+                out[2, i] = T.round(A[i], rounding_mode="ties-to-even")
+
+    values = np.array([0.5, 1.5, -0.5, -2.5, 2.4, 0.49999997], np.float32)
+    out = np.zeros((3, 6), np.float32)
+    run(kernel, values, out)
+    np.testing.assert_array_equal(out[0], [0, 2, 0, -2, 2, 0])
+    np.testing.assert_array_equal(out[1], [1, 2, -1, -3, 2, 0])
+    np.testing.assert_array_equal(out[2], out[0])
+
+
+def test_rounding_has_two_modes():
+    with pytest.raises(ValueError, match="unknown rounding mode 'up'"):
+        T.round(1.5, "up")
+
+
+def test_powers_of_ten_keep_the_type():
+    def kernel(A: T.Tensor((4,), "float16"), out: T.Tensor((4,), "float16")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                power = T.exp10(A[i])
+                assert power.dtype == "float16"
+                out[i] = power
+
+    values = np.array([-2, 0, 1.5, 4], np.float16)
+    out = np.zeros(4, np.float16)
+    run(kernel, values, out)
+    np.testing.assert_allclose(out, 10.0 ** values.astype(np.float64), rtol=1e-3)

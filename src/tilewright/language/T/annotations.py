@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
+from typing_extensions import override
 
 from tilewright.dialects.tile import PtrType, ViewOp, buffer_type
 from tilewright.frontend.builder import current
@@ -200,7 +201,15 @@ FragmentBuffer: Final = TensorForm("FragmentBuffer")
 LocalBuffer: Final = TensorForm("LocalBuffer")
 
 
-class Ref:
+class _References(type):
+    """`isinstance(size, T.Var)` is how programs ask for a size that is known at run time only."""
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Symbol) or super().__instancecheck__(instance)
+
+
+class Ref(metaclass=_References):
     """A parameter of a macro through which it changes a variable of its caller."""
 
 
@@ -263,12 +272,24 @@ def _check_sizes(name: str, sizes: Sequence[object]) -> None:
             )
 
 
-def empty(shape: Any, dtype: object = "float32") -> Any:
-    """An output of an eager kernel: ``C = T.empty((M, N), dtype)`` ... ``return C``."""
+def empty(*shape: Any, dtype: object = None) -> Any:
+    """An output of an eager kernel: ``C = T.empty((M, N), dtype)`` ... ``return C``.
+
+    The sizes may also be arguments of their own: ``T.empty(M, N, dtype=T.float16)``.
+    """
+    if shape and isinstance(shape[0], (list, tuple)):
+        if len(shape) > 2 or (len(shape) == 2 and dtype is not None):
+            raise FrontendError(
+                "T.empty takes a shape and a dtype: T.empty((M, N), T.float32), or the sizes, "
+                "with the dtype by its name: T.empty(M, N, dtype=T.float32)",
+                code=BAD_ARGUMENT,
+            )
+        shape, dtype = shape[0], shape[1] if len(shape) == 2 else dtype
     if not is_tracing_tile() or not trace().is_eager:
         raise FrontendError(
             "T.empty declares an output of an eager kernel (@tw.jit): in a T.prim_func, add a "
             "parameter and select it with out_idx",
             code=NOT_EAGER,
         )
-    return OutputAnnotation(cast("Any", shape_of("empty", shape)), Dtype(dtype))
+    sizes = shape_of("empty", shape)
+    return OutputAnnotation(cast("Any", sizes), Dtype("float32" if dtype is None else dtype))
