@@ -55,8 +55,6 @@ KNOWN: Mapping[str, str] = {
     "*::*cast_rs*": "stochastic rounding is an instruction of sm_100a",
     "issue/test_tilelang_issue_1008.py": "its kernels race, or read memory that nothing wrote",
     "issue/test_tilelang_issue_1719.py": "its kernels read memory that nothing wrote",
-    "issue/test_tilelang_issue_2554.py": "an index whose sign is a run-time value counts from the "
-    "front",
     "language/test_tilelang_language_access_ptr_codegen.py::test_access_ptr_cp_async_codegen": "it "
     "reads what cp.async writes without waiting for it",
     "language/test_tilelang_language_atomic.py::test_tma_*": "its kernels read shared memory that "

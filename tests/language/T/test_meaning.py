@@ -306,3 +306,34 @@ def test_powers_of_ten_keep_the_type():
     out = np.zeros(4, np.float16)
     run(kernel, values, out)
     np.testing.assert_allclose(out, 10.0 ** values.astype(np.float64), rtol=1e-3)
+
+
+def test_lanes_below_zero_count_from_the_end():
+    def kernel(
+        A: T.Tensor((16,), "float32"), B: T.Tensor((4, 4), "float32"), C: T.Tensor((16,), "float32")
+    ):
+        with T.Kernel(1, threads=1):
+            for t in T.serial(4):
+                B[t, T.Ramp(0, 1, 4)] = A[T.Ramp(t - 2, 1, 4)]
+                C[T.Ramp(2 * t - 3, 1, 2)] = B[t, T.Ramp(0, 1, 2)]
+
+    a = np.arange(16, dtype=np.float32)
+    b, c = np.full((4, 4), np.nan, np.float32), np.full(16, -1, np.float32)
+    run(kernel, a, b, c)
+    expected = np.array([np.roll(a, 2 - t)[:4] for t in range(4)])
+    np.testing.assert_array_equal(b, expected)
+    stored = np.full(16, -1, np.float32)
+    for t in range(4):
+        stored[[2 * t - 3, 2 * t - 2]] = expected[t, :2]
+    np.testing.assert_array_equal(c, stored)
+
+
+def test_lanes_that_are_known_not_to_be_negative_are_taken_as_they_are():
+    @T.prim_func
+    def kernel(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=4):
+            lanes = T.Ramp(T.get_thread_binding() * 2 + 1, 1, 2)
+            A[lanes] = A[lanes] + 1.0
+
+    assert "select" not in str(kernel.module)
+    assert "scf.if" not in str(kernel.module)

@@ -364,7 +364,7 @@ def test_tensors_of_pointers_are_refused():
 def split(A):
     N = T.const("N")
     A: T.Tensor((N,), "float32")
-    whole = T.empty(N)
+    whole = T.empty(N, "float32")
     part = T.empty(2, N // 2, dtype=T.int32)
     with T.Kernel(1, threads=32):
         for i in T.Parallel(N):

@@ -272,24 +272,27 @@ def _check_sizes(name: str, sizes: Sequence[object]) -> None:
             )
 
 
-def empty(*shape: Any, dtype: object = None) -> Any:
+def empty(*sizes: Any, dtype: object = None) -> Any:
     """An output of an eager kernel: ``C = T.empty((M, N), dtype)`` ... ``return C``.
 
     The sizes may also be arguments of their own: ``T.empty(M, N, dtype=T.float16)``.
     """
-    if shape and isinstance(shape[0], (list, tuple)):
-        if len(shape) > 2 or (len(shape) == 2 and dtype is not None):
-            raise FrontendError(
-                "T.empty takes a shape and a dtype: T.empty((M, N), T.float32), or the sizes, "
-                "with the dtype by its name: T.empty(M, N, dtype=T.float32)",
-                code=BAD_ARGUMENT,
-            )
-        shape, dtype = shape[0], shape[1] if len(shape) == 2 else dtype
+    given: list[Any] = list(sizes)
+    types: list[object] = [] if dtype is None else [dtype]
+    if len(given) > 1 and isinstance(given[-1], (str, Dtype)):
+        types.append(given.pop())
+    is_shape = bool(given) and isinstance(given[0], (list, tuple))
+    if len(types) > 1 or (is_shape and len(given) > 1):
+        raise FrontendError(
+            "T.empty takes a shape and a dtype: T.empty((M, N), T.float32), or the sizes, with "
+            "the dtype by its name: T.empty(M, N, dtype=T.float32)",
+            code=BAD_ARGUMENT,
+        )
     if not is_tracing_tile() or not trace().is_eager:
         raise FrontendError(
             "T.empty declares an output of an eager kernel (@tw.jit): in a T.prim_func, add a "
             "parameter and select it with out_idx",
             code=NOT_EAGER,
         )
-    sizes = shape_of("empty", shape)
-    return OutputAnnotation(cast("Any", sizes), Dtype("float32" if dtype is None else dtype))
+    shape = shape_of("empty", given[0] if is_shape else given)
+    return OutputAnnotation(cast("Any", shape), Dtype(types[0] if types else "float32"))
