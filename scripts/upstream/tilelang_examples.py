@@ -81,7 +81,9 @@ KNOWN: Mapping[str, str] = {
     "gemm_int4/example_tilelang_gemm_int4.py": "elements of 4 bits in memory are not supported",
     "gemm_sm120/sm120_nvfp4_blockscaled_gemm.py": "T.mma_gemm_blockscaled: block scales of sm_120",
     "grouped_gemm/example_grouped_gemm_fwd_ptr.py": "tensors of pointers are not supported: "
-    "nothing says how large what they point to is",
+    "the size of what they point to is unknown",
+    "minference/example_vertical_slash_sparse_attn.py": "it compiles a CUDA extension of torch",
+    "minference/test_vs_sparse_attn.py": "it compiles a CUDA extension of torch",
 }
 """Why files are refused, where that stays so."""
 
@@ -244,7 +246,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
         run_file(str(path), ())
     except SystemExit as end:
         if end.code == _ALL_SKIPPED:
-            ending, reason = "package absent", "its marks ask for another GPU or package"
+            ending, reason = "package absent", "its marks require another GPU or package"
         elif end.code not in (None, 0):
             ending, reason = "file", f"exit status {end.code}"
     except BaseException as error:

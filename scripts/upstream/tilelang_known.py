@@ -101,7 +101,7 @@ KNOWN: Mapping[str, str] = {
     "autotune/test_pass_configs_tuning.py": "__return_kernel of TileLang's jit",
     "autotune/test_tilelang_autotune_do_not_specialize.py": "private names of TileLang's tuner",
     "autotune/test_tilelang_autotune_scalar_inputs.py": "a number that a tuner has to make up is "
-    "made up here, where TileLang asks for it",
+    "made up here, where TileLang requires it",
     "carver/*": "TileLang's search for tile sizes: autotune takes them from a list",
     "debug/test_tilelang_debug_print.py": "its kernels print memory that nothing wrote",
     "components/test_cuda_restrict_codegen.py": "T.annotate_restrict_buffers: buffers "

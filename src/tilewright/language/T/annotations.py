@@ -202,7 +202,7 @@ LocalBuffer: Final = TensorForm("LocalBuffer")
 
 
 class _References(type):
-    """`isinstance(size, T.Var)` is how programs ask for a size that is known at run time only."""
+    """A size that is known at run time only is an instance, for `isinstance(size, T.Var)`."""
 
     @override
     def __instancecheck__(cls, instance: object) -> bool:

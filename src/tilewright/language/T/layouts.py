@@ -42,7 +42,7 @@ def _extents(shape: Any, what: str) -> tuple[int, ...]:
     return cast("tuple[int, ...]", sizes)
 
 
-def _number(value: Any) -> Any:
+def _integer(value: Any) -> Any:
     """A constant of the language as the integer that it is."""
     known = constant_value(value.handle) if isinstance(value, Expr) else None
     return known.value.data if isinstance(known, IntegerAttr) else value
@@ -57,7 +57,7 @@ class Layout:
 
     def attribute(self) -> LayoutAttr:
         def forward(*indices: Any) -> list[Any]:
-            return [_number(value) for value in as_sequence(self.forward_fn(*indices))]
+            return [_integer(value) for value in as_sequence(self.forward_fn(*indices))]
 
         extents = _extents(self.shape, "T.Layout")
         return LayoutAttr(LayoutMap.from_function(extents, forward))

@@ -407,7 +407,7 @@ _half_away = _unary("round", math.RoundOp, "Rounded to the nearest, halves away 
 
 
 def round(x: Any, rounding_mode: str | None = None) -> Any:
-    """Rounded to the nearest: halves to even, or as ``ties-away-from-zero`` says."""
+    """Rounded to the nearest: halves to even, or with ``ties-away-from-zero`` away from zero."""
     if rounding_mode not in (None, "ties-to-even", "ties-away-from-zero"):
         raise ValueError(
             f"T.round: unknown rounding mode {rounding_mode!r}: it is 'ties-to-even' or "
