@@ -113,7 +113,7 @@ KNOWN: Mapping[str, str] = {
     "meaning here",
     "cpu/test_tilelang_cpu_while_repro.py": "T.While: the language has Python's while",
     "issue/test_tilelang_issue_1734.py": "text of TileLang's CUDA",
-    "issue/test_tilelang_issue_1810.py": "T.annotate_l2_hit_ratio is a hint that is not passed on",
+    "issue/test_tilelang_issue_1810.py": "text of TileLang's own launcher",
     "issue/test_tilelang_issue_1993.py": "a launch with an empty grid does nothing here; TileLang "
     "refuses it",
     "issue/test_tilelang_issue_2188.py": "text of TileLang's CUDA",
@@ -131,8 +131,7 @@ KNOWN: Mapping[str, str] = {
     "issue/test_tilelang_issue_tma_no_ws.py": "text of TileLang's CUDA",
     "jit/test_tilelang_jit_argument_binding.py": "private names of TileLang's jit",
     "jit/test_tilelang_jit_nvrtc.py": "private names of TileLang's adapters",
-    "jit/test_tilelang_jit_tvm_ffi.py::*l2_persistent*": "T.annotate_l2_hit_ratio is a hint that "
-    "is not passed on",
+    "jit/test_tilelang_jit_tvm_ffi.py::*l2_persistent*": "text of TileLang's own launcher",
     "kernel/*sm75*": "GPUs before sm_80",
     "kernel/test_tilelang_kernel_gemv_simt.py": "tilelang.transform.simplify: TVM's passes",
     "language/test_tilelang_cast_rounding.py": "expressions of TVM outside of kernels",
@@ -174,6 +173,8 @@ KNOWN: Mapping[str, str] = {
     "types",
     "language/test_tilelang_language_extract_lane.py": "nodes of TVM's IR",
     "language/test_tilelang_language_frontend_v2.py": "private tables of TileLang's dtypes",
+    "language/test_tilelang_language_func_attrs.py::*dynamic_subbyte*": "a tensor whose size is "
+    "computed from a scalar argument",
     "language/test_tilelang_language_func_attrs.py::*subbyte*": "elements of 4 bits in memory are "
     "not supported",
     "language/test_tilelang_language_func_attrs.py::*from_scalar*": "a tensor whose size is "
@@ -242,8 +243,8 @@ KNOWN: Mapping[str, str] = {
     "profiler/test_bench_cupti.py": "private functions of TileLang's profiler",
     "runtime/test_tilelang_runtime_dynamic_shared_memory.py": "shared memory whose size is known "
     "when the kernel runs",
-    "target/test_tilelang_alloc_barrier_target_guard.py": "a kernel that is compiled for a GPU "
-    "without mbarriers is refused when it is built, not by tilelang.compile",
+    "target/test_tilelang_alloc_barrier_target_guard.py": "a barrier that no thread uses is left "
+    "out, and the kernel compiled; TileLang refuses it for a GPU without mbarriers",
     "target/test_tilelang_target.py": "TileLang's registry of back ends, and TVM's targets",
     "tools/test_tilelang_tools_analyzer.py": "private names of TileLang's analyzer",
     "tools/test_tilelang_tools_autodd.py": "a tool that TileLang starts as a process of its own",
