@@ -2,8 +2,8 @@
 
 A record has an entry for each suite: the project and its commit, what was chosen, how long it took,
 the endings by group, and the reasons of those that do not run. The endings of all suites come down
-to the same columns; a test of TileLang that fails counts as refused where a diagnostic or a missing
-name is the cause, and as a fault where anything else is.
+to the same columns; a test of TileLang that fails counts as refused where a diagnostic, a missing
+name or a listed difference is the cause, and as a fault where anything else is.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _COLUMN_OF: Mapping[str, str] = {
     "file": "not judged",
     "time": "time",
 }
-_REFUSED = re.compile(r"failed: (refused|missing)\b")
+_REFUSED = re.compile(r"failed: (refused|missing|listed)\b")
 """Reasons of failures that are refusals."""
 _NAMED_PASSES = "tlx lit"
 """A file of this suite that fails needs a pass that is not offered: the reason names it."""
 
-_SHOWN_REASONS = 40
+_SHOWN_REASONS = 200
 _REASON_LENGTH = 160
 
 
@@ -141,7 +141,8 @@ python -m scripts.upstream_suites --triton DIR --tlx DIR --tilelang DIR --write-
 |---|---|
 | runs | to its end, and its own checks accept the results |
 | traced | its kernels are accepted and compiled for their GPU, without being run to the end |
-| refused | a diagnostic, a name that is not offered, or a check that stopped the kernel |
+| refused | a diagnostic, a name that is not offered, a check that stopped the kernel, or another \
+difference whose reason is listed below |
 | faults | a wrong number, or an exception that is no diagnostic |
 | package absent | it imports what is not installed |
 | not judged | its own condition or error, or it compares with the project's own texts |

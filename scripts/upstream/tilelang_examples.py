@@ -37,11 +37,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from scripts.upstream.result import SuiteResult, sampled, write_json
 from scripts.upstream.warm import SETTINGS, Job, Warm, serve
+from tilewright.compat.finder import TARGET_VARIABLE
 
 SUITE = "tilelang examples"
 _MODULE = "scripts.upstream.tilelang_examples"
@@ -54,23 +56,45 @@ _ALL_SKIPPED = 5
 """What pytest ends with where the file's own marks skip all of its tests."""
 _ONLY_ON_GPUS = "TW6001"
 """The code of what a kernel contains that only a GPU executes: it is compiled instead."""
+_ACCEPTED = ("ran", "traced")
 _OTHERS = ("tilelang", "tvm", "triton")
 """Packages that compat replaces: a part of them that is missing is a refusal."""
 
 
 KNOWN: Mapping[str, str] = {
     "autodd/tilelang_buggy.py": "wrong on purpose: the input of a tool that shortens such files",
+    "aws/flash_attention.py": "T.annotate_ws_schedule: which warps do what is not taken from a "
+    "program without T.ws",
+    "aws/gemm.py": "T.annotate_ws_schedule: which warps do what is not taken from a program "
+    "without T.ws",
     "bitnet-1.58b/kernel_benchmark/tilelang_bitnet_158_int8xint2_prefill.py": "writes MMAs of "
     "4-bit integers itself, with a part of TileLang's own lowering",
+    "blockscaled_gemm_sm100/gemm_mxfp8_blockscaled_1d1d.py": "its accumulator changes its layout "
+    "through 128 KiB of shared memory, beside 217 KiB of tiles",
+    "blockscaled_gemm_sm100/grouped_gemm_mxfp8_blockscaled_1d1d.py": "its accumulator changes its "
+    "layout through 128 KiB of shared memory, beside 217 KiB of tiles",
     "deepseek_v32/sparse_mla_fwd_pipelined.py": "its second warp group reads sum_exp_shared with "
     "no barrier after the first one's write: a data race",
+    "deepseek_v4/fp8_fp4_gemm_1d1d_sm100.py": "T.tma_copy that expands elements of 4 bits",
     "gemm_fp8/example_tilelang_gemm_amd_fp8_preshuffle.py": "writes MFMAs itself, with a part of "
     "TileLang's own lowering to AMD's GPUs",
     "gemm_int4/example_tilelang_gemm_int4.py": "elements of 4 bits in memory are not supported",
+    "gemm_sm120/sm120_nvfp4_blockscaled_gemm.py": "T.mma_gemm_blockscaled: block scales of sm_120",
     "grouped_gemm/example_grouped_gemm_fwd_ptr.py": "tensors of pointers are not supported: "
-    "nothing says how large what they point to is",
+    "the size of what they point to is unknown",
+    "minference/example_vertical_slash_sparse_attn.py": "it compiles a CUDA extension of torch",
+    "minference/test_vs_sparse_attn.py": "it compiles a CUDA extension of torch",
 }
 """Why files are refused, where that stays so."""
+
+
+TARGETS: Mapping[str, str] = {
+    "aws/*": "cuda:100",
+    "*sm100*": "cuda:100",
+    "gemm_tcgen05/gemm_tcgen5*": "cuda:100",
+    "*sm120*": "cuda:120",
+}
+"""The GPU that files find described, by patterns of their paths; for all others it is Hopper."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +126,9 @@ def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
     for each in found:
         group = each.file.rpartition("/")[0] or "."
         counts.setdefault(group, Counter())[each.ending] += 1
-    reasons = Counter(f"{e.ending}: {e.reason}" for e in found if e.ending != "ran")
+    reasons = Counter(
+        f"{e.ending}: {KNOWN.get(e.file) or e.reason}" for e in found if e.ending not in _ACCEPTED
+    )
     return SuiteResult(SUITE, checkout, tuple(sorted(counts.items())), reasons)
 
 
@@ -128,9 +154,12 @@ def endings(
     local = threading.local()
 
     def ending(name: str) -> Ending:
-        if not hasattr(local, "warm"):
-            local.warm = servers.enter_context(Warm(_MODULE, SETTINGS))
-        return _ending(local.warm, directory, name, limit, compiling=compiling)
+        target = next((gpu for pattern, gpu in TARGETS.items() if fnmatch(name, pattern)), "")
+        warm: dict[str, Warm] = local.__dict__.setdefault("warm", {})
+        if target not in warm:
+            env = {**SETTINGS, TARGET_VARIABLE: target} if target else SETTINGS
+            warm[target] = servers.enter_context(Warm(_MODULE, env))
+        return _ending(warm[target], directory, name, limit, compiling=compiling)
 
     with ExitStack() as servers, ThreadPoolExecutor(jobs) as pool:
         for ended in pool.map(ending, chosen):
@@ -217,7 +246,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
         run_file(str(path), ())
     except SystemExit as end:
         if end.code == _ALL_SKIPPED:
-            ending, reason = "package absent", "its marks ask for another GPU or package"
+            ending, reason = "package absent", "its marks require another GPU or package"
         elif end.code not in (None, 0):
             ending, reason = "file", f"exit status {end.code}"
     except BaseException as error:

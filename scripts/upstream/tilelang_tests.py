@@ -38,6 +38,7 @@ from typing import Any
 import pytest
 
 from scripts.upstream.result import SuiteResult, sampled, write_json
+from scripts.upstream.tilelang_known import KNOWN, OUT_OF_SCOPE
 from scripts.upstream.warm import SETTINGS, Job, Warm, serve
 
 SUITE = "tilelang tests"
@@ -51,99 +52,6 @@ _FILE_LIMIT_TESTS = 20
 
 _OUR_CODE = re.compile(r"NumPy code of the kernel|__launch_bounds__|namespace tw ")
 """What the code of a kernel contains, in the message of an assertion about it."""
-
-OUT_OF_SCOPE: Mapping[str, str] = {
-    "amd/*": "TileLang's HIP back end",
-    "arith/*": "TVM's analyzer",
-    "autotune/test_autotune_cache_key.py": "keys of TileLang's tuning cache",
-    "autotune/test_tilelang_autotune_atomic_save.py": "files of TileLang's tuning cache",
-    "autotune/test_tilelang_autotune_cutedsl_cache.py": "TileLang's CuTe DSL back end",
-    "backend/*": "TileLang's registry of back ends",
-    "cache/*": "files of TileLang's kernel cache",
-    "carver/*": "TileLang's search for tile sizes",
-    "contrib/*": "TileLang's search for a host compiler",
-    "cuda/test_cuda_mma_sm75_dispatch.py": "GPUs before sm_80",
-    "cuda/test_tilelang_cuda_tcgen05_operand_layout.py": "parts of TileLang's lowering to tcgen05",
-    "debug/*": "tools for TileLang's own passes",
-    "issue/test_tilelang_issue_2123.py": "IR between TileLang's own passes",
-    "issue/test_tilelang_issue_2928.py::test_select_*": "parts of TileLang's lowering to wgmma",
-    "issue/test_tilelang_issue_merge_if.py": "IR between TileLang's own passes",
-    "jit/test_tilelang_jit_adapter_wrapper.py": "TileLang's own launchers",
-    "jit/test_tilelang_jit_argument_binding.py": "private names of TileLang's jit",
-    "jit/test_tilelang_jit_cutedsl*": "TileLang's CuTe DSL back end",
-    "jit/test_tilelang_jit_diagnostics.py": "messages of TileLang's own compiler driver",
-    "jit/test_tilelang_jit_nvrtc_*": "TileLang's own launchers",
-    "jit/test_tilelang_jit_tvm_ffi_executable.py": "TVM's executables",
-    "kernel/*sm75*": "GPUs before sm_80",
-    "language/test_tilelang_language_access_ptr.py": "IR between TileLang's own passes",
-    "language/test_tilelang_language_atom_mma.py": "parts of TileLang's lowering to MMAs",
-    "language/test_tilelang_language_dialect.py": "which package of TileLang has which name",
-    "language/test_tilelang_language_eager_ast_signature.py": "TileLang's rewriting of Python",
-    "language/test_tilelang_language_kernel_threads.py": "private functions of TileLang's frames",
-    "language/test_tilelang_language_negative_index.py": "IR between TileLang's own passes",
-    "language/test_tilelang_language_nvf4_mma_block_scale.py": "parts of TileLang's lowering to "
-    "sm_120",
-    "language/test_tilelang_language_span.py": "source spans of TVM's nodes",
-    "layout/test_tilelang_cute.py": "TileLang's own translation of layouts to CuTe's notation",
-    "layout/test_tilelang_layout_linearized_index.py": "expressions of TVM",
-    "layout/test_tilelang_tcgen05_expand.py": "parts of TileLang's lowering to tcgen05",
-    "llvm/*": "TVM's LLVM back end",
-    "metal/*": "GPUs of Apple",
-    "runtime/test_tilelang_runtime_tma_validation.py": "TileLang's own launchers",
-    "target/*cutedsl*": "TileLang's CuTe DSL back end",
-    "target/*rocm*": "TileLang's HIP back end",
-    "tools/test_tilelang_tools_cuda_iket.py": "code for NVIDIA's profiler IKET",
-    "transform/*": "IR between TileLang's own passes",
-    "webgpu/*": "WebGPU",
-}
-"""Files (`language/test_x.py`) or tests (`language/test_x.py::test_y`), patterns allowed, and why
-they are not about a kernel's meaning."""
-
-
-KNOWN: Mapping[str, str] = {
-    "*::*cast_rs*": "stochastic rounding is an instruction of sm_100a",
-    "issue/test_tilelang_issue_1008.py": "its kernels race, or read memory that nothing wrote",
-    "issue/test_tilelang_issue_1719.py": "its kernels read memory that nothing wrote",
-    "issue/test_tilelang_issue_2554.py": "an index whose sign is a run-time value counts from the "
-    "front",
-    "language/test_tilelang_language_access_ptr_codegen.py::test_access_ptr_cp_async_codegen": "it "
-    "reads what cp.async writes without waiting for it",
-    "language/test_tilelang_language_atomic.py::test_tma_*": "its kernels read shared memory that "
-    "nothing wrote",
-    "language/test_tilelang_language_cooperative.py": "T.sync_grid in a T.Parallel that half of "
-    "the threads reach",
-    "language/test_tilelang_language_sync_threads.py::test_*variable*": "256 threads arrive at a "
-    "barrier of 128",
-    "*::test_*fp4*": "elements of 4 bits in memory are not supported",
-    "components/test_cuda_shared_memory_alias_codegen.py": "elements of 4 bits, or their CUDA text",
-    "cpu/test_tilelang_cpu_tgemm.py": "T.gemm on arrays of one thread: copy them to a fragment",
-    "cuda/test_tma_dsmem.py": "stores into shared memory of another block are not supported",
-    "cuda/test_tma_multicast_demo.py": "stores into shared memory of another block are not "
-    "supported",
-    "issue/test_tilelang_issue_2292.py": "elements of 4 bits in memory are not supported",
-    "issue/test_tilelang_issue_2537.py": "TileLang refuses these tiles; here they are compiled",
-    "issue/test_tilelang_issue_2628.py": "reductions over threads by multiplication",
-    "language/test_tilelang_language_cast_rounding.py": "stochastic rounding is an instruction of "
-    "sm_100a",
-    "language/test_tilelang_language_float4_e2m1_unpacked_dtype.py": "elements of 4 bits in memory "
-    "are not supported",
-    "language/test_tilelang_language_let_layout.py": "its blocks write the same elements, which is "
-    "a data race here",
-    "language/test_tilelang_language_ptr.py": "tensors of pointers are not supported",
-    "language/test_tilelang_language_rand.py": "cuRAND is CUDA source, which a CPU does not run",
-    "language/test_tilelang_language_source_kernel.py": "kernels of CUDA source, which a CPU does "
-    "not run",
-    "language/test_tilelang_language_subtype.py": "elements of 4 bits in memory are not supported",
-    "language/test_tilelang_language_tile_schedule.py": "text of TVM's IR",
-    "language/test_tilelang_language_wgmma_gemm.py": "parts of TileLang's lowering to wgmma",
-    "tilelibrary/test_tilelang_tilelibrary_gemm_sp.py": "its compressor copies at an offset "
-    "of each thread, which a GPU does and the NumPy target does not",
-    "utils/test_compress_utils.py": "it copies at an offset of each thread, which a GPU does and "
-    "the NumPy target does not",
-    "math/test_math_fast_math.py": "text of TileLang's CUDA",
-    "fastmath/test_mathops_fastmath.py": "text of TileLang's CUDA",
-}
-"""Why tests fail, where that stays so, by patterns as in `OUT_OF_SCOPE`; they run and count."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +78,16 @@ def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
     for each in found:
         group = each.test.partition("::")[0].rpartition("/")[0]
         counts.setdefault(group, Counter())[each.ending] += 1
-    reasons = Counter(f"{e.ending}: {e.reason}" for e in found if e.ending != "passed")
+    reasons = Counter(_told(each) for each in found if each.ending != "passed")
     return SuiteResult(SUITE, checkout, tuple(sorted(counts.items())), reasons)
+
+
+def _told(ended: Ending) -> str:
+    """What the summary says of a test that did not pass: the listed reason, where there is one."""
+    if ended.ending == "text":
+        return "text: compared with the text of TileLang's CUDA"
+    listed = known(ended.test) if ended.ending == "failed" else ""
+    return f"failed: listed: {listed}" if listed else f"{ended.ending}: {ended.reason}"
 
 
 def endings(

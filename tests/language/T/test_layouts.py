@@ -144,3 +144,19 @@ def test_swizzles_spread_a_column_over_the_banks(name, width):
         assert place == (chunk ^ row % 8 // (128 // width)) * 8 + column % 8
     with pytest.raises(ValueError, match="needs a multiple of 8 rows"):
         getattr(T, f"make_{name}_bank_swizzled_layout")(4, columns, 16)
+
+
+def test_constants_of_the_language_are_numbers_of_a_layout():
+    from tilewright.compat.tvm import const
+
+    first = T.Layout([4, 2], lambda i, j: const(0, "int32"))
+    assert first.is_equal(T.Layout([4, 2], lambda i, j: 0))
+    assert not first.is_equal(T.Layout([4, 2], lambda i, j: i))
+
+
+def test_sizes_that_come_first_are_positive_integers():
+    layout = T.Layout([4, 2], lambda i, j: [i, j])
+    with pytest.raises(TypeError, match="positive integers"):
+        layout.expand("4")
+    with pytest.raises(ValueError, match="positive integers"):
+        layout.expand([0])

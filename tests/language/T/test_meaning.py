@@ -271,3 +271,69 @@ def test_vector_atomics_return_what_was_there(width):
     run(kernel, d, v, p)
     assert d.tolist() == [at + 10 * (at < width) for at in range(4)]
     assert p.tolist() == [at * (at < width) for at in range(4)]
+
+
+def test_halves_are_rounded_to_even_or_away():
+    def kernel(A: T.Tensor((6,), "float32"), out: T.Tensor((3, 6), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(6):
+                out[0, i] = T.round(A[i])
+                out[1, i] = T.round(A[i], "ties-away-from-zero")
+                out[2, i] = T.round(A[i], rounding_mode="ties-to-even")
+
+    values = np.array([0.5, 1.5, -0.5, -2.5, 2.4, 0.49999997], np.float32)
+    out = np.zeros((3, 6), np.float32)
+    run(kernel, values, out)
+    np.testing.assert_array_equal(out[0], [0, 2, 0, -2, 2, 0])
+    np.testing.assert_array_equal(out[1], [1, 2, -1, -3, 2, 0])
+    np.testing.assert_array_equal(out[2], out[0])
+
+
+def test_rounding_has_two_modes():
+    with pytest.raises(ValueError, match="unknown rounding mode 'up'"):
+        T.round(1.5, "up")
+
+
+def test_powers_of_ten_keep_the_type():
+    def kernel(A: T.Tensor((4,), "float16"), out: T.Tensor((4,), "float16")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                power = T.exp10(A[i])
+                assert power.dtype == "float16"
+                out[i] = power
+
+    values = np.array([-2, 0, 1.5, 4], np.float16)
+    out = np.zeros(4, np.float16)
+    run(kernel, values, out)
+    np.testing.assert_allclose(out, 10.0 ** values.astype(np.float64), rtol=1e-3)
+
+
+def test_lanes_below_zero_count_from_the_end():
+    def kernel(
+        A: T.Tensor((16,), "float32"), B: T.Tensor((4, 4), "float32"), C: T.Tensor((16,), "float32")
+    ):
+        with T.Kernel(1, threads=1):
+            for t in T.serial(4):
+                B[t, T.Ramp(0, 1, 4)] = A[T.Ramp(t - 2, 1, 4)]
+                C[T.Ramp(2 * t - 3, 1, 2)] = B[t, T.Ramp(0, 1, 2)]
+
+    a = np.arange(16, dtype=np.float32)
+    b, c = np.full((4, 4), np.nan, np.float32), np.full(16, -1, np.float32)
+    run(kernel, a, b, c)
+    expected = np.array([np.roll(a, 2 - t)[:4] for t in range(4)])
+    np.testing.assert_array_equal(b, expected)
+    stored = np.full(16, -1, np.float32)
+    for t in range(4):
+        stored[[2 * t - 3, 2 * t - 2]] = expected[t, :2]
+    np.testing.assert_array_equal(c, stored)
+
+
+def test_lanes_that_are_known_not_to_be_negative_are_taken_as_they_are():
+    @T.prim_func
+    def kernel(A: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=4):
+            lanes = T.Ramp(T.get_thread_binding() * 2 + 1, 1, 2)
+            A[lanes] = A[lanes] + 1.0
+
+    assert "select" not in str(kernel.module)
+    assert "scf.if" not in str(kernel.module)

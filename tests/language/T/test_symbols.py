@@ -84,3 +84,9 @@ def test_names_are_separated_by_commas_or_spaces():
     assert [symbol.name for symbol in T.dynamic("a, b c")] == ["a", "b", "c"]
     assert T.dynamic("a").name == "a"
     assert T.symbolic("a").name == "a"
+
+
+def test_a_size_of_run_time_is_a_variable():
+    assert isinstance(T.dynamic("m"), T.Var)
+    assert not isinstance(128, T.Var)
+    assert not isinstance(T.dynamic("m") + 1, T.Var)

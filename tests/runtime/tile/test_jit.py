@@ -6,6 +6,7 @@ import pytest
 import tilewright as tw
 from tilewright import T
 from tilewright.frontend.errors import FrontendError
+from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.tile.jit import TileJIT
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
@@ -357,3 +358,37 @@ def test_a_subscript_may_be_a_shape_alone():
 def test_tensors_of_pointers_are_refused():
     with pytest.raises(FrontendError, match="a tensor of pointers is not supported"):
         T.Tensor([4], T.ptr)
+
+
+@tw.jit
+def split(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    whole = T.empty(N, "float32")
+    part = T.empty(2, N // 2, dtype=T.int32)
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(N):
+            whole[i] = T.floor(A[i])
+        for i, j in T.Parallel(2, N // 2):
+            part[i, j] = i
+    return whole, part
+
+
+def test_several_outputs_are_a_list_and_their_sizes_may_be_arguments():
+    found = split(np.arange(8, dtype=np.float32) + 0.5)
+    assert isinstance(found, list)
+    np.testing.assert_array_equal(found[0], np.arange(8, dtype=np.float32))
+    np.testing.assert_array_equal(found[1], np.array([[0] * 4, [1] * 4], np.int32))
+
+
+def test_a_shape_and_sizes_are_not_mixed():
+    @tw.jit
+    def kernel(A):
+        A: T.Tensor((4,), "float32")
+        B = T.empty((4,), "float32", dtype="float16")
+        with T.Kernel(1):
+            B[0] = A[0]
+        return B
+
+    with pytest.raises(CompileError, match=r"T\.empty takes a shape and a dtype"):
+        kernel(np.zeros(4, np.float32))

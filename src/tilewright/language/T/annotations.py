@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
+from typing_extensions import override
 
 from tilewright.dialects.tile import PtrType, ViewOp, buffer_type
 from tilewright.frontend.builder import current
@@ -200,7 +201,15 @@ FragmentBuffer: Final = TensorForm("FragmentBuffer")
 LocalBuffer: Final = TensorForm("LocalBuffer")
 
 
-class Ref:
+class _References(type):
+    """A size that is known at run time only is an instance, for `isinstance(size, T.Var)`."""
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Symbol) or super().__instancecheck__(instance)
+
+
+class Ref(metaclass=_References):
     """A parameter of a macro through which it changes a variable of its caller."""
 
 
@@ -263,12 +272,27 @@ def _check_sizes(name: str, sizes: Sequence[object]) -> None:
             )
 
 
-def empty(shape: Any, dtype: object = "float32") -> Any:
-    """An output of an eager kernel: ``C = T.empty((M, N), dtype)`` ... ``return C``."""
+def empty(*sizes: Any, dtype: object = None) -> Any:
+    """An output of an eager kernel: ``C = T.empty((M, N), dtype)`` ... ``return C``.
+
+    The sizes may also be arguments of their own: ``T.empty(M, N, dtype=T.float16)``.
+    """
+    given: list[Any] = list(sizes)
+    types: list[object] = [] if dtype is None else [dtype]
+    if len(given) > 1 and isinstance(given[-1], (str, Dtype)):
+        types.append(given.pop())
+    is_shape = bool(given) and isinstance(given[0], (list, tuple))
+    if len(types) > 1 or (is_shape and len(given) > 1):
+        raise FrontendError(
+            "T.empty takes a shape and a dtype: T.empty((M, N), T.float32), or the sizes, with "
+            "the dtype by its name: T.empty(M, N, dtype=T.float32)",
+            code=BAD_ARGUMENT,
+        )
     if not is_tracing_tile() or not trace().is_eager:
         raise FrontendError(
             "T.empty declares an output of an eager kernel (@tw.jit): in a T.prim_func, add a "
             "parameter and select it with out_idx",
             code=NOT_EAGER,
         )
-    return OutputAnnotation(cast("Any", shape_of("empty", shape)), Dtype(dtype))
+    shape = shape_of("empty", given[0] if is_shape else given)
+    return OutputAnnotation(cast("Any", shape), Dtype(types[0] if types else "float32"))

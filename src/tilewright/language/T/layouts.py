@@ -14,13 +14,15 @@ from math import prod
 from typing import Any, Final, cast
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument
 
 from tilewright.dialects.tile import AllocOp, FragmentAttr, FragmentMap, LayoutAttr, LayoutMap
 from tilewright.dialects.tile.layout_bounds import physical_box
 from tilewright.frontend.errors import FrontendError
+from tilewright.ir.interfaces import constant_value
 from tilewright.language.T.buffers import Buffer, ScalarCell, shape_text
-from tilewright.language.T.expressions import describe
+from tilewright.language.T.expressions import Expr, describe
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence
 from tilewright.language.T.session import trace
 
@@ -40,6 +42,12 @@ def _extents(shape: Any, what: str) -> tuple[int, ...]:
     return cast("tuple[int, ...]", sizes)
 
 
+def _integer(value: Any) -> Any:
+    """A constant of the language as the integer that it is."""
+    known = constant_value(value.handle) if isinstance(value, Expr) else None
+    return known.value.data if isinstance(known, IntegerAttr) else value
+
+
 class Layout:
     """A function from the coordinates of a buffer to those of its memory."""
 
@@ -48,8 +56,11 @@ class Layout:
         self.forward_fn = forward_fn
 
     def attribute(self) -> LayoutAttr:
+        def forward(*indices: Any) -> list[Any]:
+            return [_integer(value) for value in as_sequence(self.forward_fn(*indices))]
+
         extents = _extents(self.shape, "T.Layout")
-        return LayoutAttr(LayoutMap.from_function(extents, self.forward_fn))
+        return LayoutAttr(LayoutMap.from_function(extents, forward))
 
     def get_input_shape(self) -> list[Any]:
         return list(self.shape)
@@ -91,7 +102,9 @@ class Layout:
     def expand(self, leading_shape: Any) -> Layout:
         """The layout under more dimensions, which come first and stay as they are."""
         leading = tuple(as_sequence(leading_shape))
-        if not all(isinstance(size, int) and size > 0 for size in leading):
+        if not all(isinstance(size, int) for size in leading):
+            raise TypeError(f"Layout.expand: sizes are positive integers, got {leading}")
+        if not all(size > 0 for size in leading):
             raise ValueError(f"Layout.expand: sizes are positive integers, got {leading}")
         if not leading:
             return self

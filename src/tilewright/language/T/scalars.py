@@ -400,8 +400,20 @@ erf = _unary("erf", math.ErfOp, "The error function.")
 floor = _unary("floor", math.FloorOp, "Rounded down.")
 ceil = _unary("ceil", math.CeilOp, "Rounded up.")
 trunc = _unary("trunc", math.TruncOp, "Rounded towards zero.")
-round = _unary("round", math.RoundevenOp, "Rounded to the nearest, halves to even.")
 nearbyint = _unary("nearbyint", math.RoundevenOp, "Rounded to the nearest, halves to even.")
+
+
+_half_away = _unary("round", math.RoundOp, "Rounded to the nearest, halves away from zero.")
+
+
+def round(x: Any, rounding_mode: str | None = None) -> Any:
+    """Rounded to the nearest: halves to even, or with ``ties-away-from-zero`` away from zero."""
+    if rounding_mode not in (None, "ties-to-even", "ties-away-from-zero"):
+        raise ValueError(
+            f"T.round: unknown rounding mode {rounding_mode!r}: it is 'ties-to-even' or "
+            "'ties-away-from-zero'"
+        )
+    return _half_away(x) if rounding_mode == "ties-away-from-zero" else nearbyint(x)
 
 
 def fast(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -420,7 +432,9 @@ def fast(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def exp10(value: Any) -> Any:
     """10 to the power of `value`."""
-    return exp2(_float(value) * python_math.log2(10))
+    found = _float(value)
+    wide = found if found.dtype.bits > 32 else Expr(as_type(found, float32), float32)
+    return Expr(as_type(exp2(wide * python_math.log2(10)), found.dtype), found.dtype)
 
 
 def sigmoid(value: Any) -> Any:

@@ -26,6 +26,7 @@ from tilewright.dialects.nv import (
     TmaStoreCommitOp,
     TmaStoreWaitOp,
 )
+from tilewright.dialects.nv.machine import BarOp
 from tilewright.dialects.tile import AssertOp, AssumeOp, PrintOp, SyncOp
 from tilewright.frontend.errors import FrontendError
 from tilewright.ir.interfaces import constant_value
@@ -56,6 +57,13 @@ def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None)
     effect(SyncOp("block", **known))
 
 
+def named_barrier_arrive(barrier_id: int, arrive_count: int) -> None:
+    """Arrive at a named barrier without waiting; the threads that wait there count as well."""
+    kernel("T.named_barrier_arrive")
+    known = (_compile_time("barrier_id", barrier_id), _compile_time("arrive_count", arrive_count))
+    effect(BarOp("arrive", *known))
+
+
 def _compile_time(name: str, value: Any) -> int:
     """An integer of a named barrier: the instruction has it as a constant here."""
     constant = constant_value(value.handle) if isinstance(value, Expr) else None
@@ -64,7 +72,7 @@ def _compile_time(name: str, value: Any) -> int:
     if is_python_scalar(value):
         return int(value)
     raise FrontendError(
-        f"T.sync_threads: {name} must be known at compile time, got a run-time value; write a "
+        f"{name} of a named barrier must be known at compile time, got a run-time value; write a "
         "branch for each id, for example if wg == 0: T.sync_threads(1, 128) else: "
         "T.sync_threads(2, 128)",
         code=BAD_ARGUMENT,

@@ -26,6 +26,7 @@ from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import Expr, as_expr, as_type, convert, describe
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.operators import Operators
+from tilewright.language.T.session import trace
 
 
 class Vector(Operators, Value):
@@ -76,9 +77,28 @@ def elements_at(buffer: Buffer, parts: Sequence[Any]) -> Vector:
     ramp = next(part for part in parts if isinstance(part, Ramp))
     lanes: list[Expr] = []
     for lane in range(ramp.lanes):
-        index = [part.at(lane) if isinstance(part, Ramp) else part for part in parts]
+        index = [
+            _from_the_front(part.at(lane), buffer.shape[axis]) if isinstance(part, Ramp) else part
+            for axis, part in enumerate(parts)
+        ]
         lanes.append(cast("Element", buffer[tuple(index)]))
     return Vector(lanes)
+
+
+def _from_the_front(index: Any, size: Any) -> Any:
+    """The index of a lane: a negative one counts from the end, lane by lane, when the kernel runs.
+
+    The index of an element alone does so only where its sign is known while tracing.
+    """
+    if not isinstance(index, Expr) or index.dtype.is_unsigned or index.is_natural:
+        return index
+    linear, naturals = index.linear, trace().naturals
+    signs = {factor > 0 for atom, factor in linear.terms if atom in naturals}
+    if len(signs) == 1 and all(atom in naturals for atom, _ in linear.terms):
+        is_positive = True in signs
+        if (linear.constant >= 0) if is_positive else (linear.constant < 0):
+            return index
+    return scalars.if_then_else(index < 0, index + size, index)
 
 
 def vector_of(op_name: str, value: Any, count: int | None = None) -> Vector:

@@ -23,7 +23,7 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.amd.chips import Chip
-from tilewright.dialects.nv import ClusterRankOp, CpAsyncOp
+from tilewright.dialects.nv import BarOp, ClusterRankOp, CpAsyncOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, Space, SyncOp
 from tilewright.dialects.tile.base import integer_of
@@ -219,6 +219,14 @@ def _finding(op: Operation, chip: Chip) -> Finding | None:
         )
     if isinstance(op, SyncOp) and op.barrier_id is not None:
         return _named_barrier(op, chip)
+    if isinstance(op, BarOp):
+        return Finding(
+            op,
+            NO_NAMED_BARRIERS,
+            f"named barriers not supported on {chip}: some threads arrive at barrier "
+            f"{op.id.value.data} without waiting there",
+            "use T.sync_threads() where all threads of the block get there",
+        )
     return None
 
 

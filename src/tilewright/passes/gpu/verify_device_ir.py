@@ -58,6 +58,8 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     arena = _integer(function, simt_names.SHARED_BYTES)
     threads = _integer(function, simt_names.THREADS)
     other = "nv." if amd_chip_of(function) is not None else "amd."
+    bars = [op for op in walk(function) if isinstance(op, BarOp)]
+    arrived = {op.id.value.data for op in bars if op.mode.data == "arrive"}
     for op in walk(function):
         if op.name.startswith(other) and op.name not in _EVERYWHERE:
             yield op, f"'{op.name}' is not an op of this GPU"
@@ -68,7 +70,7 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
                 yield op, "a fragment was not lowered to registers"
         if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier):
             yield from _check_offset(op, arena)
-        if isinstance(op, BarrierOp | BarOp):
+        if isinstance(op, BarrierOp) or (isinstance(op, BarOp) and op.id.value.data not in arrived):
             yield from _divergence(op, threads)
 
 
@@ -88,7 +90,8 @@ def _check_offset(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
 def _divergence(op: BarrierOp | BarOp, threads: int) -> Iterator[tuple[Operation, str]]:
     """A barrier that not all threads of its block, or of its role, reach.
 
-    One that counts fewer of them is explicit, and `check-thread-sync` checks its arrivals.
+    One that counts fewer of them is explicit, as is one at which some only arrive, and
+    `check-thread-sync` checks the arrivals of those.
     """
     inner, outer = op, op.parent_op()
     found: list[str] = []

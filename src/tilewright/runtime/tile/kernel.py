@@ -337,7 +337,7 @@ class CompiledTileKernel:
             every = iter(outputs), iter(arguments)
             values = [next(every[index not in self.out_idx]) for index in range(len(self.params))]
             outputs = [values[index] for index in returned]
-            return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
+            return outputs[0] if len(outputs) == 1 else outputs or None
         if not outputs:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
