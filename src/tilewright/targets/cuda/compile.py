@@ -31,6 +31,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
     SHORTEN_STEPS,
@@ -200,7 +201,12 @@ class _Lowered:
             for blocks in larger_occupancies(function, launches, before):
                 function.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(blocks, i64)
                 found = self._kernel(function, emit_kernel(function), arch, options)
-                if found.metadata.spill_bytes or found.metadata.stack_bytes > before.stack_bytes:
+                after = found.metadata
+                if (
+                    after.spill_bytes
+                    or after.stack_bytes > before.stack_bytes
+                    or _in_flight(found) < _in_flight(kernel)
+                ):
                     del function.attributes[simt_names.MIN_BLOCKS]
                     continue
                 kernels[before.name] = found
@@ -245,6 +251,14 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
         "tolerate_races": settings.tolerate_races,
         "leave_out": settings.leave_out,
     }
+
+
+def _in_flight(kernel: DeviceKernel) -> int:
+    """The bytes that a multiprocessor has under way from global memory, as far as registers are
+    what limits the threads; 0 if nothing is known."""
+    metadata = kernel.metadata
+    blocks = resident_blocks(metadata.threads, metadata.registers)
+    return blocks * metadata.threads * bytes_in_flight(kernel.cubin, metadata.name)
 
 
 def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
