@@ -41,7 +41,12 @@ from tilewright.targets.cuda.long_steps import (
 )
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
-from tilewright.targets.cuda.occupancy import MORE_BLOCKS, larger_occupancies, resident_blocks
+from tilewright.targets.cuda.occupancy import (
+    MORE_BLOCKS,
+    is_stream,
+    larger_occupancies,
+    resident_blocks,
+)
 from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
@@ -197,7 +202,7 @@ class _Lowered:
             kernel = kernels[function.sym_name.data]
             if len(kernel.cubin) > _LARGE_CODE:
                 continue
-            before = kernel.metadata
+            before, streams = kernel.metadata, is_stream(function)
             for blocks in larger_occupancies(function, launches, before):
                 function.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(blocks, i64)
                 found = self._kernel(function, emit_kernel(function), arch, options)
@@ -205,7 +210,7 @@ class _Lowered:
                 if (
                     after.spill_bytes
                     or after.stack_bytes > before.stack_bytes
-                    or _in_flight(found) < _in_flight(kernel)
+                    or (streams and _in_flight(found) < _in_flight(kernel))
                 ):
                     del function.attributes[simt_names.MIN_BLOCKS]
                     continue
