@@ -175,6 +175,7 @@ class GpuPipeline(DevicePipeline):
             SyncClusters(),
             LowerThreadReductions(),
             FlattenMemrefs(),
+            DivideUnsigned(),
             Canonicalize(),
             Cse(),
             OutlineKernels(),
