@@ -1,4 +1,4 @@
-"""The loads that compiled code has under way, as its instructions say."""
+"""The loads that compiled code has in flight, as its instructions say."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
 
 
 def _in_flight(kernel: DeviceKernel) -> int:
-    """The bytes that a multiprocessor has under way from global memory, as far as registers are
+    """The bytes that a multiprocessor has in flight from global memory, as far as registers are
     what limits the threads; 0 if nothing is known."""
     metadata = kernel.metadata
     blocks = resident_blocks(metadata.threads, metadata.registers)

@@ -1,10 +1,10 @@
-"""How much a thread of compiled code has under way from global memory at once.
+"""How much a thread of compiled code has in flight from global memory at once.
 
-The assembler decides where loads stand, so the machine code is what tells. From Volta on, an
-instruction has 16 bytes; its last bits say which of six counters an instruction of varying time
-raises (a load does), and which counters must be zero before an instruction is issued:
+The assembler decides where loads stand; the machine code shows it. From Volta on, an instruction
+has 16 bytes. Its last bits name one of six counters, which an instruction of varying time raises (a
+load does), and the counters that must be zero before the instruction is issued:
 
-    LDG R4   raises 0         one load under way
+    LDG R4   raises 0         one load in flight
     LDG R8   raises 1         two
     FADD R4  waits for 0      one
 """
@@ -46,15 +46,15 @@ class _Instruction:
 
 
 def bytes_in_flight(cubin: bytes, kernel: str) -> int:
-    """The most bytes that a thread of `kernel` has under way, in the order of the code; 0 if
-    nothing is known about it."""
-    most, pending = 0, [0] * _COUNTERS
+    """The greatest number of bytes that a thread of `kernel` has in flight, in the order of the
+    code; 0 if nothing is known about it."""
+    found, pending = 0, [0] * _COUNTERS
     for each in _instructions(_code(cubin, kernel)):
         pending = [0 if each.waits_for(n) else size for n, size in enumerate(pending)]
         if each.loaded_bytes and each.raises < _COUNTERS:
             pending[each.raises] += each.loaded_bytes
-            most = max(most, sum(pending))
-    return most
+            found = max(found, sum(pending))
+    return found
 
 
 def _instructions(code: bytes) -> Iterator[_Instruction]:
@@ -71,8 +71,8 @@ def _code(cubin: bytes, kernel: str) -> bytes:
     size, count, of_names = struct.unpack_from("<HHH", cubin, 58)
     headers = [_SECTION_HEADER.unpack_from(cubin, start + size * n) for n in range(count)]
     names = headers[of_names][4]
-    wanted = f".text.{kernel}\0".encode()
+    section = f".text.{kernel}\0".encode()
     for header in headers:
-        if cubin.startswith(wanted, names + header[0]):
+        if cubin.startswith(section, names + header[0]):
             return cubin[header[4] : header[4] + header[5]]
     return b""

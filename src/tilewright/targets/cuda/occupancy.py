@@ -9,8 +9,8 @@ as if they cost nothing, and often does without: with a bound it orders the same
 Where it spills instead, half of the threads are the next aim, if that is more than there were.
 
 A block whose threads wait for each other loads in phases, and other blocks load in between: threads
-are what counts, even if each has fewer loads under way. Without barriers threads load all the time,
-and a bound is taken only if no fewer bytes are under way (`loads_in_flight`).
+are what counts, even if each has fewer loads in flight. Without barriers threads load all the time,
+and a bound is taken only if no fewer bytes are in flight (`loads_in_flight`).
 
 Nothing is done for kernels with MMAs (`choose-occupancy`), with roles, which divide registers
 themselves, or with a number that the user gives.

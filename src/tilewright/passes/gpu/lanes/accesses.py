@@ -135,10 +135,11 @@ def _is_alone(op: Operation, guard: IfOp) -> bool:
 def _guarded_load(op: IfOp) -> tuple[LoadOp | None, tuple[IfOp, ...]]:
     """The load of a branch that `guard-memory-accesses` has made, and that branch; around it may be
     others that yield its result or the same fill, and compute nothing but its index."""
-    *before, last = _body(op) or [None]
-    end, fill = op.then_region.block.last_op, fill_of(op)
-    is_yielded = end is not None and last is not None and list(end.operands) == list(last.results)
-    if fill is None or not is_yielded or len(op.results) != 1:
+    body, end, fill = _body(op), op.then_region.block.last_op, fill_of(op)
+    if not body or end is None or fill is None or len(op.results) != 1:
+        return None, ()
+    *before, last = body
+    if list(end.operands) != list(last.results):
         return None, ()
     if isinstance(last, LoadOp):
         return (last, (op,)) if not before else (None, ())
