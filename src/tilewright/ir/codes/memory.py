@@ -76,7 +76,8 @@ ENTRIES = (
         meaning=(
             "A kernel without MMAs is compiled for more blocks per SM, because the registers that "
             "ptxas takes without a bound leave the SM fewer than three quarters of its threads, "
-            "and a bound on registers spills none."
+            "and a bound on registers spills none. Where no barrier makes the threads of a block "
+            "wait for each other, the bound has to leave as many bytes in flight, too."
         ),
         example=(
             "layer_norm_kernel: compiled for 6 blocks per SM, with 40 registers per thread: with "

@@ -184,6 +184,7 @@ class GpuPipeline(DevicePipeline):
             SyncClusters(),
             LowerThreadReductions(),
             FlattenMemrefs(),
+            DivideUnsigned(),
             Canonicalize(),
             Cse(),
             OutlineKernels(),

@@ -31,6 +31,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
     SHORTEN_STEPS,
@@ -40,7 +41,12 @@ from tilewright.targets.cuda.long_steps import (
 )
 from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
-from tilewright.targets.cuda.occupancy import MORE_BLOCKS, larger_occupancies, resident_blocks
+from tilewright.targets.cuda.occupancy import (
+    MORE_BLOCKS,
+    is_stream,
+    larger_occupancies,
+    resident_blocks,
+)
 from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
@@ -196,7 +202,7 @@ class _Lowered:
             kernel = kernels[function.sym_name.data]
             if len(kernel.cubin) > _LARGE_CODE:
                 continue
-            before = kernel.metadata
+            before, streams = kernel.metadata, is_stream(function)
             for blocks in larger_occupancies(function, launches, before):
                 function.attributes[simt_names.MIN_BLOCKS] = IntegerAttr(blocks, i64)
                 try:
@@ -209,6 +215,7 @@ class _Lowered:
                     found is None
                     or found.metadata.spill_bytes
                     or found.metadata.stack_bytes > before.stack_bytes
+                    or (streams and _in_flight(found) < _in_flight(kernel))
                 ):
                     del function.attributes[simt_names.MIN_BLOCKS]
                     continue
@@ -261,6 +268,14 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
         "tolerate_races": settings.tolerate_races,
         "leave_out": settings.leave_out,
     }
+
+
+def _in_flight(kernel: DeviceKernel) -> int:
+    """The bytes that a multiprocessor has in flight from global memory, as far as registers are
+    what limits the threads; 0 if nothing is known."""
+    metadata = kernel.metadata
+    blocks = resident_blocks(metadata.threads, metadata.registers)
+    return blocks * metadata.threads * bytes_in_flight(kernel.cubin, metadata.name)
 
 
 def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:

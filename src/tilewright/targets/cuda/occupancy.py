@@ -8,6 +8,10 @@ Such kernels mostly wait for memory, and threads are what hides that. The assemb
 as if they cost nothing, and often does without: with a bound it orders the same loads differently.
 Where it spills instead, half of the threads are the next aim, if that is more than there were.
 
+A block whose threads wait for each other loads in phases, and other blocks load in between: threads
+are what counts, even if each has fewer loads in flight. Without barriers threads load all the time,
+and a bound is taken only if no fewer bytes are in flight (`loads_in_flight`).
+
 Nothing is done for kernels with MMAs (`choose-occupancy`), with roles, which divide registers
 themselves, or with a number that the user gives.
 """
@@ -17,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import SetMaxNRegOp, WgmmaOp
 from tilewright.dialects.simt import LaunchOp
 from tilewright.dialects.simt import names as simt_names
@@ -67,6 +72,11 @@ def larger_occupancies(
         if blocks > before and minimum < REGISTERS // (blocks * threads):
             found.append(blocks)
     return tuple(dict.fromkeys(found))
+
+
+def is_stream(function: FuncOp) -> bool:
+    """Whether no thread of a kernel waits for others of its block."""
+    return not any(isinstance(op, BarrierOp) for op in walk(function))
 
 
 def _has_free_choice(function: FuncOp) -> bool:

@@ -15,7 +15,10 @@ from tilewright.targets.numpy import Unsupported
 from tilewright.targets.numpy.ops import RULES as RULES_OF_POINTERS
 from tilewright.targets.numpy.tile.ops import RULES
 
-THREAD_LEVEL = ("async_moves", "cache", "matrix", "opaque", "tma", "updates")
+THREAD_LEVEL = (
+    *("async_moves", "cache", "matrix", "opaque", "tma", "updates"),
+    *("launch_control", "tcgen05", "tensor_memory"),
+)
 """Files of ops that only kernels of single threads hold: `targets/numpy/simt` runs those."""
 ENDS = {
     *("tile.yield", "tile.return"),

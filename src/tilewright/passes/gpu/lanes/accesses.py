@@ -29,8 +29,12 @@ class LaneAccess:
 
     op: Access
     guards: tuple[IfOp, ...] = ()
-    is_filled: bool = False
-    """Whether the innermost branch yields what is loaded, or else a fill."""
+    filled: int = 0
+    """How many of the branches, the innermost ones, yield what is loaded, or else the same fill."""
+
+    @property
+    def is_filled(self) -> bool:
+        return self.filled > 0
 
     @property
     def buffer(self) -> SSAValue:
@@ -39,7 +43,9 @@ class LaneAccess:
     @property
     def whole(self) -> Operation:
         """The access, with the branch that consists of nothing else."""
-        if self.guards and (self.is_filled or _is_alone(self.op, self.guards[-1])):
+        if self.is_filled:
+            return self.guards[-self.filled]
+        if self.guards and _is_alone(self.op, self.guards[-1]):
             return self.guards[-1]
         return self.op
 
@@ -56,9 +62,9 @@ def _accesses(block: Block, guards: tuple[IfOp, ...]) -> Iterator[LaneAccess]:
             if is_memory(found.buffer):
                 yield found
         elif isinstance(op, IfOp):
-            loaded = _guarded_load(op)
+            loaded, branches = _guarded_load(op)
             if loaded is not None and is_memory(loaded.memref):
-                yield LaneAccess(loaded, (*guards, op), is_filled=True)
+                yield LaneAccess(loaded, (*guards, *branches), len(branches))
             elif not op.results:
                 yield from _accesses(op.then_region.block, (*guards, op))
 
@@ -126,10 +132,20 @@ def _is_alone(op: Operation, guard: IfOp) -> bool:
     return _body(guard) == [op] and not guard.else_region.blocks and not op.results
 
 
-def _guarded_load(op: IfOp) -> LoadOp | None:
-    """The load of a branch that `guard-memory-accesses` has made."""
-    body, end = _body(op), op.then_region.block.last_op
-    if len(body) != 1 or not isinstance(body[0], LoadOp) or len(op.results) != 1:
-        return None
-    is_yielded = end is not None and list(end.operands) == [body[0].result]
-    return body[0] if is_yielded and fill_of(op) is not None else None
+def _guarded_load(op: IfOp) -> tuple[LoadOp | None, tuple[IfOp, ...]]:
+    """The load of a branch that `guard-memory-accesses` has made, and that branch; around it may be
+    others that yield its result or the same fill, and compute nothing but its index."""
+    body, end, fill = _body(op), op.then_region.block.last_op, fill_of(op)
+    if not body or end is None or fill is None or len(op.results) != 1:
+        return None, ()
+    *before, last = body
+    if list(end.operands) != list(last.results):
+        return None, ()
+    if isinstance(last, LoadOp):
+        return (last, (op,)) if not before else (None, ())
+    if not isinstance(last, IfOp) or fill_of(last) != fill:
+        return None, ()
+    if any(each.regions or isinstance(each, StoreOp | AtomicOp) for each in before):
+        return None, ()
+    found, inner = _guarded_load(last)
+    return found, (op, *inner)

@@ -56,7 +56,12 @@ def _pair(chosen: Sequence[tuple[LaneAccess, Width]]) -> tuple[LaneAccess, LaneA
         if isinstance(load.op, LoadOp) and store.op.value in load.whole.results:
             outer = load.guards[:-1] if load.is_filled else load.guards
             is_whole = own == width and not width.is_cut and not width.is_unaligned
-            if outer != store.guards or not is_whole or not _is_zero_filled(load):
+            if (
+                outer != store.guards
+                or not is_whole
+                or not _is_zero_filled(load)
+                or load.filled > 1
+            ):
                 return None
             bits = width.lanes * bit_width(element_type_of(load.buffer.type))
             return (load, store, width.lanes) if bits // 8 in _MOVED_BYTES else None

@@ -83,9 +83,12 @@ class Widening:
             # Nothing but the access is in the branch: its address is computed before.
             at_once = self._address(code, access, values)
         for guard in guards:
+            if access.filled > 1 and guard is guards[-access.filled]:
+                # One fill for all of the branches, without which they are predicates.
+                self._fill(code, guard, stage, range(part, part + lanes))
             condition = self.outside(code, guard.condition, values)
             then, otherwise = Block([YieldOp()]), None
-            if guard is guards[-1] and access.is_filled:
+            if guard is guards[-1] and access.filled == 1:
                 fill = Block([YieldOp()])
                 otherwise = Region(fill)
                 self._fill(code.inside(fill), guard, stage, range(part, part + lanes))
