@@ -211,4 +211,18 @@ ENTRIES = (
         example="overlap-wgmma not applied: ptxas serialises the MMAs with it",
         fix="Nothing is required; a smaller tile leaves more registers for MMAs in flight.",
     ),
+    CodeEntry(
+        code="TW5020",
+        severity="remark",
+        title="Thread indices read anew in loops",
+        meaning=(
+            "Registers of a kernel spill, as addresses that depend on the thread alone are held "
+            "in them across a loop that reads tensor memory. Computed again in each iteration, "
+            "fewer bytes spill, and that form is used."
+        ),
+        example=(
+            "main_kernel: loops read the thread index anew: 0 B per thread spill instead of 24"
+        ),
+        fix="Nothing to fix; smaller tiles, or more threads, leave more registers.",
+    ),
 )
