@@ -214,11 +214,11 @@ ENTRIES = (
     CodeEntry(
         code="TW5020",
         severity="remark",
-        title="Thread indices read anew in loops",
+        title="Registers instead of reads, or reads instead of registers",
         meaning=(
-            "Registers of a kernel spill, as addresses that depend on the thread alone are held "
-            "in them across a loop that reads tensor memory. Computed again in each iteration, "
-            "fewer bytes spill, and that form is used."
+            "Registers of a kernel that reads tensor memory spill, and another form spills less: "
+            "loops that read the thread index anew, so that addresses are not held in registers "
+            "across them, or rows that are held rather than read twice."
         ),
         example=(
             "main_kernel: loops read the thread index anew: 0 B per thread spill instead of 24"

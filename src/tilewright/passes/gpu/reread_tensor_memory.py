@@ -1,4 +1,4 @@
-"""Columns of tensor memory that are read a second time, instead of being held in registers.
+"""`reread-tensor-memory`: columns are read a second time, instead of being held in registers.
 
     tile.copy %S -> %f                              tile.copy %S -> %f
     tile.reduce max %f -> %m                        tile.reduce max %f -> %m
@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.pipelining.dependences import has_unknown_effects
 from tilewright.analysis.tensor_memory_chains import (
     chains,
@@ -28,8 +30,21 @@ from tilewright.analysis.tensor_memory_chains import (
 )
 from tilewright.dialects.tile import CopyOp, KernelOp, ParallelOp, ReduceOp
 from tilewright.dialects.tile.interfaces import reads, writes
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tile.clone_ops import copy_op
+
+
+@dataclass(frozen=True)
+class RereadTensorMemory(Pass):
+    """Read tensor memory again before statements that need a result of whole rows."""
+
+    name = "reread-tensor-memory"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            _reread(kernel)
 
 
 @dataclass(frozen=True)
@@ -40,7 +55,7 @@ class _Reading:
     user: Operation
 
 
-def reread(kernel: KernelOp) -> None:
+def _reread(kernel: KernelOp) -> None:
     """Read tensor memory again where both halves can be divided into columns."""
     refused: set[Operation] = set()
     while True:

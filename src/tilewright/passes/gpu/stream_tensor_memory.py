@@ -8,7 +8,7 @@ A thread holds a row of tensor memory, so a fragment of 256 columns takes all of
 Where fragments only pass values on from a copy to element loops, copies and reductions of rows,
 statement by statement (`tilewright.analysis.tensor_memory_chains`), the statements are divided
 into columns and run one part after the other, and a part needs a fraction of the registers. Where
-a result of a whole row is needed first, as in a softmax, `reread_tensor_memory` reads the columns
+a result of a whole row is needed first, as in a softmax, `reread-tensor-memory` reads the columns
 a second time.
 
 It is done for copies by 128 threads of at least 128 registers each.
@@ -42,7 +42,6 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.gpu.reread_tensor_memory import reread
 from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -56,7 +55,6 @@ class StreamTensorMemory(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            reread(kernel)
             found = chains(kernel)
             loops = column_fragments(kernel, divided_in(found))
             partners = together({each for chain in found for each in chain.partners}, loops)
