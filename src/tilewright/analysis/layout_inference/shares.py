@@ -23,10 +23,14 @@ from tilewright.analysis.layout_inference.relations import (
     needed_by_all,
 )
 from tilewright.analysis.layout_inference.table import NotALayout, Table
-from tilewright.dialects.tile import ParallelOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.traversal import walk
 
 _MAX_LANES = 16
+_UNIT_BITS = 128
 _CACHED = 32
 """Shares, and coordinates, of which the formulas are cached: a kernel has few different ones."""
 
@@ -51,13 +55,13 @@ class Share:
 
     @staticmethod
     @lru_cache(maxsize=_CACHED)
-    def of(table: Table, *, is_wide: bool) -> Share:
-        """The share of a loop with a layout; in lanes, if it accesses memory."""
+    def of(table: Table, *, is_wide: bool, most: int = _MAX_LANES) -> Share:
+        """The share of a loop with a layout; in at most so many lanes, if it accesses memory."""
         # Where rows do not divide evenly, rows or all iterations are linearised.
         for each in (table, *table.countings()):
             filled = each.filled()
             if filled is not None:
-                return Share(filled, _lanes(filled) if is_wide else 1, each.shape)
+                return Share(filled, _lanes(filled, most) if is_wide else 1, each.shape)
         raise NotALayout("no formula gives the iterations of a thread")
 
     @property
@@ -178,6 +182,19 @@ def unknown_steps(registers: IntArray, rank: int) -> list[LayoutExpr]:
     return steps
 
 
+def share_of(loop: ParallelOp, table: Table) -> Share:
+    """The share of a loop. Lanes of it access shared memory at once, where a swizzle moves units
+    of 16 bytes: with more of them an address is no sum of a start and the lane.
+    """
+    bits = [
+        bit_width(element_type_of(op.memref.type))
+        for op in walk(loop)
+        if isinstance(op, LoadOp | StoreOp) and space_of(op.memref.type) is Space.SHARED
+    ]
+    most = min(_MAX_LANES, _UNIT_BITS // max(8, min(bits))) if bits else _MAX_LANES
+    return Share.of(table, is_wide=accesses_memory(loop), most=most)
+
+
 def infeasible(
     loop: ParallelOp,
     table: Table,
@@ -189,7 +206,7 @@ def infeasible(
     access = next(iter(accesses), None)
     try:
         table.as_map()
-        share = Share.of(table, is_wide=accesses_memory(loop))
+        share = share_of(loop, table)
         for axis in range(len(share.shape)):
             share.coordinate(axis)
         if table.replicas > 1 and is_done_once(loop):
@@ -205,12 +222,12 @@ def infeasible(
     return None
 
 
-def _lanes(table: Table) -> int:
+def _lanes(table: Table, most: int) -> int:
     """How many consecutive registers are contiguous along the last dimension, for all threads."""
     registers = table.num_registers
     *outer, last = table.inverse
     lanes = 1
-    while lanes < _MAX_LANES and registers % (lanes * 2) == 0:
+    while lanes < most and registers % (lanes * 2) == 0:
         wider = lanes * 2
         runs = last.reshape(-1, wider)
         if not _is_same(outer, wider) or (np.diff(runs, axis=1) != 1).any():

@@ -22,3 +22,6 @@ PAIR = "nv.pair"
 """Unit: the bytes of the copy are counted by the first block of a pair."""
 ACCUMULATOR = "nv.accumulator"
 """Unit: GEMMs write the buffer in tensor memory, so each element has a column of its own."""
+
+AGAIN = "nv.again"
+"""Integer, of a thread index: the value, modulo it unless it is 0, is hidden from the compiler."""

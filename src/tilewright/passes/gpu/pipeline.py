@@ -56,6 +56,7 @@ from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.prefetch_tensor_maps import PrefetchTensorMaps
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
+from tilewright.passes.gpu.reread_tensor_memory import RereadTensorMemory
 from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
@@ -159,6 +160,7 @@ class GpuPipeline(DevicePipeline):
             *(() if self._has_own_barriers else (OrderTensorWrites(),)),
             StageTensorMemory(),
             ExpandCopies(),
+            RereadTensorMemory(),
             StreamTensorMemory(),
             ApplyTensorLayouts(),
             UpcastScaledGemms(),

@@ -31,6 +31,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.fresh_indices import FRESH_INDICES, REFRESH_INDICES, refresh, undo
 from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
@@ -110,6 +111,8 @@ def _compiled(
         engine.remark(lowered.functions[0], *reason)
     if SHORTEN_STEPS not in pipeline.leave_out:
         lowered.shorten_steps(kernels, arch, options, engine)
+    if REFRESH_INDICES not in pipeline.leave_out:
+        lowered.refresh_indices(kernels, arch, options, engine)
     if ChooseOccupancy.name not in pipeline.leave_out:
         lowered.fill_multiprocessors(kernels, arch, options, engine)
     for function in lowered.functions:
@@ -183,6 +186,34 @@ class _Lowered:
                 f"{before.name}: {len(loops)} loops of MMAs unrolled by two: "
                 f"{found.metadata.spill_bytes} B per thread spill instead of {before.spill_bytes}",
                 FEWER_STEPS,
+            )
+
+    def refresh_indices(
+        self,
+        kernels: dict[str, DeviceKernel],
+        arch: str,
+        options: Sequence[str],
+        engine: DiagnosticEngine,
+    ) -> None:
+        """Replace kernels that spill, where less spills if loops read thread indices anew."""
+        for function in self.functions:
+            kernel = kernels[function.sym_name.data]
+            before = kernel.metadata
+            if not before.spill_bytes or len(kernel.cubin) > _LARGE_CODE:
+                continue
+            refreshed = refresh(function)
+            if not refreshed:
+                continue
+            found = self._kernel(function, emit_kernel(function), arch, options)
+            if found.metadata.spill_bytes >= before.spill_bytes:
+                undo(refreshed)
+                continue
+            kernels[before.name] = found
+            engine.remark(
+                function,
+                f"{before.name}: loops read the thread index anew: "
+                f"{found.metadata.spill_bytes} B per thread spill instead of {before.spill_bytes}",
+                FRESH_INDICES,
             )
 
     def fill_multiprocessors(

@@ -6,6 +6,7 @@ the kernel is compiled again, in the first of these forms that loses nothing:
 
     a predicated epilogue                one copy of the MMAs instead of one for each stage
     fewer blocks a multiprocessor        where registers are what is missing, or spill
+    without reread-tensor-memory         where registers spill: rows are held, not read twice
     without join-wgmma-groups            where registers spill: one GEMM in flight, not two
     without stagger-wgmma-waits          GEMMs that share a wait are complete after it
     without overlap-wgmma either         MMAs of an iteration are complete at its end
@@ -20,10 +21,13 @@ from dataclasses import replace
 from xdsl.dialects.builtin import IntegerAttr
 
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv.tensor_memory import Tcgen05LdOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.passes.gpu.reread_tensor_memory import RereadTensorMemory
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.targets.cuda.artefact import DeviceKernel
@@ -32,6 +36,7 @@ from tilewright.targets.variants import PREDICATED, Revision, spilled
 
 NOT_IN_FLIGHT = "TW5018"
 FEWER_BLOCKS = "TW5015"
+FEWER_READS = "TW5020"
 
 
 def losses(kernels: Mapping[str, DeviceKernel]) -> tuple[int, ...]:
@@ -62,6 +67,12 @@ def revisions(
             if 0 < fewer < blocks:
                 reason = f"occupancy limited to {fewer} blocks per SM: with {blocks}, {why}"
                 yield Revision(replace(pipeline, max_blocks=fewer), reason, FEWER_BLOCKS)
+    if spill and any(isinstance(op, Tcgen05LdOp) for each in functions for op in walk(each)):
+        yield Revision(
+            replace(pipeline, leave_out=(*pipeline.leave_out, RereadTensorMemory.name)),
+            f"{RereadTensorMemory.name} not applied: {spill} B per thread spill with it",
+            FEWER_READS,
+        )
     if spill:
         yield Revision(
             replace(pipeline, leave_out=(*pipeline.leave_out, JoinWgmmaGroups.name)),

@@ -189,3 +189,71 @@ def scaled_gemm(M, N, K, block_N=128, block_K=128, granularity=128, num_stages=2
             T.copy(C_local, C[bx * block_M, by * block_N])
 
     return main
+
+
+def attention(keys, dim=128, block=128, overwrite=False):
+    """exp2(scores - maximum) @ V, and sums of rows; a thread has a row of scores and of results.
+
+    With `overwrite` the scores in tensor memory are gone before they are needed again.
+    """
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((block, 64), "bfloat16"),
+        K: T.Tensor((keys, 64), "bfloat16"),
+        V: T.Tensor((keys, dim), "bfloat16"),
+        Sums: T.Tensor((block,), "float32"),
+        Output: T.Tensor((block, dim), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            Q_shared = T.alloc_shared((block, 64), "bfloat16")
+            K_shared = T.alloc_shared((block, 64), "bfloat16")
+            V_shared = T.alloc_shared((block, dim), "bfloat16")
+            P_shared = T.alloc_shared((block, block), "bfloat16")
+            S_tmem = T.alloc_tmem((block, block), "float32")
+            D_tmem = T.alloc_tmem((block, dim), "float32")
+            S = T.alloc_fragment((block, block), "float32")
+            zeros = T.alloc_fragment((block, block), "float32")
+            P = T.alloc_fragment((block, block), "bfloat16")
+            D = T.alloc_fragment((block, dim), "float32")
+            result = T.alloc_fragment((block, dim), "float32")
+            maximum = T.alloc_fragment((block,), "float32")
+            previous = T.alloc_fragment((block,), "float32")
+            scale = T.alloc_fragment((block,), "float32")
+            part = T.alloc_fragment((block,), "float32")
+            total = T.alloc_fragment((block,), "float32")
+            T.copy(Q, Q_shared)
+            T.fill(result, 0)
+            T.fill(total, 0)
+            T.fill(zeros, 0)
+            T.fill(maximum, -T.infinity("float32"))
+            for k in T.serial(keys // block):
+                T.copy(K[k * block : (k + 1) * block, :], K_shared)
+                T.copy(V[k * block : (k + 1) * block, :], V_shared)
+                T.gemm(Q_shared, K_shared, S_tmem, transpose_B=True, clear_accum=True)
+                T.copy(S_tmem, S)
+                for i, j in T.Parallel(block, block):
+                    S[i, j] = T.if_then_else(k * block + j < i, S[i, j], -8.0)
+                T.copy(maximum, previous)
+                T.reduce_max(S, maximum, dim=1, clear=False)
+                if overwrite:
+                    T.copy(zeros, S_tmem)
+                for i in T.Parallel(block):
+                    scale[i] = T.exp2(previous[i] - maximum[i])
+                for i, j in T.Parallel(block, block):
+                    S[i, j] = T.exp2(S[i, j] - maximum[i])
+                T.reduce_sum(S, part, dim=1)
+                for i in T.Parallel(block):
+                    total[i] = total[i] * scale[i] + part[i]
+                for i, j in T.Parallel(block, dim):
+                    result[i, j] *= scale[i]
+                T.copy(S, P)
+                T.copy(P, P_shared)
+                T.gemm(P_shared, V_shared, D_tmem, clear_accum=True)
+                T.copy(D_tmem, D)
+                for i, j in T.Parallel(block, dim):
+                    result[i, j] += D[i, j]
+            T.copy(total, Sums)
+            T.copy(result, Output)
+
+    return main

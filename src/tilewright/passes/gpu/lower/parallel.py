@@ -20,12 +20,11 @@ from tilewright.analysis.layout_inference.accesses import (
     loop_shape,
 )
 from tilewright.analysis.layout_inference.relations import (
-    accesses_memory,
     ops_done_once,
     writes_registers,
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.analysis.layout_inference.shares import Share, unknown_steps
+from tilewright.analysis.layout_inference.shares import Share, share_of, unknown_steps
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -50,7 +49,7 @@ def lower_parallel(loop: ParallelOp, storage: BufferStorage) -> None:
     assert shape is not None and isinstance(loop.layout, FragmentAttr)
     table = Table.from_map(loop.layout.data)
     threads = threads_of(loop)
-    share = Share.of(table, is_wide=accesses_memory(loop))
+    share = share_of(loop, table)
     code = IndexBuilder(loop)
     if lower_conversion(loop, table, storage) or lower_matrix_store(loop, table, storage):
         return

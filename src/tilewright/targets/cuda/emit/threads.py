@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, StringAttr
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.gpu import SubgroupIdOp
+from tilewright.dialects.gpu import SubgroupIdOp, ThreadIdOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile.hints import PrintOp, SyncOp
 from tilewright.dialects.tile.lanes import VoteOp
 from tilewright.dialects.tile.warps import WsOp
+from tilewright.targets.cxx.control import RULES as CONTROL
 from tilewright.targets.cxx.control import roles
 from tilewright.targets.cxx.emitter import ATOM, Emitter, Rule, Text
 
@@ -104,6 +106,17 @@ def _roles(emitter: Emitter, op: Operation) -> None:
         roles(emitter, op, emitter.operand(index.results[0]), NVIDIA_WARP)
 
 
+def _thread_id(emitter: Emitter, op: Operation) -> None:
+    count = op.attributes.get(nv_names.AGAIN)
+    if isinstance(count, IntegerAttr):
+        assert isinstance(op, ThreadIdOp)
+        function = f"thread_again_{op.dimension.data.value}"
+        text = emitter.call(function, [str(count.value.data)])
+        emitter.constant(op.results[0], Text(text))
+    else:
+        CONTROL["gpu.thread_id"](emitter, op)
+
+
 def _block_barrier(emitter: Emitter, op: Operation) -> None:
     emitter.statement("__syncthreads();")
 
@@ -119,6 +132,7 @@ RULES: Mapping[str, Rule] = {
     "tile.print": _print,
     "tile.sync": _sync,
     "tile.vote": _vote,
+    "gpu.thread_id": _thread_id,
     "gpu.barrier": _block_barrier,
     "gpu.lane_id": _expression("int(threadIdx.x % 32u)"),
     "gpu.subgroup_id": _subgroup_id,

@@ -10,7 +10,7 @@ from tilewright.targets.cuda.header.barriers import BARRIERS
 from tilewright.targets.cuda.header.copies import COPIES, TILES
 from tilewright.targets.cuda.header.exchange import EXCHANGE
 from tilewright.targets.cuda.header.function import Function
-from tilewright.targets.cuda.header.hints import ACCESSES, POLICIES
+from tilewright.targets.cuda.header.hints import ACCESSES, INDICES, POLICIES
 from tilewright.targets.cuda.header.matrices import MMA_SUPPORT
 from tilewright.targets.cuda.header.tensor_memory import TENSOR_MEMORY
 
@@ -23,6 +23,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **TILES,
     **POLICIES,
     **ACCESSES,
+    **INDICES,
     **MMA_SUPPORT,
     **TENSOR_MEMORY,
     **EXCHANGE,

@@ -198,3 +198,19 @@ __device__ __forceinline__ void bulk_store_hinted(void* to, const void* from, un
         for kind in _REDUCTIONS
     },
 }
+
+
+def _thread_again(axis: str) -> Function:
+    return Function(
+        f"""
+// The index of the thread, modulo `count` unless it is 0, from which the compiler has not computed
+// anything yet.
+__device__ __forceinline__ int thread_again_{axis}(unsigned count) {{
+  int index = int(count == 0 ? threadIdx.{axis} : threadIdx.{axis} % count);
+  asm volatile("" : "+r"(index));
+  return index;
+}}"""
+    )
+
+
+INDICES: Mapping[str, Function] = {f"thread_again_{each}": _thread_again(each) for each in "xyz"}
