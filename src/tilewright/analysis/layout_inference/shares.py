@@ -55,13 +55,13 @@ class Share:
 
     @staticmethod
     @lru_cache(maxsize=_CACHED)
-    def of(table: Table, *, is_wide: bool, most: int = _MAX_LANES) -> Share:
-        """The share of a loop with a layout; in at most so many lanes, if it accesses memory."""
+    def of(table: Table, *, is_wide: bool, max_lanes: int = _MAX_LANES) -> Share:
+        """The share of a loop with a layout; in at max_lanes so many lanes, if it accesses memory."""
         # Where rows do not divide evenly, rows or all iterations are linearised.
         for each in (table, *table.countings()):
             filled = each.filled()
             if filled is not None:
-                return Share(filled, _lanes(filled, most) if is_wide else 1, each.shape)
+                return Share(filled, _lanes(filled, max_lanes) if is_wide else 1, each.shape)
         raise NotALayout("no formula gives the iterations of a thread")
 
     @property
@@ -191,8 +191,8 @@ def share_of(loop: ParallelOp, table: Table) -> Share:
         for op in walk(loop)
         if isinstance(op, LoadOp | StoreOp) and space_of(op.memref.type) is Space.SHARED
     ]
-    most = min(_MAX_LANES, _UNIT_BITS // max(8, min(bits))) if bits else _MAX_LANES
-    return Share.of(table, is_wide=accesses_memory(loop), most=most)
+    max_lanes = min(_MAX_LANES, _UNIT_BITS // max(8, min(bits))) if bits else _MAX_LANES
+    return Share.of(table, is_wide=accesses_memory(loop), max_lanes=max_lanes)
 
 
 def infeasible(
@@ -222,12 +222,12 @@ def infeasible(
     return None
 
 
-def _lanes(table: Table, most: int) -> int:
+def _lanes(table: Table, max_lanes: int) -> int:
     """How many consecutive registers are contiguous along the last dimension, for all threads."""
     registers = table.num_registers
     *outer, last = table.inverse
     lanes = 1
-    while lanes < most and registers % (lanes * 2) == 0:
+    while lanes < max_lanes and registers % (lanes * 2) == 0:
         wider = lanes * 2
         runs = last.reshape(-1, wider)
         if not _is_same(outer, wider) or (np.diff(runs, axis=1) != 1).any():

@@ -103,15 +103,15 @@ def _parts(
     dividend: SSAValue, divisor: SSAValue, ranges: IndexRanges, context: Context
 ) -> tuple[list[SSAValue], list[SSAValue]]:
     """The addends of `dividend` that are multiples of the divisor, and the rest; no multiples
-    where not both sums are known to be at least 0, or where nothing is left."""
+    where not both totals are known to be at least 0, or where nothing is left."""
     by, addends = _constant(divisor), list(_addends(dividend))
     polys = {each: ranges.poly(each) for each in addends}
     multiples = [each for each in addends if by > 0 and polys[each].content % by == 0]
     rest = [each for each in addends if each not in multiples]
     if not multiples or not rest:
         return [], addends
-    sums = [reduce(add, [polys[each] for each in part]) for part in (multiples, rest)]
-    return (multiples, rest) if all(map(context.is_nonneg, sums)) else ([], addends)
+    totals = [reduce(add, [polys[each] for each in part]) for part in (multiples, rest)]
+    return (multiples, rest) if all(map(context.is_nonneg, totals)) else ([], addends)
 
 
 def _constant(value: SSAValue) -> int:
