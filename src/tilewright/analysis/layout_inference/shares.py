@@ -56,7 +56,7 @@ class Share:
     @staticmethod
     @lru_cache(maxsize=_CACHED)
     def of(table: Table, *, is_wide: bool, max_lanes: int = _MAX_LANES) -> Share:
-        """The share of a loop with a layout; in at most `max_lanes` lanes, if it accesses memory."""
+        """The share of a loop with a layout; up to `max_lanes` lanes, if it accesses memory."""
         # Where rows do not divide evenly, rows or all iterations are linearised.
         for each in (table, *table.countings()):
             filled = each.filled()
