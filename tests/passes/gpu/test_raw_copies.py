@@ -137,7 +137,7 @@ def test_a_barrier_id_that_is_a_run_time_value_is_told_at_its_line():
     with pytest.raises(CompileError) as error:
         met(whole(5, 256))
     assert re.search(
-        r"test_raw_copies\.py:\d+:\d+: error\[TW\d+\]: T\.sync_threads: barrier_id must be known at "
-        r"compile time, got a run-time value",
+        r"test_raw_copies\.py:\d+:\d+: error\[TW\d+\]: barrier_id of a named barrier must be "
+        r"known at compile time, got a run-time value",
         str(error.value),
     )

@@ -57,6 +57,20 @@ ENTRIES = (
         fix="Nothing is required; give the buffer a static size to include it.",
     ),
     CodeEntry(
+        code="TW5007",
+        severity="remark",
+        title="Registers instead of reads, or reads instead of registers",
+        meaning=(
+            "Registers of a kernel that reads tensor memory spill, and another form spills less: "
+            "loops that read the thread index anew, so that addresses are not held in registers "
+            "across them, or rows that are held rather than read twice."
+        ),
+        example=(
+            "main_kernel: loops read the thread index anew: 0 B per thread spill instead of 24"
+        ),
+        fix="Nothing to fix; smaller tiles, or more threads, leave more registers.",
+    ),
+    CodeEntry(
         code="TW5008",
         severity="remark",
         title="Steps of MMAs unrolled by two",
@@ -211,19 +225,5 @@ ENTRIES = (
         ),
         example="overlap-wgmma not applied: ptxas serialises the MMAs with it",
         fix="Nothing is required; a smaller tile leaves more registers for MMAs in flight.",
-    ),
-    CodeEntry(
-        code="TW5020",
-        severity="remark",
-        title="Registers instead of reads, or reads instead of registers",
-        meaning=(
-            "Registers of a kernel that reads tensor memory spill, and another form spills less: "
-            "loops that read the thread index anew, so that addresses are not held in registers "
-            "across them, or rows that are held rather than read twice."
-        ),
-        example=(
-            "main_kernel: loops read the thread index anew: 0 B per thread spill instead of 24"
-        ),
-        fix="Nothing to fix; smaller tiles, or more threads, leave more registers.",
     ),
 )

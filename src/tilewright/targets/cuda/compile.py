@@ -31,7 +31,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
 from tilewright.targets.cuda.errors import CudaCompilerError
-from tilewright.targets.cuda.fresh_indices import FRESH_INDICES, REFRESH_INDICES, refresh, undo
+from tilewright.targets.cuda.fresh_indices import OTHER_REGISTERS, REOTHER_REGISTERS, refresh, undo
 from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
@@ -111,7 +111,7 @@ def _compiled(
         engine.remark(lowered.functions[0], *reason)
     if SHORTEN_STEPS not in pipeline.leave_out:
         lowered.shorten_steps(kernels, arch, options, engine)
-    if REFRESH_INDICES not in pipeline.leave_out:
+    if REOTHER_REGISTERS not in pipeline.leave_out:
         lowered.refresh_indices(kernels, arch, options, engine)
     if ChooseOccupancy.name not in pipeline.leave_out:
         lowered.fill_multiprocessors(kernels, arch, options, engine)
@@ -213,7 +213,7 @@ class _Lowered:
                 function,
                 f"{before.name}: loops read the thread index anew: "
                 f"{found.metadata.spill_bytes} B per thread spill instead of {before.spill_bytes}",
-                FRESH_INDICES,
+                OTHER_REGISTERS,
             )
 
     def fill_multiprocessors(

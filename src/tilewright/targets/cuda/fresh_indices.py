@@ -30,8 +30,8 @@ from tilewright.dialects.tile import names
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
-FRESH_INDICES = "TW5020"
-REFRESH_INDICES = "refresh-indices"
+OTHER_REGISTERS = "TW5007"
+REOTHER_REGISTERS = "refresh-indices"
 """Its name among the passes that can be left out, which it is not: it follows machine code."""
 
 

@@ -31,12 +31,12 @@ from tilewright.passes.gpu.reread_tensor_memory import RereadTensorMemory
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.stagger_wgmma_waits import StaggerWgmmaWaits
 from tilewright.targets.cuda.artefact import DeviceKernel
+from tilewright.targets.cuda.fresh_indices import OTHER_REGISTERS
 from tilewright.targets.ptxas_log import is_serialized, lacks_registers
 from tilewright.targets.variants import PREDICATED, Revision, spilled
 
 NOT_IN_FLIGHT = "TW5018"
 FEWER_BLOCKS = "TW5015"
-FEWER_READS = "TW5020"
 
 
 def losses(kernels: Mapping[str, DeviceKernel]) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def revisions(
         yield Revision(
             replace(pipeline, leave_out=(*pipeline.leave_out, RereadTensorMemory.name)),
             f"{RereadTensorMemory.name} not applied: {spill} B per thread spill with it",
-            FEWER_READS,
+            OTHER_REGISTERS,
         )
     if spill:
         yield Revision(

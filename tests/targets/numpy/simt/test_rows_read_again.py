@@ -53,7 +53,7 @@ def test_scores_that_are_overwritten_are_read_once() -> None:
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_values(overwrite: bool) -> None:
-    """Scores are integers, so powers of two, and the sums of a few of them, are exact."""
+    """Scores are integers, so powers of two, and what a few of them add up to, are exact."""
     rng = np.random.default_rng(5)
     q = np.zeros((128, 64), BF16)
     q[np.arange(128), rng.integers(0, 64, 128)] = 1
