@@ -375,7 +375,6 @@ func.func @operand_of_the_iteration_before(%v: f16, %acc: memref<64xf32, #l>) at
 // CHECK-NEXT:    gpu.barrier
 // CHECK-NEXT:    memref.store %{{.*}}, %S
 // CHECK-NEXT:    memref.store %{{.*}}, %S
-// CHECK-NEXT:    gpu.barrier
 // CHECK-NEXT:    memref.store %{{.*}}, %R
 // CHECK-NEXT:    nv.wgmma.wait 0
 // CHECK-NEXT:    gpu.barrier
