@@ -44,7 +44,7 @@ GEMM_FAULTS = {
         "access to r[0] while an in-flight tcgen05.ld writes it; nv.tcgen05.wait_ld is missing "
         "before the access",
     ),
-    "column of nobody": (
+    "column that is not allocated": (
         (FROM, "%k = arith.constant 64 : i32\n%from = arith.addi %own, %k : i32"),
         "out of bounds",
         "tcgen05.ld reads columns 64 to 127 of tensor memory, but column 64 is not allocated",
