@@ -337,3 +337,42 @@ def test_lanes_that_are_known_not_to_be_negative_are_taken_as_they_are():
 
     assert "select" not in str(kernel.module)
     assert "scf.if" not in str(kernel.module)
+
+
+def test_natural_numbers_that_wrap_are_negative():
+    """A magnitude or a remainder is computed of what the bits say, not of what was added up."""
+    big, least = 2**31 - 1, -(2**31)
+
+    def kernel(
+        A: T.Tensor((4,), "int32"), U: T.Tensor((4,), "uint32"), out: T.Tensor((8, 4), "int32")
+    ):
+        with T.Kernel(1, threads=1):
+            for i in T.serial(4):
+                x = T.abs(A[i] // 2)
+                out[0, i] = T.abs(x + x + x)
+                out[1, i] = (x * x) % 7
+                out[2, i] = T.abs(T.abs(A[i]))
+                out[3, i] = T.abs(T.cast(U[i], "int32"))
+                out[4, i] = T.cast(T.cast(U[i] % 1000, "int8"), "int32") % 5
+                out[5, i] = T.abs(x << 1) // 3
+                out[6, i] = T.abs(T.cast((i + 1) * 1000000007, "int32"))
+                out[7, i] = T.abs(T.cast(A[i] & 255, "int32"))
+
+    a = np.array([big, least, -7, 12345], np.int32)
+    u = np.array([2**31 + 5, 200, 7, 2**32 - 1], np.uint32)
+    out = np.zeros((8, 4), np.int32)
+    run(kernel, a, u, out)
+    with np.errstate(over="ignore"):
+        x = np.abs(a // 2)
+        index = (np.arange(1, 5) * 1000000007).astype(np.int32)
+        expected = [
+            np.abs(x + x + x),
+            (x * x) % 7,
+            np.abs(np.abs(a)),
+            np.abs(u.astype(np.int32)),
+            (u % 1000).astype(np.int8).astype(np.int32) % 5,
+            np.abs(x << 1) // 3,
+            np.abs(index),
+            a & 255,
+        ]
+    assert out.tolist() == np.array(expected).tolist()

@@ -29,6 +29,7 @@ from tilewright.language.T.expressions import (
     convert,
     describe,
     emit,
+    from_index,
     index_expr,
     is_python_scalar,
     scalar_dtype,
@@ -74,7 +75,11 @@ _COMPARED: Final[Mapping[str, tuple[str, str, str]]] = {
     "!=": ("ne", "ne", "une"),
 }
 _BITS: Final = ("&", "|", "^", "<<", ">>")
-_KEEPS_NATURAL: Final = ("+", "*", "//", "%", "&", "|", ">>", "<<", "min", "max", "ceildiv")
+_STAYS_NATURAL: Final = ("//", "|", ">>", "min", "max", "ceildiv", "truncdiv", "truncmod")
+"""What takes two natural numbers to a third, in any number of bits."""
+_NATURAL_UNLESS_IT_WRAPS: Final = ("+", "*", "<<")
+_NATURAL_BY_ONE: Final = ("&", "max")
+"""One natural operand is enough: its sign bit, or the operand itself, bounds the result."""
 
 
 def promoted(one: Dtype, other: Dtype) -> Dtype:
@@ -193,7 +198,7 @@ def _computed(operator: str, left: Any, right: Any, dtype: Dtype) -> Expr:
     if operator == "**":
         return _integer_power(left, right, dtype)
     first, second = operands(left, right, dtype)
-    natural = first.is_natural and second.is_natural and operator in _KEEPS_NATURAL
+    natural = _is_natural(operator, first, second)
     if operator == "%":
         return _modulo(first, second, right)
     if operator in _SIGNED:
@@ -202,6 +207,20 @@ def _computed(operator: str, left: Any, right: Any, dtype: Dtype) -> Expr:
         op = _INTEGER[operator]
     linear = combined(operator, first.linear, second.linear)
     return Expr(emit(op(first.handle, second.handle)), dtype, is_natural=natural, linear=linear)
+
+
+def _is_natural(operator: str, first: Expr, second: Expr) -> bool:
+    """Whether an integer is known to be natural from its operands alone.
+
+    Sums, products and shifts wrap around to negative numbers in the bits of a dtype. An ``index``
+    is wide enough for those of sizes and loop variables.
+    """
+    naturals = (first.is_natural, second.is_natural)
+    if operator in _NATURAL_BY_ONE and any(naturals):
+        return True
+    if operator in _NATURAL_UNLESS_IT_WRAPS:
+        return all(naturals) and first.is_index
+    return all(naturals) and operator in _STAYS_NATURAL
 
 
 def _floats(operator: str, first: Expr, second: Expr, dtype: Dtype) -> Expr:
@@ -304,7 +323,8 @@ def unary(operator: str, value: Expr) -> Expr:
 def absolute(value: Expr) -> Expr:
     if value.dtype.is_float:
         return Expr(emit(math.AbsfOp(value.handle)), value.dtype)
-    if value.is_natural or value.dtype.is_unsigned:
+    if value.dtype.is_unsigned or from_index(value).is_natural:
         return value
+    # Not natural: the magnitude of the least integer is that integer.
     plain: SSAValue = as_type(value, value.dtype)
-    return Expr(emit(math.AbsiOp(plain)), value.dtype, is_natural=True)
+    return Expr(emit(math.AbsiOp(plain)), value.dtype)

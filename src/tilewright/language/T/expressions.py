@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Self, cast
 
 from numpy import errstate
 from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.frontend.attributes import attribute_of
@@ -227,7 +227,7 @@ def as_type(value: object, dtype: Dtype) -> SSAValue:
     if is_python_scalar(value):
         return constant(value, dtype).handle
     expression = convert(as_expr(value), dtype)
-    return _from_index(expression).handle
+    return from_index(expression).handle
 
 
 def as_index(value: object) -> int | SSAValue:
@@ -266,16 +266,36 @@ def condition(value: object) -> SSAValue:
     return as_type(value, boolean)
 
 
-def _from_index(value: Expr) -> Expr:
+def from_index(value: Expr) -> Expr:
     """`value` with the IR type of its dtype."""
     if not value.is_index:
         return value
     return Expr(
         emit(arith.IndexCastOp(value.handle, value.dtype.type)),
         value.dtype,
-        is_natural=value.is_natural,
+        is_natural=value.is_natural and not _is_computed(value.handle),
         linear=value.linear,
     )
+
+
+def _is_computed(index: SSAValue) -> bool:
+    """Whether an ``index`` may exceed an int32: variables, ids, sizes and constants do not."""
+    seen, open_values = set[SSAValue](), [index]
+    while open_values:
+        value = open_values.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        match value.owner:
+            case arith.AddiOp() | arith.MuliOp() | arith.ShliOp():
+                return True
+            case arith.RemsiOp() | arith.AndiOp() as op:
+                open_values.append(op.operands[1])
+            case Operation() as op if op.name.startswith("arith."):
+                open_values.extend(op.operands)
+            case _:
+                pass
+    return False
 
 
 # -- conversion --------------------------------------------------------------------------------
@@ -289,15 +309,27 @@ def convert(value: object, dtype: Dtype) -> Expr:
     if found.dtype == dtype:
         return found
     linear = found.linear if dtype.is_integer and found.dtype.bits <= dtype.bits else None
-    natural = found.is_natural
     if found.is_index:
         # What is computed of variables is an int32, and may have been too large for one.
         is_variable = isinstance(found.handle, BlockArgument)
         if is_variable and dtype in (int64, DTYPES["uint64"]):
             handle = emit(arith.IndexCastOp(found.handle, dtype.type))
-            return Expr(handle, dtype, is_natural=natural, linear=linear)
-        found = _from_index(found)
+            return Expr(handle, dtype, is_natural=found.is_natural, linear=linear)
+        found = from_index(found)
+    natural = _stays_natural(found, dtype)
     return Expr(_converted(found, dtype), dtype, is_natural=natural, linear=linear)
+
+
+def _stays_natural(value: Expr, to: Dtype) -> bool:
+    """Whether a natural number is one after a conversion: not if its highest bit becomes a sign."""
+    source = value.dtype
+    if source == boolean or to.is_unsigned:
+        return True
+    if not (source.is_integer and to.is_integer):
+        return False
+    if source.is_unsigned:
+        return to.bits > source.bits
+    return value.is_natural and to.bits >= source.bits
 
 
 def _converted(value: Expr, to: Dtype) -> SSAValue:

@@ -34,7 +34,7 @@ from tilewright.language.T.expressions import (
     is_python_scalar,
 )
 from tilewright.language.T.session import trace
-from tilewright.language.T.symbols import Symbolic
+from tilewright.language.T.symbols import Symbol
 
 BAD_ARGUMENT = "TW1026"
 """An argument that a function of the language cannot take."""
@@ -96,7 +96,7 @@ def _checked(op_name: str, targets: Sequence[str], count: int) -> None:
 def _is_natural(bound: Any) -> bool:
     if is_python_scalar(bound):
         return int(bound) >= 0
-    return isinstance(bound, Symbolic) or (isinstance(bound, Expr) and bound.is_natural)
+    return isinstance(bound, Symbol) or (isinstance(bound, Expr) and bound.is_natural)
 
 
 def _end(block: Block, terminator: Operation) -> Region:
