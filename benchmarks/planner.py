@@ -35,7 +35,7 @@ from planner_instances import instances
 from planner_rivals import Offsets, first_fit_by_size, height, online_best_fit
 
 from tilewright.memory.planner import Block, Effort, Problem, Space, plan_problem, warm_up
-from tilewright.memory.planner_check import PlanViolation, check_offsets
+from tilewright.memory.planner.check import PlanViolation, check_offsets
 
 DEFAULT_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "minimalloc"
 SHORT_S, LONG_S = 1.0, 60.0

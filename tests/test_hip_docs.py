@@ -13,8 +13,8 @@ from tests.passes.amd.test_direct_copies import product
 from tests.targets.hip.support import needs_clang
 from tests.test_docs import blocks
 from tilewright.cli.main import run
-from tilewright.dialects.amd.chips import CHIPS
 from tilewright.ir.codes.registry import CODES
+from tilewright.layouts.hardware.amd_chips import CHIPS
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.hip import clang
 from tilewright.targets.hip.compile import lower_module

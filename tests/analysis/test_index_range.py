@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.passes.pass_support import parse
 from tilewright.analysis.affine import Interval
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import StoreOp
 from tilewright.ir.traversal import walk

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from tests.passes.pass_support import parse
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.parallel_races import Race, find_races
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.threads.parallel_races import Race, find_races
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import ParallelOp
 from tilewright.ir.traversal import walk

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tilewright import T
-from tilewright.analysis.privatization import private_buffers
+from tilewright.analysis.lifetimes.privatization import private_buffers
 from tilewright.dialects.tile import KernelOp
 
 ROWS = 32

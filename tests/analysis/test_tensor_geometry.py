@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.raising.levels import parsed
-from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.tensor_geometry import uneven_stride
+from tilewright.analysis.copies.copy_instructions import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.tensors.tensor_geometry import uneven_stride
 from tilewright.dialects.tile import CopyOp, ViewOp
 from tilewright.ir.traversal import walk
 

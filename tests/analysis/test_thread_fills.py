@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tilewright import T
-from tilewright.analysis.full_writes import fills
+from tilewright.analysis.lifetimes.full_writes import fills
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.traversal import walk

@@ -9,7 +9,7 @@ import pytest
 
 from tests.passes.pass_support import parse
 from tilewright import T
-from tilewright.analysis.thread_footprints import EarlierAccess, Footprint, ThreadFootprints
+from tilewright.analysis.threads.thread_footprints import EarlierAccess, Footprint, ThreadFootprints
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import StoreOp

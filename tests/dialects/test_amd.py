@@ -20,7 +20,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from tests.targets.numpy.simt.amd_kernels import kernel, mirrored
 from tilewright.dialects import make_context
-from tilewright.dialects.amd.chips import CHIPS, MatrixInstruction
 from tilewright.dialects.amd.ops import (
     Amd,
     BufferLoadOp,
@@ -40,6 +39,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS, MatrixInstruction
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce

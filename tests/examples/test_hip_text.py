@@ -15,7 +15,7 @@ from tests.examples.tile_examples import NAMES, as_tuple, fresh, load
 from tests.targets.hip.host_run import launch_on_host
 from tests.targets.hip.support import needs_clang
 from tests.targets.numpy.simt.simt_support import example_results
-from tilewright.dialects.amd.chips import CHIPS, chip_named
+from tilewright.layouts.hardware.amd_chips import CHIPS, chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 
 pytestmark = needs_clang

@@ -17,7 +17,7 @@ from tests.frontend.mini import constexpr, traced
 from tilewright.dialects import arith, cf, scf
 from tilewright.dialects.tt import CallOp, FuncOp, ReturnOp
 from tilewright.dialects.ub import PoisonOp
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.verify import verify
 

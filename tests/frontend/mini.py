@@ -28,7 +28,7 @@ from xdsl.ir import SSAValue
 from tilewright.dialects import arith
 from tilewright.dialects.tt import CallOp
 from tilewright.frontend.builder import current
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.trace import Argument, Traced, trace
 from tilewright.frontend.values import Value
 from tilewright.frontend.vocabulary import CountedLoop, StaticLoop

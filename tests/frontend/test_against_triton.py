@@ -29,7 +29,7 @@ from triton.compiler.compiler import make_backend
 
 from tests.frontend.flow_kernels import KERNELS, SOURCE
 from tilewright.dialects import make_context
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.trace import Argument, trace
 from tilewright.ir.diagnostics import DiagnosticEngine, resolve
 from tilewright.ir.text import DEFAULT, parse_source, print_module

@@ -24,7 +24,7 @@ from tests.frontend.mini import (
 )
 from tilewright.dialects.tt import CallOp, FuncOp
 from tilewright.frontend.builder import Builder, using
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.trace import Argument, trace
 from tilewright.ir.diagnostics import CompileError
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.frontend.mini import compiled, constexpr, jit, lines, load, store, traced
 from tilewright.frontend.captures import Capture
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.ir.diagnostics import CompileError
 
 SIZE = constexpr(16)

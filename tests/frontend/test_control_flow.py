@@ -6,7 +6,7 @@ import re
 
 from tests.frontend.mini import constexpr, jit, load, runtime, static_range, store, text, traced
 from tilewright.dialects import scf
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.trace import trace
 
 

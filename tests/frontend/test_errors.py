@@ -17,7 +17,7 @@ from tilewright.frontend.errors import (
     UNDEFINED,
     FrontendError,
 )
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.ir.diagnostics import CompileError, Diagnostic, SourcePosition
 
 

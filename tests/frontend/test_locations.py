@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from tests.frontend.mini import compiled, jit, store, traced
 from tilewright.dialects.tt import FuncOp
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.locations import current_location
 from tilewright.ir.diagnostics import resolve
 

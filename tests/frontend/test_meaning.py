@@ -9,7 +9,7 @@ import pytest
 
 from tests.frontend.interpreter import executed, expected
 from tests.frontend.mini import constexpr, jit, load, static_range, store
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 
 LIMIT = constexpr(4)
 

@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from tests.frontend.mini import constexpr, jit, lines, load, store
-from tilewright.frontend.regions import TracedRegion
+from tilewright.frontend.control_flow.regions import TracedRegion
 from tilewright.ir.diagnostics import CompileError
 
 

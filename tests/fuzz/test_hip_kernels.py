@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.fuzz.device.tile import FAMILIES
 from tests.fuzz.hip.judging import Judge
 from tests.fuzz.tile.generator import generate
-from tilewright.dialects.amd.chips import CHIPS
 from tilewright.dialects.tile.lanes import ShuffleOp
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 
 WHOLE, BATCH = 3_000, 50

@@ -13,8 +13,8 @@ from tests.fuzz.tile.generator import generate
 from tests.fuzz.tile.running import differences, expected, traced
 from tests.targets.hip.host_run import run_on_host
 from tests.targets.hip.support import needs_clang
-from tilewright.dialects.amd.chips import CHIPS, Chip
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.numpy.api import Buffer
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.layouts import triton_oracle
-from tilewright.dialects.amd.chips import CHIPS
-from tilewright.layouts.banks import (
+from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, SwizzledShared
+from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.amd_chips import CHIPS
+from tilewright.layouts.hardware.banks import (
     fewest_wavefronts,
     fragment_conflicts,
     linear_conflicts,
@@ -19,8 +21,6 @@ from tilewright.layouts.banks import (
     summed_wavefronts,
     wavefronts,
 )
-from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, SwizzledShared
-from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.matrix_moves import load_a, load_b, store_c
 from tilewright.layouts.hardware.mma_sync import mma_accumulator
 from tilewright.layouts.hardware.swizzle import swizzled_tile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.dialects.amd.chips import CHIPS
+from tilewright.layouts.hardware.amd_chips import CHIPS
 from tilewright.memory import TARGETS, Memory, target_named
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from tests.wrong_kernels.test_gpu_wrong_kernels import HEADER, worst
 from tests.wrong_kernels.test_wrong_kernels import load
-from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.cxx.kernel import kernels_of
 from tilewright.targets.hip.emit.kernel import emit_kernel

@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.dialects.amd.chips import CHIPS, Chip
+from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.hip import clang
 from tilewright.targets.hip.compile import compile_module, lower_module

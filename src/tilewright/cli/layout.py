@@ -27,15 +27,15 @@ from tilewright.cli.command_line import (
 )
 from tilewright.cli.outputs import write_whole
 from tilewright.dialects import make_context
-from tilewright.dialects.amd.chips import DEFAULT_CHIP
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
+from tilewright.layouts.hardware.amd_chips import DEFAULT_CHIP
 from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.report import layout_html, layout_svg, layout_text
 from tilewright.report.layout_document import KernelLayouts, Limits, layouts_of, selected
 from tilewright.runtime.tile.targets import checked_target

@@ -28,7 +28,7 @@ from tilewright.compat.driver import WARP_SIZE
 from tilewright.compat.hardware import is_interpreter
 from tilewright.compat.notices import print_once
 from tilewright.compat.torch_devices import addressed_tensors, host_memory
-from tilewright.frontend.function import Parameter
+from tilewright.frontend.functions.function import Parameter
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime import autotune as tuning
 from tilewright.runtime import compiled

@@ -17,10 +17,10 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
-from tilewright.frontend.calls import Session, function_op
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.errors import BAD_CALL, FrontendError, compile_error, raised_in_kernel
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.calls import Session, function_op
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.ir.diagnostics import CompileError
 
 Attributes = Mapping[str, Attribute]

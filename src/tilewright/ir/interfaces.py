@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import CallableOpInterface, ConstantLike, HasFolder, OpTrait, ReturnLike
 
@@ -190,6 +190,12 @@ def constant_value(value: SSAValue) -> Attribute | None:
     folded = None if fold is None else fold(op)
     constant = None if folded is None else folded[0]
     return constant if isinstance(constant, Attribute) else None
+
+
+def constant_integer(value: SSAValue) -> int | None:
+    """The integer that `value` is, if a constant of an integer or index type defines it."""
+    found = constant_value(value)
+    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 @cache

@@ -61,7 +61,7 @@ PASSES: PassRegistry = {
     "expand-pipeline": _lazy("tile.expand_pipeline", "ExpandPipeline"),
     "tile-pipeline": _lazy("tile.pipeline", "TilePipeline"),
     "fold-clears": _lazy("tile.fold_clears", "FoldClears"),
-    "infer-layouts": _lazy("tile.infer_layouts", "InferLayouts"),
+    "infer-layouts": _lazy("gpu.infer_layouts", "InferLayouts"),
     "check-launch": _lazy("gpu.check_launch", "CheckLaunch"),
     "drop-wgmma-waits": _lazy("amd.drop_wgmma_waits", "DropWgmmaWaits"),
     "lower-warp-ops": _lazy("amd.lower_warp_ops", "LowerWarpOps"),

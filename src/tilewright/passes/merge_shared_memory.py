@@ -33,7 +33,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.memory import Memory
-from tilewright.memory.planner_check import check_offsets
+from tilewright.memory.planner.check import check_offsets
 from tilewright.passes.merging.blocks import Candidate, FunctionPlan, plan_module
 from tilewright.passes.merging.groups import Group, groups_of
 from tilewright.passes.merging.rewrite import merge

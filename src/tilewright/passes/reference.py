@@ -39,7 +39,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "Simplify",
         ("canonicalize", "cse", "normalize-indices"),
-        ("analysis/index_range.py",),
+        ("analysis/integers/index_range.py",),
         "never drops a function argument",
     ),
     Entry(
@@ -52,7 +52,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "LowerTileOp",
         ("select-tma-stores", "expand-copies", "lower-tile-ops"),
-        ("analysis/copy_instructions.py", "passes/gpu/lower/"),
+        ("analysis/copies/copy_instructions.py", "passes/gpu/lower/"),
     ),
     Entry(
         "LowerL2Persistent",

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tilewright.frontend.captures import Capture, captures_of, look_up
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.language.tl.constexpr import ConstexprFunction, constexpr
 from tilewright.language.tl.extern import ExternFunction
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import override
 
 from tilewright.frontend.callers import located
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.language.tl.options import Options
 from tilewright.language.tl.vocabulary import TL
 from tilewright.runtime.compiled import CompiledKernel, compile_kernel

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.analysis.raising.planner import SHARED_BYTES
-from tilewright.analysis.tensor_geometry import address_bytes
+from tilewright.analysis.tensors.tensor_geometry import address_bytes
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tt import (
     DescriptorGatherOp,

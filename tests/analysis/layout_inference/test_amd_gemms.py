@@ -14,11 +14,11 @@ from tilewright.analysis.layout_inference.amd_gemms import accumulator, operand_
 from tilewright.analysis.layout_inference.amd_storage import COLUMNS, ROWS, contiguous_axes
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.dialects.amd.chips import CHIPS
 from tilewright.dialects.amd.ops import MatrixCoreOp, matrix_core
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS
 
 STAGED = "TW2023"
 

@@ -15,8 +15,8 @@ from tilewright.analysis.layout_inference import agreement
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
+from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.passes.tile.infer_layouts import InferLayouts
 
 
 def reported(kernel: Any, *arguments: np.ndarray) -> Diagnostic:

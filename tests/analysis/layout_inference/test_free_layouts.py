@@ -21,8 +21,8 @@ from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.tile import Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.passes.tile.infer_layouts import InferLayouts
 
 
 def solver(kernel: Any, *arguments: np.ndarray) -> Solver:

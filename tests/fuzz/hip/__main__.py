@@ -18,7 +18,7 @@ from tests.fuzz.device.pool import Verdict
 from tests.fuzz.device.tile import ALL_FAMILIES
 from tests.fuzz.hip.judging import Judge
 from tests.fuzz.tile.generator import generate
-from tilewright.dialects.amd.chips import CHIPS
+from tilewright.layouts.hardware.amd_chips import CHIPS
 
 FAILURES = ("wrong", "report", "internal", "died", "hang")
 _REPORT_S = 30.0

@@ -13,10 +13,10 @@ from tests.fuzz.device.pool import Verdict
 from tests.fuzz.device.tile import FAMILIES, template
 from tests.fuzz.tile.generator import Case, generate
 from tests.fuzz.tile.running import Arrays, differences, expected, launched, traced
-from tilewright.dialects.amd.chips import CHIPS, chip_named
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
+from tilewright.layouts.hardware.amd_chips import CHIPS, chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
 

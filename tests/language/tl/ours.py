@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.trace import Argument
 from tilewright.language.tl.constexpr import constexpr_function
 from tilewright.language.tl.descriptors import tensor_descriptor_type

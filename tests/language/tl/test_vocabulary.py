@@ -13,7 +13,7 @@ from xdsl.ir import Block, SSAValue
 import tilewright.language.tl as tl
 from tilewright.dialects import arith
 from tilewright.frontend.builder import Builder, using
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.vocabulary import CountedLoop, StaticLoop
 from tilewright.language.tl.constexpr import constexpr_function
 from tilewright.language.tl.options import Options

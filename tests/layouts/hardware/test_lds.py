@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tilewright.dialects.amd.chips import CHIPS, Chip
 from tilewright.dialects.amd.matrix import matrix_core
-from tilewright.layouts.banks import BankModel, fragment_conflicts, wavefronts
 from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
+from tilewright.layouts.hardware.banks import BankModel, fragment_conflicts, wavefronts
 from tilewright.layouts.hardware.lds import LdsSwizzle, best_swizzle, count
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.hardware.mfma import mfma

@@ -8,9 +8,9 @@ import pytest
 
 from tests.layouts import triton_oracle
 from tests.layouts.hardware.amd_tables import accumulator_point, operand_point
-from tilewright.dialects.amd.chips import CHIPS, MatrixInstruction
 from tilewright.dialects.amd.matrix import matrix_core
 from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.amd_chips import CHIPS, MatrixInstruction
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.hardware.mfma import mfma
 from tilewright.layouts.hardware.wmma import wmma

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from tilewright.memory.planner import plan_problem
-from tilewright.memory.planner_check import PlanViolation, check_offsets
+from tilewright.memory.planner.check import PlanViolation, check_offsets
 
 
 def benchmark(name: str) -> ModuleType:

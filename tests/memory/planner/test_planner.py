@@ -20,7 +20,7 @@ from tilewright.memory.planner import (
     plan_problem,
     planner,
 )
-from tilewright.memory.planner_check import PlanViolation, Violation
+from tilewright.memory.planner.check import PlanViolation, Violation
 
 EARLY, LATE, WHOLE = ((0, 2),), ((2, 4),), ((0, 4),)
 SMEM = Space("smem", 64)

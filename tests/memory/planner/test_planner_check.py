@@ -14,7 +14,6 @@ import pytest
 
 from tests.memory.planner.exhaustive import broken
 from tests.memory.planner.random_problems import planted_problem, random_problem
-from tilewright.memory import planner_check
 from tilewright.memory.planner import (
     Apart,
     AsyncRegion,
@@ -26,7 +25,8 @@ from tilewright.memory.planner import (
     SameStart,
     Space,
 )
-from tilewright.memory.planner_check import PlanViolation, check_heights, check_offsets
+from tilewright.memory.planner import check as planner_check
+from tilewright.memory.planner.check import PlanViolation, check_heights, check_offsets
 
 SMALL = Space("smem", 16, unit="bytes")
 A = Block("a", 8, 4, live=((0, 4),))

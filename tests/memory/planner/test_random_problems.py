@@ -16,7 +16,7 @@ from tilewright.memory.planner import (
     SameStart,
     plan_problem,
 )
-from tilewright.memory.planner_check import check_heights, check_offsets
+from tilewright.memory.planner.check import check_heights, check_offsets
 
 
 def assert_valid(planted: Planted) -> None:

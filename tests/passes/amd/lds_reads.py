@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.ops import MatrixCoreOp
 from tilewright.dialects.simt.moves import MoveOp
-from tilewright.layouts.banks import BankModel, fewest_wavefronts, wavefronts
+from tilewright.layouts.hardware.amd_chips import Chip
+from tilewright.layouts.hardware.banks import BankModel, fewest_wavefronts, wavefronts
 from tilewright.targets.numpy.simt.buffers import SharedBuffer
 
 

@@ -18,10 +18,10 @@ from tests.passes.amd.lds_reads import recorded
 from tests.targets.numpy.simt.simt_support import example_results, lowered
 from tests.targets.numpy.simt.test_mma import DTYPES, product
 from tilewright import T
-from tilewright.dialects.amd.chips import CHIPS
 from tilewright.dialects.amd.ops import MatrixCoreOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 TYPES: dict[str, Any] = {

@@ -31,7 +31,6 @@ from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_
 from tests.targets.numpy.simt.simt_support import lowered
 from tilewright import T
 from tilewright.dialects.amd import names
-from tilewright.dialects.amd.chips import chip_named
 from tilewright.dialects.amd.moves import LoadLdsOp, WaitOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.scf import ForOp
@@ -40,9 +39,10 @@ from tilewright.dialects.tile import AllocOp, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.amd.lower import direct_copies
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
+from tilewright.passes.gpu.lower.amd import direct_copies
 from tilewright.targets.hip.compile import lower_module
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
 

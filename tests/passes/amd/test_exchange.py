@@ -16,13 +16,13 @@ from tilewright.analysis.layout_inference.exchange import is_interleaved
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.table import Table
-from tilewright.dialects.amd.chips import CHIPS
 from tilewright.dialects.amd.ops import InterleaveOp, matrix_core
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import CopyOp, KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.infer_layouts import InferLayouts
+from tilewright.layouts.hardware.amd_chips import CHIPS
+from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 STAGED = "TW2023"

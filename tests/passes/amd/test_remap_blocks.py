@@ -7,7 +7,7 @@ import pytest
 
 from tests.passes.amd.amd_support import amd_pipeline
 from tests.targets.numpy.simt.simt_support import lowered
-from tilewright.analysis.index_values import IndexValues
+from tilewright.analysis.integers.index_values import IndexValues
 from tilewright.dialects import make_context
 from tilewright.dialects.gpu import BlockIdOp
 from tilewright.dialects.memref import StoreOp

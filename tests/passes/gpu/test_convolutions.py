@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tests.passes.gpu.seeds import source_of, whole
 from tilewright import T
-from tilewright.analysis.image_patches import Patches
+from tilewright.analysis.copies.image_patches import Patches
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy.api import Buffer

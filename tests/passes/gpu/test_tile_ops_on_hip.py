@@ -11,7 +11,7 @@ from tests.passes.gpu.test_gemm_precision import gemm
 from tests.passes.gpu.test_scaled_gemms import Case
 from tests.passes.gpu.tile_levels import lowered
 from tests.targets.hip.support import needs_clang
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.hip.clang import assembly
 from tilewright.targets.hip.emit.kernel import emit_kernel, kernels_of
 

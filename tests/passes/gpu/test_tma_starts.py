@@ -12,7 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import T
-from tilewright.analysis import copy_instructions
+from tilewright.analysis.copies import copy_instructions
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline

@@ -15,8 +15,8 @@ from tilewright.dialects.nv import (
     MBarrierExpectTxOp,
     MBarrierWaitOp,
 )
-from tilewright.dialects.nv.barriers import BarrierOp
 from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk

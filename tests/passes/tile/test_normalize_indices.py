@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.pass_support import apply, parse
 from tilewright.analysis.affine import Interval
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import StoreOp
 from tilewright.ir.traversal import walk

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.targets.hip.support import compile_for_host
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.hip.header import definitions
 
 DOMAINS: Mapping[str, tuple[tuple[float, float], ...]] = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright.dialects import make_context
-from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.cxx.kernel import Source
 from tilewright.targets.hip.emit.kernel import Refresh, emit_kernel, kernels_of
 

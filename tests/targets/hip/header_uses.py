@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.dialects.amd.chips import Chip
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.header.functions import functions_of
 from tilewright.targets.hip.header.mathematics import MATHEMATICS

@@ -20,8 +20,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.targets.hip.support import compile_for_host
-from tilewright.dialects.amd.chips import Chip, MatrixInstruction
 from tilewright.dialects.func import FuncOp
+from tilewright.layouts.hardware.amd_chips import Chip, MatrixInstruction
 from tilewright.targets.cxx.kernel import Source
 from tilewright.targets.hip.emit.kernel import emit_kernel
 from tilewright.targets.numpy.simt import compile_simt

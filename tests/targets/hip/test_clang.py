@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.targets.hip.support import CHIPS, REVERSE, SCALE, needs_clang, spilling
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.hip import clang
 from tilewright.targets.hip.clang import assemble, assembly, clang_for, compile_source
 from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing

@@ -16,9 +16,9 @@ from tests.runtime.hip.fake_hip import FakeHip
 from tests.targets.hip.support import needs_clang
 from tilewright import T
 from tilewright.cli.main import run
-from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.hip.bindings import using

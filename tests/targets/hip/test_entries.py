@@ -14,7 +14,7 @@ from tests.targets.hip.isa import findings, matrix_loops, unordered_barriers, wh
 from tests.targets.hip.support import CHIPS, needs_clang
 from tests.targets.hip.triton_assembler import CHIP as GFX950
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.hip.compile import compile_module, lower_module
 from tilewright.targets.hip.emit.kernel import emit_kernel

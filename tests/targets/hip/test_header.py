@@ -12,7 +12,7 @@ from tests.targets.hip.header_uses import uses_of, whole_text
 from tests.targets.hip.support import CHIPS as CHIPS_OF_CLANG
 from tests.targets.hip.support import needs_clang
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
-from tilewright.dialects.amd.chips import CHIPS, chip_named
+from tilewright.layouts.hardware.amd_chips import CHIPS, chip_named
 from tilewright.targets.hip.clang import clang_for
 from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.header.matrix import matrix_function

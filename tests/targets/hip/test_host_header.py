@@ -12,9 +12,9 @@ import pytest
 
 from tests.targets.hip.host_run import LAUNCH, HostFault, host_text, library, prelude
 from tests.targets.hip.support import needs_clang
-from tilewright.dialects.amd.chips import CHIPS, Chip, MatrixInstruction
 from tilewright.dialects.amd.ops import matrix_core
 from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.amd_chips import CHIPS, Chip, MatrixInstruction
 from tilewright.targets.hip.header import definitions
 from tilewright.targets.hip.header.functions import functions_of
 from tilewright.targets.hip.header.mathematics import MATHEMATICS

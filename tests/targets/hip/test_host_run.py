@@ -13,7 +13,7 @@ from tests.targets.hip.host_run import HostFault, run_on_host
 from tests.targets.hip.support import needs_clang
 from tests.targets.numpy.simt.simt_support import lowered
 from tilewright import T
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.targets.numpy.api import Buffer
 

@@ -17,7 +17,7 @@ from tests.targets.hip.isa import (
 )
 from tests.targets.hip.support import CHIPS, needs_clang
 from tests.targets.hip.triton_assembler import compile_source, needs_triton_for_amd
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.hip.clang import assembly, clang_for
 from tilewright.targets.hip.header import KEYWORDS, definitions
 from tilewright.targets.hip.notes import architecture, kernel_notes

@@ -8,7 +8,7 @@ import pytest
 
 from tests.targets.hip.accuracy import DOMAINS, PAIRS, measured
 from tests.targets.hip.support import needs_clang
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.cxx.scalars import RULES, Call
 from tilewright.targets.hip.header.functions import functions_of
 from tilewright.targets.hip.header.mathematics import MATHEMATICS

@@ -15,7 +15,7 @@ from tests.passes.amd.latent_attention import latent_attention
 from tests.targets.hip.isa import LDS_READ, WIDE_LDS_READ, matrix_loops, unordered_barriers
 from tests.targets.hip.support import CHIPS, needs_clang
 from tilewright import T
-from tilewright.dialects.amd.chips import chip_named
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.targets.hip.artefact import HipKernel
 from tilewright.targets.hip.compile import compile_module
 

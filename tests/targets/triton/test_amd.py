@@ -13,9 +13,9 @@ import tilewright as tw
 from tests.examples.tl_examples import NAMES, load
 from tests.sampling import only
 from tilewright import tl, tlx
-from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.runtime.compile_only import compiling_only
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.targets.triton import amdgcn, installation

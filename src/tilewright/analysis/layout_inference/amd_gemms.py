@@ -22,11 +22,11 @@ from tilewright.analysis.layout_inference.gemm_chains import GemmChains, kernel_
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import Threads
 from tilewright.analysis.layout_inference.table import Table
-from tilewright.dialects.amd.chips import Chip, MatrixInstruction
 from tilewright.dialects.amd.matrix import matrix_core, shapes_text
 from tilewright.dialects.tile import AllocOp, GemmOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.layouts.hardware.amd_chips import Chip, MatrixInstruction
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 
 READ_BITS = 128

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from tilewright.analysis.copies.copy_instructions import is_seen_otherwise
 from tilewright.analysis.layout_inference.amd_gemms import READ_BITS
 from tilewright.analysis.layout_inference.fit import IntArray
-from tilewright.analysis.layout_inference.gemm_plan import is_seen_otherwise
 from tilewright.dialects.amd import names
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import LayoutAttr
@@ -31,6 +30,7 @@ from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.layouts.hardware.lds import (
     CHUNK_BYTES,
     LdsSwizzle,

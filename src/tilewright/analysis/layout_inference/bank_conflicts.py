@@ -29,7 +29,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AsyncCopyOp, ParallelOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.layouts.banks import summed_wavefronts
+from tilewright.layouts.hardware.banks import summed_wavefronts
 from tilewright.layouts.hardware.swizzle import tile_address
 
 _SAMPLED_ROUNDS = 16

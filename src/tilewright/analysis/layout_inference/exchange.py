@@ -16,9 +16,9 @@ import numpy as np
 
 from tilewright.analysis.layout_inference.gemm_plan import Gpu
 from tilewright.analysis.layout_inference.table import Table
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.exchange import ROW, WAVE
 from tilewright.dialects.tile import CopyOp, Space, space_of
+from tilewright.layouts.hardware.amd_chips import Chip
 
 
 def is_exchange(op: CopyOp) -> bool:

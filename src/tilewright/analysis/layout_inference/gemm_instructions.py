@@ -10,10 +10,10 @@ from tilewright.analysis.layout_inference.gemm_plan import GemmPlan, Gpu
 from tilewright.analysis.layout_inference.nvidia_gemms import Rounding
 from tilewright.analysis.layout_inference.scopes import Threads
 from tilewright.analysis.layout_inference.table import Table
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.ops import matrix_core
 from tilewright.dialects.tile import GemmOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.layouts.hardware.amd_chips import Chip
 
 
 def choose(op: GemmOp, threads: Threads, gpu: Gpu, *, wgmma: bool = True) -> GemmPlan:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
-from tilewright.dialects.amd.chips import Chip
-from tilewright.dialects.tile import RegionOp
-from tilewright.dialects.tile.regions import ViewOp
-from tilewright.dialects.tile.slots import SlotOp
-from tilewright.dialects.type_utils import element_type_of
+from tilewright.layouts.hardware.amd_chips import Chip
 
 Gpu: TypeAlias = int | Chip
 """What a kernel is compiled for: the number in NVIDIA's ``sm_90``, or an AMD chip."""
@@ -38,16 +32,3 @@ class GemmPlan:
     @property
     def groups(self) -> tuple[int, int]:
         return self.warps[0] // 4, self.warps[1]
-
-
-def is_seen_otherwise(buffer: SSAValue) -> bool:
-    """Whether a view has elements of another type.
-
-    Bytes of two such elements are next to each other only in a plain layout.
-    """
-    return any(
-        (isinstance(op, ViewOp) and element_type_of(op.result.type) != element_type_of(buffer.type))
-        or is_seen_otherwise(op.results[0])
-        for op in (use.operation for use in buffer.uses)
-        if isinstance(op, ViewOp | RegionOp | SlotOp)
-    )

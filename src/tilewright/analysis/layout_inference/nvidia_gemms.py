@@ -20,9 +20,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from tilewright.analysis.copies.copy_instructions import is_seen_otherwise
 from tilewright.analysis.layout_inference import feasible, swizzles
 from tilewright.analysis.layout_inference.feasible import M_UNIT, N_UNIT
-from tilewright.analysis.layout_inference.gemm_plan import GemmPlan, is_seen_otherwise
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import GROUP, Threads
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.simt.target import NVIDIA_WARP

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.copy_instructions import plain_box_columns
+from tilewright.analysis.copies.copy_instructions import is_seen_otherwise, plain_box_columns
 from tilewright.analysis.layout_inference import (
     amd_gemms,
     amd_storage,
@@ -46,7 +46,7 @@ from tilewright.analysis.layout_inference.describe import name_of
 from tilewright.analysis.layout_inference.exchange import is_exchange, is_interleaved
 from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.free_layouts import FreeLayouts
-from tilewright.analysis.layout_inference.gemm_plan import GemmPlan, is_seen_otherwise
+from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.relations import (
     dependent_access,
@@ -57,8 +57,13 @@ from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.staged_results import staged_results
 from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import NotALayout, Table
-from tilewright.analysis.tensor_memory import fragment_table, is_move, layout_of, move_of, sides
-from tilewright.dialects.amd.chips import Chip
+from tilewright.analysis.layout_inference.tensor_memory import (
+    fragment_table,
+    is_move,
+    layout_of,
+    move_of,
+    sides,
+)
 from tilewright.dialects.amd.ops import matrix_core
 from tilewright.dialects.tile import (
     AllocOp,
@@ -77,6 +82,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 
 SHAPE = "TW3003"
 SLOWER, ROUNDED = "TW3006", "TW3007"

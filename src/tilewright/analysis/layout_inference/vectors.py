@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Depends, Iterations
-from tilewright.analysis.tensor_geometry import row_strides
+from tilewright.analysis.tensors.tensor_geometry import row_strides
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.base import integer_of

@@ -14,8 +14,8 @@ from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.full_writes import fills
-from tilewright.analysis.tensor_core_waits import synchronous
+from tilewright.analysis.lifetimes.full_writes import fills
+from tilewright.analysis.pipelining.tensor_core_waits import synchronous
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
 from tilewright.dialects.tile.access import AccessedRegion, Assumptions, RegionAccess

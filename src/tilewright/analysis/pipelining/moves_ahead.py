@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
-from tilewright.analysis.outside_values import has_zeros, other_than_zero
+from tilewright.analysis.tensors.outside_values import has_zeros, other_than_zero
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import CopyOp, ParallelOp, Space, space_of

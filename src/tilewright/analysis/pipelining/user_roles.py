@@ -35,7 +35,6 @@ from tilewright.analysis.pipelining.automatic import NOT_PIPELINED
 from tilewright.analysis.pipelining.plan import Refusal
 from tilewright.dialects.arith import AddiOp, AndiOp, IndexCastOp, RemsiOp, RemuiOp, XoriOp
 from tilewright.dialects.nv import MBarrierWaitOp
-from tilewright.dialects.nv.barriers import BarrierOp
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import (
     AllocOp,
@@ -48,6 +47,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.interfaces import has_body, reads, writes
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.types import space_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import children, walk

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.mbarrier import MBarrierType
 from tilewright.dialects.tile.types import Space, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
 from tilewright.ir.traversal import walk

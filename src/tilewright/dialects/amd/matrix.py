@@ -21,13 +21,13 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.amd.chips import Chip, MatrixInstruction, chip_named
 from tilewright.dialects.simt.register_mma import RegisterMmaOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import Operand, given, mark, mark_prop
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import element_type_of
+from tilewright.layouts.hardware.amd_chips import Chip, MatrixInstruction, chip_named
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.hardware.mfma import mfma
 from tilewright.layouts.hardware.wmma import wmma

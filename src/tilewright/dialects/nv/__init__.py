@@ -81,8 +81,8 @@ from tilewright.dialects.nv.tma import (
     TmaStoreBase,
     TmaStoreOp,
 )
-from tilewright.dialects.nv.types import MBARRIER, MBarrierType
 from tilewright.dialects.nv.updates import RedAddOp
+from tilewright.dialects.tile.mbarrier import MBARRIER, MBarrierType
 
 Nv = Dialect(
     "nv",

@@ -12,17 +12,15 @@ parity has completed. Waits leave at most so many groups of copies (or of MMAs) 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import IntegerAttr, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import i32
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.types import MBarrierType
-from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, element_of
+from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     INTEGER,
     INTEGER_OR_INDEX,
@@ -33,6 +31,7 @@ from tilewright.dialects.tile.base import (
     mark,
     mark_prop,
 )
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.mixed import (
     INDEX,
     Mixed,
@@ -41,7 +40,6 @@ from tilewright.dialects.tile.mixed import (
     integers,
     integers_prop,
     join,
-    known,
     parse_mixed_value,
     print_mixed_value,
     split,
@@ -49,8 +47,7 @@ from tilewright.dialects.tile.mixed import (
     verify_mixed,
 )
 from tilewright.dialects.tile.types import BUFFER
-from tilewright.dialects.type_utils import element_type_of, shape_of
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
@@ -59,49 +56,6 @@ from tilewright.ir.text.syntax import AttributeSyntax
 
 MAX_BYTES = (1 << 20) - 1
 """A barrier counts pending bytes in 20 bits."""
-
-
-class BarrierOp(AsmOp, RegionAccess):
-    """Base of ops on one barrier of a buffer of barriers.
-
-    Operands of a class come before those of its base: one with more of them states all.
-    """
-
-    barrier = operand_def(BUFFER)
-    index = operand_def(INDEX)
-    traits = traits_def(Orders())
-
-    ASM: ClassVar[str] = "$barrier `[` $index `]` attr-dict `:` type($barrier)"
-
-    @override
-    def reads(self) -> Sequence[AccessedRegion]:
-        return [element_of(self.barrier, (known(self.index),))]
-
-    @override
-    def writes(self) -> Sequence[AccessedRegion]:
-        # A wait has no effect, but a wait must not be moved over an arrival either.
-        return self.reads()
-
-    @override
-    def is_async(self) -> bool:
-        return False
-
-    @override
-    def verify_(self) -> None:
-        type = self.barrier.type
-        if not isinstance(element_type_of(type), MBarrierType) or len(shape_of(type)) != 1:
-            raise VerifyException(f"expects a one-dimensional buffer of barriers, but got '{type}'")
-        (size,) = shape_of(type)
-        position = _constant(self.index)
-        if position is not None and not 0 <= position < size:
-            raise VerifyException(
-                f"barrier index {position} is out of bounds: the buffer has {size} barriers"
-            )
-
-
-def _constant(value: SSAValue) -> int | None:
-    found = constant_value(value)
-    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 @irdl_op_definition
@@ -217,7 +171,7 @@ class MBarrierWaitOp(BarrierOp):
     @override
     def verify_(self) -> None:
         super().verify_()
-        parity = _constant(self.parity)
+        parity = constant_integer(self.parity)
         if parity is not None and parity not in (-1, 0, 1):  # an i1 of 1 reads as -1
             raise VerifyException(f"parity must be 0 or 1, got {parity}")
 

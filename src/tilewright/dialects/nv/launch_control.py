@@ -20,7 +20,6 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import (
     AccessedRegion,
     Orders,
@@ -30,6 +29,7 @@ from tilewright.dialects.tile.access import (
     box_of,
 )
 from tilewright.dialects.tile.base import Operand, given, mark, mark_prop
+from tilewright.dialects.tile.mbarrier import MBarrierType
 from tilewright.dialects.tile.mixed import INDEX, known
 from tilewright.dialects.tile.types import BUFFER, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of

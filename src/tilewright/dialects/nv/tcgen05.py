@@ -71,7 +71,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.barriers import BarrierOp
 from tilewright.dialects.nv.matrix import MatrixDescriptorOp
 from tilewright.dialects.simt.register_mma import verify_shape
 from tilewright.dialects.tile.access import (
@@ -94,6 +93,7 @@ from tilewright.dialects.tile.base import (
     mark_prop,
     string,
 )
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.mixed import INDEX, Integers, integers, integers_attr, integers_prop
 from tilewright.dialects.tile.types import BUFFER
 from tilewright.dialects.type_utils import bit_width

@@ -31,7 +31,6 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.simt.moves import Hintable
 from tilewright.dialects.tile.access import (
     AccessedRegion,
@@ -56,6 +55,7 @@ from tilewright.dialects.tile.base import (
     opt_keyword_prop,
     string,
 )
+from tilewright.dialects.tile.mbarrier import MBarrierType
 from tilewright.dialects.tile.mixed import INDEX, Integers, integers, integers_attr, integers_prop
 from tilewright.dialects.tile.types import BUFFER
 from tilewright.dialects.type_utils import element_type_of

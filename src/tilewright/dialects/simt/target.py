@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from tilewright.dialects.amd.chips import DEFAULT_CHIP, Chip, chip_named
 from tilewright.dialects.tile import names
 from tilewright.dialects.tile.attributes import TargetAttr
+from tilewright.layouts.hardware.amd_chips import DEFAULT_CHIP, Chip, chip_named
 
 NVIDIA_WARP = 32
 """CUDA C++ Programming Guide, "SIMT Architecture"."""

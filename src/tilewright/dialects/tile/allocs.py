@@ -37,7 +37,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import Allocates, Placeable
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
 from tilewright.dialects.tile.base import (
@@ -50,6 +49,7 @@ from tilewright.dialects.tile.base import (
     opt_string_prop,
     string,
 )
+from tilewright.dialects.tile.mbarrier import MBarrierType
 from tilewright.dialects.tile.mixed import (
     INDEX,
     opt_integers,

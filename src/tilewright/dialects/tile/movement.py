@@ -35,7 +35,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import RegionEffects, TileOp, Unit
 from tilewright.dialects.tile.allocs import LAYOUT
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
@@ -55,6 +54,7 @@ from tilewright.dialects.tile.base import (
     opt_string_prop,
     string,
 )
+from tilewright.dialects.tile.mbarrier import MBarrierType
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.types import (
     BUFFER,

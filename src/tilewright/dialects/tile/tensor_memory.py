@@ -47,7 +47,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.nv.barriers import BarrierOp
 from tilewright.dialects.tile.access import (
     AccessedRegion,
     Orders,
@@ -66,6 +65,7 @@ from tilewright.dialects.tile.base import (
     opt_integer_prop,
 )
 from tilewright.dialects.tile.kernel import kernel_of
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.movement import AsyncCopyOp, matrix, verify_barrier
 from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, shape_text, space_of

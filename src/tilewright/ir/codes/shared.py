@@ -6,6 +6,9 @@ not import each other, so the constants are here, below all of them.
 
 from __future__ import annotations
 
+STAGED = "TW2023"
+"""Elements that move between threads through shared memory."""
+
 SYNCHRONOUS_FILL = "TW3053"
 """A copy that is not asynchronous, because elements outside of its tensor are not zero."""
 

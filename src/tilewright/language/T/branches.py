@@ -12,9 +12,9 @@ from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.frontend.branches import KnownIf, RegionIf
 from tilewright.frontend.builder import current
 from tilewright.frontend.choice import Choice
+from tilewright.frontend.control_flow.branches import KnownIf, RegionIf
 from tilewright.frontend.errors import MISMATCH, FrontendError
 from tilewright.frontend.merging import State, end_block, is_defined
 from tilewright.frontend.values import Undefined, handles, kind

@@ -16,12 +16,12 @@ from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.frontend.attributes import attribute_of
-from tilewright.frontend.branches import Branches
 from tilewright.frontend.builder import current
 from tilewright.frontend.choice import Choice
-from tilewright.frontend.control import Control
+from tilewright.frontend.control_flow.branches import Branches
+from tilewright.frontend.control_flow.control import Control
+from tilewright.frontend.control_flow.loops import UnrolledFor
 from tilewright.frontend.errors import BAD_RETURN, UNSUPPORTED, FrontendError
-from tilewright.frontend.loops import UnrolledFor
 from tilewright.frontend.merging import end_block
 from tilewright.frontend.values import Value, handles
 from tilewright.frontend.vocabulary import StaticLoop

@@ -9,10 +9,10 @@ from types import CodeType
 from typing import Any, ClassVar
 
 from tilewright.frontend.builder import is_tracing
-from tilewright.frontend.calls import current_session
-from tilewright.frontend.control import Control
+from tilewright.frontend.control_flow.control import Control
 from tilewright.frontend.errors import FrontendError
-from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.functions.calls import current_session
+from tilewright.frontend.functions.function import KernelFunction
 from tilewright.frontend.imperative import ImperativeStatements
 from tilewright.frontend.rewriter import Rewritten, Statements, rewrite
 from tilewright.frontend.source import read_source

@@ -30,7 +30,6 @@ from xdsl.ir import Attribute, BlockArgument
 
 from tilewright.dialects.tile import buffer_type
 from tilewright.frontend.builder import Builder, using
-from tilewright.frontend.calls import Session
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.errors import (
     BAD_CALL,
@@ -38,6 +37,7 @@ from tilewright.frontend.errors import (
     compile_error,
     raised_in_kernel,
 )
+from tilewright.frontend.functions.calls import Session
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text.locations import file_location, name_location
 from tilewright.ir.text.printer import print_module

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from tilewright.frontend.function import LIBRARY, KernelFunction
+from tilewright.frontend.functions.function import LIBRARY, KernelFunction
 from tilewright.frontend.values import Value, is_namedtuple
 from tilewright.frontend.vocabulary import CountedLoop, StaticLoop
 from tilewright.language.tl.bitwise import logical_and, logical_not, logical_or

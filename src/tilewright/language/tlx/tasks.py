@@ -29,15 +29,15 @@ from tilewright.dialects.tt.base import ints_attr
 from tilewright.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpYieldOp
 from tilewright.dialects.type_utils import is_tensor
 from tilewright.frontend.builder import Builder, current, outermost
+from tilewright.frontend.control_flow.regions import TracedRegion
 from tilewright.frontend.merging import end_block, labels_of
-from tilewright.frontend.regions import TracedRegion
 from tilewright.frontend.values import Undefined, handles
 from tilewright.ir.text.locations import name_location
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.options import current_options
 
 if TYPE_CHECKING:
-    from tilewright.frontend.control import Control
+    from tilewright.frontend.control_flow.control import Control
 
 _REGISTERS = 8
 """Registers are allocated in multiples of this."""

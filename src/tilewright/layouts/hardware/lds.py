@@ -32,7 +32,7 @@ from functools import cache
 from math import gcd
 from typing import Any
 
-from tilewright.layouts.banks import BANK_BYTES, BankModel, summed_wavefronts
+from tilewright.layouts.hardware.banks import BANK_BYTES, BankModel, summed_wavefronts
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.index_map import Layout
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tilewright.memory import planner_check
+from tilewright.memory.planner import check as planner_check
 from tilewright.memory.planner.bound import loads_of, lower_bound
 from tilewright.memory.planner.conflicts import Conflicts, conflicts_of
 from tilewright.memory.planner.cover import Contradiction, Cover, cover_of, ties

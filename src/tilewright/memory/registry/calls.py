@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from tilewright.memory import planner, planner_check
+from tilewright.memory import planner
+from tilewright.memory.planner import check as planner_check
 from tilewright.memory.planner.problems.calls import may_overlap
 from tilewright.memory.registry.aliases import ancestors
 from tilewright.memory.registry.group import BufferGroup, roll_up_names

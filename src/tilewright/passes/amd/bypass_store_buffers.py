@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, CopyOp, Space, space_of
 from tilewright.dialects.tile.access import base_of, may_share_bytes
@@ -26,6 +25,7 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.naming import buffer_name

@@ -22,7 +22,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.nv import BarOp, ClusterRankOp, CpAsyncOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, Space, SyncOp
@@ -32,6 +31,7 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.tile.naming import buffer_name
 
 NO_MBARRIERS, NO_TMA, NO_CLUSTERS, NO_ROLES = "TW7510", "TW7511", "TW7512", "TW7513"

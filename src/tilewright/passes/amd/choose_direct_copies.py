@@ -28,16 +28,15 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.analysis.layout_inference.amd_storage import COLUMNS, contiguous_axes
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
-from tilewright.analysis.outside_values import other_than_zero
 from tilewright.analysis.pipelining import Dependences
-from tilewright.analysis.tensor_geometry import row_strides
-from tilewright.analysis.thread_dependence import begins_by_thread
-from tilewright.analysis.uniformity import comes_together
+from tilewright.analysis.tensors.outside_values import other_than_zero
+from tilewright.analysis.tensors.tensor_geometry import row_strides
+from tilewright.analysis.threads.thread_dependence import begins_by_thread
+from tilewright.analysis.threads.uniformity import comes_together
 from tilewright.dialects.amd import names
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.moves import MAX_PENDING
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.simt.target import amd_chip_of
@@ -48,6 +47,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.memory.units import element_bytes
 from tilewright.passes.amd.stage_copies import is_fill, is_pipelined
 from tilewright.passes.gpu.narrow_accesses import unaligned

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.analysis.outside_values import zero_of
+from tilewright.analysis.tensors.outside_values import zero_of
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.nv import (
     CpAsyncCommitOp,

@@ -22,7 +22,6 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.amd_storage import COLUMNS, axis_of_k, is_free
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import (
@@ -40,6 +39,7 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 

@@ -52,6 +52,7 @@ from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_views import HoistViews
+from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
@@ -76,7 +77,6 @@ from tilewright.passes.tile.check_barriers import CheckBarriers
 from tilewright.passes.tile.check_plans import CheckPlans
 from tilewright.passes.tile.expand_pipeline import ExpandPipeline
 from tilewright.passes.tile.fold_clears import FoldClears
-from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.passes.tile.plan_pipeline import PlanPipeline

@@ -36,7 +36,7 @@ from tilewright.analysis.layout_inference.staging import (
     direct,
     transposed,
 )
-from tilewright.analysis.thread_dependence import begins_by_thread
+from tilewright.analysis.threads.thread_dependence import begins_by_thread
 from tilewright.dialects.amd import names
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt.target import amd_chip_of

@@ -23,7 +23,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.analysis.tensor_memory import MAX_COLUMNS, MIN_COLUMNS, accumulates, layout_of
+from tilewright.analysis.layout_inference.tensor_memory import (
+    MAX_COLUMNS,
+    MIN_COLUMNS,
+    accumulates,
+    layout_of,
+)
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp, KernelOp, Space, Tcgen05GemmOp, WsOp
 from tilewright.dialects.tile.access import base_of
@@ -35,7 +40,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.memory.planner import Block, Problem, plan_problem
 from tilewright.memory.planner import Space as Memory
-from tilewright.memory.planner_check import check_offsets
+from tilewright.memory.planner.check import check_offsets
 
 TOO_MANY_COLUMNS = "TW5080"
 _ALIGNED = 32

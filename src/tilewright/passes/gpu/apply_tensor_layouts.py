@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.tile import AtomicOp, RegionOp
@@ -38,8 +38,8 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.guard_memory_accesses import guard_access
-from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import written
 from tilewright.passes.tile.naming import buffer_name
 
 UNSUPPORTED = "TW3052"

@@ -6,10 +6,10 @@ import re
 
 from xdsl.ir import Operation
 
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import names
 from tilewright.dialects.tile.attributes import TargetAttr
+from tilewright.layouts.hardware.amd_chips import Chip
 
 _HOPPER = 90
 

@@ -29,7 +29,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.analysis.thread_dependence import is_by_thread
+from tilewright.analysis.threads.thread_dependence import is_by_thread
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp

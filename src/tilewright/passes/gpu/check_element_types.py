@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, ReducerAllocOp
@@ -25,6 +24,7 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.tile.naming import buffer_name
 
 NO_SUCH_TYPE = "TW6006"

@@ -14,7 +14,6 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.dialects.tile.attributes import FragmentAttr
@@ -23,6 +22,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 
 TOO_MANY = "TW5011"
 REGISTERS, REGISTER_FILE = 255, 65536

@@ -25,9 +25,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.outside_values import has_zeros, zero_of
-from tilewright.analysis.tensor_memory import is_move
-from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
+from tilewright.analysis.layout_inference.tensor_memory import is_move
+from tilewright.analysis.tensors.outside_values import has_zeros, zero_of
+from tilewright.analysis.threads.thread_dependence import begins_by_thread, is_by_thread
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -62,10 +62,10 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
-from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, extent_of
 
 
 @dataclass(frozen=True)

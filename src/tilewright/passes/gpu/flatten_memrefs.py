@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.analysis.tensor_geometry import declared_strides, row_strides
+from tilewright.analysis.tensors.tensor_geometry import declared_strides, row_strides
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp, LoadLdsOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, RedAddOp
@@ -37,8 +37,8 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk_for
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 _Move: TypeAlias = MoveOp | AsyncMoveOp | RedAddOp | BufferLoadOp | BufferStoreOp | LoadLdsOp
 

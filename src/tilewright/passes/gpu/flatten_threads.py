@@ -26,9 +26,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.reductions import ACROSS, combine, is_without_sign, prepared
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 _AXES = ("x", "y", "z")
 

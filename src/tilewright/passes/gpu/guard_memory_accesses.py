@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.outside_values import safe_value
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.tensors.outside_values import safe_value
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.func import FuncOp
@@ -28,8 +28,8 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.lower.expressions import extent_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import extent_of
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from typing import ClassVar, TypeAlias
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.analysis.buffer_slots import BufferSlots, Slot
-from tilewright.analysis.thread_footprints import Footprint, ThreadFootprints
-from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
+from tilewright.analysis.lifetimes.buffer_slots import BufferSlots, Slot
+from tilewright.analysis.threads.thread_footprints import Footprint, ThreadFootprints
+from tilewright.analysis.threads.uniformity import differs, leaves_apart, runs_together
 from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.amd.moves import (
     BufferLoadOp,

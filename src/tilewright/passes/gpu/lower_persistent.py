@@ -22,8 +22,8 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 @dataclass(frozen=True)

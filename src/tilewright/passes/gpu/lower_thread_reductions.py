@@ -29,9 +29,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.combinations import both
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.row_exchange import RowLoop, divide, row_loop
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tilewright.analysis.layout_inference.exchange import is_exchange
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
-from tilewright.analysis.tensor_memory import is_move
+from tilewright.analysis.layout_inference.tensor_memory import is_move
 from tilewright.dialects.amd.names import DIRECT
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
@@ -54,10 +54,10 @@ from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk, walk_for
-from tilewright.passes.amd.lower.direct_copies import lower_direct_copy
-from tilewright.passes.amd.lower.exchange import lower_exchange
-from tilewright.passes.amd.lower.mfma import lower_matrix_core
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
+from tilewright.passes.gpu.lower.amd.direct_copies import lower_direct_copy
+from tilewright.passes.gpu.lower.amd.exchange import lower_exchange
+from tilewright.passes.gpu.lower.amd.mfma import lower_matrix_core
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.launch_control import lower_launch_control

@@ -13,7 +13,7 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.tensor_geometry import (
+from tilewright.analysis.tensors.tensor_geometry import (
     Known,
     address_bytes,
     declared_strides,

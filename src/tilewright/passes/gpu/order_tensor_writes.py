@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation
 
-from tilewright.analysis.uniformity import comes_together, differs
-from tilewright.analysis.write_overlap import WriteOverlap, tensor_writes
+from tilewright.analysis.tensors.write_overlap import WriteOverlap, tensor_writes
+from tilewright.analysis.threads.uniformity import comes_together, differs
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AtomicOp, KernelOp, PersistentOp, PipelineOp, Space

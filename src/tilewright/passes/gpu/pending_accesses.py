@@ -8,8 +8,8 @@ from enum import IntEnum
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.buffer_slots import Slot
-from tilewright.analysis.thread_footprints import EarlierAccess, Footprint
+from tilewright.analysis.lifetimes.buffer_slots import Slot
+from tilewright.analysis.threads.thread_footprints import EarlierAccess, Footprint
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.simt import MoveOp

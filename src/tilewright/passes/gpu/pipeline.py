@@ -38,6 +38,7 @@ from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
 from tilewright.passes.gpu.hoist_views import HoistViews
+from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadFences, InsertThreadSyncs
 from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
@@ -77,7 +78,6 @@ from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
 from tilewright.passes.tile.check_tma_starts import CheckTmaStarts
 from tilewright.passes.tile.fold_clears import FoldClears
-from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
 from tilewright.passes.tile.pipeline import TilePipeline
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from tilewright.analysis.shared_lifetimes import lifetimes
+from tilewright.analysis.lifetimes.shared_lifetimes import lifetimes
 from tilewright.dialects.amd import names as amd_names
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
@@ -30,7 +30,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.memory.planner import Block, Problem, Space, plan_problem
-from tilewright.memory.planner_check import check_offsets
+from tilewright.memory.planner.check import check_offsets
 from tilewright.passes.gpu.arch import arch_name
 from tilewright.passes.gpu.shared_memory_report import SmallerTiles, report_too_large
 from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of, versions_of

@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.pipelining.dependences import has_unknown_effects
-from tilewright.analysis.tensor_memory_chains import (
+from tilewright.analysis.tensor_memory.chains import (
     chains,
     has_many_registers,
     is_pure,

@@ -26,17 +26,17 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Operation
 
-from tilewright.analysis.copy_instructions import (
+from tilewright.analysis.copies.copy_instructions import (
     BulkCopy,
     Starts,
     bulk_reduction,
     bulk_store,
     moves_out_of_shared,
 )
-from tilewright.analysis.later_accesses import later_access
-from tilewright.analysis.thread_dependence import begins_by_thread
-from tilewright.analysis.uniformity import comes_together
-from tilewright.analysis.write_overlap import WriteOverlap
+from tilewright.analysis.tensors.later_accesses import later_access
+from tilewright.analysis.tensors.write_overlap import WriteOverlap
+from tilewright.analysis.threads.thread_dependence import begins_by_thread
+from tilewright.analysis.threads.uniformity import comes_together
 from tilewright.dialects.tile import AsyncCopyOp, AtomicOp, CopyOp, ParallelOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.interfaces import reads, writes

@@ -6,7 +6,7 @@
 
 A thread holds a row of tensor memory, so a fragment of 256 columns takes all of its registers.
 Where fragments only pass values on from a copy to element loops, copies and reductions of rows,
-statement by statement (`tilewright.analysis.tensor_memory_chains`), the statements are divided
+statement by statement (`tilewright.analysis.tensor_memory.chains`), the statements are divided
 into columns and run one part after the other, and a part needs a fraction of the registers. Where
 a result of a whole row is needed first, as in a softmax, `reread-tensor-memory` reads the columns
 a second time.
@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.column_fragments import column_fragments, together
 from tilewright.analysis.layout_inference.scopes import kernels
-from tilewright.analysis.tensor_memory_chains import COLUMNS, Chain, chains, divided_in
+from tilewright.analysis.tensor_memory.chains import COLUMNS, Chain, chains, divided_in
+from tilewright.analysis.tensor_memory.column_fragments import column_fragments, together
 from tilewright.dialects.arith import AddiOp, ConstantOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import (
@@ -41,10 +41,10 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
-from tilewright.analysis.tensor_memory import is_move, layout_of, sides
+from tilewright.analysis.layout_inference.tensor_memory import is_move, layout_of, sides
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import MBarrierWaitOp
 from tilewright.dialects.nv import names as nv_names

@@ -24,7 +24,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import AlwaysSpeculatable, ConditionallySpeculatable, is_side_effect_free
 
-from tilewright.analysis.uniformity import differs
+from tilewright.analysis.threads.uniformity import differs
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value

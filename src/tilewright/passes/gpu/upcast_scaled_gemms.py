@@ -54,9 +54,9 @@ from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.tile_regions import copy_elements, matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 from tilewright.passes.tile.naming import buffer_name
 
 _F32 = Float32Type()

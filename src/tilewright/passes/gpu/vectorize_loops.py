@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.uniformity import differs
+from tilewright.analysis.threads.uniformity import differs
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import BarOp

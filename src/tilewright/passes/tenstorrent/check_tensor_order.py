@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.write_overlap import Overlap, WriteOverlap
+from tilewright.analysis.tensors.write_overlap import Overlap, WriteOverlap
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import CopyOp, KernelOp

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.copy_instructions import Starts
-from tilewright.analysis.outside_values import other_than_zero, stays_inside
+from tilewright.analysis.copies.copy_instructions import Starts
+from tilewright.analysis.tensors.outside_values import other_than_zero, stays_inside
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import Space

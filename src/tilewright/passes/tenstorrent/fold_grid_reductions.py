@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import AnyFloat, IndexType, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.arith import AddfOp, ConstantOp, ExtfOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp

@@ -16,7 +16,7 @@ from typing import Any
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tensix.formats import format_of
 from tilewright.dialects.tensix.json_attr import Json

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.arith import (
     AddiOp,
     CeildivuiOp,

@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.outside_values import is_zero, outside_value, stays_inside, zero_of
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.tensors.outside_values import is_zero, outside_value, stays_inside, zero_of
 from tilewright.dialects.arith import AddiOp, AndiOp, CmpiOp, ConstantOp, SelectOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.tile import CopyOp, ParallelOp, RegionOp

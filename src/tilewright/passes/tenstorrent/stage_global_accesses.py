@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp, ParallelOp, RegionOp, buffer_type

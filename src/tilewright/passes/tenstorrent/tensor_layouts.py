@@ -20,7 +20,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.tensix.formats import TILE_HEIGHT, Format
 from tilewright.dialects.tensix.json_attr import Json
 from tilewright.dialects.tile import CopyOp

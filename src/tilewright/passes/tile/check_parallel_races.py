@@ -22,8 +22,14 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.parallel_races import Finding, LoopAccess, Race, Unknown, find_races
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.threads.parallel_races import (
+    Finding,
+    LoopAccess,
+    Race,
+    Unknown,
+    find_races,
+)
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, names, space_of

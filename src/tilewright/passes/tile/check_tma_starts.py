@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.copy_instructions import GRANULE_BYTES, Starts, corner_of, granule
+from tilewright.analysis.copies.copy_instructions import GRANULE_BYTES, Starts, corner_of, granule
 from tilewright.dialects.tile import AsyncCopyOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed

@@ -35,9 +35,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.outside_values import has_zeros, tensor_of
 from tilewright.analysis.pipelining import Dependences, versions_of
 from tilewright.analysis.pipelining.moves_ahead import asynchronous_part
+from tilewright.analysis.tensors.outside_values import has_zeros, tensor_of
 from tilewright.dialects.arith import AddiOp, CmpiOp
 from tilewright.dialects.nv import CpAsyncCommitOp, CpAsyncWaitOp
 from tilewright.dialects.scf import ForOp, IfOp

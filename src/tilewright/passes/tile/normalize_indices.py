@@ -27,8 +27,8 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Poly
-from tilewright.analysis.index_range import BUDGET, IndexRanges
-from tilewright.analysis.index_rules import is_integer, is_truth
+from tilewright.analysis.integers.index_range import BUDGET, IndexRanges
+from tilewright.analysis.integers.index_rules import is_integer, is_truth
 from tilewright.dialects.arith import AddiOp, ConstantOp, MuliOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp

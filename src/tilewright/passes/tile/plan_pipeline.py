@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.outside_values import other_than_zero
 from tilewright.analysis.pipelining import (
     Dependences,
     PipelinePlan,
@@ -25,6 +24,7 @@ from tilewright.analysis.pipelining import (
     plan_manually,
 )
 from tilewright.analysis.pipelining.automatic import NOT_PIPELINED
+from tilewright.analysis.tensors.outside_values import other_than_zero
 from tilewright.dialects.tile import CopyOp, PipelineOp, Space, space_of
 from tilewright.ir.codes.shared import SYNCHRONOUS_FILL
 from tilewright.ir.diagnostics import DiagnosticEngine

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from tilewright.analysis.thread_dependence import is_by_thread
+from tilewright.analysis.threads.thread_dependence import is_by_thread
 from tilewright.dialects.arith import AndiOp, CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.scf import IfOp

@@ -23,7 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import Table
-from tilewright.analysis.uniformity import comes_together
+from tilewright.analysis.threads.uniformity import comes_together
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ConditionOp, ForOp, YieldOp
 from tilewright.dialects.tile import (
@@ -38,10 +38,10 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import known
 from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.codes.shared import STAGED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.index_builder import IndexBuilder
-from tilewright.passes.tile.stage_fragments import STAGED
 
 _SUFFIX = "_told"
 _BOUNDS = 3

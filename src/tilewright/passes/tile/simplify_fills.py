@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.outside_values import (
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.tensors.outside_values import (
     has_zeros,
     is_zero,
     outside_value,

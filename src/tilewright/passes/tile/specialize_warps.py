@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.copy_instructions import Starts
+from tilewright.analysis.copies.copy_instructions import Starts
 from tilewright.dialects.arith import ConstantOp, SubiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import KernelOp, PipelineOp, Role, TargetAttr, WsOp

@@ -27,8 +27,8 @@ from tilewright.analysis.pipelining import (
     plan_user_roles,
 )
 from tilewright.dialects.nv import MBARRIER
-from tilewright.dialects.nv.barriers import BarrierOp
 from tilewright.dialects.tile import AllocOp, AsyncCopyOp, PipelineOp, SlotOp, Space, buffer_type
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter

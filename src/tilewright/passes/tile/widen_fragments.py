@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, ParallelOp, Space, SpaceAttr

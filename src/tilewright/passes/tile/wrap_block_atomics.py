@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_dependence import is_block_code
-from tilewright.analysis.uniformity import comes_together
+from tilewright.analysis.threads.thread_dependence import is_block_code
+from tilewright.analysis.threads.uniformity import comes_together
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, ParallelOp, Space, SpaceAttr

@@ -40,12 +40,12 @@ from tilewright.dialects.tile import (
 from tilewright.dialects.tile.interfaces import base_of, writes
 from tilewright.dialects.tile.mixed import known
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.codes.shared import STAGED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.stage_fragments import STAGED
 
 ELEMENT_OUTSIDE_LOOP = "TW2001"
 

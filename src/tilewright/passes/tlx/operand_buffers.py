@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log2
 
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.ttg.bases import unit
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
 from tilewright.dialects.ttg.mma import AmdMfmaEncoding, AmdWmmaEncoding
@@ -25,6 +24,7 @@ from tilewright.dialects.ttg.shared import PaddedSharedEncoding, SwizzledSharedE
 from tilewright.dialects.ttg.struct import Ints
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.type_utils import bit_width
+from tilewright.layouts.hardware.amd_chips import Chip
 
 _BANK_BYTES = 4
 _BANKS = 64

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from tilewright.dialects.amd.chips import CHIPS, Chip
 from tilewright.dialects.amdg import (
     AsyncTDMCopyGlobalToLocalOp,
     AsyncTDMCopyLocalToGlobalOp,
@@ -31,6 +30,7 @@ from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.type_utils import encoding_of
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
 from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.tlx.operand_buffers import (
     is_amd_operand,

@@ -36,7 +36,7 @@ from tilewright.dialects.type_utils import bit_width, encoding_of, is_tensor, sh
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.layouts.banks import linear_conflicts
+from tilewright.layouts.hardware.banks import linear_conflicts
 from tilewright.passes.ttg.linear import is_free, linear_of
 
 CONVERSION = "TW2050"

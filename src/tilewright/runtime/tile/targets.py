@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.dialects.amd.chips import CHIPS, DEFAULT_CHIP
+from tilewright.layouts.hardware.amd_chips import CHIPS, DEFAULT_CHIP
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets.cuda.default_arch import default_arch

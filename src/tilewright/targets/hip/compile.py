@@ -17,7 +17,6 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from tilewright.dialects.amd.chips import Chip, chip_named
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
@@ -29,6 +28,7 @@ from tilewright.ir.diagnostics import (
     Severity,
     one_line,
 )
+from tilewright.layouts.hardware.amd_chips import Chip, chip_named
 from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.amd.read_shared_operands import has_shared_operands

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.dialects.amd.chips import Chip, chip_named
+from tilewright.layouts.hardware.amd_chips import Chip, chip_named
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.dialects.amd.chips import DEFAULT_CHIP
+from tilewright.layouts.hardware.amd_chips import DEFAULT_CHIP
 
 _FAST = ("-fapprox-func", "-freciprocal-math", "-fgpu-flush-denormals-to-zero")
 """What ``--use_fast_math`` is to NVIDIA's compiler; NaNs and infinities keep their meaning."""

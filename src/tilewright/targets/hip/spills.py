@@ -9,9 +9,9 @@ each holds less of the same tiles; a block of many waves leaves each fewer regis
 
 from __future__ import annotations
 
-from tilewright.dialects.amd.chips import Chip, chip_named
 from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.layouts.hardware.amd_chips import Chip, chip_named
 from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.register_arrays import SPILLED, register_arrays
 

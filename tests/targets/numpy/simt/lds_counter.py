@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from xdsl.ir import Operation
 
-from tilewright.layouts.banks import WIDTHS, BankModel, fewest_wavefronts, wavefronts
+from tilewright.layouts.hardware.banks import WIDTHS, BankModel, fewest_wavefronts, wavefronts
 from tilewright.targets.numpy.simt.buffers import SharedBuffer
 from tilewright.targets.numpy.simt.state import Frame
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.layouts.hardware.amd_tables import accumulator_point, operand_point
 from tests.targets.numpy.simt.amd_kernels import fault, module_text, run
-from tilewright.dialects.amd.chips import CHIPS, MatrixInstruction
 from tilewright.dialects.amd.matrix import matrix_core
+from tilewright.layouts.hardware.amd_chips import CHIPS, MatrixInstruction
 
 ELEMENTS: dict[str, Any] = {
     "f16": np.float16,

@@ -19,8 +19,8 @@ from tests.targets.numpy.simt.lds_counter import Accesses, counted
 from tests.targets.numpy.simt.mutants import subjects
 from tests.targets.numpy.simt.simt_support import lowered
 from tilewright import T
-from tilewright.dialects.amd.chips import CHIPS
-from tilewright.layouts.banks import BankModel
+from tilewright.layouts.hardware.amd_chips import CHIPS
+from tilewright.layouts.hardware.banks import BankModel
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 OPERANDS = ("A_shared", "B_shared", "Q_shared", "K_shared", "V_shared")

@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.targets.numpy.simt.simt_support import device_module, run_device
 from tilewright import T
 from tilewright.dialects import make_context
-from tilewright.dialects.amd.chips import chip_named
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
+from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt

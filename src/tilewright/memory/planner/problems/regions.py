@@ -22,9 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tilewright.memory import planner, planner_check
+from tilewright.memory import planner
 from tilewright.memory.evidence import check_plan
 from tilewright.memory.plan import StoragePlan
+from tilewright.memory.planner import check as planner_check
 from tilewright.memory.region import LiveRanges
 from tilewright.memory.targets import SMEM_BASE_ALIGNMENT, TMEM_ALLOCATION_GRANULE, Memory, Target
 

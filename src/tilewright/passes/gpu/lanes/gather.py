@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Region, SSAValue
 
-from tilewright.analysis.outside_values import is_zero
+from tilewright.analysis.tensors.outside_values import is_zero
 from tilewright.dialects.arith import AndiOp, CmpiOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp

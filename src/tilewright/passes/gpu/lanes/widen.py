@@ -23,9 +23,9 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, fill_of
 from tilewright.passes.gpu.lanes.widths import LaneWidths, Width, needed_by
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 _Values = dict[SSAValue, SSAValue]
 

@@ -31,9 +31,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Atom, Poly, SymbolKind
-from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.tensor_geometry import declared_strides, row_strides, uneven_start
-from tilewright.dialects.amd.chips import Chip
+from tilewright.analysis.integers.index_range import IndexRanges
+from tilewright.analysis.tensors.tensor_geometry import declared_strides, row_strides, uneven_start
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile import AtomicOp, Space, space_of
@@ -41,6 +40,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.lanes.accesses import LaneAccess, written_in
 from tilewright.passes.gpu.narrow_accesses import is_shifted, unaligned

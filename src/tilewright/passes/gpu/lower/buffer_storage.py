@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.index_range import IndexRanges
+from tilewright.analysis.integers.index_range import IndexRanges
 from tilewright.analysis.layout_inference.scopes import Threads, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.amd import names as amd_names
@@ -36,8 +36,8 @@ from tilewright.dialects.tile.regions import RegionOp, ViewOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, written
 
 ENGINE_BYTES = 128
 """The alignment in bytes of a tile that TMA writes."""

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, i16
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.analysis.outside_values import other_than_zero, stays_inside
-from tilewright.analysis.tensor_geometry import (
+from tilewright.analysis.tensors.outside_values import other_than_zero, stays_inside
+from tilewright.analysis.tensors.tensor_geometry import (
     declared_strides,
     extent_is_multiple,
     row_strides,
@@ -30,12 +30,12 @@ from tilewright.ir.codes.shared import SYNCHRONOUS_FILL
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
-from tilewright.passes.gpu.lower.expressions import combined, extent_of
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 from tilewright.passes.gpu.narrow_accesses import is_shifted, remark_narrow, unaligned
 from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, extent_of
 
 _MOVE_BITS = 128
 _MIN_BITS = 32

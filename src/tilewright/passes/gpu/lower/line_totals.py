@@ -11,10 +11,10 @@ from tilewright.dialects.arith import CmpiOp, MinuiOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile.lanes import ShuffleOp
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.lines import Here, distance, folded
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 Both: TypeAlias = Callable[[IndexBuilder, SSAValue, SSAValue], SSAValue]
 Loaded: TypeAlias = Callable[[IndexBuilder, Here, Mixed, SSAValue | None, SSAValue], SSAValue]

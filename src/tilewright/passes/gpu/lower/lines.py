@@ -26,9 +26,9 @@ from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space, SpaceAttr
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.passes.gpu.lower.expressions import combined, split
 from tilewright.passes.gpu.lower.loops import counted
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, split
 
 _SHORT = 4
 """Steps of a line that are not worth another round through memory."""

@@ -15,8 +15,8 @@ from tilewright.dialects.tile.mixed import Mixed, known
 from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 def lower_matrix_load(op: LdMatrixOp, storage: BufferStorage) -> None:

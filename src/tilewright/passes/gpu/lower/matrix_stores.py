@@ -24,7 +24,6 @@ from tilewright.analysis.layout_inference.fit import IntArray, formula
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.analysis.layout_inference.vectors import is_contiguous
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.arith import TruncfOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import StMatrixOp
@@ -35,11 +34,12 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart, is_registers
-from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.loops import counted
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, written
 
 _WARP, _SIDE, _QUAD = 32, 8, 4
 _STMATRIX = 90

@@ -22,9 +22,9 @@ from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_moves import load_a, load_b
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap, SharedPart
-from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, written
 
 _ROWS, _COLUMNS = 16, 8
 _ACCUMULATORS = _ROWS * _COLUMNS // NVIDIA_WARP

@@ -36,11 +36,11 @@ from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.conversions import lower_conversion
-from tilewright.passes.gpu.lower.expressions import combined, split, written
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.matrix_stores import lower_matrix_store
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined, split, written
 
 
 def lower_parallel(loop: ParallelOp, storage: BufferStorage) -> None:

@@ -28,9 +28,9 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.combinations import both, identity
-from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.gpu.lower.loops import counted
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import written
 
 ACROSS: Mapping[str, str] = {
     "sum": "sum",

@@ -25,7 +25,6 @@ from tilewright.dialects.tile.signedness import is_unsigned, unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.combinations import both, identity
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.line_totals import publish, total_of_section, what_came_before
 from tilewright.passes.gpu.lower.lines import (
     Deal,
@@ -38,6 +37,7 @@ from tilewright.passes.gpu.lower.lines import (
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 def lower_scan(op: ScanOp) -> None:

@@ -11,8 +11,8 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.descriptors import OperandTile
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 @dataclass(frozen=True)

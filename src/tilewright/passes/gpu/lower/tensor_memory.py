@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, UnitAttr, i
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import GROUP, threads_of
-from tilewright.analysis.tensor_memory import TmemLayout, layout_of, move_of, sides
+from tilewright.analysis.layout_inference.tensor_memory import TmemLayout, layout_of, move_of, sides
 from tilewright.dialects.arith import (
     AddiOp,
     AndiOp,
@@ -50,10 +50,10 @@ from tilewright.dialects.tile.tensor_memory import is_of_pair
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 _LANE_BITS = (5, 3, 21)
 """A warp's index is the thread's without 5 bits; its last two, a quarter of lanes, begin at 21."""

@@ -23,9 +23,9 @@ from tilewright.dialects.tile.signedness import is_unsigned
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
-from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.shared_operands import SharedOperand, shared_operand
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 
 
 def lower_wgmma(op: GemmOp, plan: GemmPlan, storage: BufferStorage) -> None:

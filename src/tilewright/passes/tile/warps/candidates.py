@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
-from tilewright.analysis.image_patches import bulk_patches
+from tilewright.analysis.copies.copy_instructions import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.copies.image_patches import bulk_patches
 from tilewright.analysis.pipelining import Dependences
-from tilewright.analysis.tensor_core_waits import synchronous
+from tilewright.analysis.pipelining.tensor_core_waits import synchronous
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.nv import GridTriggerOp, GridWaitOp

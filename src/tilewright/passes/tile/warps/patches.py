@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.image_patches import Patches
+from tilewright.analysis.copies.image_patches import Patches
 from tilewright.dialects.arith import AddiOp, MuliOp
 from tilewright.dialects.tile import Im2colOp, RegionOp
 from tilewright.dialects.tile.mixed import Mixed

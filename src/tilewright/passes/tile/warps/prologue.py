@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.copies.copy_instructions import BulkCopy, Starts, bulk_copy
 from tilewright.dialects.nv import MBARRIER, MBarrierWaitOp
 from tilewright.dialects.tile import AllocOp, CopyOp, KernelOp, Space, buffer_type
 from tilewright.dialects.tile.access import base_of

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IndexType, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.outside_values import has_zeros, tensor_of
+from tilewright.analysis.tensors.outside_values import has_zeros, tensor_of
 from tilewright.dialects.arith import AddiOp, ConstantOp, IndexCastOp, XoriOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp

@@ -19,7 +19,6 @@ from math import prod
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.analysis.axis_info import AxisFacts
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amdg import BufferLoadToLocalOp
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttg.bases import identity_bases
@@ -33,6 +32,7 @@ from tilewright.dialects.ttg.struct import Bases
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.attributes import unwrapped
 from tilewright.dialects.type_utils import bit_width
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.ttg.coalescing import run_length
 
 DIRECT = "tilewright.direct"

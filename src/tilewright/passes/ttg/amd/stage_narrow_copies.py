@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
 from tilewright.analysis.axis_info import solve_axis_info
-from tilewright.dialects.amd.chips import CHIPS
 from tilewright.dialects.amdg import BufferLoadOp, BufferLoadToLocalOp
 from tilewright.dialects.tt import LoadOp
 from tilewright.dialects.ttg import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, LocalStoreOp
@@ -24,6 +23,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS
 from tilewright.passes.ttg.amd.direct_copies import (
     DIRECT,
     DirectCopy,

@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
-from tilewright.dialects.amd.chips import CHIPS, Chip
 from tilewright.dialects.tlx import RequireLayoutOp
 from tilewright.dialects.tt import DotOp
 from tilewright.dialects.ttg import LocalLoadOp, LocalStoreOp
@@ -37,6 +36,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
 from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.ttg.accesses import access_of
 from tilewright.passes.ttg.amd.direct_copies import DirectCopy, buffer_of

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
 )
 
-from tilewright.dialects.nv.types import MBarrierType
+from tilewright.dialects.tile.mbarrier import MBarrierType
 from tilewright.targets.cxx.flavour import DOUBLE, FLOAT, CType, Flavour
 
 _SIGN = 1 << 63

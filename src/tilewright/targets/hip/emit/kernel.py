@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from tilewright.dialects.amd import names
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.cxx import kernel as cxx
 from tilewright.targets.cxx.emitter import Emitter
 from tilewright.targets.cxx.kernel import Source, kernels_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tilewright.dialects.amd.chips import Chip
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.hip.header.function import Function
 from tilewright.targets.hip.header.functions import functions_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.dialects.amd.chips import Chip
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.hip.header.function import Function, device
 
 _FLAGS: Mapping[int, str] = {9: "0x27000", 11: "0x31027000", 12: "0x31027000"}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.dialects.amd.chips import Chip
 from tilewright.dialects.amd.exchange import WAVE
 from tilewright.dialects.tile.lanes import WarpReduceOp
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.hip.header.function import Function, device
 
 _COMBINE: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from tilewright.dialects.amd.chips import Chip
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.hip.header.arithmetic import ARITHMETIC, TYPES
 from tilewright.targets.hip.header.atomics import atomics
 from tilewright.targets.hip.header.buffers import buffers

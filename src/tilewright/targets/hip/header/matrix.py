@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.dialects.amd.chips import Chip, MatrixInstruction
+from tilewright.layouts.hardware.amd_chips import Chip, MatrixInstruction
 
 _BITS: Mapping[str, int] = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "i8": 8}
 _FP8_BITS = 8

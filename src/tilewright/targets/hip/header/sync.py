@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.dialects.amd.chips import Chip
+from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.targets.hip.header.function import Function, device
 
 _AXES = ("x", "y", "z")

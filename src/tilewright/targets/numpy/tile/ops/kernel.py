@@ -16,7 +16,7 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from tilewright.analysis.thread_dependence import names_threads
+from tilewright.analysis.threads.thread_dependence import names_threads
 from tilewright.dialects.gpu import DimensionOp
 from tilewright.dialects.nv import MBarrierArriveOp
 from tilewright.dialects.tile.attributes import Space

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.analysis.copy_instructions import GRANULE_BYTES
+from tilewright.analysis.copies.copy_instructions import GRANULE_BYTES
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 from tilewright.targets.numpy.tile.support.regions import TileSlice
 

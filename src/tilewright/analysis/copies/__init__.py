@@ -1,0 +1,1 @@
+"""How tiles are copied: by which instruction, and in which boxes."""

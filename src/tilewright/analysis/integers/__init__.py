@@ -1,0 +1,1 @@
+"""Which values an integer of IR may have: ranges, divisibility, rules of ops."""

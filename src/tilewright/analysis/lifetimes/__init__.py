@@ -1,0 +1,1 @@
+"""When buffers hold values that are still read: full writes, versions, live ranges."""

@@ -1,0 +1,1 @@
+"""Buffers in tensor memory: what may be read or replaced a few columns at a time."""

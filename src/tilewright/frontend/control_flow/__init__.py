@@ -1,0 +1,1 @@
+"""Control flow of kernels: branches, loops and `with` blocks, as builder calls."""
