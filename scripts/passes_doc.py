@@ -26,6 +26,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from scripts.tilelang_passes import REFERENCE, Entry
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity, pretty_all
 from tilewright.ir.passes import Pass, PassClass, parse_pipeline
@@ -33,7 +34,6 @@ from tilewright.ir.text import parse_source, print_module
 from tilewright.passes import PASSES
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import DropAssumes, GpuPipeline
-from tilewright.passes.reference import REFERENCE, Entry
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of

@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from scripts.tilelang_passes import REFERENCE
 from tilewright.passes import PASSES
-from tilewright.passes.reference import REFERENCE
 from tilewright.passes.tile.pipeline import TilePipeline
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from tilewright.ir.passes import Pass, Pipeline, parse_options, parse_pipeline
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
 from tilewright.passes import PASSES, expanded
-from tilewright.passes.ttg.pipeline import pipeline_text
+from tilewright.passes.stock_triton.pipeline import pipeline_text
 from tilewright.targets.numpy.kernel import compile_module
 
 _RUN = re.compile(r"//\s*RUN:\s*(.*)")

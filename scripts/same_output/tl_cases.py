@@ -15,8 +15,8 @@ from tests.fuzz.tl.running import described, kernel
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.passes import PASSES
+from tilewright.passes.stock_triton.pipeline import pipeline_text
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
-from tilewright.passes.ttg.pipeline import pipeline_text
 from tilewright.runtime.compile_only import compiling_only
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.targets.triton.lowering import CompileOptions, kind_of, lower

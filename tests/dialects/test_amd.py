@@ -40,9 +40,9 @@ from tilewright.ir.effects import is_removable
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.amd_chips import CHIPS, MatrixInstruction
-from tilewright.passes.canonicalize import Canonicalize
-from tilewright.passes.cse import Cse
-from tilewright.passes.dce import Dce
+from tilewright.passes.cleanup.canonicalize import Canonicalize
+from tilewright.passes.cleanup.cse import Cse
+from tilewright.passes.cleanup.dce import Dce
 
 THREAD_LEVEL = Path(__file__).parents[1] / "lit/dialects/amd/thread-level.mlir"
 

@@ -11,8 +11,8 @@ from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.memory import Memory, MemoryMap, RegionMap, Target
 from tilewright.memory.map import Interval, MapCell, Row, uncovered
-from tilewright.passes.merge_shared_memory import LEFT_ALONE, conflict_text
 from tilewright.passes.merging.blocks import Candidate, FunctionPlan, plan_module
+from tilewright.passes.merging.merge_shared_memory import LEFT_ALONE, conflict_text
 
 REGION = "merged"
 

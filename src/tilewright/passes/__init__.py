@@ -21,12 +21,14 @@ def _lazy(module: str, name: str) -> Callable[[], PassClass]:
 
 
 PASSES: PassRegistry = {
-    "canonicalize": _lazy("canonicalize", "Canonicalize"),
-    "cse": _lazy("cse", "Cse"),
-    "dce": _lazy("dce", "Dce"),
-    "symbol-dce": _lazy("symbol_dce", "SymbolDce"),
-    "loop-invariant-code-motion": _lazy("loop_invariant_code_motion", "LoopInvariantCodeMotion"),
-    "merge-shared-memory": _lazy("merge_shared_memory", "MergeSharedMemory"),
+    "canonicalize": _lazy("cleanup.canonicalize", "Canonicalize"),
+    "cse": _lazy("cleanup.cse", "Cse"),
+    "dce": _lazy("cleanup.dce", "Dce"),
+    "symbol-dce": _lazy("cleanup.symbol_dce", "SymbolDce"),
+    "loop-invariant-code-motion": _lazy(
+        "cleanup.loop_invariant_code_motion", "LoopInvariantCodeMotion"
+    ),
+    "merge-shared-memory": _lazy("merging.merge_shared_memory", "MergeSharedMemory"),
     "axis-info": _lazy("axis_info", "AxisInfoPass"),
     "pid-address": _lazy("pid_address", "PidAddress"),
     "raise-to-tile": _lazy("tile.raise_to_tile", "RaiseToTile"),
@@ -169,7 +171,9 @@ PASSES: PassRegistry = {
     "triton-nvidia-optimize-descriptor-encoding": _lazy(
         "ttg.assign_descriptor_layouts", "OptimizeDescriptorEncoding"
     ),
-    "finish-for-stock-triton": _lazy("ttg.finish_for_stock_triton", "FinishForStockTriton"),
+    "finish-for-stock-triton": _lazy(
+        "stock_triton.finish_for_stock_triton", "FinishForStockTriton"
+    ),
     "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),
     "tlx-check-alias-sync": _lazy("tlx.check_alias_sync", "CheckAliasSync"),

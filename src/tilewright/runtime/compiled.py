@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from tilewright.dialects.ttg.context import TARGET
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.carets import underlined
 from tilewright.frontend.reads import Reads
@@ -123,7 +124,7 @@ class CompiledKernel:
         machine = self.choice.machine
         if not machine.is_cuda:
             # Its memories decide what fits; NVIDIA's is taken where the module states none.
-            module.attributes.setdefault("ttg.target", StringAttr(str(machine)))
+            module.attributes.setdefault(TARGET, StringAttr(str(machine)))
         return compile_module(
             module,
             num_warps=self.metadata.get("num_warps", 4),

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import MemRefType
 from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.language.T.prim_func import Param, PrimFunc
-from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.tenstorrent.fix_arguments import FixArguments
 from tilewright.passes.tenstorrent.replace_views import SeenTensor, replace_views
 from tilewright.passes.tile.raise_to_tile import clean

@@ -11,9 +11,9 @@ from tilewright.ir.effects import is_removable, iter_effects
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.text import print_module
 from tilewright.ir.verify import verify
-from tilewright.passes.canonicalize import canonicalize
-from tilewright.passes.cse import eliminate_common_subexpressions
-from tilewright.passes.dce import Dce
+from tilewright.passes.cleanup.canonicalize import canonicalize
+from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
+from tilewright.passes.cleanup.dce import Dce
 
 T = ARGUMENTS
 READ, WRITE = MemoryEffectKind.READ, MemoryEffectKind.WRITE

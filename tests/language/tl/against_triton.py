@@ -50,7 +50,7 @@ from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.language.tl.options import Options, Target, using
-from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.cleanup.dce import eliminate_dead_code
 
 _HEADS = {
     "triton": "import triton.language as tl; from triton import jit; from triton.language.extra import libdevice",

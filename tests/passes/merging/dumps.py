@@ -22,8 +22,8 @@ from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.memory import Memory
-from tilewright.passes.merge_shared_memory import MERGED, MergeSharedMemory
 from tilewright.passes.merging.blocks import plan_module
+from tilewright.passes.merging.merge_shared_memory import MERGED, MergeSharedMemory
 from tilewright.passes.merging.trace import check_module
 from tilewright.passes.tlx.storage_alias.buffers import span_bits
 from tilewright.passes.tlx.storage_alias.planning import target_of

@@ -10,8 +10,8 @@ from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.memory import Memory
-from tilewright.passes.merge_shared_memory import MergeSharedMemory
 from tilewright.passes.merging.blocks import plan_module
+from tilewright.passes.merging.merge_shared_memory import MergeSharedMemory
 from tilewright.passes.merging.trace import MORE_RUNS, check_module
 from tilewright.passes.tlx.storage_alias.planning import target_of
 

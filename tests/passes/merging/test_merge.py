@@ -14,9 +14,9 @@ from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.memory import Memory
-from tilewright.passes.merge_shared_memory import MergeSharedMemory
 from tilewright.passes.merging.blocks import plan_buffers, plan_module
 from tilewright.passes.merging.groups import groups_of
+from tilewright.passes.merging.merge_shared_memory import MergeSharedMemory
 from tilewright.passes.merging.rewrite import BUFFER, merge
 from tilewright.passes.merging.trace import check_module
 
@@ -220,7 +220,7 @@ def test_the_trace_does_not_follow_jumps_and_says_so():
 
 
 def test_a_broken_plan_is_an_error_of_the_compiler(monkeypatch: pytest.MonkeyPatch):
-    import tilewright.passes.merge_shared_memory as pass_module
+    import tilewright.passes.merging.merge_shared_memory as pass_module
 
     def wrong(module, target, effort):
         ((op, function),) = BufferLiveness(module).functions.items()

@@ -17,9 +17,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.verify import verify
 from tilewright.memory import Memory
-from tilewright.passes.merge_shared_memory import MERGED, MergeSharedMemory
 from tilewright.passes.merging.blocks import plan_buffers
 from tilewright.passes.merging.groups import groups_of
+from tilewright.passes.merging.merge_shared_memory import MERGED, MergeSharedMemory
 from tilewright.passes.merging.rewrite import merge
 from tilewright.passes.merging.trace import Run, check_module
 

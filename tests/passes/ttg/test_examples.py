@@ -15,7 +15,7 @@ from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes import PASSES
-from tilewright.passes.ttg.pipeline import pipeline_text, to_ttgir
+from tilewright.passes.stock_triton.pipeline import pipeline_text, to_ttgir
 from tilewright.passes.ttg.remark_layouts import CONVERSION, OPERAND
 
 HOPPER = [name for name in NAMES if not name.startswith("blackwell")]

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 NUM_WARPS = "ttg.num-warps"
 NUM_CTAS = "ttg.num-ctas"
 THREADS_PER_WARP = "ttg.threads-per-warp"
+TARGET = "ttg.target"
 
 PARTITIONS_OP = "ttg.warp_specialize.partitions"
 PARTITION_NUM_WARPS = "partitionNumWarps"

@@ -45,6 +45,7 @@ from tilewright.dialects.tt.base import Operand, enum_prop, unit_prop
 from tilewright.dialects.tt.enums import SCALE_DOT_ELEM_TYPE
 from tilewright.dialects.ttg.cga import cta_split_num, shape_per_cta
 from tilewright.dialects.ttg.checks import memdesc
+from tilewright.dialects.ttg.context import TARGET
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding, SharedLinearEncoding
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE, MemDescType
 from tilewright.dialects.ttng.attributes import (
@@ -455,7 +456,7 @@ class TCGen5MMAScaledOp(AsmOp):
             isinstance(element_type_of(value.type), Float8E4M3FNType)
             for value in (self.a_scale, self.b_scale)
         )
-        target = module_attribute(self, "ttg.target")
+        target = module_attribute(self, TARGET)
         is_rubin = getattr(target, "data", None) == "cuda:107"
         return "kThenMn" if what == "A" and is_nvfp4 and is_rubin else "mnThenK"
 

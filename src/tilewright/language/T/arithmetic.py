@@ -212,8 +212,8 @@ def _computed(operator: str, left: Any, right: Any, dtype: Dtype) -> Expr:
 def _is_natural(operator: str, first: Expr, second: Expr) -> bool:
     """Whether an integer is known to be natural from its operands alone.
 
-    Additions, multiplications and shifts wrap around to negative numbers in the bits of a dtype. An ``index``
-    is wide enough for those of sizes and loop variables.
+    Additions, multiplications and shifts wrap around to negative numbers in the bits of a dtype. An
+    ``index`` is wide enough for those of sizes and loop variables.
     """
     naturals = (first.is_natural, second.is_natural)
     if operator in _NATURAL_BY_ONE and any(naturals):

@@ -31,9 +31,9 @@ from tilewright.passes.amd.remap_blocks import RemapBlocks
 from tilewright.passes.amd.split_operands import SplitOperands
 from tilewright.passes.amd.stage_copies import StageCopies
 from tilewright.passes.amd.use_buffer_accesses import UseBufferAccesses
-from tilewright.passes.canonicalize import Canonicalize
-from tilewright.passes.cse import Cse
-from tilewright.passes.dce import Dce
+from tilewright.passes.cleanup.canonicalize import Canonicalize
+from tilewright.passes.cleanup.cse import Cse
+from tilewright.passes.cleanup.dce import Dce
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.assert_assumptions import AssertAssumptions
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode

@@ -11,9 +11,9 @@ from tilewright.dialects.tile import AssumeOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalize import Canonicalize
-from tilewright.passes.cse import Cse
-from tilewright.passes.dce import Dce
+from tilewright.passes.cleanup.canonicalize import Canonicalize
+from tilewright.passes.cleanup.cse import Cse
+from tilewright.passes.cleanup.dce import Dce
 from tilewright.passes.gpu.allocate_tensor_memory import AllocateTensorMemory
 from tilewright.passes.gpu.apply_tensor_layouts import ApplyTensorLayouts
 from tilewright.passes.gpu.assert_assumptions import AssertAssumptions

@@ -31,7 +31,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
-from tilewright.passes.cse import Cse
+from tilewright.passes.cleanup.cse import Cse
 
 _LARGEST_COPY = 64
 """Ops of a body that may be written twice."""

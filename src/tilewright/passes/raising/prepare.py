@@ -33,9 +33,9 @@ from tilewright.ir.interfaces import branch_edges
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.text.locations import find_name
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalize import canonicalize
-from tilewright.passes.cse import eliminate_common_subexpressions
-from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.cleanup.canonicalize import canonicalize
+from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
+from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.passes.raising.null_tests import fold_null_tests
 from tilewright.passes.raising.prepare_tasks import prepare_tasks
 

@@ -34,7 +34,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.tenstorrent.annotations import functions
 
 _UNSIGNED: Mapping[str, type[DivuiOp | CeildivuiOp | RemuiOp]] = {

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.canonicalize import Canonicalize
-from tilewright.passes.cse import Cse
+from tilewright.passes.cleanup.canonicalize import Canonicalize
+from tilewright.passes.cleanup.cse import Cse
 from tilewright.passes.tenstorrent.add_ghost_steps import AddGhostSteps
 from tilewright.passes.tenstorrent.apply_tt_defaults import ApplyTtDefaults
 from tilewright.passes.tenstorrent.apply_tt_tuning import ApplyTtTuning

@@ -34,7 +34,7 @@ from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.fix_arguments import contents_of
 from tilewright.passes.tenstorrent.reports import UNBOUNDED, NotSupported, reporting

@@ -36,8 +36,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.canonicalize import canonicalize
-from tilewright.passes.cse import Cse
+from tilewright.passes.cleanup.canonicalize import canonicalize
+from tilewright.passes.cleanup.cse import Cse
 
 MAX_TERMS = 3
 """Terms of a sum that still costs less than the division it replaces."""

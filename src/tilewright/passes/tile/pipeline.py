@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.canonicalize import Canonicalize
-from tilewright.passes.cse import Cse
+from tilewright.passes.cleanup.canonicalize import Canonicalize
+from tilewright.passes.cleanup.cse import Cse
 from tilewright.passes.tile.bind_target import BindTarget
 from tilewright.passes.tile.check_barriers import CheckBarriers
 from tilewright.passes.tile.check_buffer_init import CheckBufferInit

@@ -31,9 +31,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalize import canonicalize
-from tilewright.passes.cse import eliminate_common_subexpressions
-from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.cleanup.canonicalize import canonicalize
+from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
+from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.passes.raising.function import GRID, raise_function
 from tilewright.passes.raising.prepare import prepare
 

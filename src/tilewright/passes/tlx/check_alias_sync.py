@@ -28,7 +28,7 @@ from tilewright.dialects.tt.functions import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.passes import Pass
 from tilewright.memory import UnitError
-from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.tlx.alias_sync.kernel import MAX_CLUSTER, Kernel, kernels_of
 from tilewright.passes.tlx.alias_sync.report import (
     NOT_ANALYSED,

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.ttg import LocalLoadOp, LocalStoreOp
-from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS, THREADS_PER_WARP
+from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS, TARGET, THREADS_PER_WARP
 from tilewright.dialects.ttg.warps import WarpReturnOp, WarpSpecializeOp, WarpYieldOp
 from tilewright.dialects.ttng import (
     AsyncTMACopyGlobalToLocalOp,
@@ -39,7 +39,6 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
-TARGET = "ttg.target"
 SKIP_GENERIC_PIPELINE = "triton.skip_generic_pipeline"
 """Loops of this module are pipelined by their user; the name is Triton's."""
 HAS_TLX_OPS = "tlx.has_tlx_ops"

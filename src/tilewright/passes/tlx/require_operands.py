@@ -23,7 +23,7 @@ from tilewright.dialects.amdg import (
 )
 from tilewright.dialects.tlx import RequireLayoutOp
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp, ConvertLayoutOp, LocalLoadOp
-from tilewright.dialects.ttg.context import threads_per_warp_at
+from tilewright.dialects.ttg.context import TARGET, threads_per_warp_at
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding, SwizzledSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
@@ -31,7 +31,6 @@ from tilewright.dialects.type_utils import encoding_of
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
-from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.tlx.operand_buffers import (
     is_amd_operand,
     padded_for_copies,

@@ -1,1 +1,1 @@
-"""From tensors without layouts to TTGIR that stock Triton finishes."""
+"""Layouts of tensors and buffers of kernels on pointers: from tensors without layouts to TTGIR."""

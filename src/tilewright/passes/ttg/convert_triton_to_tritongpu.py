@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
 
-from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS, THREADS_PER_WARP
+from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS, TARGET, THREADS_PER_WARP
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.ttg.apply_layouts import apply_layouts
 from tilewright.passes.ttg.blocked import WARP
 from tilewright.passes.ttg.layout_plan import plan_layouts

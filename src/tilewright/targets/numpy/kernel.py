@@ -32,9 +32,9 @@ from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.ir.codes.shared import NO_ENTRY, NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.canonicalize import canonicalize
-from tilewright.passes.cse import eliminate_common_subexpressions
-from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.cleanup.canonicalize import canonicalize
+from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
+from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.targets.numpy.api import (
     Argument,
     Array,

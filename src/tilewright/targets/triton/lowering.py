@@ -15,7 +15,7 @@ from typing import Literal
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS
+from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS, TARGET
 from tilewright.dialects.ttg.program import ALL_SPACES, BarrierOp
 from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -24,11 +24,10 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.language.tl.options import Target
 from tilewright.passes import PASSES
-from tilewright.passes.tlx.fixup import TARGET
+from tilewright.passes.stock_triton.keep_buffers import keep_buffers
+from tilewright.passes.stock_triton.plain_ops import write_for_release
+from tilewright.passes.stock_triton.whole_views import make_views_whole
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
-from tilewright.passes.ttg.stock.keep_buffers import keep_buffers
-from tilewright.passes.ttg.stock.plain_ops import write_for_release
-from tilewright.passes.ttg.stock.whole_views import make_views_whole
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import BuildOptions, FunctionAttributes
 from tilewright.targets.triton.instructions import refuse_missing_instructions
@@ -138,7 +137,7 @@ def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: Diagnos
 
 def _assign_layouts(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine) -> None:
     # Other kinds do without these passes.
-    from tilewright.passes.ttg.pipeline import to_ttgir
+    from tilewright.passes.stock_triton.pipeline import to_ttgir
 
     to_ttgir(
         module,

@@ -14,6 +14,7 @@ from typing import Literal
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
 
 from tilewright.dialects.tlx import ReuseGroupOp, leaves_of
+from tilewright.dialects.ttg.context import TARGET
 from tilewright.memory import (
     Finding,
     LiveRanges,
@@ -37,7 +38,6 @@ from tilewright.passes.tlx.storage_alias.collect import (
 )
 from tilewright.passes.tlx.storage_alias.liveness import live_ranges
 
-TARGET = "ttg.target"
 ANY_TMEM_TARGET = "sm_100"
 
 PlacementName = Literal["reindex", "explicit", "auto"]

@@ -28,6 +28,7 @@ from tilewright.dialects.tlx import RequireLayoutOp
 from tilewright.dialects.tt import DotOp
 from tilewright.dialects.ttg import LocalLoadOp, LocalStoreOp
 from tilewright.dialects.ttg.base import integers
+from tilewright.dialects.ttg.context import TARGET
 from tilewright.dialects.ttg.shared import SwizzledSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.views import MemDescTransOp
@@ -37,7 +38,6 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
-from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.ttg.accesses import access_of
 from tilewright.passes.ttg.amd.direct_copies import DirectCopy, buffer_of
 from tilewright.passes.ttg.layout_links import is_alike

@@ -16,9 +16,9 @@ from tilewright.dialects.tt.functions import CallOp, FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine, SourceManager
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalize import canonicalize
-from tilewright.passes.cse import eliminate_common_subexpressions
-from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.cleanup.canonicalize import canonicalize
+from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
+from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.passes.tlx.rewrite_local_alias import RewriteLocalAlias
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering

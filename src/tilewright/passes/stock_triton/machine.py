@@ -15,7 +15,7 @@ from tilewright.dialects.ttng import FenceOp, VoteBallotSyncOp
 from tilewright.dialects.type_utils import is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.ttg.stock.assembly import as_integer, braced, scalar_assembly
+from tilewright.passes.stock_triton.assembly import as_integer, braced, scalar_assembly
 
 DROPPED = "TW6043"
 

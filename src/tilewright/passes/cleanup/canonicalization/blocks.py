@@ -15,7 +15,7 @@ from tilewright.dialects.cf import BranchOp, CondBranchOp
 from tilewright.ir.dominance import DominatorTree
 from tilewright.ir.rewrite import AnyPattern, RewritePattern, Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.canonicalization.constants import ConstantPool
+from tilewright.passes.cleanup.canonicalization.constants import ConstantPool
 
 
 class DecidedBranch(RewritePattern[CondBranchOp]):

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.stock import NO_EQUIVALENT, UNKNOWN_OPS
+from tilewright.passes.stock_triton import NO_EQUIVALENT, UNKNOWN_OPS
 
 _OURS = ("tlx.", "tilewright.")
 _NVIDIA = ("ttng.", "nvg.")

@@ -28,23 +28,23 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.stock import NO_EQUIVALENT, REWRITES, why_unsupported
-from tilewright.passes.ttg.stock.amd import finish_for_amd
-from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
-from tilewright.passes.ttg.stock.barriers import (
+from tilewright.passes.stock_triton import NO_EQUIVALENT, REWRITES, why_unsupported
+from tilewright.passes.stock_triton.amd import finish_for_amd
+from tilewright.passes.stock_triton.barrier_arrays import barrier_rows
+from tilewright.passes.stock_triton.barriers import (
     count_tasks,
     free_named_barriers,
     sync_before_arrivals,
 )
-from tilewright.passes.ttg.stock.clusters import (
+from tilewright.passes.stock_triton.clusters import (
     drop_unused_views,
     is_remote,
     reaches_out,
     synchronise_clusters,
 )
-from tilewright.passes.ttg.stock.pairs import pair_up
-from tilewright.passes.ttg.stock.placed_descriptors import build_descriptors
-from tilewright.passes.ttg.stock.scale_arrays import view_scale_arrays
+from tilewright.passes.stock_triton.pairs import pair_up
+from tilewright.passes.stock_triton.placed_descriptors import build_descriptors
+from tilewright.passes.stock_triton.scale_arrays import view_scale_arrays
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint
 from tilewright.dialects.folding.constants import as_unsigned, integer_width
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.ir.rewrite import AnyPattern, RewritePattern, Rewriter, pattern
-from tilewright.passes.canonicalization.constants import ConstantPool
+from tilewright.passes.cleanup.canonicalization.constants import ConstantPool
 
 
 class TrivialLoop(RewritePattern[ForOp]):

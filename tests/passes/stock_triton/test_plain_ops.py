@@ -15,7 +15,7 @@ from tilewright import tl
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.ir.verify import verify
-from tilewright.passes.ttg.stock.plain_ops import write_for_release
+from tilewright.passes.stock_triton.plain_ops import write_for_release
 from tilewright.targets.numpy import Buffer, compile_module
 
 OLD, NEW = (3, 6), (3, 9)

@@ -3,14 +3,14 @@
 from itertools import pairwise
 
 import pytest
+from tests.passes.test_canonicalize import location_of
 
 from tests.passes.pass_support import CORPUS, ops, parse, run
-from tests.passes.test_canonicalize import location_of
 from tilewright.ir.dominance import DominatorTree
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.text import print_module
-from tilewright.passes import cse
-from tilewright.passes.cse import eliminate_common_subexpressions
+from tilewright.passes.cleanup import cse
+from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
 
 
 def test_the_first_op_keeps_its_location():

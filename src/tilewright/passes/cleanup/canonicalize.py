@@ -16,14 +16,14 @@ from xdsl.ir import Operation
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import AnyPattern, RewritePattern, Rewriter, apply_patterns
-from tilewright.passes.canonicalization.arith import arith_patterns
-from tilewright.passes.canonicalization.blocks import block_patterns, simplify_blocks
-from tilewright.passes.canonicalization.branches import branch_patterns
-from tilewright.passes.canonicalization.constants import ConstantPool
-from tilewright.passes.canonicalization.fold import FoldOps
-from tilewright.passes.canonicalization.loops import loop_patterns
-from tilewright.passes.canonicalization.shapes import SHAPE_PATTERNS
-from tilewright.passes.canonicalization.tiles import TILE_PATTERNS
+from tilewright.passes.cleanup.canonicalization.arith import arith_patterns
+from tilewright.passes.cleanup.canonicalization.blocks import block_patterns, simplify_blocks
+from tilewright.passes.cleanup.canonicalization.branches import branch_patterns
+from tilewright.passes.cleanup.canonicalization.constants import ConstantPool
+from tilewright.passes.cleanup.canonicalization.fold import FoldOps
+from tilewright.passes.cleanup.canonicalization.loops import loop_patterns
+from tilewright.passes.cleanup.canonicalization.shapes import SHAPE_PATTERNS
+from tilewright.passes.cleanup.canonicalization.tiles import TILE_PATTERNS
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import tilewright as tw
 from tests.examples.tlx_examples import load
 from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
 from tilewright.dialects.ttg.types import SHARED_MEMORY, MemDescType
-from tilewright.passes.ttg.stock.pairs import instruction_descriptor, matrix_operand
+from tilewright.passes.stock_triton.pairs import instruction_descriptor, matrix_operand
 from tilewright.runtime.compile_only import compiling_only
 
 TILE = NvmmaSharedEncoding(swizzling_byte_width=128, transposed=False, element_bit_width=16)

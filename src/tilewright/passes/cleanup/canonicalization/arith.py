@@ -30,7 +30,7 @@ from tilewright.dialects.folding.compare import EQ, INVERTED_INTEGER, NE, SWAPPE
 from tilewright.dialects.folding.constants import defined_by, integer_width
 from tilewright.ir.rewrite import AnyPattern, RewritePattern, Rewriter, pattern
 from tilewright.ir.text.accessors import operands_of
-from tilewright.passes.canonicalization.constants import ConstantPool
+from tilewright.passes.cleanup.canonicalization.constants import ConstantPool
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from xdsl.traits import Commutative
 from tilewright.dialects.folding import FoldRule, rule_for
 from tilewright.ir.rewrite import RewritePattern, Rewriter
 from tilewright.ir.text.accessors import operands_of
-from tilewright.passes.canonicalization.constants import ConstantPool, is_constant_class
+from tilewright.passes.cleanup.canonicalization.constants import ConstantPool, is_constant_class
 
 
 @dataclass(frozen=True, slots=True)

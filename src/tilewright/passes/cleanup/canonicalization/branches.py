@@ -20,8 +20,8 @@ from tilewright.dialects.elementwise import is_container
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.type_utils import PointerLike, element_type_of
 from tilewright.ir.rewrite import AnyPattern, RewritePattern, Rewriter, pattern
-from tilewright.passes.canonicalization.constants import ConstantPool
-from tilewright.passes.canonicalization.loops import move_into
+from tilewright.passes.cleanup.canonicalization.constants import ConstantPool
+from tilewright.passes.cleanup.canonicalization.loops import move_into
 
 
 class DecidedIf(RewritePattern[IfOp]):

@@ -8,7 +8,7 @@ from tests.passes.pass_support import parse
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.ir.verify import verify
-from tilewright.passes.ttg.stock.whole_views import make_views_whole
+from tilewright.passes.stock_triton.whole_views import make_views_whole
 
 HEAD = """\
 #tile = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>

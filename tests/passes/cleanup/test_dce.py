@@ -4,9 +4,9 @@ import pytest
 
 from tests.passes.pass_support import ops, parse, run
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes import dce
-from tilewright.passes.dce import eliminate_dead_code
-from tilewright.passes.symbol_dce import unused_symbols
+from tilewright.passes.cleanup import dce
+from tilewright.passes.cleanup.dce import eliminate_dead_code
+from tilewright.passes.cleanup.symbol_dce import unused_symbols
 
 DEAD_CHAIN = """
     tt.func @f(%p: !tt.ptr<i32>, %x: i32, %c: i1) {

@@ -32,9 +32,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.stock_triton.clusters import arrive_remotely
 from tilewright.passes.ttg.blocked import WARP
 from tilewright.passes.ttg.memdesc_types import root_buffer
-from tilewright.passes.ttg.stock.clusters import arrive_remotely
 
 NO_FREE_BARRIER, BARRIER_NOT_CHECKED = "TW4074", "TW4075"
 

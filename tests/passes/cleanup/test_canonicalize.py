@@ -6,8 +6,8 @@ import pytest
 
 from tests.passes.pass_support import CORPUS, apply, ops, parse, run
 from tilewright.ir.text import print_module
-from tilewright.passes.canonicalization import constants
-from tilewright.passes.canonicalize import Canonicalize, canonicalize
+from tilewright.passes.cleanup.canonicalization import constants
+from tilewright.passes.cleanup.canonicalize import Canonicalize, canonicalize
 
 CORPUS_IDS = [file.stem for file in CORPUS]
 

@@ -11,8 +11,8 @@ from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.ttg.stock import machine
-from tilewright.passes.ttg.stock.barriers import arrive, named_arrive, named_wait
+from tilewright.passes.stock_triton import machine
+from tilewright.passes.stock_triton.barriers import arrive, named_arrive, named_wait
 
 NO_EQUIVALENT = "TW6040"
 

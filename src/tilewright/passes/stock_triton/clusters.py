@@ -33,8 +33,8 @@ from tilewright.dialects.ttg.warps import WarpReturnOp, WarpSpecializeOp
 from tilewright.dialects.ttng import ArriveBarrierOp, InitBarrierOp, MapToRemoteBufferOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.stock_triton.assembly import address_assembly, as_integer, braced
 from tilewright.passes.tlx.fixup import USER_POST_WS_SYNC
-from tilewright.passes.ttg.stock.assembly import address_assembly, as_integer, braced
 
 _WARP_GROUP = 4
 _IDLE_REGISTERS = 24

@@ -6,7 +6,7 @@ from tests.dialects.tile.support import ARGUMENTS, module_text, parse
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.ir.verify import verify
-from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cleanup.canonicalize import canonicalize
 
 T = ARGUMENTS
 CONSTANTS = "%c0 = arith.constant 0 : index\n%c2 = arith.constant 2 : index\n%c8 = arith.constant 8 : index\n"

@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.passes import PASSES
+from tilewright.passes.stock_triton.assembly import FIRST_WITH_ADDRESSES
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.ttg.blocked import WARP
-from tilewright.passes.ttg.stock.assembly import FIRST_WITH_ADDRESSES
 
 TTGIR_PIPELINE: Final = (
     "triton-tlx-fixup{{target=cuda:{capability} num-warps={num_warps} num-ctas={num_ctas} "

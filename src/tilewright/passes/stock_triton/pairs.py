@@ -33,9 +33,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.layouts.linear import dim
+from tilewright.passes.stock_triton.assembly import address_assembly, as_integer, braced
+from tilewright.passes.stock_triton.clusters import elected
 from tilewright.passes.ttg.linear import linear_of
-from tilewright.passes.ttg.stock.assembly import address_assembly, as_integer, braced
-from tilewright.passes.ttg.stock.clusters import elected
 
 NO_PAIR = "TW6042"
 TWO_CTAS = "ttng.two-ctas"

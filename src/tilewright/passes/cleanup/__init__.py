@@ -1,0 +1,1 @@
+"""Passes on any IR: canonicalisation, common subexpressions, dead code, loop invariants."""
