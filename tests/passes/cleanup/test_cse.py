@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 import pytest
-from tests.passes.test_canonicalize import location_of
 
+from tests.passes.cleanup.test_canonicalize import location_of
 from tests.passes.pass_support import CORPUS, ops, parse, run
 from tilewright.ir.dominance import DominatorTree
 from tilewright.ir.rewrite import Rewriter

@@ -1,8 +1,8 @@
 """Loop-invariant code motion; the cases one by one are tests/lit/passes/licm."""
 
 import pytest
-from tests.passes.test_canonicalize import location_of
 
+from tests.passes.cleanup.test_canonicalize import location_of
 from tests.passes.pass_support import ops, run
 from tilewright.passes.cleanup import loop_invariant_code_motion as licm
 
