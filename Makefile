@@ -21,7 +21,7 @@ PYTEST_ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest chromium clang bench fuzz device-test device-fuzz clean
+.PHONY: help demo test lint lit pytest docs chromium clang bench fuzz device-test device-fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -55,6 +55,10 @@ lit: $(STAMP) ## lit tests: IR files with RUN and CHECK lines
 
 pytest: $(STAMP) chromium clang ## Python tests
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+docs: $(STAMP) ## the documentation as a site, in build/site, with all links checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 chromium: ## the browser for one test, installed if that needs no questions
 	@scripts/install_chromium.sh

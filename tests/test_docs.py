@@ -114,7 +114,7 @@ def test_names_on_the_triton_page_exist():
     assert [name for name in sorted(names) if not hasattr(tilewright, name)] == []
 
 
-def test_the_kernel_in_the_readme_agrees_with_float64(tmp_path):
+def test_the_kernel_in_the_readme_agrees_with_float64(tmp_path, capsys):
     (code,) = blocks("README.md", "python")
     file = tmp_path / code.splitlines()[0].removeprefix("# ")
     file.write_text(code)
@@ -123,6 +123,8 @@ def test_the_kernel_in_the_readme_agrees_with_float64(tmp_path):
     numerator = np.exp(x - x.max(axis=1, keepdims=True))
     expected = numerator / numerator.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(scope["out"], expected, atol=1e-6)
+    printed = capsys.readouterr().out.strip()
+    assert f"prints `{printed}`" in (ROOT / "README.md").read_text()
 
 
 def test_the_readme_shows_a_real_fault(tmp_path):
