@@ -4,9 +4,9 @@
 
 While the MMAs of one block wait for data, another block's run. The launch divides the registers of
 a multiprocessor among all threads of so many blocks, and the roles of a block divide what it gets
-among themselves (`set-warp-registers`). The fragments that a role uses are a lower bound for what
-its threads need; with `_OVERHEAD` more, spills are rare. Where there are some, the compiler runs
-again with `max-blocks` (TW5015).
+among themselves (`set-warp-registers`). The fragments of a role that are live at once are a lower
+bound for what its threads need; with `_OVERHEAD` more, spills are rare. Where there are some, the
+compiler runs again with `max-blocks` (TW5015).
 
 A grid with fewer blocks than multiprocessors leaves one block on each. Kernels without MMAs get
 no bound here: what they need of registers is known only after a compilation, which may be repeated
@@ -23,6 +23,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, Region, SSAValue
 
+from tilewright.analysis.lifetimes.array_peaks import peak_bits
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import MmaOp, SetMaxNRegOp, WgmmaOp
@@ -139,11 +140,12 @@ class _Needs:
 
 def _need(region: Region) -> int:
     """Registers of a thread that runs `region`, estimated by its fragments."""
-    arrays: set[SSAValue] = set()
+    bits: dict[SSAValue, int] = {}
     for op in region.walk():
-        arrays.update(value for value in op.operands if _is_array(value))
-    bits = sum(num_elements(each.type) * bit_width(element_type_of(each.type)) for each in arrays)
-    return -(-bits // _REGISTER_BITS) + _OVERHEAD
+        for value in op.operands:
+            if value not in bits and _is_array(value):
+                bits[value] = num_elements(value.type) * bit_width(element_type_of(value.type))
+    return -(-peak_bits(region, bits) // _REGISTER_BITS) + _OVERHEAD
 
 
 def _is_array(value: SSAValue) -> bool:

@@ -1,7 +1,8 @@
 """What the blocks of a kernel take of a multiprocessor, and whether they can have more.
 
 By default the bytes of all shared buffers are added, whatever may overlap later. For one loop only
-those count that may be in use while it runs: not the buffer that stages the results after it.
+those count that may be in use while it runs: not the buffer that stages the results after it. Of
+fragments those count that are live at once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.lifetimes.array_peaks import peak_bits
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp, Space, TargetAttr
 from tilewright.dialects.type_utils import bit_width, num_elements
@@ -47,12 +49,13 @@ class Capacity:
     ) -> Capacity:
         """The capacity with so many versions of each buffer; while `loop` runs, if one is given."""
         consumers = kernel.num_threads or 0
-        shared = after = fragment_bits = 0
+        shared = after = 0
+        fragments: dict[SSAValue, int] = {}
         for op in walk(kernel):
             if not isinstance(op, AllocOp):
                 continue
             if op.space is Space.FRAGMENT:
-                fragment_bits += bytes_of(op.result) * _BYTE_BITS
+                fragments[op.result] = bytes_of(op.result) * _BYTE_BITS
             elif op.space is Space.SHARED:
                 size = bytes_of(op.result) * versions.get(op.result, 1)
                 if loop is not None and _is_free_until_end(op, loop):
@@ -61,7 +64,8 @@ class Capacity:
                     shared += size
         arch = arch_of(kernel)
         threads = consumers + producers
-        registers = fragment_bits // _REGISTER_BITS + _OTHER_REGISTERS * consumers
+        bits = peak_bits(kernel.body, fragments)
+        registers = bits // _REGISTER_BITS + _OTHER_REGISTERS * consumers
         blocks = REGISTERS // (registers + _PRODUCER_REGISTERS * producers)
         needed = max(shared, after) + _SPARE_BYTES
         blocks = min(blocks, MULTIPROCESSORS[arch].blocks_of(threads, needed))
