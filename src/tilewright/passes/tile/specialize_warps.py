@@ -42,9 +42,9 @@ from tilewright.passes.tile.warps.candidates import (
 )
 from tilewright.passes.tile.warps.prologue import early_copies, open_barriers, wait_for
 from tilewright.passes.tile.warps.roles import (
-    Counter,
     Producer,
     consume,
+    counters_of,
     open_channels,
     stays_outside,
 )
@@ -137,15 +137,15 @@ def _split(kernel: KernelOp, chosen: list[Candidate], starts: Starts) -> None:
     Producer(channels, roles.regions[0].block, barriers).build(inside, chosen[0].loop)
     consumer = roles.regions[1].block
     code = IndexBuilder(chosen[0].loop, consumer)
-    counters = [Counter(channel, code) for channel in channels]
+    counters = counters_of(channels, code)
     end = consumer.last_op
     assert end is not None  # a new body is ended already
     for op in inside:
         op.detach()
         consumer.insert_op_before(op, end)
     wait_for(barriers)
-    for channel, counter in zip(channels, counters, strict=True):
-        consume(channel, counter)
+    for channel in channels:
+        consume(channel, counters[channel.loop])
     _renumber_threads(roles)
     kernel.set_threads([WARP_GROUP + consumers])
 

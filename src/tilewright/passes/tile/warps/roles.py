@@ -7,8 +7,9 @@ Iteration `t` of a loop works in slot ``t mod S``. A pair of barriers per slot a
     consumer   wait full[slot], parity (t / S) mod 2
                use the buffers; arrive at empty[slot]
 
-If a loop is entered again by a loop around it, iterations are counted in a cell across its entries:
-a parity that starts again at 0 would not match the barrier's.
+If a loop is entered again by a loop around it, or shares its ring with others (`families`), a cell
+counts iterations across entries and loops: a parity that starts again at 0 would not match the
+barrier's.
 
 One producer thread arrives at `full` for all, and one warp runs the role (`narrow-producers`). If
 some copies are guarded by a condition, all producer threads arrive, at the barriers of *every*
@@ -58,6 +59,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
 from tilewright.passes.tile.warps.deferral import VERSIONS
+from tilewright.passes.tile.warps.families import Family, families_of
 from tilewright.passes.tile.warps.patches import patch_region
 from tilewright.passes.tile.warps.prologue import EarlyCopy
 from tilewright.passes.tile.warps.slots import LoopSlots
@@ -77,6 +79,7 @@ class Channel:
 
     candidate: Candidate
     slots: int
+    family: Family
     rings: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     rotating: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Buffers that the consumers write, with their versions."""
@@ -100,10 +103,15 @@ def open_channels(
     all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
     arriving = producers if all_arrive else 1
     channels = [
-        Channel(each, given.count, all_arrive=all_arrive)
-        for each, given in zip(candidates, slots, strict=True)
+        Channel(each, given.count, family, all_arrive=all_arrive)
+        for each, given, family in zip(candidates, slots, families_of(candidates), strict=True)
     ]
+    first: dict[Candidate, Channel] = {}
     for index, (channel, given) in enumerate(zip(channels, slots, strict=True)):
+        leader = first.setdefault(channel.family.members[0], channel)
+        if leader is not channel:
+            _join(channel, leader)
+            continue
         _open(channel, index, arriving, consumers, at)
         for buffer in given.rotating:
             ring = version_buffer(buffer, VERSIONS, Rewriter())
@@ -124,6 +132,13 @@ def _open(channel: Channel, index: int, arriving: int, consumers: int, at: Opera
         empty = _barriers(f"empty{suffix}", slots, consumers)
         rewriter.insert_before(at, [full, empty], candidate.loop)
         channel.barriers[group] = Barriers(full.result, empty.result)
+
+
+def _join(channel: Channel, leader: Channel) -> None:
+    """Use what the first loop of the family uses."""
+    channel.rings, channel.rotating = leader.rings, leader.rotating
+    groups = zip(channel.candidate.groups, leader.candidate.groups, strict=True)
+    channel.barriers = {own: leader.barriers[first] for own, first in groups}
 
 
 def _barriers(name: str, slots: int, arriving: int) -> AllocOp:
@@ -147,12 +162,12 @@ class Iteration:
 
 
 class Counter:
-    """Counts the iterations of a loop, in a cell if the loop is entered again."""
+    """Counts the iterations of loops that share a ring, in a cell if the loop is not alone."""
 
     def __init__(self, channel: Channel, start: IndexBuilder) -> None:
-        self._channel = channel
+        self._slots = channel.slots
         self._cell: SSAValue | None = None
-        if channel.candidate.is_entered_again:
+        if channel.family.counts_in_cell:
             cell = AllocOp(buffer_type(i32, (1,), Space.VAR), name="turn", dtype="int32")
             start.add(cell)
             zero = start.add(ConstantOp.of(0, i32)).results[0]
@@ -160,8 +175,7 @@ class Counter:
             self._cell = cell.result
 
     def iteration(self, code: IndexBuilder, index: SSAValue, lower: Mixed) -> Iteration:
-        count = self._count(code, index, lower)
-        slots = self._channel.slots
+        count, slots = self._count(code, index, lower), self._slots
         slot = code.index(code.modulo(count, slots))
         parity = code.index(code.modulo(code.divided(count, slots), 2))
         return Iteration(code, count, slot, parity)
@@ -180,6 +194,18 @@ class Counter:
         loaded = code.add(LoadOp(self._cell, [zero])).results[0]
         one = code.add(ConstantOp.of(1, i32)).results[0]
         code.add(StoreOp(code.add(AddiOp(loaded, one)), self._cell, [zero]))
+
+
+def counters_of(channels: Sequence[Channel], start: IndexBuilder) -> dict[Operation, Counter]:
+    """The counter of each loop; loops that share a ring have one."""
+    of: dict[Candidate, Counter] = {}
+    found: dict[Operation, Counter] = {}
+    for channel in channels:
+        leader = channel.family.members[0]
+        if leader not in of:
+            of[leader] = Counter(channel, start)
+        found[channel.loop] = of[leader]
+    return found
 
 
 def _serial(loop: PipelineOp, code: IndexBuilder) -> ForOp:
@@ -252,8 +278,7 @@ class Producer:
     def build(self, ops: Sequence[Operation], origin: Operation) -> None:
         code = IndexBuilder(origin, self._block)
         self._consumed = frozenset(ops)
-        for loop, channel in self._channels.items():
-            self._counters[loop] = Counter(channel, code)
+        self._counters = counters_of([*self._channels.values()], code)
         self._walk(ops, code, {})
 
     def _walk(
@@ -432,4 +457,4 @@ def stays_outside(op: Operation, outside: set[Operation]) -> bool:
     )
 
 
-__all__ = ["Channel", "Counter", "Producer", "consume", "open_channels", "stays_outside"]
+__all__ = ["Channel", "Producer", "consume", "counters_of", "open_channels", "stays_outside"]

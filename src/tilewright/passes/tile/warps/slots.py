@@ -15,6 +15,8 @@ More slots are given only where
 * shared memory has space for them beside all other buffers of the kernel,
 * as many blocks still share a multiprocessor, as far as their registers and the grid let them, and
 * the loop has that many iterations.
+
+Loops that share a ring (`families`) get one number of slots: what all of them could have.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tile.warps.candidates import Candidate
 from tilewright.passes.tile.warps.capacity import Capacity, arch_of, bytes_of
 from tilewright.passes.tile.warps.deferral import VERSIONS, Deferral, deferral_of
+from tilewright.passes.tile.warps.families import Family, families_of
 
 DEFERRED = 4
 """Slots with which deferring a GEMM pays in any case: three copies are still in flight."""
@@ -49,22 +52,28 @@ class LoopSlots:
 
 def slots_of(candidates: Sequence[Candidate], kernel: KernelOp, producers: int) -> list[LoopSlots]:
     """The slots of each loop."""
-    found = [LoopSlots(each.loop.stages) for each in candidates]
+    families = families_of(candidates)
+    found = [LoopSlots(max(m.loop.stages for m in family.members)) for family in families]
     if arch_of(kernel) != _HOPPER or any(isinstance(op, StorageAliasSpecOp) for op in walk(kernel)):
         return found
-    for index, each in enumerate(candidates):
+    for index, (each, family) in enumerate(zip(candidates, families, strict=True)):
+        if each is not family.members[0]:
+            continue
         if found[index].count < 2 or not each.groups:  # without a group nothing reads the copies
             continue
         versions = _versions(candidates, found)
-        trips = _trip_count(each)
-        for proposed in _proposed(each):
+        trips = _trip_count(family)
+        for proposed in _proposed(family, found[index].count):
             # What is written after the loop may reuse the bytes of a rotating buffer.
-            during = each.loop if proposed.rotating else None
+            during = family.members[-1].loop if proposed.rotating else None
             capacity = Capacity.of(kernel, versions, producers, during)
             more = (proposed.count - found[index].count) * _bytes_of_slot(each)
             more += sum(map(bytes_of, proposed.rotating))
             if (trips is None or proposed.count <= trips) and capacity.has(more):
-                found[index] = proposed
+                found = [
+                    proposed if its is family else given
+                    for its, given in zip(families, found, strict=True)
+                ]
                 break
     return found
 
@@ -77,9 +86,13 @@ def _versions(candidates: Sequence[Candidate], slots: Sequence[LoopSlots]) -> di
     return versions
 
 
-def _proposed(candidate: Candidate) -> Iterator[LoopSlots]:
-    """Better than what is requested, the best first."""
-    stages = candidate.loop.stages
+def _proposed(family: Family, stages: int) -> Iterator[LoopSlots]:
+    """Better than `stages` for every loop of the family, the best first."""
+    first, *others = (list(_proposed_for(each, stages)) for each in family.members)
+    return (each for each in first if all(each in other for other in others))
+
+
+def _proposed_for(candidate: Candidate, stages: int) -> Iterator[LoopSlots]:
     deferral = deferral_of(candidate)
     if deferral is not None:
         counts = dict.fromkeys((max(stages + 1, DEFERRED), max(stages, DEFERRED), stages))
@@ -100,6 +113,12 @@ def _bytes_of_slot(candidate: Candidate) -> int:
     return sum(bytes_of(buffer) for group in candidate.groups for buffer in group.buffers)
 
 
-def _trip_count(candidate: Candidate) -> int | None:
-    lower, upper = candidate.loop.lower, candidate.loop.upper
-    return upper - lower if isinstance(lower, int) and isinstance(upper, int) else None
+def _trip_count(family: Family) -> int | None:
+    """Iterations of all loops together; None if that is unknown."""
+    total = 0
+    for each in family.members:
+        lower, upper = each.loop.lower, each.loop.upper
+        if not isinstance(lower, int) or not isinstance(upper, int):
+            return None
+        total += max(upper - lower, 0)
+    return total
