@@ -20,6 +20,7 @@ from tilewright.analysis.raising.refusals import (
     Refusals,
 )
 from tilewright.analysis.raising.regions import is_region_load, plan_copies, stored_tiles
+from tilewright.analysis.raising.sequence import share_in_sequence
 from tilewright.analysis.raising.shared import fit_stages
 from tilewright.analysis.raising.slots import Slots, assign_slots
 from tilewright.analysis.raising.staging import plan_staging
@@ -55,6 +56,7 @@ def plan_raising(
     _orient(accesses, slots)
     _refuse_captured(tasks, values, refusals)
     loops = plan_loops(function, values, num_stages, is_user_scheduled=tasks.has_tasks)
+    share_in_sequence(function, slots, loops)
     left = shared_bytes - tasks.shared_bytes
     loops = fit_stages(function, slots, loops, left)
     staged = plan_staging(copies, accesses, slots, loops, left)

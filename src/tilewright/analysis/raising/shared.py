@@ -1,9 +1,10 @@
 """Shared memory of a raised kernel: buffers, their versions, and stages that fit.
 
 A pipelined loop has a version of each of its buffers for each stage. Copies of one loop run ahead
-of the loop before it, so that the buffers of all loops are live at once. Where they are more than a
-block has, the loop with the most memory gets a stage less; of equal ones the last, which most often
-has the fewest iterations (the diagonal of causal attention).
+of the loop before it, so that the buffers of all loops are live at once, but for those that loops
+in sequence share (`sequence`). Where they are more than a block has, the loop with the most memory
+gets a stage less; of equal ones the last, which most often has the fewest iterations (the diagonal
+of causal attention).
 """
 
 from __future__ import annotations
