@@ -27,6 +27,7 @@ from tilewright.dialects.tt import (
     DescriptorGatherOp,
     DescriptorLoadOp,
     DescriptorStoreOp,
+    GridDependencyWaitOp,
     LoadOp,
     PtrType,
 )
@@ -35,6 +36,8 @@ from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.memory.multiprocessors import MULTIPROCESSORS, RESERVED_SMEM_BYTES
 from tilewright.passes.tile.check_barriers import check_launch
@@ -148,9 +151,15 @@ def _shared_bytes(compiled: CompiledKernel) -> int:
 
 
 def _with_names(compiled: CompiledKernel) -> ModuleOp:
-    """The traced module, whose arguments have the names of the kernel's parameters."""
+    """The traced module, whose arguments have the names of the kernel's parameters.
+
+    A launch without `launch_pdl` begins after the kernels before it: there is nothing to wait for.
+    """
     module = compiled.module.clone()
     function = _entry(module)
+    if not compiled.metadata["launch_pdl"]:
+        for op in [each for each in walk(function) if isinstance(each, GridDependencyWaitOp)]:
+            Rewriter().erase(op)
     names = flat_names(compiled.kernel.arg_names, compiled.keys)
     for argument, name in zip(function.body.blocks[0].args, names, strict=True):
         argument.name_hint = name

@@ -166,10 +166,15 @@ class _Planner:
             return None
         rest = with_remainders(self._over_coordinates(rest))
         origin, terms = self._split(rest)
-        leading = self._leading([term for term in terms if not self._join(dimensions, *term)])
+        left = [term for term in terms if not self._join(dimensions, *term)]
+        left = [term for term in left if not self._join(dimensions, *term, is_negative=True)]
+        leading = self._leading(left)
         unmasked = [each for each in dimensions if not each.is_masked]
         if any(self._may_be_negative(each.start) for each in (*leading, *unmasked)):
             return None
+        bounded = {each.lane for each in dimensions if each.lane in bounds.below}
+        free = [each for each in (*leading, *dimensions) if each.lane not in bounded]
+        origin = self._take_back(origin, free)
         for each in dimensions:
             if not each.is_masked:
                 each.extent = self._unmasked_extent(each)
@@ -207,13 +212,38 @@ class _Planner:
         An index below 0 would be outside, though its address is not. Values that are read from
         memory or given count as indices of their own.
         """
-        known = self._addresses.machine.atoms.coordinates
-        ctx = self._site.scope.ctx
-        inner = {each: known[each] for each in start.atoms() if each in known}
-        start = substitute(ctx, start, inner) if inner else start
-        is_negative = _contains_difference(start) and not ctx.is_nonneg(start)
+        start = self._over_programs(start)
+        is_negative = _contains_difference(start) and not self._site.scope.ctx.is_nonneg(start)
         self._found_negative |= is_negative
         return is_negative
+
+    def _take_back(self, origin: Poly, dimensions: Sequence[_Dimension]) -> Poly:
+        """What is left of the origin, if parts of it belong to starts that may be negative.
+
+        ``row + 1``, with a row of -1 that is read from memory or carried by a loop, is an index of
+        the tensor, and -1 in a tensor that begins a row later is none.
+        """
+        for each in sorted(dimensions, key=lambda one: -one.stride.degree):
+            if not origin.terms:
+                break
+            if not each.stride.terms or self._is_natural(each.start):
+                continue
+            steps, rest = divide(origin, each.stride)
+            if steps.terms and min(steps.terms.values()) > 0:
+                each.start, origin = each.start + steps, rest
+                if each.extent is not None:
+                    each.extent = each.extent + steps if each.is_masked else None
+        return origin
+
+    def _is_natural(self, start: Poly) -> bool:
+        """Whether a start is known not to be negative."""
+        return self._site.scope.ctx.is_nonneg(self._over_programs(start))
+
+    def _over_programs(self, start: Poly) -> Poly:
+        """With what coordinates compute in their place."""
+        known = self._addresses.machine.atoms.coordinates
+        inner = {each: known[each] for each in start.atoms() if each in known}
+        return substitute(self._site.scope.ctx, start, inner) if inner else start
 
     def _mentions_lanes(self, poly: Poly) -> bool:
         return any(kind_of(atom) == "lane" for atom in poly.atoms_within())
@@ -249,13 +279,26 @@ class _Planner:
                 found.append(_Dimension(stride, value, self._extent_of(value), None, 1))
         return found
 
-    def _join(self, dimensions: list[_Dimension], value: Poly, stride: Poly) -> bool:
-        """Add ``stride * value`` to the start of an unmasked dimension, if it is a multiple."""
+    def _join(
+        self,
+        dimensions: list[_Dimension],
+        value: Poly,
+        stride: Poly,
+        *,
+        is_negative: bool = False,
+    ) -> bool:
+        """Add ``stride * value`` to the start of an unmasked dimension, if it is a multiple.
+
+        Of a negative multiple that makes a difference, which no start is; but what else is in a
+        start that may be negative needs it.
+        """
         for each in sorted(dimensions, key=lambda one: one.stride.constant is not None):
             if each.is_masked or not each.stride.terms:
                 continue
             factor, remainder = divide(stride, each.stride)
-            if not remainder.terms and factor.constant is not None and factor.constant > 0:
+            if remainder.terms or factor.constant is None:
+                continue
+            if factor.constant > 0 or (is_negative and not self._is_natural(each.start)):
                 each.start = each.start + value * factor.constant
                 return True
         return False

@@ -7,13 +7,13 @@ For every access that a plan turns into a box of a view:
   it, and the guard are together the mask: every part of the mask is one of them, and each of
   them is a part of the mask.
 
-Rows that wrap around differ from the address on purpose; of them, offsets are compared where the
-quotient is zero, which is inside the extent.
+Rows past the end that read others differ from the address on purpose; of them, offsets are compared
+inside the extents: where the quotient of a remainder is zero, and a choice is that of rows inside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from xdsl.ir import Operation
 
@@ -26,6 +26,7 @@ from tilewright.analysis.raising.masks import conjuncts
 from tilewright.analysis.raising.plan import Access, RaisePlan
 from tilewright.analysis.raising.views import Box, View
 
+_CHOICES = (SymbolKind.SELECT, SymbolKind.INDICATOR)
 _QUOTIENTS = (SymbolKind.FDIV, SymbolKind.TDIV)
 
 
@@ -45,10 +46,10 @@ def _problems(plan: RaisePlan, op: Operation, access: Access, box: Box) -> Itera
     if view.base is not access.base:
         yield f"'{op.name}' accesses another pointer than its view"
     indices = [_index(plan.addresses, site, box, dim) for dim in range(len(box.starts))]
-    difference = _offset(plan.addresses, view, indices) - _address(site, box)
+    expected = _expected(plan.addresses, box, view, indices)
+    difference = _offset(plan.addresses, view, indices) - _address(site, box, expected)
     if difference.terms:
         yield f"'{op.name}' is {difference} elements off: {box} of {view}"
-    expected = _expected(plan.addresses, box, view, indices)
     actual = set(conjuncts(site.mask))
     for part in actual - expected.keys():
         if not _holds(site, part, expected):
@@ -105,11 +106,21 @@ def _substituted(addresses: Addresses, poly: Poly, replaced: dict[Atom, Poly | i
     return substitute(space.root, total, symbols)
 
 
-def _address(site: Site, box: Box) -> Poly:
+def _address(site: Site, box: Box, inside: Iterable[Formula]) -> Poly:
     """The offset in elements; of rows that wrap around, that of the first time round."""
     offset = site.offset.expr.exact_quotient(site.elem_bytes)
     if not box.wraps:
         return offset
+    conditions = set(inside)
+    for atom in offset.atoms():
+        if atom.kind in _CHOICES and atom.formula is not None:
+            yes = atom.args[0] if atom.args else offset.space.one
+            no = atom.args[1] if atom.args else offset.space.zero
+            factor, rest, _ = offset.split(atom)
+            if atom.formula in conditions:
+                offset = rest + factor * yes
+            elif ~atom.formula in conditions:
+                offset = rest + factor * no
     remaining = {
         monomial: coefficient
         for monomial, coefficient in offset.terms.items()

@@ -108,9 +108,13 @@ SchedulableGemm = DotOp | DotScaledOp
 Gemm = DotOp | DotScaledOp | WarpGroupDotOp
 """GEMMs: operands `a`, `b`, the accumulator `c`, the result `d`."""
 
+BETWEEN_KERNELS = frozenset(("tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents"))
+"""Programmatic dependent launch: nothing moves over these either."""
+
 EFFECTS = (
     frozenset(("tt.assert", "tt.print", "ttg.barrier", "gpu.barrier"))
     | SYNCHRONISING
+    | BETWEEN_KERNELS
     | {"ttg.local_store"}
 )
 

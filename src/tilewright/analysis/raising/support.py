@@ -87,8 +87,6 @@ _MISSING = {
     "tt.atomic_poll": "polling has no tile op",
     "tt.elementwise_inline_asm": "inline assembly has no tile op",
     "tt.map_elementwise": "tt.map_elementwise has no tile op",
-    "tt.grid_dependency_wait": "programmatic dependent launch has no tile op",
-    "tt.grid_dependency_launch_dependents": "programmatic dependent launch has no tile op",
     "tlx.require_layout": "a layout that the user made",
     "tlx.local_alias": "a buffer that is another one in another shape (reuse=buffer)",
     "ttg.memdesc_subslice": "a part of a buffer",

@@ -1,8 +1,9 @@
-"""Rows that wrap around: ``(start + lane) % extent`` read as the plain index, zero outside.
+"""Rows past the end that read others: the plain index instead, and zero outside.
 
     rows = (pid_m * 64 + tl.arange(0, 64)) % M
+    rows = tl.where(rows < M, rows, 0)
 
-keeps the loads of a GEMM inside the tensor without a mask. What the lanes past the extent read is
+keep the loads of a GEMM inside the tensor without a mask. What the lanes past the extent read is
 never seen: lane i of everything computed from the load depends on lane i only, and every store is
 masked by ``start + lane < extent``. Then it does not matter what they read.
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.affine import Atom, Poly, SymbolKind
+from tilewright.analysis.affine import Atom, FormulaKind, Poly, SymbolKind
 from tilewright.analysis.affine.division import divide
 from tilewright.analysis.affine.formula import compare
 from tilewright.analysis.pid_address.atoms import kind_of
@@ -38,6 +39,7 @@ from tilewright.dialects.tt import (
     TransOp,
 )
 
+_CHOICES = (SymbolKind.SELECT, SymbolKind.INDICATOR)
 _QUOTIENTS = (SymbolKind.FDIV, SymbolKind.TDIV)
 
 
@@ -57,13 +59,21 @@ def unwrap(
     offset: Poly,
     lanes: Sequence[Atom | None],
 ) -> Wrapped | None:
-    """The offset without remainders of lanes; None if they cannot be left out."""
-    quotients = [
-        atom
-        for atom in offset.atoms()
-        if atom.kind in _QUOTIENTS and any(kind_of(each) == "lane" for each in _inner(atom))
-    ]
+    """The offset without remainders and choices of lanes; None if they cannot be left out."""
     bounds: dict[int, Poly] = {}
+    for choice in [atom for atom in offset.atoms() if atom.kind in _CHOICES and _mentions(atom)]:
+        found = _single_choice(choice, lanes)
+        if found is None or not isinstance(op, LoadOp):
+            return None
+        dim, bound, inside = found
+        factor, rest, higher = offset.split(choice)
+        zero = rest.space.zero
+        is_known = dim in bounds and bounds[dim] != bound
+        if is_known or higher.terms or not _is_unseen(addresses, op, dim, bound, zero):
+            return None
+        offset = rest + factor * inside
+        bounds[dim] = bound
+    quotients = [atom for atom in offset.atoms() if atom.kind in _QUOTIENTS and _mentions(atom)]
     for quotient in quotients:
         found = _single_lane(quotient, lanes)
         if found is None or not isinstance(op, LoadOp):
@@ -83,8 +93,29 @@ def unwrap(
     return Wrapped(offset, bounds)
 
 
-def _inner(atom: Atom) -> list[Atom]:
-    return [each for arg in atom.args for each in arg.atoms_within()]
+def _mentions(atom: Atom) -> bool:
+    """Whether a derived symbol depends on a lane."""
+    polys = (*atom.args, *(() if atom.formula is None else atom.formula.polys))
+    return any(kind_of(each) == "lane" for poly in polys for each in poly.atoms_within())
+
+
+def _single_choice(choice: Atom, lanes: Sequence[Atom | None]) -> tuple[int, Poly, Poly] | None:
+    """Of ``lane + r < 0 ? inside : any``: the lane, `r` and what it is inside; so negated."""
+    formula = choice.formula
+    if formula is None or formula.kind is not FormulaKind.CMP or formula.poly is None:
+        return None
+    poly = formula.poly
+    mentioned = [(dim, lane) for dim, lane in enumerate(lanes) if lane and poly.mentions(lane)]
+    if len(mentioned) != 1 or formula.rel != "<":
+        return None
+    dim, lane = mentioned[0]
+    sign, rest = poly.coefficient_of(lane), poly.split(lane)[1]
+    zero = poly.space.zero
+    yes = choice.args[0] if choice.args else zero + 1
+    no = choice.args[1] if choice.args else zero
+    if sign == 1:
+        return dim, rest, yes
+    return (dim, -rest - 1, no) if sign == -1 else None
 
 
 def _single_lane(quotient: Atom, lanes: Sequence[Atom | None]) -> tuple[int, Atom] | None:

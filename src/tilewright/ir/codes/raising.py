@@ -11,8 +11,8 @@ ENTRIES = (
         title="Not raised to tiles: an op has no counterpart",
         meaning=(
             "`raise-to-tile` leaves the kernel on pointers because one of its ops has no form at "
-            "tile level: polling, inline assembly, `map_elementwise`, programmatic dependent "
-            "launch, combiners with branches. The kernel is raised as a whole or not at all."
+            "tile level: polling, inline assembly, `map_elementwise`, combiners with branches. The "
+            "kernel is raised as a whole or not at all."
         ),
         example="tl.inline_asm_elementwise(text, ...)     # remark[TW8001]: no tile op",
         fix="Write it with ops that tiles have, or run the kernel through Triton as before.",

@@ -20,6 +20,7 @@ from tilewright.analysis.raising.kinds import (
 from tilewright.analysis.raising.regions import stored_value
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.nv import GridTriggerOp, GridWaitOp
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AssertOp as TileAssertOp
 from tilewright.dialects.tile import PrintOp as TilePrintOp
@@ -198,6 +199,16 @@ def _barrier(state: Raising, op: Operation) -> None:
     state.at.add(SyncOp())
 
 
+def _wait_for_grids(state: Raising, op: Operation) -> None:
+    flush(state)
+    state.at.add(GridWaitOp())
+
+
+def _let_grids_begin(state: Raising, op: Operation) -> None:
+    flush(state)
+    state.at.add(GridTriggerOp())
+
+
 def _unsplat(state: Raising, op: Operation) -> None:
     assert isinstance(op, UnsplatOp)
     flush(state)
@@ -257,6 +268,8 @@ RULES: Mapping[str, Rule] = {
     "tt.unsplat": _unsplat,
     "ttg.barrier": _barrier,
     "gpu.barrier": _barrier,
+    "tt.grid_dependency_wait": _wait_for_grids,
+    "tt.grid_dependency_launch_dependents": _let_grids_begin,
     "scf.for": _for,
     "scf.if": _if,
     "scf.while": _while,
