@@ -11,8 +11,11 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+_OUR_END = "_ours"
 _OURS = "import tilewright as tw\nfrom tilewright import tl\n"
 _TRITON = "import triton as tw\nimport triton.language as tl\n"
+_LIBRARY = "from tilewright.language.tl.extra import"
+_TRITON_LIBRARY = "from triton.language.extra import"
 _TILE = ("import tilewright as tw\n", "from tilewright import T\n")
 _TILELANG = ("import tilelang as tw\n", "import tilelang.language as T\n")
 
@@ -39,20 +42,20 @@ def tile_example(name: str) -> ModuleType:
 
 
 @cache
-def our_kernels() -> ModuleType:
-    """The plain kernels, compiled by us."""
-    return load_file(Path(__file__).with_name("kernels.py"), "plain_kernels_ours")
+def our_kernels(name: str = "kernels") -> ModuleType:
+    """The plain kernels, or those of another file beside this one, compiled by us."""
+    return load_file(Path(__file__).with_name(f"{name}.py"), f"plain_{name}{_OUR_END}")
 
 
 @cache
-def triton_kernels() -> ModuleType:
-    """The plain kernels, compiled by Triton."""
-    text = Path(__file__).with_name("kernels.py").read_text()
+def triton_kernels(name: str = "kernels") -> ModuleType:
+    """The same, compiled by Triton."""
+    text = Path(__file__).with_name(f"{name}.py").read_text()
     assert _OURS in text
     folder = tempfile.mkdtemp(prefix="plain-kernels-")
-    path = Path(folder) / "kernels.py"
-    path.write_text(text.replace(_OURS, _TRITON))
-    return load_file(path, "plain_kernels_triton")
+    path = Path(folder) / f"{name}.py"
+    path.write_text(text.replace(_OURS, _TRITON).replace(_LIBRARY, _TRITON_LIBRARY))
+    return load_file(path, f"plain_{name}_triton")
 
 
 @cache
@@ -77,7 +80,7 @@ def tilelang_kernels(folder: str) -> ModuleType:
 
 def descriptor(module: ModuleType, tensor: Any, block: list[int]) -> Any:
     """A descriptor of the compiler that a module of plain kernels is for."""
-    if module is our_kernels():
+    if module.__name__.endswith(_OUR_END):
         from tilewright import TensorDescriptor
 
         return TensorDescriptor.from_tensor(tensor, block)

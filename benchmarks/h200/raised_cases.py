@@ -7,13 +7,13 @@ compiled, and checked on the host, anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
 
-KERNELS = "kernels"
-"""The module of plain kernels beside this file; other names are examples of `examples/tl`."""
+KERNELS, TUTORIALS = "kernels", "tutorial_kernels"
+"""The modules of kernels beside this file; other names are examples of `examples/tl`."""
 LOG2_E = 1.4426950408889634
 
 
@@ -22,7 +22,11 @@ class Arrays(Protocol):
 
     num_cores: int
 
-    def random(self, *shape: int, type: str = "float16") -> Any: ...
+    def random(self, *shape: int, type: str = "float16", scale: float = 1.0) -> Any: ...
+
+    def uniform(self, *shape: int) -> Any:
+        """float32 between 0 and 1."""
+        ...
 
     def small_float(self, *shape: int) -> Any:
         """float8_e4m3fn."""
@@ -36,6 +40,14 @@ class Arrays(Protocol):
 
     def zeros(self, *shape: int, type: str) -> Any:
         """Filled with zeros before each call."""
+        ...
+
+    def given(self, values: Sequence[Any], type: str) -> Any:
+        """An array of these integers."""
+        ...
+
+    def addresses(self, arrays: Sequence[Any]) -> Any:
+        """Where arrays are, as an array of int64."""
         ...
 
     def descriptor(self, module: ModuleType, array: Any, block: list[int]) -> Any: ...
@@ -55,6 +67,8 @@ class Call:
 
     launches: tuple[Launch, ...]
     outputs: tuple[Any, ...]
+    reached: tuple[Any, ...] = ()
+    """Arrays that the kernel finds by their addresses in memory, beside `outputs`."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +78,13 @@ class Case:
     flops: float
     make: Callable[[ModuleType, Arrays], Call]
     limit: float | None = None
-    """How fast it must be, as a share of the peer; None: it counts in the mean alone."""
+    """How fast it must be, as a share of the peer; None: it counts in the means alone."""
     tolerance: float = 2e-3
+    tutorial: int | None = None
+    """The tutorial of Triton that has such a kernel."""
 
 
-def _cdiv(left: int, right: int) -> int:
+def cdiv(left: int, right: int) -> int:
     return -(-left // right)
 
 
@@ -80,7 +96,7 @@ _COUNT = 1 << 26
 def _add(module: ModuleType, arrays: Arrays) -> Call:
     x, y = (arrays.random(_COUNT, type="float32") for _ in range(2))
     out = arrays.empty(_COUNT, type="float32")
-    grid = (_cdiv(_COUNT, 1024),)
+    grid = (cdiv(_COUNT, 1024),)
     launch = Launch(module.add_kernel, grid, (x, y, out, _COUNT), {"BLOCK": 1024})
     return Call((launch,), (out,))
 
@@ -109,7 +125,7 @@ def _rows(module: ModuleType, arrays: Arrays) -> Call:
 
 def _dropout(module: ModuleType, arrays: Arrays) -> Call:
     x, out = arrays.random(_COUNT, type="float32"), arrays.empty(_COUNT, type="float32")
-    grid = (_cdiv(_COUNT, 1024),)
+    grid = (cdiv(_COUNT, 1024),)
     launch = Launch(module.dropout_kernel, grid, (x, out, _COUNT, 0.4, 1234), {"BLOCK": 1024})
     return Call((launch,), (out,))
 
@@ -148,7 +164,7 @@ def _grads(module: ModuleType, arrays: Arrays) -> Call:
     )
     reduce = Launch(
         module.reduce_kernel,
-        (_cdiv(columns, 128),),
+        (cdiv(columns, 128),),
         (partial_w, partial_b, dw, db, groups, columns),
         {"BLOCK_M": 32, "BLOCK_N": 128},
     )
@@ -297,24 +313,44 @@ _CUBE = 2.0 * _SIZE**3
 _SCORES = 2.0 * 64 * 4096 * 4096
 """Work of causal attention, for each element of a head."""
 CASES = (
-    Case("vector add, 64M f32", KERNELS, _COUNT, _add, 0.97, 1e-7),
+    Case("vector add, 64M f32", KERNELS, _COUNT, _add, 0.97, 1e-7, 1),
     Case("softmax, 8192 x 8192 f16", KERNELS, 5.0 * 8192 * 8192, _softmax, 0.97),
-    Case("softmax, persistent, 16384 x 3072 f32", "softmax", 5.0 * 16384 * 3072, _rows, 0.97),
-    Case("layer norm, 8192 x 4096 f16", "layer_norm", 8.0 * 8192 * 4096, _layer_norm, 0.97),
     Case(
-        "layer norm backward, 8192 x 4096 f16", "layer_norm", 14.0 * 8192 * 4096, _grads, 0.97, 1e-2
+        "softmax, persistent, 16384 x 3072 f32", "softmax", 5.0 * 16384 * 3072, _rows, 0.97, 2e-3, 2
     ),
-    Case("dropout, 64M f32", "dropout", _COUNT, _dropout, None, 1e-6),
+    Case(
+        "layer norm, 8192 x 4096 f16", "layer_norm", 8.0 * 8192 * 4096, _layer_norm, 0.97, 2e-3, 5
+    ),
+    Case(
+        "layer norm backward, 8192 x 4096 f16",
+        "layer_norm",
+        14.0 * 8192 * 4096,
+        _grads,
+        0.97,
+        1e-2,
+        5,
+    ),
+    Case("dropout, 64M f32", "dropout", _COUNT, _dropout, None, 1e-6, 4),
     Case("rms norm, 16384 x 4096 bf16", "rms_norm", 4.0 * 16384 * 4096, _rms_norm, None, 1e-2),
     Case("cross entropy, 4096 x 16000 f32", "cross_entropy", 8.0 * 4096 * 16000, _cross_entropy),
-    Case("matmul by pointers, 4096 cubed f16", KERNELS, _CUBE, _matmul, 0.95),
-    Case("matmul by pointers, all strides given", "matmul", _CUBE, _matmul_strides, 0.95),
-    Case("matmul, persistent, descriptors", KERNELS, _CUBE, _persistent_matmul, 0.98),
-    Case("attention, causal, d128, descriptors", KERNELS, _SCORES * 128, _attention, 1.0, 4e-3),
-    Case("attention, causal, d64, pointers", "attention", _SCORES * 64, _by_pointers, None, 4e-3),
+    Case("matmul by pointers, 4096 cubed f16", KERNELS, _CUBE, _matmul, 0.95, tutorial=9),
     Case(
-        "scaled matmul, 2048 cubed mxfp8", "block_scaled_matmul", 2.0 * 2048**3, _scaled, None, 1e-2
+        "matmul by pointers, all strides given", "matmul", _CUBE, _matmul_strides, 0.95, tutorial=3
+    ),
+    Case("matmul, persistent, descriptors", KERNELS, _CUBE, _persistent_matmul, 0.98, tutorial=9),
+    Case("attention, causal, d128, descriptors", KERNELS, _SCORES * 128, _attention, 1.0, 4e-3, 6),
+    Case(
+        "attention, causal, d64, pointers", "attention", _SCORES * 64, _by_pointers, None, 4e-3, 6
+    ),
+    Case(
+        "scaled matmul, 2048 cubed mxfp8",
+        "block_scaled_matmul",
+        2.0 * 2048**3,
+        _scaled,
+        None,
+        1e-2,
+        10,
     ),
 )
 MEAN = 0.9
-"""The limit of the geometric mean over all cases."""
+"""The limit of the geometric mean over all cases, and over those of the tutorials."""
