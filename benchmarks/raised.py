@@ -281,10 +281,10 @@ def _first_calls(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 def _compile_share(cases: Sequence[Case], share: str) -> int:
     """The first calls of some of the cases; a line of JSON for each."""
-    number, count = map(int, share.split("/"))
+    first, count = map(int, share.split("/"))
     _let_triton_allocate()
     with tempfile.TemporaryDirectory(prefix="raised-") as scratch:
-        for case in cases[number::count]:
+        for case in cases[first::count]:
             result, _ = compare(case, Path(scratch))
             print(json.dumps({case.title: result.compile_seconds}), flush=True)
     return 0

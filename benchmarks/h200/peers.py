@@ -52,8 +52,7 @@ def triton_kernels(name: str = "kernels") -> ModuleType:
     """The same, compiled by Triton."""
     text = Path(__file__).with_name(f"{name}.py").read_text()
     assert _OURS in text
-    folder = tempfile.mkdtemp(prefix="plain-kernels-")
-    path = Path(folder) / f"{name}.py"
+    path = Path(tempfile.mkdtemp(prefix="plain-kernels-")) / f"{name}.py"
     path.write_text(text.replace(_OURS, _TRITON).replace(_LIBRARY, _TRITON_LIBRARY))
     return load_file(path, f"plain_{name}_triton")
 

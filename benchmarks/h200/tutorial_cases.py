@@ -9,7 +9,7 @@ from benchmarks.h200.raised_cases import TUTORIALS, Arrays, Call, Case, Launch, 
 
 _COUNT, _SIZE = 1 << 26, 4096
 _PROBLEMS = ((2048, 2048, 2048), (1024, 1024, 1024), (512, 512, 512), (256, 256, 256))
-"""Rows, columns and depth of each matrix product of a group."""
+"""Rows, columns and depth of each GEMM of a group."""
 _HEADS, _CONTEXT, _HEAD = 32, 4096, 64
 
 

@@ -1,6 +1,6 @@
 """Kernels in the manner of Triton's tutorials 04 to 11 that `kernels.py` and `examples/tl` lack.
 
-What makes each of them special is kept: a function of the math library, sizes and addresses that
+Each has what is special about its tutorial: a function of the math library, sizes and addresses that
 are read from memory, descriptors made in the kernel, programmatic dependent launch, and the two
 GEMM loops over four operands of attention's backward pass. `peers` makes the copy for Triton.
 """
@@ -53,7 +53,7 @@ def described_kernel(
     a_desc, b_desc, c_desc, M, N, K,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """A tile of a product by descriptors; `b` has a row for each column of the result."""
+    """A tile of a GEMM by descriptors; `b` has a row for each column of the result."""
     tile_m, tile_n = tile_of(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), GROUP)
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k in range(tl.cdiv(K, BK)):
@@ -123,7 +123,7 @@ def grouped_kernel(
     a_addresses, b_addresses, c_addresses, sizes_ptr, strides_ptr, problems,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Products of several pairs of matrices; block sizes divide all extents."""
+    """GEMMs of several pairs of matrices; block sizes divide all extents."""
     tile = tl.program_id(0)
     end = 0
     for problem in range(problems):

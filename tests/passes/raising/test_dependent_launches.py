@@ -1,4 +1,4 @@
-"""Programmatic dependent launch: the wait is there if the launch says so."""
+"""Programmatic dependent launch: the wait is there in launches with `launch_pdl`."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class _Planner:
         return self._site.scope.ctx.is_nonneg(self._over_programs(start))
 
     def _over_programs(self, start: Poly) -> Poly:
-        """With what coordinates compute in their place."""
+        """The same with the definitions of coordinates."""
         known = self._addresses.machine.atoms.coordinates
         inner = {each: known[each] for each in start.atoms() if each in known}
         return substitute(self._site.scope.ctx, start, inner) if inner else start

@@ -5,7 +5,7 @@
 
 Values are traced back to the sources of divergence: the thread index, an election, a shuffle, a
 private variable. Loads from memory are assumed to be uniform, as threads synchronise before a write
-to the same address.
+to the same address; so are loads from fragments, which are tiles of the block.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ class _Differences:
         space = space_of(op.memref.type)
         if space is not None and (space is Space.GLOBAL or space.is_shared):
             return list(op.indices)  # threads synchronise before a write to this address
+        if space is Space.FRAGMENT:
+            return list(op.indices)  # an element has one value, whichever threads own it
         if space is None or not space.is_per_thread:
             return None
         return [*op.indices, ("cell", base_of(op.memref))]

@@ -82,9 +82,9 @@ class Symbols:
     def _factor(
         self, at: Builder, atom: Atom, coefficient: int, lanes: Mapping[int, Mixed] | None
     ) -> tuple[Mixed, int]:
-        """The value of a symbol; one with a divisor stands for the quotient."""
+        """The value of a symbol or an opaque value; one with a divisor stands for the quotient."""
         value = self._atom(at, atom, lanes)
-        if not atom.is_symbol or atom.divisor == 1:
+        if atom.divisor == 1:
             return value, coefficient
         if coefficient % atom.divisor == 0:
             return value, coefficient // atom.divisor
