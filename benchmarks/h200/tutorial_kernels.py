@@ -1,6 +1,6 @@
 """Kernels in the manner of Triton's tutorials 04 to 11 that `kernels.py` and `examples/tl` lack.
 
-Each has what is special about its tutorial: a function of the math library, sizes and addresses that
+Each has what its tutorial is about: a function of the math library, sizes and addresses that
 are read from memory, descriptors made in the kernel, programmatic dependent launch, and the two
 GEMM loops over four operands of attention's backward pass. `peers` makes the copy for Triton.
 """

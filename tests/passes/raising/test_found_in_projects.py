@@ -23,7 +23,7 @@ def segments(x_ptr, starts_ptr, out_ptr, n, ALIGNED: tl.constexpr, BLOCK: tl.con
     tl.multiple_of(start, ALIGNED)
     tl.multiple_of(end, ALIGNED)
     columns = tl.arange(0, BLOCK)
-    for row in range(0, end - start):
+    for row in range(end - start):
         at = (start + row) * n + columns
         to = start * n + row + columns * (end - start)
         tl.store(out_ptr + to, tl.load(x_ptr + at, mask=columns < n), mask=columns < n)
