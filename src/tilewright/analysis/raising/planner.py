@@ -26,6 +26,7 @@ from tilewright.analysis.raising.slots import Slots, assign_slots
 from tilewright.analysis.raising.staging import plan_staging
 from tilewright.analysis.raising.support import check_ops
 from tilewright.analysis.raising.tasks import Tasks, captured_tensors, plan_tasks
+from tilewright.analysis.raising.user_buffers import bytes_in_use
 from tilewright.analysis.raising.values import ValueClass, Values, classify_values
 from tilewright.analysis.raising.views import View
 from tilewright.dialects.tt import FuncOp
@@ -57,9 +58,15 @@ def plan_raising(
     _refuse_captured(tasks, values, refusals)
     loops = plan_loops(function, values, num_stages, is_user_scheduled=tasks.has_tasks)
     share_in_sequence(function, slots, loops)
-    left = shared_bytes - tasks.shared_bytes
-    loops = fit_stages(function, slots, loops, left)
-    staged = plan_staging(copies, accesses, slots, loops, left)
+    loops = fit_stages(function, slots, loops, shared_bytes - tasks.shared_bytes)
+    staged = plan_staging(
+        copies,
+        accesses,
+        slots,
+        loops,
+        shared_bytes,
+        lambda store: bytes_in_use(function, tasks, store, values.positions),
+    )
     remarks = _slow(accesses, values, views)
     return RaisePlan(
         function,

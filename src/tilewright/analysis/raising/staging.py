@@ -3,13 +3,13 @@
 A thread owns pairs of elements of a GEMM's result: stored directly, 16-bit elements leave 16 bytes
 of a row at a time. Copied to shared memory first, rows leave in whole lines, by TMA where there is
 one. The tile needs memory beside what is live at the store: the buffers of pipelined loops that the
-same outer loop contains, because their copies run ahead. Other buffers are dead by then: the
-tile may overlap them.
+same outer loop contains, because their copies run ahead, and buffers of the user that are in use
+(`user_buffers`). Other buffers are dead by then: the tile may overlap them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 
 from xdsl.ir import Operation
@@ -33,8 +33,12 @@ def plan_staging(
     slots: Slots,
     loops: Mapping[Operation, LoopPlan],
     shared_bytes: int,
+    user_bytes: Callable[[Operation], int],
 ) -> frozenset[Operation]:
-    """The stores that go through shared memory, of which a block has `shared_bytes`."""
+    """The stores that go through shared memory, of which a block has `shared_bytes`.
+
+    `user_bytes` is what the user's buffers take of it at a store.
+    """
     found: set[Operation] = set()
     for op in copies:
         if op.results or not is_from_gemm(stored_value(op)):
@@ -47,7 +51,8 @@ def plan_staging(
         needed = prod(shape) * size
         if len(shape) != 2 or shape[1] * size < MIN_ROW_BYTES:
             continue
-        if needed + _live_bytes(op, slots, loops) + RESERVED_BYTES <= shared_bytes:
+        live = _live_bytes(op, slots, loops) + user_bytes(op)
+        if needed + live + RESERVED_BYTES <= shared_bytes:
             found.add(op)
     return frozenset(found)
 

@@ -155,7 +155,7 @@ class _Planner:
                 if counts is not None:
                     arrivals[op] = counts
             else:
-                size += _bytes(op)
+                size += buffer_bytes(op)
         has_tasks = any(
             op.name in TASKS or isinstance(op, AsyncCopyGlobalToLocalOp) for op in self._ops
         )
@@ -342,7 +342,8 @@ def _position(value: SSAValue) -> int | None:
     return integer(owner.index) if isinstance(owner, MemDescIndexOp) else None
 
 
-def _bytes(op: Allocation) -> int:
+def buffer_bytes(op: Allocation) -> int:
+    """The size of a buffer, all of its versions."""
     type = op.results[0].type
     assert isinstance(type, MemDescType)
     return prod(type.shape) * bit_width(type.element_type) // BYTE

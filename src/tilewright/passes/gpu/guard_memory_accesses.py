@@ -176,23 +176,32 @@ def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
     """Rows outside are filled with zeros; a row that ends inside a move is moved in part."""
     code = IndexBuilder(op)
     tested = list(_tests(op, op.src, op.src_indices, ranges))
-    tests = [test for each in tested for test in each]
-    if not tests:
+    inside = [_all(code, tests) for tests in tested]
+    condition = _all(code, [each for each in inside if each is not None])
+    if condition is None:
         return
-    condition = tests[0]
-    for test in tests[1:]:
-        condition = code.add(AndiOp(condition, test)).results[0]
     whole = code.index(op.width) if op.valid is None else op.valid
     none = code.index(0)
     valid = code.add(SelectOp(condition, whole, none)).results[0]
-    # Nothing is read where nothing is valid, but the address has to be one.
+    # Nothing is read where nothing is valid, but the address has to be one. An index is replaced if
+    # itself is outside: one that does not change in a loop stays so.
     safe = [
-        code.add(SelectOp(condition, each, none)).results[0] if own else each
-        for each, own in zip(op.src_indices, tested, strict=True)
+        each if own is None else code.add(SelectOp(own, each, none)).results[0]
+        for each, own in zip(op.src_indices, inside, strict=True)
     ]
     new = AsyncMoveOp(op.src, safe, op.dst, list(op.dst_indices), op.width, valid)
     code.add(new)
     code.rewriter.erase(op)
+
+
+def _all(code: IndexBuilder, tests: Sequence[SSAValue]) -> SSAValue | None:
+    """Whether all tests hold; None if there is none."""
+    if not tests:
+        return None
+    condition = tests[0]
+    for test in tests[1:]:
+        condition = code.add(AndiOp(condition, test)).results[0]
+    return condition
 
 
 def _guard_direct(op: LoadLdsOp, ranges: IndexRanges) -> None:

@@ -97,3 +97,26 @@ func.func @gathered(%I: memref<4xindex, #global>, %A: memref<64x8xf16, #global>)
   }
   func.return
 }
+
+// Each index is replaced where itself is outside: one from outside of a loop stays the same in it.
+// CHECK-LABEL: func.func @rows_and_depth(
+// CHECK: [[ROW_IN:%.*]] = arith.cmpi slt, [[ROW:%.*]], %{{.*}} : index
+// CHECK: [[DEPTH_IN:%.*]] = arith.cmpi slt, [[DEPTH:%.*]], %{{.*}} : index
+// CHECK: [[BOTH:%.*]] = arith.andi [[ROW_IN]], [[DEPTH_IN]]
+// CHECK: [[VALID:%.*]] = arith.select [[BOTH]], %c8{{[_0-9]*}}, %c0
+// CHECK: [[SAFE_ROW:%.*]] = arith.select [[ROW_IN]], [[ROW]], %c0
+// CHECK: [[SAFE_DEPTH:%.*]] = arith.select [[DEPTH_IN]], [[DEPTH]], %c0
+// CHECK-NEXT: nv.async_move %{{.*}}[[[SAFE_ROW]], [[SAFE_DEPTH]]] -> %{{.*}}[%{{.*}}] lanes(8) valid [[VALID]]
+func.func @rows_and_depth(%A: memref<?x?xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  tile.kernel (%bx) in (4) threads(1) {
+    %S = tile.alloc "S" : memref<8xf16, #tile.space<shared>>
+    scf.for %k = %c0 to %n step %c1 {
+      %depth = arith.muli %k, %c8 : index
+      nv.async_move %A[%bx, %depth] -> %S[%c0] lanes(8) : memref<?x?xf16, #global>, memref<8xf16, #tile.space<shared>>
+    }
+  }
+  func.return
+}
