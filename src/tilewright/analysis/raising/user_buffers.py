@@ -3,7 +3,7 @@
 Tasks run concurrently and storage aliasing gives addresses: there, all of them. Otherwise code is
 sequential, and a buffer is free once the last op that names it, or a part of it, has run. Copies
 by threads (``tlx.async_load``) fill it until a wait for all of them; copies by TMA until a barrier
-that is not followed here. GEMMs in flight have been waited for by whoever stores their result.
+that is not followed here. The store of a result comes after the wait for its GEMM.
 """
 
 from __future__ import annotations
@@ -51,10 +51,13 @@ def _is_free(op: Allocation, store: Operation, positions: Mapping[Operation, int
         return False  # in a loop around the store, or after it
     if any(isinstance(user, _BY_TMA) for user in users):
         return False
-    if not any(isinstance(user, AsyncCopyGlobalToLocalOp) for user in users):
-        return True
-    last = max(positions[each] for each in beside if each is not None)
-    return any(
+    copies = [
+        positions[each]
+        for user, each in zip(users, beside, strict=True)
+        if isinstance(user, AsyncCopyGlobalToLocalOp) and each is not None
+    ]
+    last = max(copies, default=None)
+    return last is None or any(
         isinstance(wait, AsyncWaitOp)
         and not wait.num.value.data
         and last < positions[wait] < positions[store]
