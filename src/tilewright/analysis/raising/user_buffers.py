@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.raising.tasks import Allocation, Tasks, buffer_bytes, is_barrier
+from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tlx import StorageAliasLocalAllocOp
 from tilewright.dialects.tt import FuncOp
 from tilewright.dialects.ttg import (
@@ -43,11 +44,13 @@ def bytes_in_use(
 
 
 def _is_free(op: Allocation, store: Operation, positions: Mapping[Operation, int]) -> bool:
-    block = store.parent
-    assert isinstance(op, LocalAllocOp) and block is not None
+    assert isinstance(op, LocalAllocOp)
+    end = _outermost_loop(store)
+    block = end.parent
+    assert block is not None
     users = list(_users(op.results[0]))
-    beside = [_beside(user, store) for user in users]
-    if any(each is None or positions[each] >= positions[store] for each in beside):
+    beside = [_beside(user, end) for user in users]
+    if any(each is None or positions[each] >= positions[end] for each in beside):
         return False  # in a loop around the store, or after it
     if any(isinstance(user, _BY_TMA) for user in users):
         return False
@@ -60,7 +63,7 @@ def _is_free(op: Allocation, store: Operation, positions: Mapping[Operation, int
     return last is None or any(
         isinstance(wait, AsyncWaitOp)
         and not wait.num.value.data
-        and last < positions[wait] < positions[store]
+        and last < positions[wait] < positions[end]
         for wait in block.ops
     )
 
@@ -74,9 +77,19 @@ def _users(value: SSAValue) -> Iterator[Operation]:
             yield from _users(user.results[0])
 
 
-def _beside(op: Operation, store: Operation) -> Operation | None:
-    """The op of the block of `store` that `op` is, or is inside of; None if there is none."""
+def _outermost_loop(store: Operation) -> Operation:
+    """The outermost loop around a store; the store itself, if there is none."""
+    found, around = store, store.parent_op()
+    while around is not None:
+        if isinstance(around, ForOp | WhileOp):
+            found = around
+        around = around.parent_op()
+    return found
+
+
+def _beside(op: Operation, end: Operation) -> Operation | None:
+    """The op of the block of `end` that `op` is, or is inside of; None if there is none."""
     current: Operation | None = op
-    while current is not None and current.parent is not store.parent:
+    while current is not None and current.parent is not end.parent:
         current = current.parent_op()
     return current
