@@ -4,6 +4,7 @@
     calls                   replaced by the body of the function
     tests of pointers       whether an argument is null is known
     scaled operands         the bytes themselves: ``tt.dot_scaled`` has their format
+    sums of GEMMs           begin with what is added to them
     last GEMMs of a loop    after all else of an iteration, so that they overlap with the next one
     canonicalize, cse, dce  what is left is what is raised
 
@@ -36,6 +37,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
 from tilewright.passes.cleanup.dce import eliminate_dead_code
+from tilewright.passes.raising.accumulate import accumulate_in_gemms
 from tilewright.passes.raising.null_tests import fold_null_tests
 from tilewright.passes.raising.prepare_tasks import prepare_tasks
 
@@ -56,6 +58,7 @@ def prepare(module: ModuleOp) -> frozenset[int]:
     rewriter = Rewriter()
     canonicalize(module)
     eliminate_common_subexpressions(module, rewriter)
+    accumulate_in_gemms(module)
     read_scaled_bytes(module)
     drop_reshapes(module)
     eliminate_dead_code(module, rewriter)
