@@ -48,7 +48,7 @@ def _versions(
             slot = slots.of.get(result)
             if slot is not None and slot.is_shared:
                 count = 1 if plan is None else max(plan.stages, 1)
-                found[slot] = max(found.get(slot, 0), count)
+                found[slot.memory] = max(found.get(slot.memory, 0), count)
     return found.items()
 
 

@@ -37,6 +37,13 @@ class Slot:
     is_transposed: bool = False
     """Rows and columns are swapped in memory."""
     name: str = "t"
+    memory_of: Slot | None = None
+    """Another one whose memory this is at another time."""
+
+    @property
+    def memory(self) -> Slot:
+        """The buffer that is allocated for it."""
+        return self if self.memory_of is None else self.memory_of.memory
 
 
 @dataclass

@@ -56,6 +56,7 @@ class Raising:
 
     def buffer(self, slot: Slot) -> SSAValue:
         """The buffer of a slot; allocated when first needed."""
+        slot = slot.memory
         found = self.memory.get(slot)
         if found is None:
             found = self.memory[slot] = self.allocate(slot)
