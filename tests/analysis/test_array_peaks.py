@@ -47,6 +47,15 @@ def loop(body: str) -> str:
     return f"scf.for %i{depth} = %c0 to %n step %c1 {{\n{body}}}\n"
 
 
+def convert(source: str, size: int, target: str, length: int) -> str:
+    """Reads one array and fills another."""
+    return f"""tile.parallel (%x{source}) in ({size}) {{
+  %v{source} = memref.load %{source}[%x{source}] : memref<{size}xf32, #fragment>
+  memref.store %v{source}, %{target}[%x{source}] : memref<{length}xf32, #fragment>
+}}
+"""
+
+
 F_ACC, F_ONE, F_TWO = fill("acc", 100), fill("one", 10), fill("two", 7)
 
 
@@ -55,6 +64,8 @@ F_ACC, F_ONE, F_TWO = fill("acc", 100), fill("one", 10), fill("two", 7)
     [
         ("", 0),
         (F_ACC + F_ONE, ACC),
+        (F_TWO + convert("two", 7, "one", 10) + F_ONE, ONE),
+        (F_TWO + F_ACC + convert("two", 7, "one", 10) + F_ONE + F_ACC, ACC + ONE),
         (F_ONE + F_ACC + F_ONE, ACC + ONE),
         (F_ACC + loop(F_ONE) + loop(F_TWO) + F_ACC, ACC + ONE),
         (F_ACC + loop(F_ONE) + loop(F_TWO + F_ONE) + F_ACC, ACC + ONE + TWO),

@@ -3,7 +3,8 @@
 An array is live from the first to the last op that accesses it, among the ops of the smallest block
 that contains all its accesses: what only one loop uses, or one branch, takes no registers in the
 next. The bits of an op with regions are those of its region with the most. Arrays that are
-filled outside of a loop are accessed outside of it, so they count for all of it.
+filled outside of a loop are accessed outside of it, so they count for all of it. An array whose
+last access is the first one of another is converted to it, element by element: the larger counts.
 
     fill acc                                    acc
     for { scores = ...; acc += scores }         acc + scores
@@ -79,11 +80,16 @@ def _peak(region: Region, ranges: _Ranges) -> int:
         ops = list(block.ops)
         at = {op: index for index, op in enumerate(ops)} if own else {}
         change = [0] * (len(ops) + 1)
+        begins, ends = [0] * len(ops), [0] * len(ops)
         for accesses, bits in own:
             positions = [at[op] for op in accesses]
-            change[min(positions)] += bits
-            change[max(positions) + 1] -= bits
-        for op, live in zip(ops, accumulate(change), strict=False):
+            first, last = min(positions), max(positions)
+            change[first] += bits
+            change[last + 1] -= bits
+            if first != last:
+                begins[first] += bits
+                ends[last] += bits
+        for index, (op, live) in enumerate(zip(ops, accumulate(change), strict=False)):
             inner = max((_peak(each, ranges) for each in op.regions), default=0)
-            peak = max(peak, live + inner)
+            peak = max(peak, live - min(begins[index], ends[index]) + inner)
     return peak

@@ -40,7 +40,7 @@ from tilewright.memory.multiprocessors import MULTIPROCESSORS, REGISTER_STEP, RE
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.set_warp_registers import described, registers_of_roles
 
-_OVERHEAD = 32
+_OVERHEAD = 24
 """Registers of a thread beside its fragments: addresses, counters, values between instructions."""
 _THREADS = 1024
 """Threads of a multiprocessor from which more do not hide more: 8 warps for each tensor core. More

@@ -240,18 +240,23 @@ def drop_reshapes(module: ModuleOp) -> None:
 def sink_gemms(module: ModuleOp) -> None:
     """Move GEMMs whose result only the next iteration uses to the end of the loop body.
 
-    What is computed for them alone moves along: it overwrites registers that the GEMM of the last
-    iteration uses, so that it has to wait for its end.
+    What is computed for them alone moves along, before all of them: it overwrites registers that the
+    GEMMs of the last iteration use, so that it has to wait for their end.
     """
     for op in list(walk(module)):
         if isinstance(op, ForOp):
             end = op.body.block.last_op
             assert end is not None
-            for gemm in [each for each in op.body.block.ops if isinstance(each, SchedulableGemm)]:
-                if all(use.operation is end for use in gemm.d.uses):
-                    for moved in (*_computed_for(gemm), gemm):
-                        moved.detach()
-                        op.body.block.insert_op_before(moved, end)
+            gemms = [
+                each
+                for each in op.body.block.ops
+                if isinstance(each, SchedulableGemm)
+                and all(use.operation is end for use in each.d.uses)
+            ]
+            operands = [each for gemm in gemms for each in _computed_for(gemm)]
+            for moved in (*operands, *gemms):
+                moved.detach()
+                op.body.block.insert_op_before(moved, end)
 
 
 def _computed_for(gemm: SchedulableGemm) -> list[Operation]:
