@@ -38,6 +38,28 @@ def largest(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.atomic_max(out_ptr, tl.max(x, 0))
 
 
+@tw.jit
+def linked(x_ptr, wanted_ptr, out_ptr, n: tl.constexpr, stride: tl.constexpr):
+    """Where to add is found by a loop inside of a branch."""
+    row = tl.program_id(0)
+    for i in range(n):
+        key = tl.load(x_ptr + row * stride + i) // 2
+        place = 0
+        found = 0
+        if key == 0:
+            found = 1
+        else:
+            wanted = tl.load(wanted_ptr + row * stride + key)
+            for p in range(4):
+                if found == 0:  # noqa: SIM102
+                    if tl.load(x_ptr + row * stride + p) == wanted:
+                        place = p + 1
+                        found = 1
+        if found == 1:
+            seen = tl.load(out_ptr + row * stride + place)
+            tl.store(out_ptr + row * stride + place, seen + i)
+
+
 def _compare(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> Any:
     with recorded() as launches:
         kernel[grid](*arguments, **constants)
@@ -61,3 +83,10 @@ def test_an_atomic_maximum_of_a_reduction(sign: int) -> None:
     raised = _compare(largest, (2,), x, np.full(1, -np.inf, np.float32), 100, BLOCK=64)
     (kernel,) = compile_module(raised.module, "sm_90a").kernels.values()
     assert "atomic" in kernel.source
+
+
+def test_an_index_that_only_a_branch_computes() -> None:
+    """After the branch its value is there as the result of the branch alone."""
+    x = np.array([[1, 3, 2, 2, 1, 9], [0, 5, 4, 6, 9, 8]], np.int32)
+    raised = _compare(linked, (2,), x, x * 1.0, np.zeros((2, 6), np.int32), n=6, stride=6)
+    assert [view.strides[0] for view in raised.plan.views if view.base.index == 2] == []

@@ -76,7 +76,7 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
     address: Poly | None = None
     if offset is not None:
         offset = addresses.over_coordinates(offset, op)
-        if is_materialisable(addresses, offset, lanes):
+        if is_materialisable(addresses, offset, op, lanes):
             address = offset
     if address is None and not _is_chain(op.operands[0]):
         _refuse_address(op, refusals)
@@ -84,7 +84,7 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
     mask = None
     if site.box is not None and site.mask is not None:
         mask = site.mask
-        if address is None or not is_computable(addresses, mask, lanes):
+        if address is None or not is_computable(addresses, mask, op, lanes):
             refusals.add(
                 MASK,
                 op,
@@ -110,7 +110,7 @@ def _plan_rows(
         _refuse_address(op, refusals)
         return None
     known = (offset, *box.shape, *box.strides)
-    if not all(is_materialisable(addresses, each) for each in known):
+    if not all(is_materialisable(addresses, each, op) for each in known):
         _refuse_address(op, refusals)
         return None
     (height, width), (row, column) = box.shape, box.strides

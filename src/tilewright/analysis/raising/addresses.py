@@ -183,26 +183,27 @@ def integer_of(addresses: Addresses, value: SSAValue) -> Poly | None:
 
 
 def is_materialisable(
-    addresses: Addresses, poly: Poly, lanes: frozenset[int] = frozenset()
+    addresses: Addresses, poly: Poly, at: Operation, lanes: frozenset[int] = frozenset()
 ) -> bool:
-    """Whether code can compute a polynomial from scalars of the program and indices of `lanes`."""
-    return all(_is_known(addresses, atom, lanes) for atom in poly.atoms_within())
+    """Whether code at an op can compute a polynomial from scalars of the program and indices of
+    `lanes`: what only a branch before it computes is not there any more."""
+    return all(_is_known(addresses, atom, at, lanes) for atom in poly.atoms_within())
 
 
 def is_computable(
-    addresses: Addresses, formula: Formula, lanes: frozenset[int] = frozenset()
+    addresses: Addresses, formula: Formula, at: Operation, lanes: frozenset[int] = frozenset()
 ) -> bool:
-    """Whether code can compute a condition."""
+    """Whether code at an op can compute a condition."""
     if formula.kind is FormulaKind.PREDICATE:
         found = addresses.values.get(formula.name)
-        if found is None or is_tensor(found.type):
+        if found is None or is_tensor(found.type) or not _is_available(found, at):
             return False
-    return all(is_materialisable(addresses, poly, lanes) for poly in formula.polys) and all(
-        is_computable(addresses, part, lanes) for part in formula.parts
+    return all(is_materialisable(addresses, poly, at, lanes) for poly in formula.polys) and all(
+        is_computable(addresses, part, at, lanes) for part in formula.parts
     )
 
 
-def _is_known(addresses: Addresses, atom: Atom, lanes: frozenset[int]) -> bool:
+def _is_known(addresses: Addresses, atom: Atom, at: Operation, lanes: frozenset[int]) -> bool:
     if not atom.is_symbol and not atom.is_opaque:
         return atom.kind not in (SymbolKind.TABLE,)
     kind = kind_of(atom)
@@ -213,4 +214,5 @@ def _is_known(addresses: Addresses, atom: Atom, lanes: frozenset[int]) -> bool:
         return atom.role.key in lanes
     if kind == "it":
         return atom in addresses.counting
-    return addresses.value_of(atom) is not None
+    value = addresses.value_of(atom)
+    return value is not None and _is_available(value, at)

@@ -182,7 +182,7 @@ class _Planner:
         guard = self._guard(bounds)
         if len(ordered) > MAX_RANK or not ordered or guard is None:
             return None
-        if not all(is_materialisable(self._addresses, each.start) for each in ordered):
+        if not all(is_materialisable(self._addresses, each.start, self._op) for each in ordered):
             return None
         view = View(
             self._access.base,
@@ -334,7 +334,7 @@ class _Planner:
         space = self._addresses.machine.space
         guard = conjunction(space, bounds.guards)
         for part in bounds.guards:
-            if not is_computable(self._addresses, part):
+            if not is_computable(self._addresses, part, self._op):
                 return None
         return guard
 

@@ -240,8 +240,8 @@ def drop_reshapes(module: ModuleOp) -> None:
 def sink_gemms(module: ModuleOp) -> None:
     """Move GEMMs whose result only the next iteration uses to the end of the loop body.
 
-    What is computed for them alone moves along, before all of them: it overwrites registers that the
-    GEMMs of the last iteration use, so that it has to wait for their end.
+    What is computed for them alone moves along, before all of them: it overwrites registers that
+    the GEMMs of the last iteration use, so that it has to wait for their end.
     """
     for op in list(walk(module)):
         if isinstance(op, ForOp):
