@@ -47,7 +47,7 @@ def _accumulate(op: AddfOp | AddiOp) -> None:
 
 
 def _begins_with_zeros(gemm: DotOp, user: Operation) -> bool:
-    """Whether a GEMM is a plain product of the block of `user`, which alone uses it."""
+    """Whether a GEMM of the block of `user`, which alone uses it, begins with zeros."""
     uses = sum(1 for _ in gemm.d.uses)
     return (
         uses == 1

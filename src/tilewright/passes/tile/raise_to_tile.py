@@ -36,7 +36,7 @@ from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
 from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.passes.raising.function import GRID, raise_function
 from tilewright.passes.raising.prepare import prepare
-from tilewright.passes.raising.wide_products import share_wide_products
+from tilewright.passes.raising.wide_multiplications import share_wide_multiplications
 
 DIVISIBILITY = "tt.divisibility"
 TMA_BYTES = 16
@@ -172,7 +172,7 @@ def clean(module: ModuleOp) -> None:
     rewriter = Rewriter()
     canonicalize(module)
     eliminate_common_subexpressions(module, rewriter)
-    share_wide_products(module)
+    share_wide_multiplications(module)
     eliminate_dead_code(module, rewriter)
 
 

@@ -1,10 +1,10 @@
-"""The low half of a product whose high half is computed, too.
+"""The low half of a multiplication whose high half is computed, too.
 
     %w = muli (extui %x), (extui %y) : i64        %w = muli (extui %x), (extui %y) : i64
     %h = trunci (shrui %w, 32)               ->   %h = trunci (shrui %w, 32)
     %l = muli %x, %y : i32                        %l = trunci %w
 
-Random numbers (Philox) use both halves of each product: one multiplication instead of two.
+Random numbers (Philox) use both halves of each: one multiplication instead of two.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tilewright.ir.traversal import walk
 _BITS = 32
 
 
-def share_wide_products(module: ModuleOp) -> None:
-    """Take low halves of products from the wide ones of their block."""
+def share_wide_multiplications(module: ModuleOp) -> None:
+    """Take low halves from the wide multiplications of their block."""
     wide: dict[tuple[Block | None, frozenset[Hashable]], MuliOp] = {}
     narrow: list[MuliOp] = []
     for op in walk(module):
@@ -44,7 +44,7 @@ def share_wide_products(module: ModuleOp) -> None:
 
 
 def _halves(op: MuliOp) -> frozenset[Hashable] | None:
-    """The factors of 32 bits of a product of 64; None if it has others."""
+    """The factors of 32 bits of a multiplication of 64; None if it has others."""
     found: set[Hashable] = set()
     for value in op.operands:
         owner = value.owner
@@ -67,7 +67,7 @@ def _factor(value: SSAValue) -> Hashable:
 
 
 def _move_before(op: Operation, other: Operation) -> None:
-    """Move a product, and what extends its factors, before another op of its block."""
+    """Move a multiplication, and what extends its factors, before another op of its block."""
     for each in (*(value.owner for value in op.operands), op):
         is_here = isinstance(each, Operation) and each.parent is other.parent
         if is_here and not each.is_before_in_block(other):
