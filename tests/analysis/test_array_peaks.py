@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from tests.passes.pass_support import parse
-from tilewright.analysis.lifetimes.array_peaks import peak_bits
+from tilewright.analysis.lifetimes.array_peaks import peak_bits, sequence_bits
 from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.ir.traversal import walk
 
 ACC, ONE, TWO = 32 * 100, 32 * 10, 32 * 7
 
 
-def peak(body: str) -> int:
+def measured(body: str, measure: Callable[[Region, dict[SSAValue, int]], int]) -> int:
     text = f"""
 #fragment = #tile.space<fragment>
 func.func @kernel(%n: index) attributes {{tile.entry}} {{
@@ -35,7 +37,7 @@ func.func @kernel(%n: index) attributes {{tile.entry}} {{
     arrays: dict[SSAValue, int] = {
         op.result: sizes[op.buffer_name] for op in walk(kernel) if isinstance(op, AllocOp)
     }
-    return peak_bits(kernel.body, arrays)
+    return measure(kernel.body, arrays)
 
 
 def fill(name: str, size: int) -> str:
@@ -77,4 +79,18 @@ F_ACC, F_ONE, F_TWO = fill("acc", 100), fill("one", 10), fill("two", 7)
     ],
 )
 def test_live_bits(body: str, expected: int) -> None:
-    assert peak(body) == expected
+    assert measured(body, peak_bits) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (F_ACC + F_ONE, ACC + TWO),
+        (F_ACC + loop(F_ONE) + loop(F_TWO) + F_ACC, ACC + ONE),
+        (F_ACC + loop(F_ONE + F_TWO) + F_ACC, ACC + ONE + TWO),
+        (loop(loop(F_ONE) + loop(F_TWO) + F_ACC), ACC + ONE + TWO),
+        (loop(F_ONE + F_ACC) + loop(F_ONE + F_TWO), ACC + ONE),
+    ],
+)
+def test_bits_of_a_sequence(body: str, expected: int) -> None:
+    assert measured(body, sequence_bits) == expected

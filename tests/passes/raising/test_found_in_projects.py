@@ -39,25 +39,25 @@ def largest(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @tw.jit
-def linked(x_ptr, wanted_ptr, out_ptr, n: tl.constexpr, stride: tl.constexpr):
+def linked(x_ptr, keys_ptr, out_ptr, n: tl.constexpr, stride: tl.constexpr):
     """Where to add is found by a loop inside of a branch."""
     row = tl.program_id(0)
     for i in range(n):
         key = tl.load(x_ptr + row * stride + i) // 2
-        place = 0
+        slot = 0
         found = 0
         if key == 0:
             found = 1
         else:
-            wanted = tl.load(wanted_ptr + row * stride + key)
+            expected = tl.load(keys_ptr + row * stride + key)
             for p in range(4):
                 if found == 0:  # noqa: SIM102
-                    if tl.load(x_ptr + row * stride + p) == wanted:
-                        place = p + 1
+                    if tl.load(x_ptr + row * stride + p) == expected:
+                        slot = p + 1
                         found = 1
         if found == 1:
-            seen = tl.load(out_ptr + row * stride + place)
-            tl.store(out_ptr + row * stride + place, seen + i)
+            seen = tl.load(out_ptr + row * stride + slot)
+            tl.store(out_ptr + row * stride + slot, seen + i)
 
 
 def _compare(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Both halves of a product of 32 bits come from one multiplication."""
+"""Both halves of a multiplication of 32 bits are computed at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def halves(x_ptr, y_ptr, high_ptr, low_ptr, n, FORM: tl.constexpr, BLOCK: tl.con
     tl.store(low_ptr + at, low, mask=at < n)
 
 
-def _products(raised: RaisedKernel) -> tuple[int, int]:
+def _multiplications(raised: RaisedKernel) -> tuple[int, int]:
     """Those of 32 bits and of 64."""
     types = [op.result.type for op in walk(raised.module) if isinstance(op, MuliOp)]
     return types.count(i32), types.count(i64)
@@ -42,17 +42,17 @@ def _products(raised: RaisedKernel) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("form", "narrow"), [("constant", 0), ("low first", 0), ("square", 0), ("others", 1)]
 )
-def test_low_halves_of_wide_products(form: str, narrow: int) -> None:
+def test_low_halves(form: str, narrow: int) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 1 << 32, (2, 50), dtype=np.uint32)
     high, low = np.zeros((2, 50), np.uint32)
     with recorded() as launches:
         halves[(1,)](x, y, high, low, 50, FORM=form, BLOCK=64)
     ((_, launch),) = launches
-    assert _products(compare(launch, schedules=2)) == (narrow, 1)
+    assert _multiplications(compare(launch, schedules=2)) == (narrow, 1)
 
 
-def test_random_numbers() -> None:
+def test_dropout() -> None:
     ((_, launch),) = example_launches("dropout")
-    narrow, wide = _products(compare(launch, schedules=2))
+    narrow, wide = _multiplications(compare(launch, schedules=2))
     assert narrow <= 2 < wide  # the start of the block, and the seed

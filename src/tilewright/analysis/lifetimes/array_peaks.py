@@ -39,6 +39,20 @@ def peak_bits(region: Region, arrays: Mapping[SSAValue, int]) -> int:
     return _peak(region, ranges)
 
 
+def sequence_bits(region: Region, arrays: Mapping[SSAValue, int]) -> int:
+    """The bits of all arrays, of those that only one op of the region's block accesses the most
+    that an op has: of loops that run sequentially, one at a time."""
+    outside, inside = 0, dict[Operation, int]()
+    for array, bits in arrays.items():
+        around = {path[0][1] for op in _accesses(array) if (path := _path(op, region))}
+        if len(around) == 1:
+            (op,) = around
+            inside[op] = inside.get(op, 0) + bits
+        else:
+            outside += bits
+    return outside + max(inside.values(), default=0)
+
+
 def _accesses(array: SSAValue) -> Iterator[Operation]:
     """The ops that use an array, or a view of it."""
     pending, seen = [array], {array}

@@ -68,10 +68,11 @@ def _factor(value: SSAValue) -> Hashable:
 
 def _move_before(op: Operation, other: Operation) -> None:
     """Move a multiplication, and what extends its factors, before another op of its block."""
+    block = other.parent
+    assert block is not None
     for each in (*(value.owner for value in op.operands), op):
-        is_here = isinstance(each, Operation) and each.parent is other.parent
-        if is_here and not each.is_before_in_block(other):
-            block = other.parent
-            assert block is not None
+        if not isinstance(each, Operation) or each.parent is not block:
+            continue
+        if not each.is_before_in_block(other):
             each.detach()
             block.insert_op_before(each, other)

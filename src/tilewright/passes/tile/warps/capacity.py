@@ -2,7 +2,7 @@
 
 By default the bytes of all shared buffers are added, whatever may overlap later. For one loop only
 those count that may be in use while it runs: not the buffer that stages the results after it. Of
-fragments those count that are live at once.
+fragments that one loop uses, those of the loop with the most count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.lifetimes.array_peaks import peak_bits
+from tilewright.analysis.lifetimes.array_peaks import sequence_bits
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import AllocOp, KernelOp, PipelineOp, Space, TargetAttr
 from tilewright.dialects.type_utils import bit_width, num_elements
@@ -64,7 +64,7 @@ class Capacity:
                     shared += size
         arch = arch_of(kernel)
         threads = consumers + producers
-        bits = peak_bits(kernel.body, fragments)
+        bits = sequence_bits(kernel.body, fragments)
         registers = bits // _REGISTER_BITS + _OTHER_REGISTERS * consumers
         blocks = REGISTERS // (registers + _PRODUCER_REGISTERS * producers)
         needed = max(shared, after) + _SPARE_BYTES
