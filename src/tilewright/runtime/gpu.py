@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tilewright.frontend.captures import Capture
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.cuda.launcher import Launcher
 
-_KIND = "kernels"
+_KIND: Final = "kernels"
 _ARTEFACT = "artefact"
 _HOPPER = 90
 

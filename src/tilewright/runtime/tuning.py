@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from typing import Final
 
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.config import Config
@@ -20,7 +21,7 @@ from tilewright.runtime.fingerprint import Fingerprint, Nameless
 from tilewright.targets import store
 from tilewright.targets.triton import installation
 
-_KIND = "tuning"
+_KIND: Final = "tuning"
 _TIMES = "times"
 _MAX_WORKERS = 8
 

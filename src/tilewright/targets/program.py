@@ -91,7 +91,7 @@ class StoredKernel:
 class ProgramFormat(Generic[K, P]):
     """How programs of a target are stored."""
 
-    kind: str
+    kind: store.Kind
     """The directory of the store."""
     metadata_key: str
     sections: Callable[[K], Mapping[str, bytes]]

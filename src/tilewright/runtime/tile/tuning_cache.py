@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import tilewright
 from tilewright.runtime.cuda.context import current_device, device_properties
@@ -24,7 +24,7 @@ from tilewright.targets.hip.settings import HipSettings
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel, GpuSide
 
-_KIND = "autotune"
+_KIND: Final = "autotune"
 _TIMES = "times"
 
 
