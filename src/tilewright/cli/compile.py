@@ -244,7 +244,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
         engines = [each.engine for each in compiled]
     elif request.target.startswith(_HIP):
         from tilewright.cli import compile_hip
-        from tilewright.targets.hip.errors import HipCompilerMissing
+        from tilewright.targets.errors import HipCompilerMissing
 
         stage = None if "o" in line.values else line.values.get("stage")
         try:

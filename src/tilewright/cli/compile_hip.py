@@ -37,7 +37,7 @@ from tilewright.targets.hip.compile import (
     lower_module,
     pipeline_options,
 )
-from tilewright.targets.hip.errors import HipCompilerError
+from tilewright.targets.errors import HipCompilerError
 from tilewright.targets.hip.settings import HipSettings
 
 STAGES = ("tile", "thread", "hip", "isa")

@@ -30,7 +30,6 @@ from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
-from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.fresh_indices import OTHER_REGISTERS, REOTHER_REGISTERS, refresh, undo
 from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_steps import (
@@ -52,6 +51,7 @@ from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
 from tilewright.targets.cxx.emitter import is_buffer
+from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.host.read import host_steps
 from tilewright.targets.ptxas_log import ASSEMBLER_REMARK, PtxasLog, without_positions
 from tilewright.targets.variants import Variants

@@ -18,8 +18,8 @@ A cache costs time, never results. A directory that cannot be written (read-only
 another user) is warned about once, and compilation goes on without; a damaged entry counts as
 absent.
 
-Computers may share the directory over NFS: a writer renames a file that it has closed, whose name
-nobody else uses, and readers check a digest. There are no locks, which NFS may not have.
+Computers may share the directory over NFS: a writer closes a file whose name is random
+before it renames it, and readers check a digest. There are no locks, which NFS may not have.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Kind: TypeAlias = Literal[
     "tuning",
     "autotune",
 ]
-"""What entries hold: letters, and dashes between words (`listing` knows them by that)."""
+"""What entries hold: letters, and single dashes between them (see `listing`)."""
 
 _UNSEEN = 1 / 32
 """What part of the limit a process writes before it looks at the whole directory again."""
