@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.cli import compile as command
 from tilewright.targets.store import limits
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
 

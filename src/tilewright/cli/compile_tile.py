@@ -40,10 +40,10 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_module, pipeline_options
 from tilewright.targets.cuda.default_arch import default_arch
-from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import running
 from tilewright.runtime.specialise import Key
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among
 # them: ``ctas_per_cga``, by which programs of the grid become clusters that share memory.

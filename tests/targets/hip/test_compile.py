@@ -27,11 +27,10 @@ from tilewright.runtime.tile.hip import HipGpuKernel
 from tilewright.targets.compilers import compile_text
 from tilewright.targets.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip import compile as compiling
-from tilewright.targets.hip.artefact import HipProgram
+from tilewright.targets.hip.artefact import PROGRAMS, HipProgram
 from tilewright.targets.hip.compile import compile_module, lower_module
 from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.hip.notes import architecture, kernel_notes
-from tilewright.targets.hip.program_cache import compiled, program_key
 from tilewright.targets.hip.settings import HipSettings
 from tilewright.targets.hip.spills import registers_for, warn_of_spills
 
@@ -107,12 +106,12 @@ def test_the_source_needs_no_compiler(module: Any, monkeypatch: pytest.MonkeyPat
 def test_programs_are_cached_by_all_that_decides_them(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = compiled(module, HipSettings("gfx942"))
+    first = PROGRAMS.compiled(module, HipSettings("gfx942"))
     monkeypatch.setattr(compiling, "compile_as", lambda *_: pytest.fail("it is on the disk"))
-    again = compiled(module, HipSettings("gfx942"))
+    again = PROGRAMS.compiled(module, HipSettings("gfx942"))
     assert again == HipProgram(first.steps, first.kernels, None, first.remarks)
     others = [HipSettings("gfx90a"), HipSettings("gfx942", fast_math=True)]
-    keys = {program_key(module, each) for each in (HipSettings("gfx942"), *others)}
+    keys = {PROGRAMS.key(module, each) for each in (HipSettings("gfx942"), *others)}
     assert len(keys) == 3
 
 

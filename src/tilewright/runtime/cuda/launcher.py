@@ -28,7 +28,6 @@ from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.attributes import attribute_count, launch_attributes
 from tilewright.runtime.cuda.context import device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver
-from tilewright.runtime.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.runtime.cuda.module import Function
 from tilewright.runtime.cuda.native import native
 from tilewright.runtime.cuda.packing import (
@@ -46,8 +45,7 @@ from tilewright.runtime.cuda.scratch import scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import encode
 from tilewright.runtime.descriptors import TensorDescriptor
-
-_WARP = 32
+from tilewright.targets.metadata import KernelMetadata, TensorMapSpec
 
 _INVALID_VALUE = 1
 _INVALID_CONTEXT = 201
@@ -69,7 +67,7 @@ class Launcher:
         self.visible = tuple(kind for kind in self.kinds if kind not in HIDDEN)
         if self.kinds[: len(self.visible)] != self.visible:
             raise ValueError(f"hidden parameters must come last, got {metadata.parameters}")
-        if getattr(metadata, "profile_bytes", 0):  # only Triton's kernels may have them
+        if metadata.profile_bytes:  # only Triton's kernels may have them
             raise ValueError(
                 f"{function.name} is instrumented for Triton's Proton profiler, whose records "
                 "are not read here: compile it without instrumentation"
@@ -228,7 +226,7 @@ class Launcher:
         x = f"x * {metadata.num_ctas}" if metadata.num_ctas != 1 else "x"
         attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
         config = [
-            *(x, "y", "z", str(_threads(metadata)), "1", "1", str(metadata.shared), "stream"),
+            *(x, "y", "z", str(metadata.threads), "1", "1", str(metadata.shared), "stream"),
             *(str(attributes), str(attribute_count(self._attributes))),
         ]
         return [
@@ -255,7 +253,7 @@ class Launcher:
             return module.Launch(
                 driver=address,
                 function=self.function.handle,
-                threads=_threads(self.metadata),
+                threads=self.metadata.threads,
                 shared=self.metadata.shared,
                 num_ctas=self.metadata.num_ctas,
                 failed=self._failed,
@@ -298,7 +296,7 @@ class Launcher:
 
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
         metadata, function = self.metadata, self.function
-        threads = _threads(metadata)
+        threads = metadata.threads
         blocks = (grid[0] * metadata.num_ctas, *grid[1:])
         # Drivers name this differently: an invalid value, an invalid cluster size.
         for axis, (size, part) in enumerate(zip(blocks, metadata.cluster, strict=True)):
@@ -341,11 +339,6 @@ def _address(function: Any) -> int | None:
         return ctypes.cast(function, ctypes.c_void_p).value
     except ctypes.ArgumentError:
         return None
-
-
-def _threads(metadata: KernelMetadata) -> int:
-    """Threads of a block; kernels of `T` may end in the middle of a warp."""
-    return getattr(metadata, "threads", metadata.num_warps * _WARP)
 
 
 def _is_blocking() -> bool:

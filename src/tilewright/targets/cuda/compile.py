@@ -4,7 +4,7 @@
     program.kernels["gemm_kernel"].source, .cubin, .metadata
 
 `program.steps` is what the host does to launch them. Compiled programs are cached on disk:
-`program_cache` looks there first, the functions here always compile.
+`artefact.PROGRAMS` looks there first, the functions here always compile.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from tilewright.targets.cuda.long_steps import (
     restore,
     shorten,
 )
-from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.occupancy import (
     MORE_BLOCKS,
@@ -53,6 +52,7 @@ from tilewright.targets.cuda.spills import warn_of_spills
 from tilewright.targets.cxx.emitter import is_buffer
 from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.host.read import host_steps
+from tilewright.targets.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.ptxas_log import ASSEMBLER_REMARK, PtxasLog, without_positions
 from tilewright.targets.variants import Variants
 
@@ -264,7 +264,7 @@ class _Lowered:
         self, function: FuncOp, source: Source, arch: str, options: Sequence[str]
     ) -> DeviceKernel:
         done = compile_source(source.text, arch, options, name=f"{source.name}.cu")
-        metadata = _metadata(function, self.host, done.log)
+        metadata = _metadata(function, self.host, arch, done.log)
         return DeviceKernel(source.text, done.cubin, metadata, done.log)
 
 
@@ -309,7 +309,7 @@ def _in_flight(kernel: DeviceKernel) -> int:
     return blocks * metadata.threads * bytes_in_flight(kernel.cubin, metadata.name)
 
 
-def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
+def _metadata(function: FuncOp, host: FuncOp, arch: str, log: str) -> KernelMetadata:
     name = function.sym_name.data
     launch = next(
         op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
@@ -321,6 +321,7 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
     report = PtxasLog.read(log)
     return KernelMetadata(
         name,
+        arch,
         _integer(function, simt_names.THREADS),
         _integer(function, simt_names.SHARED_BYTES),
         tuple(_kind(argument.type, wide=bits == _WIDE) for argument in arguments),
@@ -329,11 +330,11 @@ def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
             for value, argument in zip(launch.arguments, arguments, strict=True)
             if is_tensor_map(argument.type)
         ),
-        (blocks[0], blocks[1], blocks[2]),
-        simt_names.COOPERATIVE in function.attributes,
-        report.registers,
-        report.spill_stores,
-        report.stack_bytes,
+        cluster=(blocks[0], blocks[1], blocks[2]),
+        cooperative=simt_names.COOPERATIVE in function.attributes,
+        registers=report.registers,
+        spill_bytes=report.spill_stores,
+        stack_bytes=report.stack_bytes,
         pdl=nv_names.WAITS_FOR_GRIDS in function.attributes,
         index_bits=bits or 32,
         performance_remarks=report.performance_remarks,
@@ -362,9 +363,9 @@ def _tensor_map_spec(value: SSAValue) -> TensorMapSpec:
     assert isinstance(owner, TensorMapOp)
     element = element_type_of(owner.tensor.type)
     return TensorMapSpec(
-        str(element),
         bit_width(element) // 8,
         owner.extents,
         owner.swizzle.value.data,
-        owner.fill.data,
+        element=str(element),
+        fill=owner.fill.data,
     )

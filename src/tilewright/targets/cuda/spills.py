@@ -18,7 +18,7 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
-from tilewright.targets.cuda.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 from tilewright.targets.register_arrays import SPILLED, register_arrays
 
 _REGISTER_BYTES = 4

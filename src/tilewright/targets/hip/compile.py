@@ -4,7 +4,7 @@
     program.kernels["gemm_kernel"].source, .code_object, .isa, .metadata
 
 `lower_module` stops at the source, and needs no compiler. `program.steps` is what the host does to
-launch the kernels. Compiled programs are cached on disk: `program_cache` looks there first, the
+launch the kernels. Compiled programs are cached on disk: `artefact.PROGRAMS` looks there first, the
 functions here always compile.
 """
 

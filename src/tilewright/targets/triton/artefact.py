@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourcePosition
 from tilewright.targets import store
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
 _KIND: Final = "artefacts"
 _STAGES: Final = "stages"
