@@ -1,8 +1,8 @@
 """The best of several configurations.
 
-All of them are traced, which is quick; then they are compiled in parallel, and measured one
-at a time as they get ready. What cannot be compiled, or is wrong, is left out and reported. Of
-equally quick ones the first in the list is taken, whichever was ready first.
+The loop is that of all tuners (`runtime.tuning`). Where times count, all configurations are traced,
+which is quick; then they are compiled in parallel, and measured one at a time as they get ready.
+What cannot be compiled, or is wrong, is left out and reported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +22,17 @@ from tilewright.runtime.progress import QUIET_SECONDS, progress_lines
 from tilewright.runtime.tile.compile_ahead import as_compiled
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import Config, ProfileArgs, Trial, Workbench
-from tilewright.runtime.tile.tuning_cache import Times, key_of, recall, remember
+from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
+from tilewright.runtime.tuning import (
+    Backend,
+    Found,
+    Ready,
+    headline,
+    no_progress,
+    nothing_works,
+    search,
+)
+from tilewright.runtime.tuning_times import Times
 
 inputs_for_tuning: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
 """Tensors that the user set."""
@@ -61,18 +70,22 @@ class AutotuneResult:
         return tuple(str(each) for each in self.trials if each.remark)
 
 
+Compile = Callable[[Config], CompiledTileKernel]
+
+
 def choose(
     name: str,
     configs: Sequence[Config],
-    compiled: Callable[[Config], CompiledTileKernel],
+    compiled: Compile,
     profile: ProfileArgs,
     arguments: object = (),
 ) -> AutotuneResult:
     """The best of `configs`, or the first that works where times do not count."""
-    tuning = _Tuning(name, configs, profile, arguments)
-    if tuning.is_modelled(compiled):
-        return tuning.by_model(compiled)
-    return tuning.by_time(compiled) if _is_timed() else tuning.by_order(compiled)
+    if _is_modelled(configs, compiled):
+        kind = _ByModel
+    else:
+        kind = _ByTime if _is_timed() else _ByOrder
+    return kind(name, configs, compiled, profile, arguments).result()
 
 
 def _is_timed() -> bool:
@@ -80,121 +93,164 @@ def _is_timed() -> bool:
     return is_available() if setting is None else setting in ("time", "fresh")
 
 
-class _Tuning:
-    """One choice."""
+def _is_modelled(configs: Sequence[Config], compiled: Compile) -> bool:
+    """Whether the kernels are for a target whose cost model compares them."""
+    for config in configs:
+        try:
+            own = compiled(config).tenstorrent
+        except Exception:  # reported by the search itself
+            continue
+        return own is not None and own.has_fixed_plan
+    return False
+
+
+class _Tuning(Backend):
+    """One choice. Whatever is wrong with a configuration, the next one may do."""
+
+    how: str | None = ""
+    """How the times were found, for the summary of long work; None if there is none."""
 
     def __init__(
-        self, name: str, configs: Sequence[Config], profile: ProfileArgs, arguments: object
+        self,
+        name: str,
+        configs: Sequence[Config],
+        compiled: Compile,
+        profile: ProfileArgs,
+        arguments: object,
     ) -> None:
         self.name = name
         self.configs = configs
+        self.compiled = compiled
         self.arguments = arguments
         self.bench = Workbench(profile, inputs_for_tuning.get())
+        self.found = Found(len(configs))
         self.kernels: dict[int, CompiledTileKernel] = {}
-        """Those that could be traced, by the number of their configuration."""
-        self.keys: dict[int, str] = {}
-        """The cache keys of their times."""
-        self.faults: dict[int, Exception] = {}
-        self.times: dict[int, Times] = {}
+        """Those that could be traced, by the index of their configuration."""
         self.remarks: dict[int, str] = {}
         """The predicted cycles of a configuration."""
+        self.show = no_progress
 
-    # -- where times do not count --------------------------------------------------------------
-
-    def by_order(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
-        """The first that works; it is measured when its latency is read."""
-        for index, config in enumerate(self.configs):
-            try:
-                kernel = compiled(config)
-                self.bench.check(kernel)
-            except Exception as error:  # whatever is wrong with it, the next one may do
-                self.faults[index] = error
-                continue
-            kernel.config = config
-            kernel.measure_with(partial(self.bench.measure, kernel))
-            return AutotuneResult(kernel, config, self._trials())
-        raise self._nothing_works()
-
-    # -- where a model predicts them -----------------------------------------------------------
-
-    def is_modelled(self, compiled: Callable[[Config], CompiledTileKernel]) -> bool:
-        """Whether the kernels are for a target whose cost model compares them."""
-        for config in self.configs:
-            try:
-                own = compiled(config).tenstorrent
-            except Exception:  # reported by the search itself
-                continue
-            return own is not None and own.has_fixed_plan
-        return False
-
-    def by_model(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
-        """The quickest according to the cost model; times are predictions."""
+    def result(self) -> AutotuneResult:
+        """The choice; raises the first error if nothing works."""
         start = perf_counter()
-        for index, config in enumerate(self.configs):
-            try:
-                kernel = compiled(config)
-                assert kernel.tenstorrent is not None, "all configurations have the same target"
-                costs = kernel.tenstorrent.costs
-            except Exception as error:  # whatever is wrong with it, the next one may do
-                self.faults[index] = error
-                continue
-            self.kernels[index] = kernel
-            kernel.config = config
-            self.times[index] = Times(
-                sum(float(each.total) / each.clock_ghz for each in costs) / 1e6
-            )
-            self.remarks[index] = "; ".join(str(each) for each in costs)
-        while self.times:
-            best = self._best()
-            kernel = self.kernels[best]
-            try:
-                self.bench.check(kernel)
-            except Exception as error:  # wrong: the next one
-                self.faults[best] = error
-                del self.times[best]
-                continue
-            kernel.measure_with(partial(self.bench.measure, kernel))
-            seconds = perf_counter() - start
-            if seconds > QUIET_SECONDS:
-                sys.stderr.write(f"{self._summary(seconds)} (model, not measured)\n")
-            return AutotuneResult(kernel, self.configs[best], self._trials())
-        raise self._nothing_works()
-
-    # -- where they do -------------------------------------------------------------------------
-
-    def by_time(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
-        """The quickest."""
-        start = perf_counter()
-        profile, total = self.bench.profile, len(self.configs)
-        show = progress_lines(f"tuning {self.name}", "configurations")
-        unknown = self._unknown(compiled)
-        with closing(as_compiled(unknown, total, profile.num_workers, profile.timeout)) as ready:
-            for index, fault in ready:
-                show(len(self.times) + len(self.faults), total)
-                if fault is not None:
-                    self.faults[index] = fault
-                else:
-                    self._measure(index)
-        show(total, total)
-        if not self.times:
-            raise self._nothing_works()
+        best = search(self, self.found, self.show)
+        if best is None:
+            raise nothing_works(self.name, self.configs, self.found)
         seconds = perf_counter() - start
-        if seconds > QUIET_SECONDS:
-            sys.stderr.write(f"{self._summary(seconds)}\n")
-        best = self._best()
+        if self.how is not None and seconds > QUIET_SECONDS:
+            sys.stderr.write(f"{self._summary(seconds)}{self.how}\n")
         return AutotuneResult(self.kernels[best], self.configs[best], self._trials())
 
-    def _unknown(
-        self, compiled: Callable[[Config], CompiledTileKernel]
-    ) -> Iterator[tuple[int, CompiledTileKernel]]:
+    # -- what most of them do ------------------------------------------------------------------
+
+    def ready(self, found: Found) -> Ready:
+        for index, config in enumerate(self.configs):
+            try:
+                kernel = self.kernels[index] = self.compiled(config)
+            except Exception as error:
+                yield index, error
+            else:
+                kernel.config = config
+                yield index, None
+
+    def is_enough(self, index: int) -> bool:
+        return False
+
+    def is_fault(self, index: int, error: Exception) -> bool:
+        return True
+
+    def check(self, index: int) -> None:
+        """Compare with the reference; the time is measured when it is read."""
+        kernel = self.kernels[index]
+        self.bench.check(kernel)
+        kernel.measure_with(partial(self.bench.measure, kernel))
+
+    # -- reports -------------------------------------------------------------------------------
+
+    def _trials(self) -> tuple[Trial, ...]:
+        times, faults = self.found.times, self.found.faults
+        trials: list[Trial] = []
+        for index, config in enumerate(self.configs):
+            if index in faults:
+                trials.append(Trial(config, None, headline(faults[index])))
+            elif index in times:
+                is_brief = times[index].is_brief
+                brief = "measured briefly: clearly slower than the best" if is_brief else ""
+                remark = self.remarks.get(index, brief)
+                trials.append(Trial(config, times[index].latency, remark))
+        return tuple(trials)
+
+    def _summary(self, seconds: float) -> str:
+        times, faults = self.found.times, self.found.faults
+        best = self.found.best
+        text = (
+            f"tuning {self.name}: {self.configs[best]} takes {times[best].latency:.4g} ms, "
+            f"the minimum of {len(times)} configurations, in {seconds:.1f} s"
+        )
+        if faults:
+            first = min(faults)
+            text += (
+                f"; {len(faults)} failed, the first of them {self.configs[first]}: "
+                f"{headline(faults[first])}"
+            )
+        return text
+
+
+class _ByOrder(_Tuning):
+    """The first that works, where times do not count."""
+
+    how = None
+
+    def is_enough(self, index: int) -> bool:
+        self.check(index)
+        return True
+
+
+class _ByModel(_Tuning):
+    """The quickest according to the cost model of the target, if its results are right."""
+
+    how = " (model, not measured)"
+
+    def measure(self, index: int, best: float | None) -> Times:
+        own = self.kernels[index].tenstorrent
+        assert own is not None, "all configurations have the same target"
+        costs = own.costs
+        self.remarks[index] = "; ".join(str(each) for each in costs)
+        return Times(sum(float(each.total) / each.clock_ghz for each in costs) / 1e6)
+
+    def confirm(self, index: int) -> None:
+        self.check(index)
+
+
+class _ByTime(_Tuning):
+    """The quickest."""
+
+    def __init__(
+        self,
+        name: str,
+        configs: Sequence[Config],
+        compiled: Compile,
+        profile: ProfileArgs,
+        arguments: object,
+    ) -> None:
+        super().__init__(name, configs, compiled, profile, arguments)
+        self.keys: dict[int, str] = {}
+        """The cache keys of their times."""
+        self.show = progress_lines(f"tuning {name}", "configurations")
+
+    def ready(self, found: Found) -> Ready:
+        profile = self.bench.profile
+        return as_compiled(self._unknown(), found.total, profile.num_workers, profile.timeout)
+
+    def _unknown(self) -> Iterator[tuple[int, CompiledTileKernel]]:
         """Trace all; those whose times are not known."""
         brief: dict[int, Times] = {}
         for index, config in enumerate(self.configs):
             try:
-                kernel = compiled(config)
+                kernel = self.compiled(config)
                 key = key_of(kernel, config, self.arguments, self.bench.given)
-            except Exception as error:  # whatever is wrong with it, the next one may do
-                self.faults[index] = error
+            except Exception as error:
+                self.found.faults[index] = error
                 continue
             self.kernels[index], self.keys[index] = kernel, key
             known = recall(key)
@@ -205,80 +261,28 @@ class _Tuning:
             else:
                 self._take(index, known)
         for index, known in brief.items():
-            if self._is_slow(known.latency):
+            if self._is_slow(known.latency, self.found.best_latency):
                 self._take(index, known)
             else:  # the one that it was compared with is not among these
                 yield index, self.kernels[index]
 
     def _take(self, index: int, times: Times) -> None:
-        self.times[index] = times
+        self.found.times[index] = times
         kernel = self.kernels[index]
         kernel.config = self.configs[index]
         kernel.latency, kernel.ref_latency = times.latency, times.ref_latency
 
-    def _measure(self, index: int) -> None:
+    def measure(self, index: int, best: float | None) -> Times:
         kernel = self.kernels[index]
-        try:
-            self.bench.check(kernel)
-            self.bench.measure(kernel, self._best_latency())
-        except Exception as error:
-            self.faults[index] = error
-            return
+        self.bench.check(kernel)
+        self.bench.measure(kernel, best)
         latency = kernel.latency or 0.0
-        times = Times(latency, kernel.ref_latency, is_brief=self._is_slow(latency))
+        times = Times(latency, kernel.ref_latency, is_brief=self._is_slow(latency, best))
         self._take(index, times)
         remember(self.keys[index], times)
+        return times
 
-    def _best_latency(self) -> float | None:
-        return min((each.latency for each in self.times.values()), default=None)
-
-    def _is_slow(self, latency: float) -> bool:
+    def _is_slow(self, latency: float, best: float | None) -> bool:
         """Whether a time is so far from the best that it was not worth measuring for long."""
-        limit = self.bench.limit(self._best_latency())
+        limit = self.bench.limit(best)
         return limit is not None and latency > limit
-
-    def _best(self) -> int:
-        return min(self.times, key=lambda index: (self.times[index].latency, index))
-
-    # -- telling -------------------------------------------------------------------------------
-
-    def _trials(self) -> tuple[Trial, ...]:
-        found: list[Trial] = []
-        for index, config in enumerate(self.configs):
-            if index in self.faults:
-                found.append(Trial(config, None, _headline(self.faults[index])))
-            elif index in self.times:
-                times = self.times[index]
-                brief = "measured briefly: clearly slower than the best" if times.is_brief else ""
-                remark = self.remarks.get(index, brief)
-                found.append(Trial(config, times.latency, remark))
-        return tuple(found)
-
-    def _summary(self, seconds: float) -> str:
-        best = self._best()
-        text = (
-            f"tuning {self.name}: {self.configs[best]} takes {self.times[best].latency:.4g} ms, "
-            f"the minimum of {len(self.times)} configurations, in {seconds:.1f} s"
-        )
-        if self.faults:
-            first = min(self.faults)
-            text += (
-                f"; {len(self.faults)} failed, the first of them {self.configs[first]}: "
-                f"{_headline(self.faults[first])}"
-            )
-        return text
-
-    def _nothing_works(self) -> Exception:
-        (index, first), *rest = sorted(self.faults.items(), key=lambda each: each[0])
-        others = "\n".join(f"  {self.configs[each]}: {_headline(error)}" for each, error in rest)
-        first.add_note(
-            f"none of the {len(self.faults)} configurations of {self.name} works; the error "
-            f"above is for {self.configs[index]}" + (f", the others:\n{others}" if others else "")
-        )
-        return first
-
-
-def _headline(error: Exception) -> str:
-    """The first line of an error; of a compiler's text, the first that is one."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    return next((line for line in lines if ": error" in line), lines[0])
