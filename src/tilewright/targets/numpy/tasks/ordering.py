@@ -19,6 +19,7 @@ from typing import TypeAlias
 from typing_extensions import override
 from xdsl.ir import Attribute
 
+from tilewright.analysis.concurrency import Deadlock, NamedBarrier, Task
 from tilewright.analysis.ordering import (
     TITLES,
     Access,
@@ -34,7 +35,6 @@ from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import MISSING_FENCE
-from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
 from tilewright.targets.numpy.source import short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.faults import UNKNOWN_CAUSE, TaskFault, task_notes

@@ -18,18 +18,18 @@ from typing import Any
 
 from typing_extensions import override
 
-from tilewright.dialects.tile.warps import role_text
-from tilewright.targets.numpy.machine import (
+from tilewright.analysis.concurrency import (
     BarrierMisuse,
     Groups,
     Machine,
     MBarrier,
     NamedBarrier,
     Operation,
+    Steps,
     Task,
     Wait,
 )
-from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.dialects.tile.warps import role_text
 from tilewright.targets.numpy.tile.support.block import BlockState, Runtime
 from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.targets.numpy.machine.tasks import Task, Wait
+from tilewright.analysis.concurrency.tasks import Task, Wait
 
 
 @dataclass(frozen=True)

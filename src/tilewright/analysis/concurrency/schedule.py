@@ -20,8 +20,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tilewright.targets.numpy.machine.engine import Operation
-from tilewright.targets.numpy.machine.tasks import Task
+from tilewright.analysis.concurrency.engine import Operation
+from tilewright.analysis.concurrency.tasks import Task
 
 
 class Schedule(Protocol):

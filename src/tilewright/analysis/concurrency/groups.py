@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilewright.targets.numpy.machine.engine import Operation
+from tilewright.analysis.concurrency.engine import Operation
 
 
 @dataclass(eq=False)

@@ -16,10 +16,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tilewright.targets.numpy.machine.deadlock import deadlock_of
-from tilewright.targets.numpy.machine.engine import Engine, Operation
-from tilewright.targets.numpy.machine.schedule import Schedule, schedule_of
-from tilewright.targets.numpy.machine.tasks import Steps, Task, Wait
+from tilewright.analysis.concurrency.deadlock import deadlock_of
+from tilewright.analysis.concurrency.engine import Engine, Operation
+from tilewright.analysis.concurrency.schedule import Schedule, schedule_of
+from tilewright.analysis.concurrency.tasks import Steps, Task, Wait
 
 EventKind: TypeAlias = Literal["run", "wait", "end", "finish"]
 
