@@ -43,8 +43,8 @@ class ClockSnapshot:
     fenced: Any
 
     def join(self, other: ClockSnapshot) -> None:
-        for own, theirs in ((self.observed, other.observed), (self.fenced, other.fenced)):
-            np.maximum(own, theirs, out=own)
+        for own, arriving in ((self.observed, other.observed), (self.fenced, other.fenced)):
+            np.maximum(own, arriving, out=own)
 
     def copy(self) -> ClockSnapshot:
         return ClockSnapshot(self.observed.copy(), self.fenced.copy())
