@@ -18,11 +18,12 @@ from tilewright.analysis.concurrency.engine import Engine, Operation
 from tilewright.analysis.concurrency.groups import Groups
 from tilewright.analysis.concurrency.mbarrier import BarrierMisuse, MBarrier
 from tilewright.analysis.concurrency.named_barrier import NamedBarrier
-from tilewright.analysis.concurrency.schedule import Schedule, schedule_of
-from tilewright.analysis.concurrency.scheduler import Event, Machine
+from tilewright.analysis.concurrency.schedule import CHECK_SCHEDULES, Schedule, schedule_of
+from tilewright.analysis.concurrency.scheduler import Event, Machine, TooManySteps
 from tilewright.analysis.concurrency.tasks import Steps, Task, Wait
 
 __all__ = [
+    "CHECK_SCHEDULES",
     "BarrierMisuse",
     "BlockedTask",
     "Deadlock",
@@ -36,6 +37,7 @@ __all__ = [
     "Schedule",
     "Steps",
     "Task",
+    "TooManySteps",
     "Wait",
     "schedule_of",
 ]

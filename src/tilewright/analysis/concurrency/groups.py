@@ -24,6 +24,11 @@ class Groups:
     def issue(self, operation: Operation) -> None:
         self.open.append(operation)
 
+    def issue_alone(self, operation: Operation) -> None:
+        """Issue an operation as a group of its own."""
+        self.issue(operation)
+        self.commit()
+
     def commit(self) -> None:
         """Close a group, which may be empty."""
         self.committed.append(self.open)

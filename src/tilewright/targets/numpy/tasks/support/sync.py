@@ -126,6 +126,7 @@ class CtaSync(CtaState):
             barrier.missing,
             barrier,
             source_id,
+            expected,
         )
         recorder.waited(task, barrier, expected, source_id)
 

@@ -330,8 +330,7 @@ class ConcurrentRuntime(Runtime):
         operation = Operation(what, finish, site, fix=_calls("T.wait_wgmma(0)"))
         parts = [(left, False), (right, False), (result, True)]
         self._hold(operation, parts, site, GEMMS)
-        self._own.gemms.issue(operation)
-        self._own.gemms.commit()
+        self._own.gemms.issue_alone(operation)
         self.machine.issue(GEMMS, operation, in_order=True)
 
     def wait_products(self, leave: Any, site: int) -> Generator[Wait, None, None]:
