@@ -32,12 +32,12 @@ from tilewright.runtime.back_ends import (
     is_not_taken,
     is_on_gpu,
 )
-from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import spec_for
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.snapshots import make_zero, snapshot
 from tilewright.runtime.tuning import Backend, Found, Ready, no_progress, nothing_works, search

@@ -20,7 +20,7 @@ import struct
 from collections.abc import Callable, Sequence
 from inspect import currentframe
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 from tilewright.frontend.callers import PACKAGE
 from tilewright.runtime.cuda import errors
@@ -44,7 +44,6 @@ from tilewright.runtime.cuda.packing import (
 from tilewright.runtime.cuda.scratch import scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import encode
-from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.targets.metadata import KernelMetadata, TensorMapSpec
 
 _INVALID_VALUE = 1
@@ -55,6 +54,15 @@ _COOPERATIVE_TOO_LARGE = 720
 
 
 Launch = Callable[..., None]
+
+
+class Described(Protocol):
+    """A tensor descriptor, as tensor maps are made from it."""
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    padding: str
 
 
 class Launcher:
@@ -135,7 +143,7 @@ class Launcher:
             )
         return found
 
-    def tensor_map(self, descriptor: TensorDescriptor, spec: TensorMapSpec) -> bytes:
+    def tensor_map(self, descriptor: Described, spec: TensorMapSpec) -> bytes:
         """The tensor map of `descriptor` as the kernel wants it."""
         return encode(
             self._array(0, descriptor.base).address,
