@@ -62,7 +62,7 @@ class Backend(Protocol):
 
     def measure(self, index: int, best: float | None) -> Times | None:
         """How long it takes, the best so far taking `best`; None if it does not compete."""
-        ...
+        return None
 
     def confirm(self, index: int) -> None:
         """A last look at the one that is taken; raises what is wrong with it."""

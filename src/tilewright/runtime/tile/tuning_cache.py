@@ -60,7 +60,7 @@ def _machine(gpu: GpuSide) -> tuple[str, str]:
 
 def recall(key: str) -> Times | None:
     """The times that are known."""
-    found = stored(_KIND, key) if _is_cached() else None
+    found: Any = stored(_KIND, key) if _is_cached() else None
     try:
         reference = found["ref_latency"]
         return Times(
