@@ -234,7 +234,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     if request.target.startswith(_TENSTORRENT):
         from tilewright.cli import compile_tenstorrent as tensix
         from tilewright.cli.tenstorrent import settings_of
-        from tilewright.runtime.tile.forced_settings import with_settings
+        from tilewright.runtime.tile.settings import with_settings
 
         with with_settings(settings_of(line)):
             compiled = tensix.compile_file(request, program)

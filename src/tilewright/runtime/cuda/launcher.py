@@ -25,7 +25,6 @@ from typing import Any, Protocol
 from tilewright.frontend.callers import PACKAGE
 from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
-from tilewright.runtime.cuda.attributes import attribute_count, launch_attributes
 from tilewright.runtime.cuda.context import device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver
 from tilewright.runtime.cuda.module import Function
@@ -45,6 +44,15 @@ from tilewright.runtime.cuda.scratch import scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import encode
 from tilewright.targets.metadata import KernelMetadata, TensorMapSpec
+
+# CUlaunchAttributeID
+_COOPERATIVE = 2
+_CLUSTER_DIMENSION = 4
+_CLUSTER_SCHEDULING = 5
+_PROGRAMMATIC_SERIALIZATION = 6
+
+_SPREAD = 1  # CU_CLUSTER_SCHEDULING_POLICY_SPREAD
+_ATTRIBUTE_BYTES = 72  # the id, 4 bytes of nothing, and 64 bytes of value
 
 _INVALID_VALUE = 1
 _INVALID_CONTEXT = 201
@@ -86,7 +94,7 @@ class Launcher:
                 f"{function.name} has {expected} tensor maps, but {len(metadata.tensor_maps)} "
                 "descriptions"
             )
-        self._attributes = launch_attributes(
+        self._attributes = _launch_attributes(
             metadata.cluster, cooperative=metadata.cooperative, pdl=metadata.pdl
         )
         self._packing = packing_of(self.kinds)
@@ -235,7 +243,7 @@ class Launcher:
         attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
         config = [
             *(x, "y", "z", str(metadata.threads), "1", "1", str(metadata.shared), "stream"),
-            *(str(attributes), str(attribute_count(self._attributes))),
+            *(str(attributes), str(len(self._attributes) // _ATTRIBUTE_BYTES)),
         ]
         return [
             "try:",
@@ -267,7 +275,7 @@ class Launcher:
                 failed=self._failed,
                 kinds=tuple(NATIVE_KINDS[each] for each in self.kinds),
                 attributes=ctypes.addressof(self._attributes) if len(self._attributes) else 0,
-                num_attributes=attribute_count(self._attributes),
+                num_attributes=len(self._attributes) // _ATTRIBUTE_BYTES,
             )
         except ValueError:  # more parameters than it has space for
             return None
@@ -339,6 +347,23 @@ class Launcher:
         status = cuda.function("cuStreamSynchronize")(ctypes.c_void_p(stream))
         if status:
             raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
+
+
+def _launch_attributes(
+    cluster: tuple[int, int, int], *, cooperative: bool, pdl: bool
+) -> ctypes.Array[ctypes.c_char]:
+    """Beyond grid and block: an array of CUlaunchAttribute, `_ATTRIBUTE_BYTES` each."""
+    rows: list[bytes] = []
+    if pdl:
+        rows.append(struct.pack("<I4xi", _PROGRAMMATIC_SERIALIZATION, 1))
+    if cooperative:
+        rows.append(struct.pack("<I4xi", _COOPERATIVE, 1))
+    if cluster != (1, 1, 1):
+        rows.append(struct.pack("<I4x3I", _CLUSTER_DIMENSION, *cluster))
+        rows.append(struct.pack("<I4xi", _CLUSTER_SCHEDULING, _SPREAD))
+    return ctypes.create_string_buffer(
+        b"".join(row.ljust(_ATTRIBUTE_BYTES, b"\0") for row in rows), len(rows) * _ATTRIBUTE_BYTES
+    )
 
 
 def _address(function: Any) -> int | None:

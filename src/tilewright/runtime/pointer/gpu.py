@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from tilewright.frontend.captures import Capture
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
-from tilewright.runtime.pointer.flatten import flatten
 from tilewright.runtime.specialise import CONSTEXPR, Key
 from tilewright.targets import store
 from tilewright.targets.triton import installation
@@ -122,6 +121,29 @@ def flat_values(compiled: CompiledKernel, values: Sequence[Any]) -> list[Any]:
         return flatten(compiled.keys, values)
     flags = installation.release()[0].descriptor_flags
     return list(_without_maps(compiled.keys, values, flags))
+
+
+def flatten(keys: Sequence[Key], values: Sequence[Any]) -> list[Any]:
+    """`values`, one for each of `keys`, as `Launcher` takes them.
+
+    What is compiled in has no parameter. A tuple has one for each item. A tensor descriptor has its
+    tensor map, then its shape, then its strides.
+    """
+    return [each for key, value in zip(keys, values, strict=True) for each in _parts(key, value)]
+
+
+def _parts(key: Key, value: Any) -> Iterator[Any]:
+    kind = key[0]
+    if kind == CONSTEXPR:
+        return
+    if kind == "tuple":
+        yield from flatten(key[2:], value)
+    elif kind == "tensordesc":
+        yield value
+        yield from value.shape
+        yield from value.strides
+    else:
+        yield value
 
 
 def _without_maps(keys: Sequence[Key], values: Sequence[Any], flags: int) -> Iterator[Any]:
