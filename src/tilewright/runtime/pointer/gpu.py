@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tilewright.frontend.captures import Capture
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
-from tilewright.runtime.specialise import CONSTEXPR, Key
+from tilewright.runtime.specialise import Key, flattened
 from tilewright.targets import store
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.artefact import Artefact, read_artefact
@@ -120,42 +120,19 @@ def flat_values(compiled: CompiledKernel, values: Sequence[Any]) -> list[Any]:
     if compiled.choice.machine.is_cuda_from(_HOPPER):
         return flatten(compiled.keys, values)
     flags = installation.release()[0].descriptor_flags
-    return list(_without_maps(compiled.keys, values, flags))
+
+    def without_map(descriptor: Any) -> tuple[Any, ...]:
+        """GPUs without TMA get descriptors as a pointer, extents and strides."""
+        sizes = (*descriptor.shape, *descriptor.strides)
+        truths = (descriptor.padding == "nan", False)[:flags]
+        return (descriptor.base, *sizes, *truths, *sizes)
+
+    return list(flattened(compiled.keys, values, without_map))
 
 
 def flatten(keys: Sequence[Key], values: Sequence[Any]) -> list[Any]:
     """`values`, one for each of `keys`, as `Launcher` takes them.
 
-    What is compiled in has no parameter. A tuple has one for each item. A tensor descriptor has its
-    tensor map, then its shape, then its strides.
+    A tensor descriptor has its tensor map, then its shape, then its strides.
     """
-    return [each for key, value in zip(keys, values, strict=True) for each in _parts(key, value)]
-
-
-def _parts(key: Key, value: Any) -> Iterator[Any]:
-    kind = key[0]
-    if kind == CONSTEXPR:
-        return
-    if kind == "tuple":
-        yield from flatten(key[2:], value)
-    elif kind == "tensordesc":
-        yield value
-        yield from value.shape
-        yield from value.strides
-    else:
-        yield value
-
-
-def _without_maps(keys: Sequence[Key], values: Sequence[Any], flags: int) -> Iterator[Any]:
-    """GPUs without TMA get descriptors as a pointer, extents and strides."""
-    for key, value in zip(keys, values, strict=True):
-        if key[0] == CONSTEXPR:
-            continue
-        if key[0] == "tuple":
-            yield from _without_maps(key[2:], value, flags)
-        elif key[0] == "tensordesc":
-            sizes = (*value.shape, *value.strides)
-            truths = (value.padding == "nan", False)[:flags]
-            yield from (value.base, *sizes, *truths, *sizes)
-        else:
-            yield value
+    return list(flattened(keys, values, lambda each: (each, *each.shape, *each.strides)))
