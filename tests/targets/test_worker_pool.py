@@ -7,12 +7,16 @@ import math
 import operator
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import as_completed
+from pathlib import Path
 
 import pytest
 
+import tilewright
 from tilewright.targets import worker
 from tilewright.targets.worker_pool import WorkerFailed, WorkerPool
 
@@ -92,6 +96,7 @@ def test_a_process_that_crashes_or_hangs_costs_its_own_call(function, argument, 
         reply = pool.call(function, argument)
         assert isinstance(reply.error, WorkerFailed)
         assert str(reply.error) == f"the compiler process {reason}"
+        assert reply.error.is_hung == ("timed out" in reason)
         assert first.process.poll() is not None
         assert not pool._idle
 
@@ -109,6 +114,62 @@ def test_other_settings_get_another_process():
         assert pool.call(os.getpid).value == first
         settings[0] = "two"
         assert pool.call(os.getpid).value != first
+
+
+def test_a_value_may_be_the_last_of_its_process():
+    with WorkerPool(1, is_last=lambda value: value == 2) as pool:
+        first = pool.call(os.getpid).value
+        assert pool.process_ids() == (first,)
+        assert pool.call(abs, -1).value == 1
+        assert pool.call(os.getpid).value == first
+        assert pool.call(abs, -2).value == 2
+        assert pool.process_ids() == ()
+        assert pool.call(os.getpid).value != first
+    assert pool.process_ids() == ()
+
+
+def test_modules_of_the_caller_are_found_on_request(tmp_path, monkeypatch):
+    (tmp_path / "own_module.py").write_text("def seven():\n    return 7\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import own_module  # pyright: ignore[reportMissingImports]
+
+    with WorkerPool(1, shares_path=True) as pool:
+        assert pool.call(own_module.seven).result() == 7
+    with WorkerPool(1) as pool, pytest.raises(ModuleNotFoundError, match="own_module"):
+        pool.call(own_module.seven).result()
+
+
+# Starts a pool with a call in flight, prints the process and is killed.
+_KILLED = """
+import os, signal, time
+from tilewright.targets.worker_pool import WorkerPool
+pool = WorkerPool(1)
+print(pool.call(os.getpid).value, flush=True)
+pool.submit(time.sleep, 1000)
+while not pool._busy:
+    time.sleep(0.01)
+time.sleep(0.2)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_busy_process_ends_when_the_one_that_started_it_is_killed():
+    environment = {**os.environ, "PYTHONPATH": str(Path(tilewright.__file__).parents[1])}
+    command = [sys.executable, "-c", _KILLED]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
+    assert done.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and _is_there(int(done.stdout)):
+        time.sleep(0.05)
+    assert not _is_there(int(done.stdout))
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_leaving_waits_for_calls_and_an_exception_ends_them():

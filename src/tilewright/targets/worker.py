@@ -5,7 +5,8 @@
 
 Both are pickled, after their length in 8 bytes; functions and classes go by name, so this process
 imports what it needs. See `worker_pool` for the other side. It ends with the process that started
-it, and by itself when no request has come in a while: a compiler holds a few hundred megabytes.
+it (by the end of standard input or, while it is busy, because its parent is another one), and by
+itself when no request has come in a while: a compiler holds a few hundred megabytes.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import os
 import pickle
 import select
 import sys
+import threading
+import time
 from typing import BinaryIO
 
 _LENGTH_BYTES = 8
 _PATIENCE_SECONDS = 120.0
+_LOOK_SECONDS = 1.0
 
 
 def send(stream: BinaryIO, data: bytes) -> None:
@@ -70,5 +74,12 @@ def serve(niceness: int = 0) -> None:
             return
 
 
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     serve(int(sys.argv[1]))

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +46,12 @@ _ATTEMPTS = 3
 class WorkerFailed(Exception):
     """A process died, took too long, or was stopped."""
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, reason: str, *, is_hung: bool = False) -> None:
         super().__init__(name, reason)
         self.reason = reason
         """``exited with SIGKILL``."""
+        self.is_hung = is_hung
+        """Whether it took too long."""
 
     def __str__(self) -> str:
         return f"the {self.args[0]} process {self.reason}"
@@ -90,15 +92,21 @@ class WorkerPool(Executor):
         timeout_seconds: float | None = None,
         niceness: int = 0,
         settings: Callable[[], object] = lambda: None,
+        shares_path: bool = False,
+        is_last: Callable[[Any], bool] = lambda _: False,
     ) -> None:
         """`max_workers` limits what `submit` starts; `settings` is what a process depends on.
 
-        One that was started with other settings serves no further calls.
+        A process serves no further calls if it was started with other settings, or after it
+        returned a value that `is_last`. With `shares_path` it finds the modules that this one
+        finds; else those of Tilewright, of installed packages and of ``PYTHONPATH``.
         """
         self._name = name
         self._timeout = timeout_seconds
         self._niceness = niceness
         self._settings = settings
+        self._shares_path = shares_path
+        self._is_last = is_last
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
@@ -136,13 +144,17 @@ class WorkerPool(Executor):
             value, error = worker.reply(request, self._timeout)
         except _Failed as failed:
             reason = "was stopped" if self._is_stopped else failed.reason
-            reply = Reply(None, WorkerFailed(self._name, reason), worker.new_output())
+            fault = WorkerFailed(self._name, reason, is_hung=failed.is_hung)
+            reply = Reply(None, fault, worker.new_output())
             self._end(worker)
             return reply
         except BaseException:
             self._end(worker)
             raise
         reply = Reply(value, error, worker.new_output())
+        if self._is_last(value):
+            self._end(worker)
+            return reply
         with self._lock:
             self._busy.discard(worker)
             self._idle.append(worker)
@@ -164,7 +176,12 @@ class WorkerPool(Executor):
                     break
                 worker.close()
             else:
-                worker = _Worker(self._niceness, settings)
+                path = (
+                    [each or str(Path.cwd()) for each in sys.path]
+                    if self._shares_path
+                    else [os.environ.get("PYTHONPATH", "")]
+                )
+                worker = _Worker(self._niceness, settings, path)
             self._busy.add(worker)
         return worker
 
@@ -173,6 +190,11 @@ class WorkerPool(Executor):
         with self._lock:
             self._busy.discard(worker)
         worker.close()
+
+    def process_ids(self) -> tuple[int, ...]:
+        """Of the processes that there are at the moment."""
+        with self._lock:
+            return tuple(each.process.pid for each in (*self._idle, *self._busy))
 
     def end_idle(self) -> None:
         """End processes that have nothing to do. They would end by themselves, later."""
@@ -209,20 +231,21 @@ class WorkerPool(Executor):
 class _Failed(Exception):
     """The process is of no use any more."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, is_hung: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.is_hung = is_hung
 
 
 class _Worker:
     """One process, and what it writes to standard error."""
 
-    def __init__(self, niceness: int, settings: object) -> None:
+    def __init__(self, niceness: int, settings: object, search: Sequence[str]) -> None:
         self._settings = settings
         # Closed in `close`, after the process that writes to it.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._read_to = 0
-        path = os.pathsep.join(filter(None, [str(_SOURCE), os.environ.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(filter(None, [str(_SOURCE), *search]))
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", _MODULE, str(niceness)],
             stdin=subprocess.PIPE,
@@ -238,7 +261,7 @@ class _Worker:
         try:
             send(cast("Any", self.process.stdin), request)
             if not _has_replied(self.process.stdout, timeout):
-                raise _Failed(f"timed out after {timeout:g} s")
+                raise _Failed(f"timed out after {timeout:g} s", is_hung=True)
             return pickle.loads(receive(cast("Any", self.process.stdout)))
         except (EOFError, BrokenPipeError):
             code = self.process.wait()
