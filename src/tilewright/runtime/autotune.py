@@ -115,7 +115,7 @@ class Autotuner(Launchable):
         config = self._choose(call)
         self.best_config = config
         try:
-            return self._launch(config, call, warmup=warmup)
+            return self.launch_with(config, call, warmup=warmup)
         except Exception as error:
             if not isinstance(config, RaisedConfig) or not is_not_taken(error):
                 raise
@@ -123,7 +123,7 @@ class Autotuner(Launchable):
         options = {**config.kwargs, **config.options_of_triton()}
         return self.inner.run(*args, grid=grid, warmup=warmup, **{**kwargs, **options})
 
-    def _launch(self, config: Config, call: _Call, *, warmup: bool = False) -> Any:
+    def launch_with(self, config: Config, call: _Call, *, warmup: bool = False) -> Any:
         """Launch, or only compile, with a configuration."""
         chosen = config.all_kwargs()
         if config.pre_hook is not None:
@@ -158,10 +158,10 @@ class Autotuner(Launchable):
                 configs = both_ways(configs)
             self.cache[key] = self._search(key, configs, call)
             # Accumulations of the timed runs are not part of the requested launch.
-            self._reset(known)
+            self.reset_arrays(known)
         return self.cache[key]
 
-    def _reset(self, known: dict[str, Any]) -> None:
+    def reset_arrays(self, known: dict[str, Any]) -> None:
         """Zero what the launch is to find zero."""
         for name in self.reset_to_zero:
             make_zero(known[name])
@@ -201,7 +201,7 @@ class Autotuner(Launchable):
             lines.append(f"  {'not timed' if took is None else f'{took:.4f} ms':>12}  {config}")
         sys.stderr.write("\n".join(lines) + "\n")
 
-    def _measure(self, call: Callable[[], None], *, on_gpu: bool) -> float:
+    def measured_ms(self, call: Callable[[], None], *, on_gpu: bool) -> float:
         """Milliseconds of `call`."""
         bench = self.do_bench or (gpu_bench if on_gpu else None)
         if bench is not None:
@@ -235,7 +235,7 @@ class _Launches(Backend):
         is_first = True
         for index, config in enumerate(self._configs):
             try:
-                compiled = self._tuner._launch(config, self._call, warmup=True)
+                compiled = self._tuner.launch_with(config, self._call, warmup=True)
             except Exception as error:
                 yield index, error
                 continue
@@ -253,7 +253,7 @@ class _Launches(Backend):
             yield index, None
 
     def _compile_ahead(self, configs: Sequence[Config]) -> None:
-        launch = partial(self._tuner._launch, call=self._call, warmup=True)
+        launch = partial(self._tuner.launch_with, call=self._call, warmup=True)
         compile_together([partial(launch, config) for config in configs])
 
     def is_enough(self, index: int) -> bool:
@@ -265,15 +265,15 @@ class _Launches(Backend):
         put_back = [snapshot(known[name]) for name in tuner.restore_value]
 
         def call() -> None:
-            tuner._reset(known)
+            tuner.reset_arrays(known)
             if tuner.pre_hook is not None:
                 tuner.pre_hook(known)
-            tuner._launch(self._configs[index], self._call)
+            tuner.launch_with(self._configs[index], self._call)
             if tuner.post_hook is not None:
                 tuner.post_hook(known, exception=None)
 
         try:
-            return Times(tuner._measure(call, on_gpu=self._on_gpu[index]))
+            return Times(tuner.measured_ms(call, on_gpu=self._on_gpu[index]))
         finally:
             for each in put_back:
                 each()
