@@ -136,7 +136,7 @@ class _Mapping:
     def _in_float32(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Sums of half floats as a GPU makes them: rounded once, at the end.
 
-        torch's normalisation on the CPU sums gradients in halves, and its products of float16 take
+        torch's normalisation on the CPU sums gradients in halves, and GEMMs of float16 take
         fifty times as long as those of float32 where the CPU has no instructions for them.
         """
         tensors = list(self.tensors((*args, *kwargs.values())))
@@ -145,15 +145,20 @@ class _Mapping:
         if not is_half or "out" in kwargs or not any(map(self.is_marked, tensors)):
             return self._same(func, args, kwargs)
 
-        def widened(value: Any) -> Any:
-            if isinstance(value, (list, tuple)) and list(self.tensors((value,))):
-                return [widened(item) for item in cast("Sequence[Any]", value)]
-            return value.float() if isinstance(value, self._tensor) else value
-
-        wide = {name: widened(value) for name, value in kwargs.items()}
-        result = func(*map(widened, args), **wide).to(types.pop())
+        wide = {name: self._widened(value) for name, value in kwargs.items()}
+        result = func(*map(self._widened, args), **wide).to(types.pop())
         self._mark_new(result, (*args, *kwargs.values()))
         return result
+
+    def _widened(self, value: Any) -> Any:
+        """Tensors, also those in a list, as float32."""
+        if isinstance(value, self._tensor):
+            return value.float()
+        if not isinstance(value, (list, tuple)):
+            return value
+        items = cast("Sequence[Any]", value)
+        has_tensors = any(isinstance(item, self._tensor) for item in items)
+        return [self._widened(item) for item in items] if has_tensors else items
 
     def make(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `func` makes on ``cuda``."""
@@ -287,15 +292,15 @@ class _Mapping:
 def _accumulating(torch: Any) -> tuple[Function, ...]:
     """Functions that sum, and whose results have the type of their tensors."""
     tensor = torch.Tensor
-    products = ("matmul", "mm", "bmm", "addmm", "baddbmm", "mv", "dot")
+    names = ("matmul", "mm", "bmm", "addmm", "baddbmm", "mv", "dot")
     return (
         torch.nn.functional.layer_norm,
         torch.nn.functional.linear,
         torch.einsum,
         tensor.__matmul__,
         tensor.__rmatmul__,
-        *(getattr(torch, name) for name in products),
-        *(getattr(tensor, name) for name in products),
+        *(getattr(torch, name) for name in names),
+        *(getattr(tensor, name) for name in names),
     )
 
 

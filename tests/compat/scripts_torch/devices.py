@@ -117,8 +117,8 @@ def check_gradients_of_halves():
     assert (bias.grad.float() - expected).abs().max() <= 0.5, bias.grad
 
 
-def check_products_of_halves():
-    """Products are sums in float32, rounded once: what they are does not depend on the CPU."""
+def check_gemms_of_halves():
+    """GEMMs are sums in float32, rounded once: what they are does not depend on the CPU."""
     torch.manual_seed(3)
     for dtype in (torch.float16, torch.bfloat16):
         a = torch.randn(256, 1024, device="cuda").to(dtype).requires_grad_()
@@ -154,7 +154,7 @@ def check_products_of_halves():
 
 check_places()
 check_gradients_of_halves()
-check_products_of_halves()
+check_gemms_of_halves()
 check_copies()
 check_modules_and_gradients()
 check_cuda_module()
