@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.targets.numpy.machine.tasks import Task, Wait
+from tilewright.analysis.concurrency.tasks import Task, Wait
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class BlockedTask:
     task: str
     wait: Wait
     missing: str
+    waiting: Task
 
     def __str__(self) -> str:
         tail = f" ({self.missing})" if self.missing else ""
@@ -34,7 +35,7 @@ class Deadlock(Exception):
 def deadlock_of(tasks: Sequence[Task]) -> Deadlock:
     """The report on tasks none of which can run."""
     blocked = [
-        BlockedTask(task.name, task.wait, task.wait.missing())
+        BlockedTask(task.name, task.wait, task.wait.missing(), task)
         for task in tasks
         if not task.is_over and task.wait is not None
     ]

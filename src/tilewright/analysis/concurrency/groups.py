@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilewright.targets.numpy.machine.engine import Operation
+from tilewright.analysis.concurrency.engine import Operation
 
 
 @dataclass(eq=False)
@@ -23,6 +23,11 @@ class Groups:
 
     def issue(self, operation: Operation) -> None:
         self.open.append(operation)
+
+    def issue_alone(self, operation: Operation) -> None:
+        """Issue an operation as a group of its own."""
+        self.issue(operation)
+        self.commit()
 
     def commit(self) -> None:
         """Close a group, which may be empty."""

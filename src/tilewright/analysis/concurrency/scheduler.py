@@ -16,12 +16,16 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tilewright.targets.numpy.machine.deadlock import deadlock_of
-from tilewright.targets.numpy.machine.engine import Engine, Operation
-from tilewright.targets.numpy.machine.schedule import Schedule, schedule_of
-from tilewright.targets.numpy.machine.tasks import Steps, Task, Wait
+from tilewright.analysis.concurrency.deadlock import deadlock_of
+from tilewright.analysis.concurrency.engine import Engine, Operation
+from tilewright.analysis.concurrency.schedule import Schedule, schedule_of
+from tilewright.analysis.concurrency.tasks import Steps, Task, Wait
 
 EventKind: TypeAlias = Literal["run", "wait", "end", "finish"]
+
+
+class TooManySteps(Exception):
+    """Tasks took more steps than the limit of the machine."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class Machine:
 
     seed: int = 0
     listener: Callable[[Event], None] | None = None
+    schedule: Schedule | None = None
+    """Instead of the one of the seed."""
+    step_limit: int | None = None
+    """How many steps all tasks together may take."""
     tasks: list[Task] = field(default_factory=list[Task])
     engines: dict[str, Engine] = field(default_factory=dict[str, Engine])
     steps: int = 0
@@ -49,8 +57,8 @@ class Machine:
     """The current task, or the one that raised an error."""
 
     def __post_init__(self) -> None:
-        self._schedule: Schedule = schedule_of(self.seed)
-        self._made = 0
+        self._schedule = self.schedule or schedule_of(self.seed)
+        self._made = self._issued = self._resumed = 0
 
     def spawn(self, name: str, steps: Steps, threads: int = 1, context: object = None) -> Task:
         """Start a task."""
@@ -72,6 +80,8 @@ class Machine:
         """Issue an operation to a unit."""
         if self.current is not None and not operation.task:
             operation.task = self.current.name
+        operation.order = self._issued
+        self._issued += 1
         self.engine(engine, in_order).issue(operation)
 
     def join(self, tasks: Sequence[Task]) -> Generator[Wait, None, None]:
@@ -81,10 +91,14 @@ class Machine:
 
     def run(self) -> None:
         """Run until every task has finished, then complete the operations in flight."""
-        while any(not task.is_over for task in self.tasks):
-            self._step()
+        self.run_tasks()
         for engine in self.engines.values():
             engine.drain()
+
+    def run_tasks(self) -> None:
+        """Run until every task has finished; operations may be in flight."""
+        while any(not task.is_over for task in self.tasks):
+            self._step()
 
     def _step(self) -> None:
         runnable = [task for task in self.tasks if task.can_run]
@@ -97,6 +111,9 @@ class Machine:
             chosen.complete()
             self._notify("finish", chosen.task, chosen.what, chosen.site)
             return
+        self._resumed += 1
+        if self.step_limit is not None and self._resumed > self.step_limit:
+            raise TooManySteps
         self.current = chosen
         chosen.resume()
         self.current = None

@@ -26,6 +26,8 @@ class Operation:
     fix: Callable[[], str] = lambda: "wait for the operation before this"
     """What to do about an access that does not wait for it, evaluated at that access."""
     is_done: bool = False
+    order: int = 0
+    """How many operations of the run were issued before."""
 
     def complete(self) -> None:
         """Perform its effect; once."""

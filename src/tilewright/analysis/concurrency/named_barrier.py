@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.targets.numpy.machine.mbarrier import BarrierMisuse
+from tilewright.analysis.concurrency.mbarrier import BarrierMisuse
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.targets.numpy.machine import (
+from tilewright.analysis.concurrency import (
     BarrierMisuse,
     Deadlock,
     Event,
@@ -10,11 +10,11 @@ from tilewright.targets.numpy.machine import (
     Machine,
     MBarrier,
     Operation,
+    Steps,
     Task,
     Wait,
     schedule_of,
 )
-from tilewright.targets.numpy.machine.tasks import Steps
 
 STAGES = 3
 TURNS = 10

@@ -12,16 +12,20 @@ seed  order
 3     as 1, but the last task that can run does
 4 …   random: each seed draws how eager operations are and how long a task keeps running
 ====  ====================================================================================
+
+A check that compares what barriers order needs few orders, `CHECK_SCHEDULES`: what is ordered does
+not depend on them, but a task that could run ahead must do so in one of them to expose a deadlock.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tilewright.targets.numpy.machine.engine import Operation
-from tilewright.targets.numpy.machine.tasks import Task
+from tilewright.analysis.concurrency.engine import Operation
+from tilewright.analysis.concurrency.tasks import Task
 
 
 class Schedule(Protocol):
@@ -76,3 +80,35 @@ def schedule_of(seed: int) -> Schedule:
     draw = random.Random(seed)
     eagerness = draw.choice((0.02, 0.1, 0.3, 0.6))
     return _Random(draw, eagerness, draw.choice((0.0, 0.5, 0.9)))
+
+
+@dataclass
+class _Oldest:
+    """The operation that was issued first; the first task that can run, or the last."""
+
+    operations_first: bool = False
+    last_first: bool = False
+
+    def choose(self, tasks: list[Task], operations: list[Operation]) -> Task | Operation:
+        if operations and (self.operations_first or not tasks):
+            return min(operations, key=lambda each: each.order)
+        return tasks[-1 if self.last_first else 0]
+
+
+@dataclass
+class _Any:
+    """Every task that can run and every operation with the same probability."""
+
+    random: random.Random
+
+    def choose(self, tasks: list[Task], operations: list[Operation]) -> Task | Operation:
+        in_order = sorted(operations, key=lambda each: each.order)
+        return self.random.choice([*tasks, *in_order])
+
+
+CHECK_SCHEDULES: Mapping[str, Callable[[], Schedule]] = {
+    "late": _Oldest,
+    "early": lambda: _Oldest(operations_first=True, last_first=True),
+    "any": lambda: _Any(random.Random(1)),
+}
+"""The orders that checks without data are run under, by when operations complete."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.targets.numpy.machine import BarrierMisuse, Groups, NamedBarrier, Operation
+from tilewright.analysis.concurrency import BarrierMisuse, Groups, NamedBarrier, Operation
 
 
 def _operation(log: list[str], name: str) -> Operation:

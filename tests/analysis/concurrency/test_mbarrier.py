@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.targets.numpy.machine import BarrierMisuse, MBarrier
+from tilewright.analysis.concurrency import BarrierMisuse, MBarrier
 
 
 def test_fresh_barrier_lets_parity_one_pass() -> None:

@@ -25,6 +25,8 @@ class Wait:
     """What is waited for, so that reports can list the other tasks that use it."""
     site: object = None
     """The site of the waiting op; its meaning is up to the creator of the wait."""
+    parity: int = 0
+    """Of a wait for a phase."""
 
 
 Steps: TypeAlias = Generator[Wait | None, None, None]
