@@ -103,7 +103,7 @@ class Machine:
         """By site, findings that hold for every order of events."""
         self._scheduler = concurrency.Machine(schedule=schedule, step_limit=STEP_LIMIT)
         self._agents: dict[Task, Agent] = {}
-        self._groups: dict[tuple[Task, GroupKind], Groups] = {}
+        self._groups: dict[tuple[Task, GroupKind], Groups[Operation]] = {}
         self._issued: list[Operation] = []
 
     # -- tasks -------------------------------------------------------------------------------
@@ -285,14 +285,14 @@ class Machine:
             if access.kind == "write":
                 checker.takes_effect(access, agent)
 
-    def groups(self, task: Task, kind: GroupKind) -> Groups:
+    def groups(self, task: Task, kind: GroupKind) -> Groups[Operation]:
         return self._groups.setdefault((task, kind), Groups())
 
     def wait_groups(self, task: Task, kind: GroupKind, leave: int, site: int) -> Steps:
         """Until at most `leave` groups of a task are in flight."""
         groups = self.groups(task, kind)
         yield Wait(_GROUP_NAMES[kind], lambda: groups.is_done(leave), site=site)
-        done = [each for each in groups.forget(leave) if isinstance(each, Operation)]
+        done = groups.forget(leave)
         for each in done:
             each.is_waited_for = True
         self.checker.join(self._agents[task], [each.agent for each in done])

@@ -99,7 +99,7 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
         walk.position(op),
         (),
         arrives=[(barrier, task.threads)],
-        after=[*copies.older(0), *copies.open],
+        after=copies.all(),
     )
 
 

@@ -164,7 +164,7 @@ class CtaEngines(CtaSync):
         threads, groups = self.cluster.task.threads, self.groups("cp.async")
         if increments:
             mbarrier.expect_arrivals(threads)
-        before = [*groups.older(0), *groups.open]
+        before = groups.all()
 
         def finish() -> None:
             acting = self.cluster.acting

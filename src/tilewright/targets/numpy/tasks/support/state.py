@@ -61,7 +61,7 @@ class CtaState(Batch):
         self.scratches: list[Any] = []
         self.descriptors: dict[int, tuple[Any, ...]] = {}
         """Tensor descriptors that were written to memory, by address."""
-        self._groups: dict[tuple[Task, GroupKind], Groups] = {}
+        self._groups: dict[tuple[Task, GroupKind], Groups[AsyncOperation]] = {}
         self._first_threads: dict[Task, int] = {}
 
     # -- grid --------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class CtaState(Batch):
         cluster.machine.issue(name, operation, in_order=in_order)
         return operation
 
-    def groups(self, kind: GroupKind) -> Groups:
+    def groups(self, kind: GroupKind) -> Groups[AsyncOperation]:
         """The groups of the current task."""
         return self._groups.setdefault((self.cluster.task, kind), Groups())
 
@@ -265,8 +265,7 @@ class CtaState(Batch):
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
         yield Wait(what, lambda: groups.is_done(leave), site=source_id)
-        done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
-        self.cluster.recorder.waited_group(task, kind, done, source_id)
+        self.cluster.recorder.waited_group(task, kind, groups.forget(leave), source_id)
 
     def leave(self, source_id: int) -> None:
         """The CTA ends: its memory must not be needed any more.
