@@ -133,6 +133,8 @@ class RunOptions:
     """Orders of events to try, where a kernel with tasks or asynchronous copies has several."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    seeds: tuple[int, ...] | None = None
+    """Exactly these schedules instead, compared with the first of them."""
     recorder: Callable[[], Recorder] | None = None
     """Creates the recorder of all events of a kernel with tasks, one for each schedule."""
 

@@ -17,11 +17,30 @@ seed  order
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from tilewright.targets.numpy.machine.engine import Operation
 from tilewright.targets.numpy.machine.tasks import Task
+
+
+class Seeded(Protocol):
+    """Options of a run: a number of schedules, or the seeds of exactly these."""
+
+    @property
+    def schedules(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def seeds(self) -> tuple[int, ...] | None: ...
+
+
+def seeds_of(options: Seeded) -> Sequence[int]:
+    """The seeds of the schedules to run, in their order."""
+    if options.seeds is not None:
+        return options.seeds
+    return range(options.seed, options.seed + max(options.schedules, 1))
 
 
 class Schedule(Protocol):

@@ -51,6 +51,7 @@ from tilewright.targets.numpy.kernel import (
     write_kernel,
 )
 from tilewright.targets.numpy.machine import Deadlock
+from tilewright.targets.numpy.machine.schedule import seeds_of
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.amd import as_pointer_accesses
 from tilewright.targets.numpy.source import generate
@@ -106,7 +107,7 @@ class TaskKernel(NumpyKernel):
             raise ValueError(f"grid {shape} is not a multiple of cluster {self.cluster}")
         report = RunReport(programs=shape[0] * shape[1] * shape[2], batch_size=1)
         started = time.perf_counter()
-        seeds = range(options.seed, options.seed + max(options.schedules, 1))
+        seeds = seeds_of(options)
         with np.errstate(all="ignore"), one_thread():
             _Runs(self, shape, arguments, options, report).run(seeds)
         report.seconds = time.perf_counter() - started

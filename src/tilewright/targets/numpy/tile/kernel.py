@@ -43,6 +43,7 @@ from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import symbol_text
 from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.machine.schedule import seeds_of
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support.batch import SourceSite
@@ -143,12 +144,12 @@ class TileKernel:
             check_divisors(self.parameters, arguments, options.sources or self.sources)
         report = TileReport(is_concurrent=self.is_concurrent)
         started = time.perf_counter()
-        seeds = range(options.seed, options.seed + max(options.schedules, 1))
+        seeds = seeds_of(options)
         with np.errstate(all="ignore"), one_thread():
             if self.is_concurrent and len(seeds) > 1:
                 self._compare(arguments, options, report, seeds)
             else:
-                self._once(arguments, options, report, options.seed)
+                self._once(arguments, options, report, seeds[0])
         report.seconds = time.perf_counter() - started
         return report
 
