@@ -49,7 +49,7 @@ from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
 if TYPE_CHECKING:
-    from tilewright.cli.check_across import Part
+    from tilewright.cli.check_parts import Part
     from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 _FLAGS = Flags(
@@ -247,7 +247,7 @@ def _spread(line: CommandLine, schedules: int) -> Part | None:
     """The schedules that are left for this process, if others are to run the rest."""
     if not any(name in line.values for name in ("cluster", "jobs", "log")):
         return None
-    from tilewright.cli.check_across import searched  # one process does without
+    from tilewright.cli.check_parts import searched  # one process does without
 
     return searched(line, schedules)
 

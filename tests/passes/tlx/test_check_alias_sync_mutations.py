@@ -16,8 +16,9 @@ from tests.passes.tlx.alias_sync_support import (
     traced,
 )
 from tests.sampling import every
-from tilewright.analysis.alias_sync.machine import Barrier, Machine, NamedBarrier
+from tilewright.analysis.alias_sync.machine import Barrier, Machine
 from tilewright.analysis.alias_sync.symbolic_ints import Assumptions
+from tilewright.analysis.concurrency import NamedBarrier
 from tilewright.analysis.ordering import Checker
 from tilewright.passes.tlx.alias_sync import kernel as kernels
 from tilewright.passes.tlx.alias_sync import report, walk
@@ -87,30 +88,29 @@ def _parity_is_the_other_way_round(patch: pytest.MonkeyPatch) -> None:
 
 @breaks
 def _bytes_do_not_count(patch: pytest.MonkeyPatch) -> None:
-    def advance(self: Barrier) -> bool:
-        if self.arrived < self.count:
-            return False
-        self.phase, self.arrived = self.phase + 1, 0
-        return True
+    def advance(self: Barrier) -> None:
+        if self.arrived >= self.count:
+            self.phase, self.arrived = self.phase + 1, 0
 
-    patch.setattr(Barrier, "advance", advance)
+    patch.setattr(Barrier, "_advance", advance)
 
 
 @breaks
 def _arrivals_are_counted_once(patch: pytest.MonkeyPatch) -> None:
-    def arrive(self: Barrier, count: int, place: int) -> None:
+    def arrive(self: Barrier, count: int = 1) -> None:
         self.arrived = self.count
+        self._advance()
 
     patch.setattr(Barrier, "arrive", arrive)
 
 
 @breaks
 def _gates_are_always_open(patch: pytest.MonkeyPatch) -> None:
-    def come(self: NamedBarrier, count: int, threads: int, place: int) -> int:
+    def arrive(self: NamedBarrier, count: int, threads: int) -> int:
         self.generation += 1
         return self.generation
 
-    patch.setattr(NamedBarrier, "come", come)
+    patch.setattr(NamedBarrier, "arrive", arrive)
 
 
 @breaks

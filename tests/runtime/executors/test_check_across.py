@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.executors.kernels import RING
-from tilewright.cli import check_across, main
+from tilewright.cli import check_worker, main
 
 ROOT = Path(__file__).resolve().parents[3]
 TILES = ROOT / "examples" / "tile"
@@ -91,7 +91,7 @@ def test_a_worker_without_the_script_gets_its_text(tmp_path, monkeypatch):
         "arguments": [],
         "seeds": [0, 3],
     }
-    found = check_across.checked(value)
+    found = check_worker.checked(value)
     assert (found["has_failed"], found["launches"]) == (False, 1)
     assert found["unread"]["clusters"] == 2
     assert [each["owner"] for _, each in found["unread"]["written"]] == ["spare"]

@@ -194,8 +194,7 @@ class TenstorrentKernel:
         """Run with one value for each parameter; arrays are `HostArray`s."""
         from tilewright.runtime.tile.options import current_tile_options
         from tilewright.runtime.tile.tenstorrent_arguments import check_arguments
-        from tilewright.targets.numpy.api import NumpyFault
-        from tilewright.targets.numpy.machine.schedule import seeds_of
+        from tilewright.targets.numpy.api import NumpyFault, seeds_of
         from tilewright.targets.numpy.tile import TileReport
 
         self.called_with = values

@@ -139,6 +139,24 @@ class RunOptions:
     """Creates the recorder of all events of a kernel with tasks, one for each schedule."""
 
 
+class Seeded(Protocol):
+    """Options of a run: a number of schedules, or the seeds of exactly these."""
+
+    @property
+    def schedules(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def seeds(self) -> tuple[int, ...] | None: ...
+
+
+def seeds_of(options: Seeded) -> Sequence[int]:
+    """The seeds of the schedules to run, in their order."""
+    if options.seeds is not None:
+        return options.seeds
+    return range(options.seed, options.seed + max(options.schedules, 1))
+
+
 @dataclass
 class RunReport:
     """What happened in a launch."""

@@ -47,7 +47,7 @@ from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tile.support.problems import count_text
 
 if TYPE_CHECKING:
-    from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
+    from tilewright.analysis.concurrency import Deadlock, NamedBarrier, Task
     from tilewright.targets.numpy.tasks.recorder import Actor
     from tilewright.targets.numpy.tasks.support.arena import View
     from tilewright.targets.numpy.tasks.support.barriers import Barrier

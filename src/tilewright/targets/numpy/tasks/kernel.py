@@ -23,6 +23,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.concurrency import Deadlock
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.ttg.memory import LocalAllocOp
 from tilewright.dialects.ttg.types import MemDescType
@@ -41,6 +42,7 @@ from tilewright.targets.numpy.api import (
     NumpyFault,
     RunOptions,
     RunReport,
+    seeds_of,
 )
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.kernel import (
@@ -50,8 +52,6 @@ from tilewright.targets.numpy.kernel import (
     load_source,
     write_kernel,
 )
-from tilewright.targets.numpy.machine import Deadlock
-from tilewright.targets.numpy.machine.schedule import seeds_of
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.amd import as_pointer_accesses
 from tilewright.targets.numpy.source import generate

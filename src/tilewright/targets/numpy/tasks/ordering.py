@@ -19,6 +19,7 @@ from typing import TypeAlias
 from typing_extensions import override
 from xdsl.ir import Attribute
 
+from tilewright.analysis.concurrency import Deadlock, NamedBarrier, Task
 from tilewright.analysis.ordering import (
     Access,
     Agent,
@@ -33,7 +34,6 @@ from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import MISSING_FENCE
-from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
 from tilewright.targets.numpy.source import short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.faults import UNKNOWN_CAUSE, TaskFault, task_notes
@@ -190,11 +190,14 @@ class OrderingRecorder(Recorder):
             self._keep_timeline(replaces=False)
             return
         waits = [
-            (agent, each.wait.subject.key, _parity(each.wait.what), self._at[each.wait.site])
+            (
+                self._agents[each.waiting],
+                each.wait.subject.key,
+                each.wait.parity,
+                self._at[each.wait.site],
+            )
             for each in deadlock.blocked
             if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.site, int)
-            for agent in self._agents.values()
-            if agent.name == each.task and not agent.operation
         ]
         self._deadlock = self._checker.deadlock(waits, [*self._missing_at_barriers(deadlock)])
 
@@ -477,11 +480,6 @@ def _proxy(operation: AsyncOperation, view: View) -> Proxy:
     if view.arena.is_tensor_memory:
         return "tensor"
     return "generic" if operation.engine.startswith("cp.async") else "async"
-
-
-def _parity(what: str) -> int:
-    """The parity in the text of a wait: `the phase of parity 1 of empty[0] to complete`."""
-    return int(what.partition("parity ")[2][:1] or 0)
 
 
 def _explain(made: Diagnostic, finding: Finding, locate: Locate) -> None:

@@ -27,9 +27,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from tilewright.analysis.concurrency import Deadlock, NamedBarrier, Task
     from tilewright.ir.diagnostics import SourceManager
     from tilewright.targets.numpy.api import NumpyFault
-    from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
     from tilewright.targets.numpy.tasks.faults import TaskFault
     from tilewright.targets.numpy.tasks.support.arena import View
     from tilewright.targets.numpy.tasks.support.barriers import Barrier

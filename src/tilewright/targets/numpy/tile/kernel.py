@@ -39,11 +39,10 @@ from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.codes.shared import NO_ENTRY, RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
-from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault
+from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault, seeds_of
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import symbol_text
 from tilewright.targets.numpy.errors import Unsupported
-from tilewright.targets.numpy.machine.schedule import seeds_of
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support.batch import SourceSite

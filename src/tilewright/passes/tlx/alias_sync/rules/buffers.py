@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.alias_sync.machine import Steps
+from tilewright.analysis.concurrency import Steps
 from tilewright.analysis.ordering import Proxy
 from tilewright.dialects.tlx import PlacedAliasOp
 from tilewright.dialects.ttg.memory import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilewright.targets.numpy.machine import MBarrier
+from tilewright.analysis.concurrency import MBarrier
 from tilewright.targets.numpy.tasks.support.arena import Allocation
 
 

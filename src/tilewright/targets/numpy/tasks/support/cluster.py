@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilewright.targets.numpy.machine import Machine, NamedBarrier, Task
+from tilewright.analysis.concurrency import Machine, NamedBarrier, Task
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
 from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind
 from tilewright.targets.numpy.tasks.support.layouts import Layouts

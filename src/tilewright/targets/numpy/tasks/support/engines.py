@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.analysis.concurrency import Wait
 from tilewright.targets.numpy.api import Terms
-from tilewright.targets.numpy.machine import Wait
 from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
@@ -197,9 +197,7 @@ class CtaEngines(CtaSync):
 
         what = f"the TMA {'reduction' if reduces else 'store'} of {source.name}"
         operation = self.start(what, "tma stores", source_id, finish, [(source, False)])
-        groups = self.groups("TMA store")
-        groups.issue(operation)
-        groups.commit()
+        self.groups("TMA store").issue_alone(operation)
         self.cluster.recorder.commit(self.cluster.task, "TMA store", source_id)
 
     def store_bulk(
@@ -219,9 +217,7 @@ class CtaEngines(CtaSync):
         operation = self.start(
             f"the bulk store of {source.name}", "tma stores", source_id, finish, [(part, False)]
         )
-        groups = self.groups("TMA store")
-        groups.issue(operation)
-        groups.commit()
+        self.groups("TMA store").issue_alone(operation)
         self.cluster.recorder.commit(self.cluster.task, "TMA store", source_id)
 
     # -- between CTAs ------------------------------------------------------------------------
@@ -346,9 +342,8 @@ class CtaEngines(CtaSync):
     def _count_tensor(
         self, what: str, finish: Callable[[], None], parts: list[tuple[View, bool]], source_id: int
     ) -> None:
-        groups = self.groups("tensor copy")
-        groups.issue(self.start(what, _TENSOR_MOVER, source_id, finish, parts))
-        groups.commit()
+        operation = self.start(what, _TENSOR_MOVER, source_id, finish, parts)
+        self.groups("tensor copy").issue_alone(operation)
         self.cluster.recorder.commit(self.cluster.task, "tensor copy", source_id)
 
     def wait_tensors(self, leave: int, source_id: int) -> Generator[Wait, None, None]:

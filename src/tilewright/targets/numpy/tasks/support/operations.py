@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilewright.targets.numpy.machine import Operation, Task
+from tilewright.analysis.concurrency import Operation, Task
 from tilewright.targets.numpy.tasks.support.arena import Held
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 

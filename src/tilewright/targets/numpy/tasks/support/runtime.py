@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.targets.numpy.machine import Wait
+from tilewright.analysis.concurrency import Wait
 from tilewright.targets.numpy.support.dot import dot, dot_scaled
 from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tilewright.analysis.concurrency import Groups, NamedBarrier, Steps, Task, Wait
 from tilewright.targets.numpy.api import Grid, Memory, RunOptions
-from tilewright.targets.numpy.machine import Groups, NamedBarrier, Task, Wait
-from tilewright.targets.numpy.machine.tasks import Steps
 from tilewright.targets.numpy.support.batch import Batch, SourceSite
 from tilewright.targets.numpy.tasks.recorder import GroupKind, Proxy
 from tilewright.targets.numpy.tasks.support.arena import Held, TaskArena, View, conflict

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from tilewright.targets.numpy.machine import BarrierMisuse, NamedBarrier, Wait
+from tilewright.analysis.concurrency import BarrierMisuse, NamedBarrier, Wait
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
@@ -126,6 +126,7 @@ class CtaSync(CtaState):
             barrier.missing,
             barrier,
             source_id,
+            expected,
         )
         recorder.waited(task, barrier, expected, source_id)
 

@@ -18,18 +18,18 @@ from typing import Any
 
 from typing_extensions import override
 
-from tilewright.dialects.tile.warps import role_text
-from tilewright.targets.numpy.machine import (
+from tilewright.analysis.concurrency import (
     BarrierMisuse,
     Groups,
     Machine,
     MBarrier,
     NamedBarrier,
     Operation,
+    Steps,
     Task,
     Wait,
 )
-from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.dialects.tile.warps import role_text
 from tilewright.targets.numpy.tile.support.block import BlockState, Runtime
 from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
@@ -330,8 +330,7 @@ class ConcurrentRuntime(Runtime):
         operation = Operation(what, finish, site, fix=_calls("T.wait_wgmma(0)"))
         parts = [(left, False), (right, False), (result, True)]
         self._hold(operation, parts, site, GEMMS)
-        self._own.gemms.issue(operation)
-        self._own.gemms.commit()
+        self._own.gemms.issue_alone(operation)
         self.machine.issue(GEMMS, operation, in_order=True)
 
     def wait_products(self, leave: Any, site: int) -> Generator[Wait, None, None]:

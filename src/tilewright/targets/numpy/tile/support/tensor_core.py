@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tilewright.targets.numpy.machine import MBarrier, Operation
+from tilewright.analysis.concurrency import MBarrier, Operation
 from tilewright.targets.numpy.support.dot import dot
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.compute import accumulator, operand
