@@ -39,7 +39,9 @@ class Cluster:
 def started(folder: Path, workers: int) -> Generator[Cluster]:
     """A scheduler with so many worker processes of one thread."""
     file = folder / "scheduler.json"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    given = filter(None, [os.environ.get("PYTHONPATH")])
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), *given])
+    environment = {**os.environ, "PYTHONPATH": path}
     own = ["--scheduler-file", str(file), "--no-dashboard"]
     with (folder / "dask.log").open("wb") as log:
 
