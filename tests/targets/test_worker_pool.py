@@ -18,7 +18,7 @@ import pytest
 
 import tilewright
 from tilewright.targets import worker
-from tilewright.targets.worker_pool import WorkerFailed, WorkerPool
+from tilewright.targets.worker_pool import WorkerFailed, WorkerPool, call_here, is_inline
 
 
 @pytest.fixture(scope="module")
@@ -198,11 +198,13 @@ def test_after_a_fork_the_child_starts_its_own(pool):
     assert pool.call(os.getpid).result() == first
 
 
-def test_inline_there_are_no_processes(monkeypatch):
+def test_a_call_in_this_process_has_the_same_reply(monkeypatch):
+    assert call_here(os.getpid).result() == os.getpid()
+    assert isinstance(call_here(operator.truediv, 1, 0).error, ZeroDivisionError)
+    monkeypatch.delenv("TILEWRIGHT_COMPILE", raising=False)
+    assert not is_inline()
     monkeypatch.setenv("TILEWRIGHT_COMPILE", "inline")
-    with WorkerPool(1) as pool:
-        assert pool.submit(os.getpid).result() == os.getpid()
-        assert isinstance(pool.call(operator.truediv, 1, 0).error, ZeroDivisionError)
+    assert is_inline()
 
 
 def test_a_process_without_requests_ends(monkeypatch):

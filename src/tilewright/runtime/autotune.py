@@ -34,6 +34,7 @@ from tilewright.runtime.back_ends import (
 )
 from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
+from tilewright.runtime.executors.current import current_executing
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import spec_for
@@ -182,6 +183,10 @@ class Autotuner(Launchable):
 
     def _search(self, key: tuple[object, ...], configs: list[Config], call: _Call) -> Config:
         backend, found = _Launches(self, key, configs, call), Found(len(configs))
+        if current_executing() is not None and (backend.is_timed or is_on_gpu(call.known.values())):
+            sys.stderr.write(
+                f"tuning {self.name} in this process: its arguments are in its memory\n"
+            )
         is_shown = sys.stderr.isatty()
         show = progress_bar(f"tuning {self.name}", "configurations") if is_shown else no_progress
         self.configs_timings = {}
@@ -227,6 +232,8 @@ class _Launches(Backend):
         self._configs = configs
         self._call = call
         self._requested = os.environ.get("TILEWRIGHT_AUTOTUNE")
+        self.is_timed = tuner.do_bench is not None or self._requested == "time"
+        """Whether configurations are timed wherever they run."""
         self._on_gpu: dict[int, bool] = {}
         self.times_key: str | None = None
         """What the times are called on disk, once a kernel is compiled that runs on a GPU."""
@@ -257,8 +264,7 @@ class _Launches(Backend):
         compile_together([partial(launch, config) for config in configs])
 
     def is_enough(self, index: int) -> bool:
-        is_timed = self._tuner.do_bench is not None or self._requested == "time"
-        return not is_timed and (not self._on_gpu[index] or self._requested == "first")
+        return not self.is_timed and (not self._on_gpu[index] or self._requested == "first")
 
     def measure(self, index: int, best: float | None) -> Times:
         tuner, known = self._tuner, self._call.known

@@ -12,8 +12,6 @@ the signal, and is replaced; leaving the ``with`` by an exception ends calls in 
 are started, not forked (CUDA does not survive a fork), and by name: `multiprocessing` would run the
 user's script once more in each of them. One is started when there is a call for it, stays a while
 for the next one, and ends with this process at the latest.
-
-``TILEWRIGHT_COMPILE=inline`` does without processes, for a debugger.
 """
 
 from __future__ import annotations
@@ -77,8 +75,16 @@ class Reply:
 
 
 def is_inline() -> bool:
-    """Whether there are no processes: by request, or in a program that embeds Python."""
+    """Whether to compile without processes: for a debugger, or in a program that embeds Python."""
     return os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable
+
+
+def call_here(function: Callable[..., Any], *args: Any) -> Reply:
+    """The call in this process; its output is not collected."""
+    try:
+        return Reply(function(*args), None)
+    except Exception as error:
+        return Reply(None, error)
 
 
 class WorkerPool(Executor):
@@ -126,12 +132,7 @@ class WorkerPool(Executor):
         return reply.result()
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Reply:
-        """Call `function` and wait for it; in this process if there are to be no others."""
-        if is_inline():
-            try:
-                return Reply(function(*args, **kwargs), None)
-            except Exception as error:
-                return Reply(None, error)
+        """Call `function` and wait for it, in the thread of the caller."""
         request = pickle.dumps((function, args, kwargs))
         for _ in range(_ATTEMPTS):
             with contextlib.suppress(_Gone):

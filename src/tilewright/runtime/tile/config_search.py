@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.executors.current import Executing, current_executing
 from tilewright.runtime.progress import QUIET_SECONDS, progress_lines
 from tilewright.runtime.tile.compile_ahead import as_compiled
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import Config, ProfileArgs, Trial, Workbench
 from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
+from tilewright.runtime.tile.tuning_items import MODEL, TIME, WORK, described, predicted
 from tilewright.runtime.tuning import (
     Backend,
     Found,
@@ -33,6 +35,10 @@ from tilewright.runtime.tuning import (
     search,
 )
 from tilewright.runtime.tuning_times import Times
+
+if TYPE_CHECKING:
+    from tilewright.runtime.executors.pools import Pool
+    from tilewright.runtime.executors.work import Outcome
 
 inputs_for_tuning: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
 """Tensors that the user set."""
@@ -70,6 +76,10 @@ class AutotuneResult:
         return tuple(str(each) for each in self.trials if each.remark)
 
 
+class TuningFailed(Exception):
+    """What another process reports about a configuration."""
+
+
 Compile = Callable[[Config], CompiledTileKernel]
 
 
@@ -81,16 +91,32 @@ def choose(
     arguments: object = (),
 ) -> AutotuneResult:
     """The best of `configs`, or the first that works where times do not count."""
+    given = (name, configs, compiled, profile, arguments)
+    elsewhere = current_executing()
     if _is_modelled(configs, compiled):
-        kind = _ByModel
-    else:
-        kind = _ByTime if _is_timed() else _ByOrder
-    return kind(name, configs, compiled, profile, arguments).result()
+        return (_ByModel(*given) if elsewhere is None else _Elsewhere(*given, elsewhere)).result()
+    if not _is_timed():
+        return _ByOrder(*given).result()
+    reason = _stays(profile)
+    if elsewhere is not None and reason is None:
+        return _TimedElsewhere(*given, elsewhere).result()
+    if elsewhere is not None:
+        sys.stderr.write(f"tuning {name} in this process: {reason}\n")
+    return _ByTime(*given).result()
 
 
 def _is_timed() -> bool:
     setting = os.environ.get("TILEWRIGHT_AUTOTUNE")
     return is_available() if setting is None else setting in ("time", "fresh")
+
+
+def _stays(profile: ProfileArgs) -> str | None:
+    """Why the kernels have to be measured in this process, if they have to."""
+    if inputs_for_tuning.get() is not None:
+        return "its inputs are those of set_autotune_inputs, which are in its memory"
+    if profile.supply_prog is not None:
+        return "its inputs are made by supply_prog, a function of this process"
+    return None
 
 
 def _is_modelled(configs: Sequence[Config], compiled: Compile) -> bool:
@@ -212,14 +238,92 @@ class _ByModel(_Tuning):
     how = " (model, not measured)"
 
     def measure(self, index: int, best: float | None) -> Times:
-        own = self.kernels[index].tenstorrent
-        assert own is not None, "all configurations have the same target"
-        costs = own.costs
-        self.remarks[index] = "; ".join(str(each) for each in costs)
-        return Times(sum(float(each.total) / each.clock_ghz for each in costs) / 1e6)
+        return self.known(index, predicted(self.kernels[index]))
+
+    def known(self, index: int, tried: Mapping[str, Any]) -> Times:
+        """The time in what is reported of a configuration."""
+        if tried["remark"]:
+            self.remarks[index] = tried["remark"]
+        return Times(tried["latency"])
 
     def confirm(self, index: int) -> None:
         self.check(index)
+
+
+class _Elsewhere(_ByModel):
+    """The same, wherever the executor is."""
+
+    kind = MODEL
+
+    def __init__(
+        self,
+        name: str,
+        configs: Sequence[Config],
+        compiled: Compile,
+        profile: ProfileArgs,
+        arguments: object,
+        executing: Executing,
+    ) -> None:
+        super().__init__(name, configs, compiled, profile, arguments)
+        self.executing = executing
+        self.tried: dict[int, Mapping[str, Any]] = {}
+
+    def ready(self, found: Found) -> Ready:
+        items: dict[int, dict[str, Any]] = {}
+        for index, fault in super().ready(found):
+            if fault is not None:
+                yield index, fault
+                continue
+            try:
+                items[index] = described(self.kernels[index], self.kind, self.bench.profile)
+            except Exception as error:
+                yield index, error
+        for index, outcome in zip(items, self._outcomes(list(items.values())), strict=True):
+            if outcome.status != "done":
+                yield index, TuningFailed(str(outcome))
+            elif "fault" in outcome.value:
+                yield index, TuningFailed(outcome.value["fault"])
+            else:
+                self.tried[index] = outcome.value
+                yield index, None
+
+    def _outcomes(self, items: Sequence[dict[str, Any]]) -> Sequence[Outcome]:
+        # One process alone does without.
+        from tilewright.runtime.executors.gather import gathered, journal, merged
+        from tilewright.runtime.executors.pools import pool_of
+        from tilewright.runtime.executors.work import Work
+
+        work, executing, name = Work.of(WORK), self.executing, f"tuning {self.name}"
+        with (
+            journal(executing.log) as log,
+            pool_of(executing.where, patience_s=executing.patience_s) as pool,
+        ):
+            self.note_pool(pool)
+            found = gathered(work, items, pool=pool, log=log, things="configurations", name=name)
+            return merged(found, work, items)
+
+    def note_pool(self, pool: Pool) -> None:
+        """What does the work."""
+
+    def measure(self, index: int, best: float | None) -> Times:
+        return self.known(index, self.tried[index])
+
+
+class _TimedElsewhere(_Elsewhere):
+    """The quickest, as measured wherever the executor is."""
+
+    kind = TIME
+
+    def note_pool(self, pool: Pool) -> None:
+        self.how = f" (measured by {pool.name})"
+
+    def measure(self, index: int, best: float | None) -> Times:
+        times = super().measure(index, best)
+        self.kernels[index].latency = times.latency
+        return times
+
+    def confirm(self, index: int) -> None:
+        self.bench.check(self.kernels[index])
 
 
 class _ByTime(_Tuning):

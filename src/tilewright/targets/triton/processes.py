@@ -15,7 +15,7 @@ from pathlib import Path
 from tilewright.targets.triton import adapter, installation
 from tilewright.targets.triton.messages import TritonMessage, parse
 from tilewright.targets.triton.ptxas import PtxasFailed
-from tilewright.targets.worker_pool import WorkerFailed, WorkerPool
+from tilewright.targets.worker_pool import WorkerFailed, WorkerPool, call_here, is_inline
 
 _pool = WorkerPool(name="compiler", settings=installation.fingerprint)
 atexit.register(_pool.end_idle)
@@ -38,7 +38,8 @@ def build(
 
     Without processes, the output goes to standard error.
     """
-    reply = _pool.call(build_here, text, way, options, path)
+    call = call_here if is_inline() else _pool.call
+    reply = call(build_here, text, way, options, path)
     output = parse(reply.output)
     if output.other:
         # LLVM repeats some of its lines for every function.
