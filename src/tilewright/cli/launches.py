@@ -36,11 +36,11 @@ class KernelTotals:
         self.seconds += report.seconds
         self.reasons.update(report.serial_reasons)
 
-    def add_tile(self, report: TileReport) -> None:
-        """A launch of a `T` kernel, whose blocks run one at a time."""
+    def add_tile(self, report: TileReport, schedules: int = 1) -> None:
+        """A launch of a `T` kernel, whose blocks run one at a time; once under each schedule."""
         self.launches += 1
-        self.programs += report.programs
-        self.batches += report.programs
+        self.programs += report.programs * schedules
+        self.batches += report.programs * schedules
         self.seconds += report.seconds
 
 
@@ -53,6 +53,8 @@ class LaunchLog:
     fault: NumpyFault | None = None
     """The first one, whether the script caught it or not."""
     faulty_kernel: str = ""
+    schedules_elsewhere: int = 0
+    """Schedules that were run in other processes, whose blocks are counted as these."""
     not_analysed: list[str] = field(default_factory=list[str])
     """What the checks of `T` kernels could not follow, and why; each once."""
 
@@ -74,7 +76,8 @@ class LaunchLog:
         if isinstance(outcome, NumpyFault):
             self.failed(kernel, outcome)
         else:
-            self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome)
+            every = 1 + self.schedules_elsewhere if outcome.is_concurrent else 1
+            self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome, every)
             for text in outcome.not_analysed:
                 if text not in self.not_analysed:
                     self.not_analysed.append(text)

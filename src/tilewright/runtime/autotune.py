@@ -28,6 +28,7 @@ from tilewright.runtime.back_ends import (
 )
 from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
+from tilewright.runtime.executors.current import current_executing
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import spec_for
 from tilewright.runtime.progress import progress_bar
@@ -181,6 +182,10 @@ class Autotuner(Launchable):
         self.configs_timings = {}
         name: str | None = None
         is_first = True
+        if current_executing() is not None and (timed or is_on_gpu(known.values())):
+            sys.stderr.write(
+                f"tuning {self.name} in this process: its arguments are in its memory\n"
+            )
         show = (
             progress_bar(f"tuning {self.name}", "configurations") if sys.stderr.isatty() else None
         )

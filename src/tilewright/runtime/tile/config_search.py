@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,11 +19,13 @@ from typing import Any
 
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.executors.current import Executing, current_executing
 from tilewright.runtime.progress import QUIET_SECONDS, progress_lines
 from tilewright.runtime.tile.compile_ahead import as_compiled
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import Config, ProfileArgs, Trial, Workbench
 from tilewright.runtime.tile.tuning_cache import Times, key_of, recall, remember
+from tilewright.runtime.tile.tuning_items import MODEL, TIME, WORK, described, headline, predicted
 
 inputs_for_tuning: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
 """Tensors that the user set."""
@@ -61,6 +63,10 @@ class AutotuneResult:
         return tuple(str(each) for each in self.trials if each.remark)
 
 
+class TuningFailed(Exception):
+    """What another process reports about a configuration."""
+
+
 def choose(
     name: str,
     configs: Sequence[Config],
@@ -70,8 +76,16 @@ def choose(
 ) -> AutotuneResult:
     """The best of `configs`, or the first that works where times do not count."""
     tuning = _Tuning(name, configs, profile, arguments)
+    spread = current_executing()
     if tuning.is_modelled(compiled):
-        return tuning.by_model(compiled)
+        return (
+            tuning.by_model(compiled) if spread is None else tuning.across(compiled, spread, MODEL)
+        )
+    if spread is not None and _is_timed():
+        reason = tuning.stays()
+        if reason is None:
+            return tuning.across(compiled, spread, TIME)
+        sys.stderr.write(f"tuning {name} in this process: {reason}\n")
     return tuning.by_time(compiled) if _is_timed() else tuning.by_order(compiled)
 
 
@@ -133,17 +147,24 @@ class _Tuning:
         for index, config in enumerate(self.configs):
             try:
                 kernel = compiled(config)
-                assert kernel.tenstorrent is not None, "all configurations have the same target"
-                costs = kernel.tenstorrent.costs
+                found = predicted(kernel)
             except Exception as error:  # whatever is wrong with it, the next one may do
                 self.faults[index] = error
                 continue
             self.kernels[index] = kernel
             kernel.config = config
-            self.times[index] = Times(
-                sum(float(each.total) / each.clock_ghz for each in costs) / 1e6
-            )
-            self.remarks[index] = "; ".join(str(each) for each in costs)
+            self._know(index, found)
+        return self._quickest_right(start, "model, not measured")
+
+    def _know(self, index: int, found: Mapping[str, Any]) -> None:
+        self.times[index] = Times(found["latency"])
+        if found["remark"]:
+            self.remarks[index] = found["remark"]
+
+    def _quickest_right(
+        self, start: float, how: str, *, is_measured: bool = False
+    ) -> AutotuneResult:
+        """The quickest whose results are those of the reference."""
         while self.times:
             best = self._best()
             kernel = self.kernels[best]
@@ -153,12 +174,69 @@ class _Tuning:
                 self.faults[best] = error
                 del self.times[best]
                 continue
-            kernel.measure_with(partial(self.bench.measure, kernel))
+            if not is_measured:
+                kernel.measure_with(partial(self.bench.measure, kernel))
             seconds = perf_counter() - start
             if seconds > QUIET_SECONDS:
-                sys.stderr.write(f"{self._summary(seconds)} (model, not measured)\n")
+                sys.stderr.write(f"{self._summary(seconds)} ({how})\n")
             return AutotuneResult(kernel, self.configs[best], self._trials())
         raise self._nothing_works()
+
+    # -- on other processes or machines ----------------------------------------------------------
+
+    def stays(self) -> str | None:
+        """Why the kernels have to be measured in this process, if they have to."""
+        if self.bench.given is not None:
+            return "its inputs are those of set_autotune_inputs, which are in its memory"
+        if self.bench.profile.supply_prog is not None:
+            return "its inputs are made by supply_prog, a function of this process"
+        return None
+
+    def across(
+        self, compiled: Callable[[Config], CompiledTileKernel], spread: Executing, how: str
+    ) -> AutotuneResult:
+        """The quickest; each is compiled and measured, or predicted, wherever the executor is."""
+        # One process alone does without.
+        from tilewright.runtime.executors.gather import gathered, journal, merged
+        from tilewright.runtime.executors.pools import pool_of
+        from tilewright.runtime.executors.work import Work
+
+        start = perf_counter()
+        items: dict[int, dict[str, Any]] = {}
+        for index, config in enumerate(self.configs):
+            try:
+                kernel = compiled(config)
+                items[index] = described(kernel, how, self.bench.profile)
+            except Exception as error:  # whatever is wrong with it, the next one may do
+                self.faults[index] = error
+                continue
+            self.kernels[index] = kernel
+        work, values = Work.of(WORK), list(items.values())
+        with (
+            journal(spread.log) as log,
+            pool_of(spread.where, patience_s=spread.patience_s) as pool,
+        ):
+            found = gathered(
+                *(work, values),
+                pool=pool,
+                log=log,
+                things="configurations",
+                name=f"tuning {self.name}",
+            )
+            outcomes = merged(found, work, values)
+        for index, outcome in zip(items, outcomes, strict=True):
+            if outcome.status != "done":
+                self.faults[index] = TuningFailed(str(outcome))
+            elif "fault" in outcome.value:
+                self.faults[index] = TuningFailed(outcome.value["fault"])
+            else:
+                self.kernels[index].config = self.configs[index]
+                self._know(index, outcome.value)
+        if how == MODEL:
+            return self._quickest_right(start, "model, not measured")
+        for index, times in self.times.items():
+            self.kernels[index].latency = times.latency
+        return self._quickest_right(start, f"measured by {pool.name}", is_measured=True)
 
     # -- where they do -------------------------------------------------------------------------
 
@@ -246,7 +324,7 @@ class _Tuning:
         found: list[Trial] = []
         for index, config in enumerate(self.configs):
             if index in self.faults:
-                found.append(Trial(config, None, _headline(self.faults[index])))
+                found.append(Trial(config, None, headline(self.faults[index])))
             elif index in self.times:
                 times = self.times[index]
                 brief = "measured briefly: clearly slower than the best" if times.is_brief else ""
@@ -264,21 +342,15 @@ class _Tuning:
             first = min(self.faults)
             text += (
                 f"; {len(self.faults)} failed, the first of them {self.configs[first]}: "
-                f"{_headline(self.faults[first])}"
+                f"{headline(self.faults[first])}"
             )
         return text
 
     def _nothing_works(self) -> Exception:
         (index, first), *rest = sorted(self.faults.items(), key=lambda each: each[0])
-        others = "\n".join(f"  {self.configs[each]}: {_headline(error)}" for each, error in rest)
+        others = "\n".join(f"  {self.configs[each]}: {headline(error)}" for each, error in rest)
         first.add_note(
             f"none of the {len(self.faults)} configurations of {self.name} works; the error "
             f"above is for {self.configs[index]}" + (f", the others:\n{others}" if others else "")
         )
         return first
-
-
-def _headline(error: Exception) -> str:
-    """The first line of an error; of a compiler's text, the first that is one."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    return next((line for line in lines if ": error" in line), lines[0])

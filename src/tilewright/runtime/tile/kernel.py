@@ -179,6 +179,16 @@ class CompiledTileKernel:
             return
         assert self.program if self.gpu is None else self.gpu.program
 
+    def recipe(self) -> dict[str, Any]:
+        """How it is compiled, as JSON: another process makes the same kernel of the same IR."""
+        returns = self.prim_func.returned is not None
+        return {
+            "out_idx": [] if returns else list(self.out_idx),
+            "target": self._target,
+            "pass_configs": {str(key): value for key, value in self._pass_configs.items()},
+            "compile_flags": self._compile_flags,
+        }
+
     # -- times of a tuner --------------------------------------------------------------------
 
     def measure_with(self, measure: Callable[[], None]) -> None:
