@@ -31,7 +31,7 @@ from tilewright.targets.triton.worker import receive, send
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MODULE = "tilewright.runtime.executors.serving"
+MODULE = "tilewright.runtime.executors.serving"
 _Call = tuple["Future[Any]", tuple[Any, ...]]
 
 
@@ -165,7 +165,7 @@ class Processes(Executor):
             if self._is_closed:
                 raise ProcessEnded("the executor was shut down")
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _MODULE],
+                [sys.executable, "-P", "-m", MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": _path()},
