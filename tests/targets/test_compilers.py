@@ -71,7 +71,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     def put(text: str) -> None:
         (tmp_path / "odd_worker.py").write_text(text)
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-        monkeypatch.setattr(worker_pool, "_MODULE", "odd_worker")
+        monkeypatch.setattr(worker_pool, "MODULE", "odd_worker")
 
     return put
 

@@ -102,7 +102,7 @@ def test_a_process_that_crashes_or_hangs_costs_its_own_call(function, argument, 
 
 
 def test_one_that_ends_by_itself_before_every_call_is_no_endless_loop(monkeypatch):
-    monkeypatch.setattr("tilewright.targets.worker_pool._MODULE", "keyword")  # which ends at once
+    monkeypatch.setattr("tilewright.targets.worker_pool.MODULE", "keyword")  # which ends at once
     with WorkerPool(1) as pool, pytest.raises(WorkerFailed, match="before the first request"):
         pool.call(abs, -1).result()
 

@@ -36,7 +36,8 @@ from typing_extensions import override
 
 from tilewright.targets.worker import receive, send
 
-_MODULE = "tilewright.targets.worker"
+MODULE = "tilewright.targets.worker"
+"""The program of a process."""
 _SOURCE = Path(__file__).parents[2]
 _ATTEMPTS = 3
 
@@ -248,7 +249,7 @@ class _Worker:
         self._read_to = 0
         path = os.pathsep.join(filter(None, [str(_SOURCE), *search]))
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _MODULE, str(niceness)],
+            [sys.executable, "-P", "-m", MODULE, str(niceness)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
