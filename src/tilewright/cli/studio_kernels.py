@@ -36,11 +36,11 @@ from tilewright.runtime.choice import spec_named
 from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.pointer.raised import RaisedTileKernel
 from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.targets import default_arch
 from tilewright.targets.cuda import compile as cuda
-from tilewright.targets.cuda.default_arch import default_arch
-from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
+from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.hip import compile as hip
 from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.triton.sass import NoDisassembler, disassembled

@@ -30,8 +30,8 @@ from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.tile.fresh import FreshArrays, watched
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.input_generators import TensorSupplyType
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
+from tilewright.runtime.tile.settings import notify_observers
 from tilewright.runtime.tile.targets import (
     CUDA,
     HIP,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tilewright.targets.triton.metadata import KernelMetadata, TensorMapSpec
+from tilewright.targets.metadata import FORMAT, KernelMetadata, TensorMapSpec
 from tilewright.targets.triton.ptxas import described
 
 FACTS = KernelMetadata(
     "gemm",
     90,
-    num_warps=12,
+    threads=384,
     shared=131072,
     parameters=("tensormap", "i32", "ptr", "scratch", "profile"),
     tensor_maps=(TensorMapSpec(2, (128, 64), 128, 6),),
@@ -23,8 +23,15 @@ FACTS = KernelMetadata(
 def test_metadata_survives_the_disk():
     again = KernelMetadata.from_json(FACTS.to_json())
     assert again == FACTS
-    assert again.threads == 384
+    assert again.num_warps == 12
     assert isinstance(again.tensor_maps[0].box, tuple)
+
+
+def test_metadata_of_another_format_is_refused():
+    text = FACTS.to_json()
+    assert f'"format": {FORMAT}' in text
+    with pytest.raises(ValueError, match=f"metadata of format {FORMAT + 1}, expected {FORMAT}"):
+        KernelMetadata.from_json(text.replace(f'"format": {FORMAT}', f'"format": {FORMAT + 1}'))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "x"}', "null"])

@@ -1,16 +1,20 @@
 """What a launcher must know of a finished kernel, as values that can be written to disk.
 
 The machine code lacks its launch metadata: how many threads it expects, how much memory and which
-arguments in which form is agreed between the compiler and the launcher. This is that agreement. It
-is made by `compile`, stored next to the cubin in the disk cache, and read by `runtime.cuda`.
+arguments in which form is agreed between the compiler and the launcher. This is that agreement,
+whichever compiler made the kernel. It is stored next to the machine code in the disk cache and
+read by `runtime.cuda`. What was stored in another format counts as damaged, and is compiled anew.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
+FORMAT = 1
+"""Count this up when fields change their meaning."""
 WARP_SIZE = 32
 
 # Parameters that no user wrote; Triton appends them to every kernel, in this order.
@@ -20,6 +24,8 @@ HIDDEN = (SCRATCH, PROFILE)
 
 TENSOR_MAP = "tensormap"
 POINTER = "ptr"
+
+_FORMAT_KEY = "format"
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,13 @@ class TensorMapSpec:
     """Elements one copy moves, outermost dimension first."""
     swizzle_bytes: int
     """Over how many bytes rows are swizzled: 0 (not at all), 32, 64 or 128."""
-    cuda_type: int
-    """Value of ``CUtensorMapDataType``."""
+    cuda_type: int = 0
+    """Value of ``CUtensorMapDataType``; 0 for `T` kernels, which name the `element`."""
     fp4_padded: bool = False
     """Elements of 4 bits, each pair in the lower half of its memory: extents count twice."""
+    element: str = ""
+    """The element type, as printed in IR."""
+    fill: str = "zero"
 
 
 @dataclass(frozen=True)
@@ -44,9 +53,9 @@ class KernelMetadata:
     name: str
     """The entry point in the machine code."""
     arch: int | str
-    """The compute capability (90 for sm_90), or the name of an AMD architecture (gfx942)."""
-    num_warps: int
-    """All warps of a CTA, those of tasks included: a CTA has `warp_size` times as many threads."""
+    """The compute capability (90 for sm_90), or the name of an architecture (sm_90a, gfx942)."""
+    threads: int
+    """Of a CTA, those of tasks included; kernels of `T` may end in the middle of a warp."""
     shared: int
     """Bytes of dynamic shared memory."""
     parameters: tuple[str, ...]
@@ -62,8 +71,10 @@ class KernelMetadata:
     profile_bytes: int = 0
     profile_align: int = 1
     cluster: tuple[int, int, int] = (1, 1, 1)
+    """In blocks."""
     num_ctas: int = 1
-    """With 2 or more, one program is a cluster: a launch has that many CTAs for each program."""
+    """With 2 or more, one program is a cluster: a launch has that many CTAs for each program, and
+    the grid of a user, which counts programs, is multiplied by it along x."""
     cooperative: bool = False
     pdl: bool = False
     """Programmatic dependent launch: the kernel may start before the one ahead of it ends."""
@@ -78,25 +89,45 @@ class KernelMetadata:
     """SGPRs of a wave; AMD only, where `registers` are VGPRs and AGPRs together."""
     accumulation_registers: int = 0
     """AGPRs, those of AMD that only matrix instructions and copies use."""
+    index_bits: int = 32
+    """How wide the integers are that address elements."""
+    performance_remarks: tuple[str, ...] = ()
+    """What the assembler reports that costs speed, for example serialised MMAs."""
 
     @property
-    def threads(self) -> int:
-        return self.warp_size * self.num_warps
+    def num_warps(self) -> int:
+        return -(-self.threads // self.warp_size)
 
     @property
     def arch_name(self) -> str:
         """The architecture as compilers write it: sm_90, gfx942."""
         return f"sm_{self.arch}" if isinstance(self.arch, int) else self.arch
 
+    def as_values(self) -> dict[str, Any]:
+        """What JSON can hold; with the number of warps, for readers of the file."""
+        return {_FORMAT_KEY: FORMAT, **asdict(self), "num_warps": self.num_warps}
+
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(self.as_values())
+
+    @staticmethod
+    def from_values(given: Mapping[str, Any]) -> KernelMetadata:
+        """What `as_values` gave; raises ValueError, TypeError or KeyError on anything else."""
+        values = tupled(given)
+        found, _ = values.pop(_FORMAT_KEY), values.pop("num_warps")
+        if found != FORMAT:
+            raise ValueError(f"metadata of format {found!r}, expected {FORMAT}")
+        maps = tuple(TensorMapSpec(**tupled(each)) for each in values.pop("tensor_maps"))
+        return KernelMetadata(**values, tensor_maps=maps)
 
     @staticmethod
     def from_json(text: str) -> KernelMetadata:
-        """The metadata that `to_json` wrote; raises ValueError or TypeError on anything else."""
-        loaded: dict[str, Any] = json.loads(text)
-        described: list[dict[str, Any]] = loaded.pop("tensor_maps")
-        maps = tuple(TensorMapSpec(box=tuple(each.pop("box")), **each) for each in described)
-        x, y, z = loaded.pop("cluster")
-        parameters = tuple(loaded.pop("parameters"))
-        return KernelMetadata(**loaded, parameters=parameters, tensor_maps=maps, cluster=(x, y, z))
+        return KernelMetadata.from_values(json.loads(text))
+
+
+def tupled(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as the tuples that they were before they were written."""
+    return {
+        name: tuple(cast("list[Any]", each)) if isinstance(each, list) else each
+        for name, each in given.items()
+    }
