@@ -88,18 +88,20 @@ def _parity_is_the_other_way_round(patch: pytest.MonkeyPatch) -> None:
 
 @breaks
 def _bytes_do_not_count(patch: pytest.MonkeyPatch) -> None:
-    def advance(self: Barrier) -> None:
-        if self.arrived >= self.count:
-            self.phase, self.arrived = self.phase + 1, 0
+    def advance(self: Barrier) -> bool:
+        if self.arrived < self.count:
+            return False
+        self.phase, self.arrived = self.phase + 1, 0
+        return True
 
     patch.setattr(Barrier, "_advance", advance)
 
 
 @breaks
 def _arrivals_are_counted_once(patch: pytest.MonkeyPatch) -> None:
-    def arrive(self: Barrier, count: int = 1) -> None:
+    def arrive(self: Barrier, count: int = 1) -> bool:
         self.arrived = self.count
-        self._advance()
+        return self._advance()
 
     patch.setattr(Barrier, "arrive", arrive)
 

@@ -179,21 +179,20 @@ class Machine:
         self._signal(barrier, 0, site, lambda: barrier.complete_tx(size_bytes))
 
     def _signal(
-        self, barrier: Barrier, arrivals: int, site: int, change: Callable[[], None]
+        self, barrier: Barrier, arrivals: int, site: int, change: Callable[[], bool]
     ) -> None:
-        before = barrier.phase
         try:
-            change()
+            completes = change()
         except BarrierMisuse:
             count = barrier.arrived + arrivals
-            came = f"{count} arrivals on {barrier.name} in phase {before}"
+            came = f"{count} arrivals on {barrier.name} in phase {barrier.phase}"
             fix = Remark(f"arrive less often, or use arrive_count={count}", site)
             missing = f"{barrier.name} is initialised with arrive count {barrier.count}"
             cause = Cause("count", missing, fix, barrier.owner)
             raise Misuse(
                 Finding(f"{TITLES['count']}: {came}, one of them here", site, cause)
             ) from None
-        if barrier.phase != before:
+        if completes:
             self.checker.phase(barrier.key)
 
     def wait(self, task: Task, barrier: Barrier, parity: int, site: int) -> Steps:

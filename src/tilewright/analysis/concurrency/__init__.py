@@ -18,7 +18,8 @@ from tilewright.analysis.concurrency.engine import Engine, Operation
 from tilewright.analysis.concurrency.groups import Groups
 from tilewright.analysis.concurrency.mbarrier import BarrierMisuse, MBarrier
 from tilewright.analysis.concurrency.named_barrier import NamedBarrier
-from tilewright.analysis.concurrency.schedule import CHECK_SCHEDULES, Schedule, schedule_of
+from tilewright.analysis.concurrency.parity import guaranteed_phases, passes
+from tilewright.analysis.concurrency.schedule import CHECK_SCHEDULES, InTurn, Schedule, schedule_of
 from tilewright.analysis.concurrency.scheduler import Event, Machine, TooManySteps
 from tilewright.analysis.concurrency.tasks import Steps, Task, Wait
 
@@ -30,6 +31,7 @@ __all__ = [
     "Engine",
     "Event",
     "Groups",
+    "InTurn",
     "MBarrier",
     "Machine",
     "NamedBarrier",
@@ -39,5 +41,7 @@ __all__ = [
     "Task",
     "TooManySteps",
     "Wait",
+    "guaranteed_phases",
+    "passes",
     "schedule_of",
 ]

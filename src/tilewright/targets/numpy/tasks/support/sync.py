@@ -94,18 +94,17 @@ class CtaSync(CtaState):
         self.cluster.recorder.deliver(operation, barrier, size_bytes, source_id)
         self._signal(barrier, source_id, lambda: barrier.complete_tx(size_bytes))
 
-    def _signal(self, barrier: Barrier, source_id: int, change: Callable[[], None]) -> None:
+    def _signal(self, barrier: Barrier, source_id: int, change: Callable[[], bool]) -> None:
         actor = self.cluster.actor
         name = actor.task if isinstance(actor, AsyncOperation) else actor.name
         barrier.signallers[name] = source_id
-        before = barrier.phase
         try:
-            change()
+            completes = change()
         except BarrierMisuse as misuse:
             notes = [Note(f"{barrier.name} is initialised here", barrier.source_id), _PHASE_NOTE]
             raise RuntimeFault("barrier", str(misuse), notes, source_id) from None
-        if barrier.phase != before:
-            self.cluster.recorder.phase(barrier, before)
+        if completes:
+            self.cluster.recorder.phase(barrier, barrier.phase - 1)
 
     def wait(
         self, view: View, parity: Any, pred: Any, source_id: int
