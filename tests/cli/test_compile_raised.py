@@ -117,7 +117,7 @@ def test_check_compares_with_the_pointer_level(
     script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Fault injection: raising that loses an element is found."""
-    from tilewright.runtime import raised
+    from tilewright.runtime.pointer import raised
 
     honest = raised.host_memory
 

@@ -47,9 +47,9 @@ from tilewright.runtime.addresses import (
     launch_text,
     named_module,
 )
-from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.memory_extents import Aliases
 from tilewright.runtime.options import running
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.tile.addresses import observing_launches, tile_launches
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed

@@ -389,8 +389,8 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.compile_only import compiling_only
-    from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.options import running
+    from tilewright.runtime.pointer.compiled import CompiledKernel
 
     require_file(line.file)
     arch = _arch(_spec(line))

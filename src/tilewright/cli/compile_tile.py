@@ -218,7 +218,7 @@ def _functions() -> dict[str, TileJIT]:
 
 def _pointer_kernels() -> str:
     """The first `tl` or `tlx` kernel of the script; empty if there is none."""
-    from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.pointer.jit import JITFunction
 
     return next((name for name, each in _names().items() if isinstance(each, JITFunction)), "")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilewright.ir.diagnostics import Diagnostic
-from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.tile.launch_hooks import observed_by
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 

@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0 if arguments else 1
     name = arguments[0]
     if name in ("--version", "version"):
-        from tilewright import __version__
+        from tilewright._version import __version__
 
         sys.stdout.write(f"tilewright {__version__}\n")
         return 0

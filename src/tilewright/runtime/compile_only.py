@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tilewright.runtime.compiled import CompiledKernel
-from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.options import running
+from tilewright.runtime.pointer.compiled import CompiledKernel
+from tilewright.runtime.pointer.jit import JITFunction
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
-from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.config import Config
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.targets import store
 from tilewright.targets.triton import installation
 

@@ -298,7 +298,7 @@ def test_a_program_that_holds_something_else_is_absent(content):
 
 
 def test_a_kernel_entry_does_not_lead_out_of_the_cache(own):
-    from tilewright.runtime.gpu import _stored
+    from tilewright.runtime.pointer.gpu import _stored
 
     for content in (b"../../x", b"/etc/passwd", b"\xff\xfe", b"", K.encode()):
         store.store("kernels", K, {"artefact": content})

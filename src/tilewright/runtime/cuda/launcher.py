@@ -20,7 +20,7 @@ import struct
 from collections.abc import Callable, Sequence
 from inspect import currentframe
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 from tilewright.frontend.callers import PACKAGE
 from tilewright.runtime.cuda import errors
@@ -45,7 +45,6 @@ from tilewright.runtime.cuda.packing import (
 from tilewright.runtime.cuda.scratch import scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import encode
-from tilewright.runtime.descriptors import TensorDescriptor
 
 _WARP = 32
 
@@ -57,6 +56,15 @@ _COOPERATIVE_TOO_LARGE = 720
 
 
 Launch = Callable[..., None]
+
+
+class Described(Protocol):
+    """A tensor descriptor, as tensor maps are made from it."""
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    padding: str
 
 
 class Launcher:
@@ -137,7 +145,7 @@ class Launcher:
             )
         return found
 
-    def tensor_map(self, descriptor: TensorDescriptor, spec: TensorMapSpec) -> bytes:
+    def tensor_map(self, descriptor: Described, spec: TensorMapSpec) -> bytes:
         """The tensor map of `descriptor` as the kernel wants it."""
         return encode(
             self._array(0, descriptor.base).address,

@@ -1,4 +1,4 @@
-"""The GPU that scripts find described where there is none (`compat.driver`).
+"""The GPU that scripts find described where there is none (`compat.described_gpu`).
 
 Their kernels run on this machine; the source that they print is that of the described GPU.
 """

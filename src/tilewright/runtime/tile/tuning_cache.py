@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import tilewright
+from tilewright._version import __version__
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets import store
@@ -46,7 +46,7 @@ def key_of(
 ) -> str:
     """What a time depends on, as a name for a file."""
     parts = [
-        tilewright.__version__,
+        __version__,
         kernel.target,
         kernel.prim_func.script(),
         repr(sorted((name, repr(value)) for name, value in config.items())),

@@ -49,7 +49,7 @@ from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument, unlaunchable
-from tilewright.runtime.raised_aliases import (
+from tilewright.runtime.pointer.raised_aliases import (
     Merge,
     NotMerged,
     Span,
@@ -57,7 +57,7 @@ from tilewright.runtime.raised_aliases import (
     merges_of,
     with_merged_memory,
 )
-from tilewright.runtime.raised_arguments import (
+from tilewright.runtime.pointer.raised_arguments import (
     BadArgument,
     flat_arguments,
     flat_names,
@@ -68,7 +68,7 @@ from tilewright.runtime.raised_arguments import (
     spans_on_gpu,
     spans_on_host,
 )
-from tilewright.runtime.raised_calls import Passed
+from tilewright.runtime.pointer.raised_calls import Passed
 from tilewright.runtime.tile.gpu import NARROW
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.launch_hooks import notify_observers
@@ -79,8 +79,8 @@ from tilewright.runtime.uninitialised import is_fresh
 from tilewright.targets.numpy.api import Buffer
 
 if TYPE_CHECKING:
-    from tilewright.runtime.compiled import CompiledKernel
-    from tilewright.runtime.raised_tenstorrent import FixedKernel
+    from tilewright.runtime.pointer.compiled import CompiledKernel
+    from tilewright.runtime.pointer.raised_tenstorrent import FixedKernel
     from tilewright.runtime.tile.device import Plan
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
@@ -258,7 +258,9 @@ class RaisedTileKernel(CompiledTileKernel):
         """The kernel for the extents, integers and grid of a launch on Tenstorrent."""
         key = tuple(each.array.size if isinstance(each, HostArray) else each for each in given)
         if key not in self._fixed:
-            from tilewright.runtime.raised_tenstorrent import fixed_kernel  # GPUs do without
+            from tilewright.runtime.pointer.raised_tenstorrent import (
+                fixed_kernel,  # GPUs do without
+            )
 
             self._fixed[key] = fixed_kernel(self, given)
         return self._fixed[key]

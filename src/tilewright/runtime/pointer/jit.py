@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import override
 
 from tilewright.frontend.callers import located
+from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.functions.function import KernelFunction
+from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.tl.options import Options
 from tilewright.language.tl.vocabulary import TL
-from tilewright.runtime.compiled import CompiledKernel, compile_kernel
 from tilewright.runtime.cuda.errors import CudaError
 from tilewright.runtime.grid import Grid, launch_grid
 from tilewright.runtime.launch_errors import (
@@ -41,11 +42,12 @@ from tilewright.runtime.launch_errors import (
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import is_debugging, target_for
 from tilewright.runtime.parameters import Parameter, parameters_of
+from tilewright.runtime.pointer.compiled import CompiledKernel, compile_kernel
 from tilewright.runtime.specialise import Key, check_device, device_of, key_of, plain
 
 if TYPE_CHECKING:
     from tilewright.runtime.choice import TargetChoice
-    from tilewright.runtime.fast_launch import FastPath
+    from tilewright.runtime.pointer.fast_launch import FastPath
 
 # Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
 _COMPILE_OPTIONS = {
@@ -116,6 +118,14 @@ class JITFunction(KernelFunction, Launchable):
     @property
     def arg_names(self) -> tuple[str, ...]:
         return self._arg_names
+
+    def defined_at(self) -> SourcePosition | None:
+        """Where the kernel is defined; None without source, which compiling it reports."""
+        try:
+            rewritten = self.rewritten
+        except FrontendError:
+            return None
+        return SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
         fast = self._fast
@@ -208,7 +218,7 @@ class JITFunction(KernelFunction, Launchable):
         """Make the next launches on a GPU quick."""
         if self._fast is None:
             # Kernels on the host need nothing of this.
-            from tilewright.runtime.fast_launch import fast_path
+            from tilewright.runtime.pointer.fast_launch import fast_path
 
             self._fast = fast_path(self, [bound[name] for name in self._arg_names])
         elif key is not None and compiled.launcher is not None:

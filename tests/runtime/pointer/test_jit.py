@@ -367,8 +367,8 @@ def test_a_compiled_kernel_shows_itself_in_one_line():
 
 
 def test_kernels_are_pickled_by_name(monkeypatch):
-    monkeypatch.setattr(copy, "__module__", "tilewright.runtime.jit")
-    monkeypatch.setattr("tilewright.runtime.jit.copy", copy, raising=False)
+    monkeypatch.setattr(copy, "__module__", "tilewright.runtime.pointer.jit")
+    monkeypatch.setattr("tilewright.runtime.pointer.jit.copy", copy, raising=False)
     assert pickle.loads(pickle.dumps(copy)) is copy
     assert copying.deepcopy(copy) is copy
 

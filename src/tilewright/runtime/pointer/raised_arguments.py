@@ -23,7 +23,7 @@ from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.memory_extents import extent_of
-from tilewright.runtime.raised_aliases import Span
+from tilewright.runtime.pointer.raised_aliases import Span
 from tilewright.runtime.specialise import CONSTEXPR, Key
 
 _INSTEAD = "pass a copy, or launch with target='triton'"

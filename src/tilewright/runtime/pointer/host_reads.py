@@ -23,7 +23,7 @@ from tilewright.language.tl.constexpr import constexpr
 from tilewright.runtime.specialise import CONSTEXPR, Key
 
 if TYPE_CHECKING:
-    from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.pointer.jit import JITFunction
 
 
 def host_reads(

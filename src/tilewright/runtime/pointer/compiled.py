@@ -1,8 +1,8 @@
 """A kernel compiled for one specialisation of its arguments: its IR at every stage, and its run.
 
 For the host, compiling is tracing; the NumPy program is made when it is first run. For a GPU the
-machine code is made at once (`runtime.gpu`), or found on disk: then nothing is traced unless
-the IR is requested.
+machine code is made at once (`runtime.pointer.gpu`), or found on disk: then nothing is traced
+unless the IR is requested.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.grid import reachable_arrays
-from tilewright.runtime.host_reads import host_reads
 from tilewright.runtime.options import run_options
+from tilewright.runtime.pointer.host_reads import host_reads
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
 from tilewright.runtime.uninitialised import is_fresh, mark_initialised
 from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
 
 if TYPE_CHECKING:
     from tilewright.runtime.cuda.launcher import Launcher
-    from tilewright.runtime.jit import JITFunction
-    from tilewright.runtime.raised import RaisedTileKernel
+    from tilewright.runtime.pointer.jit import JITFunction
+    from tilewright.runtime.pointer.raised import RaisedTileKernel
     from tilewright.targets.numpy.kernel import NumpyKernel
     from tilewright.targets.triton.artefact import Artefact
 
@@ -138,7 +138,9 @@ class CompiledKernel:
         Raises:
             CompileError: with the reasons, if it is not raised.
         """
-        from tilewright.runtime.raised import raised_tile_kernel  # Triton's targets do without
+        from tilewright.runtime.pointer.raised import (
+            raised_tile_kernel,  # Triton's targets do without
+        )
 
         return raised_tile_kernel(self)
 
@@ -254,7 +256,7 @@ class CompiledKernel:
         stream: object,
     ) -> None:
         # Compiling alone needs no driver.
-        from tilewright.runtime.gpu import flat_values, launcher_of
+        from tilewright.runtime.pointer.gpu import flat_values, launcher_of
 
         if self.launcher is None:
             self.launcher = launcher_of(artefact)
@@ -313,7 +315,7 @@ def compile_kernel(
     compiled = CompiledKernel(kernel, tuple(keys), dict(metadata), settings, choice, device)
     if choice.is_gpu:
         # Kernels on the host need nothing of this.
-        from tilewright.runtime.gpu import build
+        from tilewright.runtime.pointer.gpu import build
 
         compiled.artefact, compiled.captured = build(compiled)
     else:

@@ -14,7 +14,7 @@ import tilewright as tw
 from tilewright import tl
 from tilewright.frontend import trace as tracing
 from tilewright.ir.diagnostics import CompileError
-from tilewright.runtime import compiled as compiled_kernels
+from tilewright.runtime.pointer import compiled as compiled_kernels
 from tilewright.targets.triton import processes
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")

@@ -12,7 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import tl
-from tilewright.runtime.fast_launch import current_check
+from tilewright.runtime.pointer.fast_launch import current_check
 
 TABLE = {"scale": 1.0, "inner": {"shift": 0.0}}
 LIST = [1.0, 2.0]

@@ -13,7 +13,7 @@ from tests.runtime.cuda.fake_driver import FakeDriver
 from tests.runtime.cuda.fake_torch import Tensor, fake_torch
 from tilewright import tl
 from tilewright.runtime.cuda.driver import using
-from tilewright.runtime.raised import RaisedTileKernel
+from tilewright.runtime.pointer.raised import RaisedTileKernel
 from tilewright.runtime.tile.device import DevicePlanner
 
 
@@ -125,7 +125,7 @@ def test_arrays_that_share_bytes_take_the_ordinary_way(scene, out):
 
 
 def test_launches_as_threads_take_the_ordinary_way(scene, monkeypatch):
-    from tilewright.runtime import raised_calls
+    from tilewright.runtime.pointer import raised_calls
 
     _repeated(scene)
     monkeypatch.setattr(raised_calls, "thread_runs", object)

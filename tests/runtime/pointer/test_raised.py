@@ -14,7 +14,7 @@ from tilewright import tl
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.compile_only import raising_for
 from tilewright.runtime.cuda.driver import using
-from tilewright.runtime.raised import _has_whole_rows
+from tilewright.runtime.pointer.raised import _has_whole_rows
 from tilewright.runtime.tile.thread_level import running_threads
 
 

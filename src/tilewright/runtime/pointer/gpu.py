@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.frontend.captures import Capture
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.runtime.cuda.flatten import flatten
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
+from tilewright.runtime.pointer.flatten import flatten
 from tilewright.runtime.specialise import CONSTEXPR, Key
 from tilewright.targets import store
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.artefact import Artefact, read_artefact
 
 if TYPE_CHECKING:
-    from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.cuda.launcher import Launcher
+    from tilewright.runtime.pointer.compiled import CompiledKernel
 
 _KIND = "kernels"
 _ARTEFACT = "artefact"

@@ -38,7 +38,6 @@ from tilewright.frontend.reads import Reads
 from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch
-from tilewright.runtime.cuda.bound import bound_launch
 from tilewright.runtime.cuda.context import current_device
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.streams import current_stream, quick_torch_stream, stream_handle
@@ -47,12 +46,13 @@ from tilewright.runtime.grid import MAX_GRID
 from tilewright.runtime.launch_errors import GridArguments
 from tilewright.runtime.options import debug_in_force, spec_in_force
 from tilewright.runtime.parameters import Parameter
-from tilewright.runtime.raised_calls import NotOrdinary, RaisedCalls, raised_calls
+from tilewright.runtime.pointer.bound import bound_launch
+from tilewright.runtime.pointer.raised_calls import NotOrdinary, RaisedCalls, raised_calls
 from tilewright.runtime.specialise import integer_type, key_of, kind_of
 
 if TYPE_CHECKING:
-    from tilewright.runtime.compiled import CompiledKernel
-    from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.pointer.compiled import CompiledKernel
+    from tilewright.runtime.pointer.jit import JITFunction
 
 _PREFIX = "tw_"
 _STREAM = "stream"

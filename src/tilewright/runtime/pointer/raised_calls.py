@@ -29,7 +29,7 @@ from tilewright.runtime.tile.prepared_call import map_encoder
 from tilewright.runtime.tile.thread_level import thread_runs
 
 if TYPE_CHECKING:
-    from tilewright.runtime.raised import RaisedTileKernel
+    from tilewright.runtime.pointer.raised import RaisedTileKernel
 
 _MAX_PREPARED = 256
 _TENSOR, _DESCRIPTOR, _SCALAR, _CONSTANT = "tensor", "descriptor", "scalar", "constant"

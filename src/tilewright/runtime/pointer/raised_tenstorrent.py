@@ -22,11 +22,11 @@ from tilewright.passes.tenstorrent.fix_arguments import FixArguments
 from tilewright.passes.tenstorrent.replace_views import SeenTensor, replace_views
 from tilewright.passes.tile.raise_to_tile import clean
 from tilewright.runtime.arrays import HostArray
-from tilewright.runtime.raised_arguments import BadArgument, param_of
+from tilewright.runtime.pointer.raised_arguments import BadArgument, param_of
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 if TYPE_CHECKING:
-    from tilewright.runtime.raised import RaisedTileKernel
+    from tilewright.runtime.pointer.raised import RaisedTileKernel
 
 
 @dataclass(frozen=True, eq=False)
