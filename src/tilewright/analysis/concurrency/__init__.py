@@ -8,15 +8,18 @@ Executions with data (`targets/numpy`, `targets/tenstorrent`) and checks without
     tasks       Python generators; they stop (`yield`) wherever another task may run
     units       operations that were issued and complete later: TMA, tensor cores
     barriers    `MBarrier` (phases, arrivals, bytes), `NamedBarrier` (threads), `Groups` (counted)
+    parity      what a wait for a phase guarantees, whatever the schedule
     schedule    picks the next task or operation; the same seed gives the same order
+    events      what a run tells a checker or a timeline: `SyncEvents`
 """
 
 from __future__ import annotations
 
 from tilewright.analysis.concurrency.deadlock import BlockedTask, Deadlock
 from tilewright.analysis.concurrency.engine import Engine, Operation
+from tilewright.analysis.concurrency.events import AccessKind, GroupKind, Proxy, SyncEvents
 from tilewright.analysis.concurrency.groups import Groups
-from tilewright.analysis.concurrency.mbarrier import BarrierMisuse, MBarrier
+from tilewright.analysis.concurrency.mbarrier import BarrierMisuse, KeyedBarrier, MBarrier
 from tilewright.analysis.concurrency.named_barrier import NamedBarrier
 from tilewright.analysis.concurrency.parity import guaranteed_phases, passes
 from tilewright.analysis.concurrency.schedule import CHECK_SCHEDULES, InTurn, Schedule, schedule_of
@@ -25,19 +28,24 @@ from tilewright.analysis.concurrency.tasks import Steps, Task, Wait
 
 __all__ = [
     "CHECK_SCHEDULES",
+    "AccessKind",
     "BarrierMisuse",
     "BlockedTask",
     "Deadlock",
     "Engine",
     "Event",
+    "GroupKind",
     "Groups",
     "InTurn",
+    "KeyedBarrier",
     "MBarrier",
     "Machine",
     "NamedBarrier",
     "Operation",
+    "Proxy",
     "Schedule",
     "Steps",
+    "SyncEvents",
     "Task",
     "TooManySteps",
     "Wait",

@@ -14,6 +14,7 @@ complete on a negative count.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tilewright.analysis.concurrency.parity import passes
@@ -109,3 +110,12 @@ class MBarrier:
         if self.tx_count < 0:
             lacks.append(f"{-self.tx_count} completed bytes were not expected")
         return f"in phase {self.phase}: " + (" and ".join(lacks) or "nothing is missing")
+
+
+@dataclass(eq=False)
+class KeyedBarrier(MBarrier):
+    """A barrier that is identified by its bytes: all views of them are the same barrier."""
+
+    key: Hashable = None
+    owner: str = ""
+    """The array that it is in."""

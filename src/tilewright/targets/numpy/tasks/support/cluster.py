@@ -57,7 +57,6 @@ class Cluster:
     """The operation that finishes at the moment."""
     last: AsyncOperation | None = None
     """The operation in which something went wrong, if it was in one."""
-    operations: int = 0
     layouts: Layouts = field(default_factory=Layouts)
 
     def __post_init__(self) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.concurrency import Wait
+from tilewright.analysis.concurrency import Proxy, Wait
 from tilewright.targets.numpy.api import Terms
-from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.sync import CtaSync

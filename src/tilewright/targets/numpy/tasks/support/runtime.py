@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.concurrency import Wait
+from tilewright.analysis.concurrency import Proxy, Wait
 from tilewright.targets.numpy.support.dot import dot, dot_scaled
-from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.engines import CtaEngines
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation

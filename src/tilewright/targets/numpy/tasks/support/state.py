@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tilewright.analysis.concurrency import Groups, NamedBarrier, Steps, Task, Wait
+from tilewright.analysis.concurrency import (
+    GroupKind,
+    Groups,
+    NamedBarrier,
+    Proxy,
+    Steps,
+    Task,
+    Wait,
+)
 from tilewright.targets.numpy.api import Grid, Memory, RunOptions
 from tilewright.targets.numpy.support.batch import Batch, SourceSite
-from tilewright.targets.numpy.tasks.recorder import GroupKind, Proxy
 from tilewright.targets.numpy.tasks.support.arena import Held, TaskArena, View, conflict
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.cluster import Cluster
@@ -220,7 +227,6 @@ class CtaState(Batch):
         """
         cluster = self.cluster
         name = f"{engine} of CTA {self.rank}"
-        cluster.operations += 1
 
         def complete() -> None:
             cluster.acting = cluster.last = operation
@@ -239,8 +245,7 @@ class CtaState(Batch):
             in_order=in_order,
             issuer=cluster.task,
             cta=self.rank,
-            index=cluster.operations,
-            barriers=tuple(barriers),
+            barriers=barriers,
         )
         for view, _ in parts:
             view.require()

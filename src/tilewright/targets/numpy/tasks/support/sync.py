@@ -38,6 +38,8 @@ class CtaSync(CtaState):
             barrier = Barrier(
                 view.name,
                 count,
+                key=(view.arena.cta, view.start),
+                owner=view.root.name,
                 offset=view.start,
                 cta=view.arena.cta,
                 root=view.root,
