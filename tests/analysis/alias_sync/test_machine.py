@@ -59,14 +59,14 @@ def test_only_a_wait_orders_a_write_and_a_read(schedule: str, waits: bool) -> No
 
     def writer(task: Task) -> Steps:
         yield None
-        machine.events.access(task, "write", TILE, "generic", 1)
+        machine.events.accessed(task, "write", TILE, "generic", 1)
         machine.arrive(task, full, 1, 2)
 
     def reader(task: Task) -> Steps:
         if waits:
             yield from machine.wait(task, full, 0, 3)
         yield None
-        machine.events.access(task, "read", OTHER, "generic", 4)
+        machine.events.accessed(task, "read", OTHER, "generic", 4)
 
     stuck, found = run(machine, writer, reader, inits=(full,))
     assert stuck is None
@@ -86,7 +86,7 @@ def test_bytes_end_a_phase_if_all_are_announced(schedule: str, size: int) -> Non
 
     def consumer(task: Task) -> Steps:
         yield from machine.wait(task, full, 0, 3)
-        machine.events.access(task, "read", TILE, "generic", 4)
+        machine.events.accessed(task, "read", TILE, "generic", 4)
 
     stuck, found = run(machine, producer, consumer, inits=(full,))
     assert not found
@@ -139,13 +139,13 @@ def test_a_gate_orders_those_who_come_and_those_who_wait(schedule: str) -> None:
 
     def writer(task: Task) -> Steps:
         yield None
-        machine.events.access(task, "write", TILE, "generic", 1)
+        machine.events.accessed(task, "write", TILE, "generic", 1)
         machine.arrive_named(task, gate, 256, 2)
 
     def reader(task: Task) -> Steps:
         generation = machine.arrive_named(task, gate, 256, 3)
         yield from machine.wait_named(task, gate, generation, 3)
-        machine.events.access(task, "read", TILE, "generic", 4)
+        machine.events.accessed(task, "read", TILE, "generic", 4)
 
     assert run(machine, writer, reader) == (None, [])
 
@@ -174,8 +174,8 @@ def test_a_wait_for_groups_leaves_the_youngest(schedule: str, leave: int, clashe
             part = AliasRange(region, "generic", writes=True)
             groups.issue_alone(machine.issue(task, "a copy", "cp.async", number, [part]))
         yield from machine.wait_groups(task, "cp.async", leave, 3)
-        machine.events.access(task, "read", TILE, "generic", 4)
-        machine.events.access(task, "read", byte_range("smem", "b[0]", 96, 128), "generic", 5)
+        machine.events.accessed(task, "read", TILE, "generic", 4)
+        machine.events.accessed(task, "read", byte_range("smem", "b[0]", 96, 128), "generic", 5)
 
     stuck, found = run(machine, body)
     assert stuck is None
@@ -192,7 +192,7 @@ def test_operations_of_an_engine_in_order_follow_each_other(schedule: str) -> No
         machine.issue(task, "a product", "tcgen05", 1, [part], in_order=True)
         machine.issue(task, "a commit", "tcgen05", 2, (), in_order=True, arrives=[(done, 1)])
         yield from machine.wait(task, done, 0, 3)
-        machine.events.access(task, "read", TILE, "tensor", 4)
+        machine.events.accessed(task, "read", TILE, "tensor", 4)
 
     assert run(machine, body, inits=(done,)) == (None, [])
     assert not machine.direct

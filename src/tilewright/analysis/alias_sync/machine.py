@@ -80,7 +80,7 @@ class Machine:
         self, signals: Callable[[str], Sequence[PossibleSignal]], schedule: Schedule | None = None
     ) -> None:
         self.checker = Checker(signals)
-        self.events = CheckerEvents(self.checker)
+        self.events: CheckerEvents[ByteRegion] = CheckerEvents(self.checker)
         self.barriers: dict[Hashable, KeyedBarrier] = {}
         self.named_barriers: dict[Hashable, NamedBarrier] = {}
         self.direct: dict[int, Finding] = {}

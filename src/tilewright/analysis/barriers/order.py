@@ -38,10 +38,10 @@ from tilewright.analysis.barriers.trace import Trace
 from tilewright.analysis.concurrency import (
     BarrierMisuse,
     Deadlock,
-    InTurn,
     Machine,
     MBarrier,
     NamedBarrier,
+    RunToBlock,
     Steps,
     Wait,
     guaranteed_phases,
@@ -233,7 +233,7 @@ class _Run:
         }
 
     def run(self) -> None:
-        machine = Machine(schedule=InTurn())
+        machine = Machine(schedule=RunToBlock())
         for member in self.members:
             machine.spawn(member.trace.name, self._steps(member))
         try:

@@ -1,4 +1,4 @@
-"""The event protocol: what a run tells whoever follows it, one call per event, as it happens.
+"""The event protocol: the events of a run, one call each, in the order in which they happen.
 
 An *actor* is a task, or an asynchronous operation while it completes: what a copy writes is written
 by the copy, not by the task that issued it. Operations of an `in_order` unit are ordered among each
@@ -16,13 +16,14 @@ event                           orders
 ``fence``                       accesses of one proxy -> accesses of another
 ==============================  ==================================================================
 
-Arguments are positional. Executions with data tell of views, checks without data of byte regions:
-the types of regions, barriers and operations are parameters. A site is the index of an op.
+Arguments are positional. Regions are views in executions with data, ranges of bytes in checks
+without: the types of regions, barriers and operations are parameters. A site is the index of an op.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import isfunction
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from tilewright.analysis.concurrency.engine import Operation
@@ -37,9 +38,9 @@ by the tensor-memory side of tensor cores and its loads and stores."""
 GroupKind: TypeAlias = Literal["cp.async", "TMA store", "wgmma", "tensor copy"]
 """What is waited for by counting: cp.async groups, TMA stores, wgmma, AMD's tensor copies."""
 
-RegionT = TypeVar("RegionT")
-BarrierT = TypeVar("BarrierT", bound=MBarrier)
-OperationT = TypeVar("OperationT", bound=Operation)
+RegionT = TypeVar("RegionT", contravariant=True)
+BarrierT = TypeVar("BarrierT", bound=MBarrier, contravariant=True)
+OperationT = TypeVar("OperationT", bound=Operation, contravariant=True)
 
 
 class SyncEvents(Generic[RegionT, BarrierT, OperationT]):
@@ -78,7 +79,12 @@ class SyncEvents(Generic[RegionT, BarrierT, OperationT]):
         """`count` arrivals, just before they count."""
 
     def expect(
-        self, actor: Task | OperationT, barrier: BarrierT, size_bytes: int, site: int, /
+        self,
+        actor: Task | OperationT,
+        barrier: BarrierT,
+        size_bytes: int,
+        site: int,
+        /,
     ) -> None:
         """An expect-tx, just before the arrival that belongs to it."""
 
@@ -124,3 +130,23 @@ class SyncEvents(Generic[RegionT, BarrierT, OperationT]):
 
     def fence(self, task: Task, kind: str, site: int, /) -> None:
         """A fence: `async_shared`, `gpu`, `sys` or `mbarrier_init`."""
+
+
+EVENTS = tuple(name for name, value in vars(SyncEvents).items() if isfunction(value))
+"""The names of all events."""
+
+
+class Relay(SyncEvents[RegionT, BarrierT, OperationT]):
+    """Passes every event on to its receivers, in order."""
+
+    def __init__(self, *receivers: SyncEvents[RegionT, BarrierT, OperationT]) -> None:
+        for name in EVENTS:
+            setattr(self, name, _each([getattr(receiver, name) for receiver in receivers]))
+
+
+def _each(handlers: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    def handle(*arguments: object) -> None:
+        for handler in handlers:
+            handler(*arguments)
+
+    return handle

@@ -96,7 +96,7 @@ class _Oldest:
 
 
 @dataclass
-class InTurn:
+class RunToBlock:
     """Each task as far as it can, in rounds: a task that starts others is not followed by them in
     its round. What a check derives does not depend on it; which finding is first does."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from typing_extensions import override
 
@@ -31,17 +31,17 @@ from tilewright.analysis.ordering.regions import Access, ByteRegion
 
 Part: TypeAlias = tuple[AccessKind, ByteRegion, Proxy]
 """An access of an operation, which counts from its issue."""
+RegionT = TypeVar("RegionT")
 _COPIES = "cp.async"
 
 
-class CheckerEvents(SyncEvents[ByteRegion, KeyedBarrier, Operation]):
-    """Tells a checker of every event."""
+class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
+    """Forwards every event to a checker, except accesses: these are `accessed` as byte regions."""
 
-    fences: tuple[str, ...] = ("async_shared",)
-    """Kinds of fences that publish what a task has observed to the async proxy."""
-
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Checker, fences: Sequence[str] = ("async_shared",)) -> None:
+        """`fences` are those that publish what a task has observed to the async proxy."""
         self.checker = checker
+        self._fences = fences
         self._agents: dict[Task | Operation, Agent] = {}
         self._copies: dict[str, list[Agent]] = {}
         """Copies by the threads of a task."""
@@ -64,17 +64,6 @@ class CheckerEvents(SyncEvents[ByteRegion, KeyedBarrier, Operation]):
 
     # -- memory ------------------------------------------------------------------------------
 
-    @override
-    def access(
-        self,
-        actor: Task | Operation,
-        kind: AccessKind,
-        region: ByteRegion,
-        proxy: Proxy,
-        site: int,
-    ) -> None:
-        self.accessed(actor, kind, region, proxy, site)
-
     def accessed(
         self,
         actor: Task | Operation,
@@ -84,7 +73,8 @@ class CheckerEvents(SyncEvents[ByteRegion, KeyedBarrier, Operation]):
         site: int,
         key: object = None,
     ) -> Access:
-        """As `access`; what an operation does has been compared when it was issued, under `key`."""
+        """Bytes are read or written; what an operation accesses was compared when it was issued,
+        under `key`."""
         agent = self._agents[actor]
         access = self._held.get((actor, key)) if isinstance(actor, Operation) else None
         if access is None:
@@ -181,7 +171,7 @@ class CheckerEvents(SyncEvents[ByteRegion, KeyedBarrier, Operation]):
 
     @override
     def fence(self, task: Task, kind: str, site: int) -> None:
-        if kind in self.fences:
+        if kind in self._fences:
             self.checker.fence(self._agents[task])
 
     # -- the end -----------------------------------------------------------------------------

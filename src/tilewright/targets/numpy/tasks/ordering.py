@@ -181,7 +181,7 @@ class OrderingRecorder(Recorder):
 
     def __init__(self, log: OrderingLog) -> None:
         self._log = log
-        self._order = CheckerEvents(Checker())
+        self._order: CheckerEvents[View] = CheckerEvents(Checker())
         self._source_sites: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
         """By source id, the first id with the same location."""

@@ -133,7 +133,7 @@ def proxy_of(view: View, otherwise: Proxy) -> Proxy:
 
 def record_access(walk: Walk, op: Operation, view: View, *, writes: bool) -> None:
     kind, proxy = "write" if writes else "read", proxy_of(view, "generic")
-    walk.run.machine.events.access(walk.task, kind, view.region(), proxy, walk.position(op))
+    walk.run.machine.events.accessed(walk.task, kind, view.region(), proxy, walk.position(op))
 
 
 def _load(walk: Walk, op: Operation) -> Steps:

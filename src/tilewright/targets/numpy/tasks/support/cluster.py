@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilewright.analysis.concurrency import Machine, NamedBarrier, Task
+from tilewright.analysis.concurrency import Machine, NamedBarrier, SyncEvents, Task
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
-from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind
+from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind, View
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.layouts import Layouts
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 
@@ -60,6 +61,7 @@ class Cluster:
     layouts: Layouts = field(default_factory=Layouts)
 
     def __post_init__(self) -> None:
+        self.events: SyncEvents[View, Barrier, AsyncOperation] = self.recorder
         self.ctas: list[CtaRuntime] = []
         self.machine = Machine(self.seed)
         self.barrier = NamedBarrier("the cluster's barrier")
