@@ -76,8 +76,14 @@ def test_what_is_not_offered_is_refused_by_name(stand_in):
         importlib.import_module("tilelang.quantum")
     with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.quantum \(it follows"):
         importlib.import_module("tvm.quantum")
-    with pytest.raises(AttributeError, match=r"T has no attribute gem"):
-        _ = stand_in.language.gem
+    with pytest.raises(AttributeError) as caught:
+        _ = stand_in.language.alloc_shard
+    assert str(caught.value) == (
+        "Tilewright's stand-in for TileLang 0.1.13 does not offer tilelang.language.alloc_shard; "
+        f"did you mean alloc_shared? (it follows {COMMIT}, a newer name is unknown)"
+    )
+    with pytest.raises(AttributeError, match=r"^T\.WSRole is not supported: the compiler assigns"):
+        _ = stand_in.language.WSRole
 
 
 def test_insides_of_the_compiler_can_be_imported_but_not_used(stand_in):

@@ -78,7 +78,11 @@ class StandIn(ModuleType):
                 return getattr(mirror, name)
             if "__getattr__" in vars(mirror):
                 # It makes names on demand, and reports those it lacks.
-                return mirror.__getattr__(name)
+                try:
+                    return mirror.__getattr__(name)
+                except AttributeError as error:
+                    if error.name != name:  # known, and not supported
+                        raise
         path = f"{self.__name__}.{name}"
         raise AttributeError(_refusal(self._project, path, name, dir(self)))
 

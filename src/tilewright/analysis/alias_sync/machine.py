@@ -236,7 +236,7 @@ class Machine:
         accesses: list[Part] = [
             ("write" if part.writes else "read", part.region, part.proxy) for part in parts
         ]
-        self.events.issue(operation, site, list(enumerate(accesses)))
+        self.events.issued(operation, site, list(enumerate(accesses)))
         self._scheduler.issue(engine, operation, in_order)
         self._issued.append(operation)
         return operation

@@ -127,31 +127,31 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
     # -- operations --------------------------------------------------------------------------
 
     @override
-    def issue(
-        self,
-        operation: Operation,
-        site: int | None = None,
-        parts: Sequence[tuple[object, Part]] = (),
-    ) -> None:
-        """An operation is in flight; its accesses at the site, by key, count from here on."""
+    def issue(self, operation: Operation) -> None:
         assert operation.issuer is not None, "operations have an issuer"
-        checker, issuer = self.checker, self._agents[operation.issuer]
-        agent = checker.issue(
+        issuer = self._agents[operation.issuer]
+        agent = self._agents[operation] = self.checker.issue(
             issuer,
             operation.what,
             operation.engine,
             operation.in_order,
             tuple(each.key for each in operation.barriers if isinstance(each, KeyedBarrier)),
         )
-        self._agents[operation] = agent
         if operation.engine.startswith(_COPIES):
             self._copies.setdefault(issuer.name, []).append(agent)
-        if site is None:
-            return
-        iteration = checker.visit(issuer.name, site, "issue")
+
+    def issued(
+        self, operation: Operation, site: int, parts: Sequence[tuple[object, Part]]
+    ) -> list[Access]:
+        """An operation is in flight; its accesses, by key, count from here on."""
+        self.issue(operation)
+        agent, found = self._agents[operation], list[Access]()
+        iteration = self.checker.visit(agent.name, site, "issue")
         for key, (kind, region, proxy) in parts:
-            access = checker.access(agent, kind, region, proxy, site, iteration)
+            access = self.checker.access(agent, kind, region, proxy, site, iteration)
             self._held[operation, key] = access
+            found.append(access)
+        return found
 
     @override
     def waited_group(

@@ -38,7 +38,13 @@ from tilewright.analysis.ordering import (
     PossibleSignal,
 )
 from tilewright.analysis.ordering.events import Part
-from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
+from tilewright.analysis.ordering.timeline import (
+    Mark,
+    MissingEdge,
+    Point,
+    Timeline,
+    TimelineBuilder,
+)
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import MISSING_FENCE
@@ -191,6 +197,8 @@ class OrderingRecorder(Recorder):
         self._many = False
         self._deadlock: Finding | None = None
         self._timeline: TimelineBuilder | None = None
+        self._points: dict[int, Point] = {}
+        """By the index of an access, where the timeline has it."""
         self._picked: View | None = None
         """A buffer of which the next access selects some elements."""
         self._expected: tuple[Actor, Barrier] | None = None
@@ -221,7 +229,7 @@ class OrderingRecorder(Recorder):
             for arena in (cta.smem, cta.tmem):
                 tail = f" of CTA {arena.cta}" if self._many else ""
                 checker.memory(_key(arena), f"{arena.name}{tail}", arena.size)
-        self._timeline = None
+        self._timeline, self._points = None, {}
         if self._log.wants_timeline:
             title = f"program {self._program}, schedule with seed {seed}"
             self._timeline = TimelineBuilder(title)
@@ -287,6 +295,7 @@ class OrderingRecorder(Recorder):
             diagnostics[0].notes.append(Diagnostic(Severity.NOTE, text, after.location))
         if self._timeline is not None:
             self._timeline.timeline.notes.extend(each.message for each in diagnostics)
+            self._mark_findings(self._timeline, reported)
         self._keep_timeline(replaces=True)
         kind = _FAULT_KINDS[findings[0].kind] if findings else "deadlock"
         return OrderingFault(
@@ -298,6 +307,23 @@ class OrderingRecorder(Recorder):
             self._seed,
             self._source_sites,
         )
+
+    def _mark_findings(self, timeline: TimelineBuilder, findings: Sequence[Finding]) -> None:
+        """Mark the two accesses of each finding, and the missing edge between them."""
+        for finding in findings:
+            points: list[Point] = []
+            for access in (finding.first, finding.second):
+                if access is None:
+                    continue
+                point = self._points.get(access.index)
+                if point is not None:
+                    label = f"{access} {self._where(access.site)}"
+                    mark = Mark(point.at, label, "finding")
+                    timeline.lane(point.kind, point.lane).marks.append(mark)
+                    points.append(point)
+            if len(points) == 2:
+                label = f"{finding.message}; missing: {finding.cause.missing}"
+                timeline.timeline.missing.append(MissingEdge(points[0], points[1], label))
 
     def _location(self, source_id: int | None) -> Attribute | None:
         return None if source_id is None else self._source_sites[source_id].location
@@ -357,7 +383,9 @@ class OrderingRecorder(Recorder):
         if self._timeline is not None:
             label = f"{access} {self._where(site)}"
             record = self._timeline.read if kind == "read" else self._timeline.wrote
-            record(self._named(view), label)
+            name = self._named(view)
+            record(name, label)
+            self._points[access.index] = Point("buffer", name, self._timeline.timeline.length)
 
     @override
     def picks(self, view: View, source_id: int) -> None:
@@ -426,11 +454,13 @@ class OrderingRecorder(Recorder):
             kind: AccessKind = "write" if held.writes else "read"
             part = kind, _region(held.view), _proxy(operation, held.view)
             parts.append((_held_key(held.view), part))
-        self._order.issue(operation, site, parts)
+        accesses = self._order.issued(operation, site, parts)
         if self._timeline is not None:
             issuer = operation.issuer.name
             label = f"{operation.what}, issued by {issuer} {self._where(site)}"
             self._timeline.begin("engine", operation.engine, operation, "operation", label)
+            issued = Point("engine", operation.engine, self._timeline.timeline.length)
+            self._points.update((access.index, issued) for access in accesses)
 
     @override
     def complete(self, operation: AsyncOperation) -> None:

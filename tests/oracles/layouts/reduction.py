@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from tests.oracles.layouts.replication import mixed_radix
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.index_map import row_major
-from tilewright.layouts.replication import mixed_radix
 from tilewright.layouts.vectors import WARP_LANES
 
 

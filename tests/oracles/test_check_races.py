@@ -8,9 +8,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.examples.tile_examples import NAMES
+from tests.oracles.check_races import CheckRaces
 from tests.targets.numpy.simt.mutants import mutants_of, subjects
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.targets.numpy.simt.check_races import CheckRaces
 
 
 @cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oracles.layouts.tma_boxes import box_shape, tma_boxes
 from tilewright.layouts.hardware.swizzle import pattern_bytes, tile_address
-from tilewright.layouts.hardware.tma_boxes import box_shape, tma_boxes
 
 
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])

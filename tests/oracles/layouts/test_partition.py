@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.layouts.partition import fitting_vector, partition
 from tests.sampling import examples
 from tilewright.layouts.index_map import Layout
-from tilewright.layouts.partition import fitting_vector, partition
 from tilewright.layouts.vectors import fragment_access
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tilewright.layouts.conversion import Crossing, crossing, fragment_crossing
+from tests.oracles.layouts.conversion import Crossing, crossing, fragment_crossing
 from tilewright.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.mma_sync import mma_accumulator

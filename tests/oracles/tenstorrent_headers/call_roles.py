@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tilewright.targets.tenstorrent.headers.signatures import enclosed, split_arguments
+from tests.oracles.tenstorrent_headers.signatures import enclosed, split_arguments
 
 _COUNTED = frozenset({"integer", "word"})
 ACCEPTED: Mapping[str, frozenset[str]] = MappingProxyType(

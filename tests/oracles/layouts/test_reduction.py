@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.oracles.layouts.partition import partition
+from tests.oracles.layouts.reduction import ReductionPattern, reduction_pattern
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.mma_sync import mma_accumulator
 from tilewright.layouts.hardware.wgmma import wgmma_accumulator
-from tilewright.layouts.partition import partition
-from tilewright.layouts.reduction import ReductionPattern, reduction_pattern
 
 
 def simulate(fragment: Fragment, axis: int, pattern: ReductionPattern) -> None:

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.tenstorrent.own_programs import KERNELS, PROGRAMS
-from tests.targets.tenstorrent.vendor_programs import FURTHER, REQUIRED
-from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE, ChipSpec
-from tilewright.targets.tenstorrent.allocation import allocate
-from tilewright.targets.tenstorrent.headers.call_roles import ROLES, check_calls
-from tilewright.targets.tenstorrent.headers.signatures import extract, functions, stored
-from tilewright.targets.tenstorrent.headers.vendor_headers import (
+from tests.oracles.tenstorrent_headers.call_roles import ROLES, check_calls
+from tests.oracles.tenstorrent_headers.signatures import extract, functions, stored
+from tests.oracles.tenstorrent_headers.vendor_headers import (
     VARIABLE,
     HeaderCheck,
     check_kernel,
     checkout,
 )
+from tests.targets.tenstorrent.own_programs import KERNELS, PROGRAMS
+from tests.targets.tenstorrent.vendor_programs import FURTHER, REQUIRED
+from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE, ChipSpec
+from tilewright.targets.tenstorrent.allocation import allocate
 from tilewright.targets.tenstorrent.program import KernelSource, Processor, Program, one_core
 
 NOT_INLINE = {"TensorAccessor", "get_compile_time_arg_val", "noc_async_read_barrier"}
