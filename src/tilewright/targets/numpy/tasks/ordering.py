@@ -28,7 +28,6 @@ from tilewright.analysis.concurrency import (
     Task,
 )
 from tilewright.analysis.ordering import (
-    Access,
     ByteRegion,
     Checker,
     CheckerEvents,
