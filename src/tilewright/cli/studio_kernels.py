@@ -40,9 +40,8 @@ from tilewright.runtime.tile.targets import default_arch
 from tilewright.targets.cuda import compile as cuda
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
-from tilewright.targets.errors import CudaCompilerError
+from tilewright.targets.errors import CudaCompilerError, HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip import compile as hip
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
 if TYPE_CHECKING:
