@@ -36,7 +36,7 @@ def measure(order: tuple[str, ...]) -> None:
 
     import tilewright as tw
     from tilewright.runtime.compile_only import compiling_only
-    from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.pointer.jit import JITFunction
 
     def load(name: str):
         folder = "tlx" if name.startswith("hopper") else "tl"

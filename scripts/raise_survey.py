@@ -36,7 +36,7 @@ def example_texts() -> tuple[tuple[str, str], ...]:
 
 def _example_texts() -> Iterator[tuple[str, str]]:
     from tests.examples.tl_examples import NAMES, load
-    from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.pointer.jit import JITFunction
 
     for name in NAMES:
         module = load(name)

@@ -33,7 +33,7 @@ from tilewright.ir.diagnostics import CompileError
 from tilewright.ir.text import print_module
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.passes.tile.raise_to_tile import NotRaised, raise_module
-from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.pointer.jit import JITFunction
 from tilewright.targets.numpy import NumpyFault
 from tilewright.targets.numpy.support.batch import UndefinedFault
 from tilewright.targets.numpy.tile import TileFault

@@ -23,7 +23,7 @@ import numpy as np
 
 from tilewright import tl
 from tilewright.runtime.descriptors import TensorDescriptor
-from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.pointer.jit import JITFunction
 
 MEMORY = (
     "load",

@@ -22,8 +22,8 @@ from typing import Any
 
 from tilewright.compat.finder import StandInFinder
 from tilewright.compat.modules import TRITON
-from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.pointer.jit import JITFunction
 
 
 class Anything(ModuleType):

@@ -18,7 +18,7 @@ from tilewright.passes import PASSES
 from tilewright.passes.stock_triton.pipeline import pipeline_text
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.runtime.compile_only import compiling_only
-from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.targets.triton.lowering import CompileOptions, kind_of, lower
 
 CAPABILITIES = {"tl": (80, 90, 100), "tlx": (90, 100), "fuzz-tl": (90,)}

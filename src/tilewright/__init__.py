@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from tilewright._version import __version__
+
 if TYPE_CHECKING:
     from tilewright.ir.diagnostics import CompileError as CompileError
     from tilewright.language import T as T
@@ -24,12 +26,13 @@ if TYPE_CHECKING:
     from tilewright.runtime.config import Config as Config
     from tilewright.runtime.decorator import jit as jit
     from tilewright.runtime.descriptors import TensorDescriptor as TensorDescriptor
+    from tilewright.runtime.executors.current import executing as executing
     from tilewright.runtime.grid import reachable as reachable
     from tilewright.runtime.heuristics import heuristics as heuristics
     from tilewright.runtime.integers import cdiv as cdiv
     from tilewright.runtime.integers import next_power_of_2 as next_power_of_2
-    from tilewright.runtime.jit import JITFunction as JITFunction
     from tilewright.runtime.options import running as running
+    from tilewright.runtime.pointer.jit import JITFunction as JITFunction
     from tilewright.runtime.tile.autotune import AutoTuner as AutoTuner
     from tilewright.runtime.tile.autotune import set_autotune_inputs as set_autotune_inputs
     from tilewright.runtime.tile.bench import do_bench as do_bench
@@ -45,13 +48,11 @@ if TYPE_CHECKING:
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
-__version__ = "0.1.0.dev0"
-
 _WHERE = {
     "AutoTuner": "tilewright.runtime.tile.autotune",
     "CompileError": "tilewright.ir.diagnostics",
     "Config": "tilewright.runtime.config",
-    "JITFunction": "tilewright.runtime.jit",
+    "JITFunction": "tilewright.runtime.pointer.jit",
     "NumpyFault": "tilewright.targets.numpy.api",
     "PassConfigKey": "tilewright.runtime.tile.pass_configs",
     "Profiler": "tilewright.runtime.tile.profiler",
@@ -66,6 +67,7 @@ _WHERE = {
     "constexpr_function": "tilewright.language.tl.constexpr",
     "do_bench": "tilewright.runtime.tile.bench",
     "empty": "tilewright.runtime.uninitialised",
+    "executing": "tilewright.runtime.executors.current",
     "heuristics": "tilewright.runtime.heuristics",
     "jit": "tilewright.runtime.decorator",
     "lower": "tilewright.runtime.tile.lower",
@@ -99,6 +101,7 @@ __all__ = [
     "constexpr_function",
     "do_bench",
     "empty",
+    "executing",
     "heuristics",
     "jit",
     "lower",

@@ -13,11 +13,11 @@ torch = pytest.importorskip("torch")
 import tilewright as tw  # noqa: E402
 from tests.device.test_tile_kernels import assert_same, on_gpu, poisoned  # noqa: E402
 from tests.examples.tl_examples import NAMES, load  # noqa: E402
-from tests.runtime.test_raised import add  # noqa: E402
+from tests.runtime.pointer.test_raised import add  # noqa: E402
 from tilewright.dialects.tt import DescriptorStoreOp, StoreOp  # noqa: E402
 from tilewright.passes.tile.raise_to_tile import RaisedKernel, raise_module  # noqa: E402
-from tilewright.runtime.compiled import CompiledKernel  # noqa: E402
-from tilewright.runtime.raised_arguments import flat_names  # noqa: E402
+from tilewright.runtime.pointer.compiled import CompiledKernel  # noqa: E402
+from tilewright.runtime.pointer.raised_arguments import flat_names  # noqa: E402
 
 pytestmark = pytest.mark.device
 

@@ -16,7 +16,7 @@ from tests.sampling import only  # noqa: E402
 from tilewright.dialects.func import FuncOp  # noqa: E402
 from tilewright.language.T.prim_func import PrimFunc  # noqa: E402
 from tilewright.passes.tile.raise_to_tile import RaisedKernel, raise_module  # noqa: E402
-from tilewright.runtime.raised_arguments import on_device, param_of  # noqa: E402
+from tilewright.runtime.pointer.raised_arguments import on_device, param_of  # noqa: E402
 from tilewright.runtime.tile.kernel import CompiledTileKernel  # noqa: E402
 from tilewright.targets.numpy import Descriptor, NumpyFault  # noqa: E402
 

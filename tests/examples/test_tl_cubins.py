@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.sampling import every
-from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.pointer.jit import JITFunction
 
 from .tl_examples import NAMES, load, load_for_triton
 

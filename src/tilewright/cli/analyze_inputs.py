@@ -47,9 +47,9 @@ from tilewright.runtime.addresses import (
     launch_text,
     named_module,
 )
-from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.memory_extents import Aliases
 from tilewright.runtime.options import running
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
 from tilewright.runtime.tile.addresses import observing_launches, tile_launches
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed
@@ -165,7 +165,7 @@ def _check_sizes(module: ModuleOp) -> None:
 
 
 @dataclass
-class _Launches:
+class Launches:
     """What a script launched, each kind of launch once."""
 
     found: list[Input] = field(default_factory=list[Input])
@@ -228,7 +228,7 @@ class _Launches:
 
 
 @contextmanager
-def _listening(launches: _Launches, target: str | None) -> Generator[None]:
+def _listening(launches: Launches, target: str | None) -> Generator[None]:
     """Note every launch inside the ``with`` before it runs; for a `target` as raised to tiles.
 
     A race does not end the script: the report contains it.
@@ -236,52 +236,38 @@ def _listening(launches: _Launches, target: str | None) -> Generator[None]:
     with (
         changed(check_races=False),
         observing_launches(launches.add_tile, run=True),
-        _listening_to_tl(launches) if target is None else _raising(launches, target),
+        listening_to_tl(launches) if target is None else _raising(launches, target),
     ):
         yield
 
 
 @contextmanager
-def _raising(launches: _Launches, target: str) -> Generator[None]:
+def _raising(launches: Launches, target: str) -> Generator[None]:
     """Note what `tl` kernels are on tiles; they run on the host, as they were written."""
-    launch = CompiledKernel.launch
 
     def noting(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, grid: Grid, values: Sequence[object], _launch: Launch
     ) -> RunReport | None:
         if 0 not in grid:
-            launches.add_tile(self.raised, self.raised.flat_values(grid, values))
-        return self.launch_on_host(grid, values)
+            launches.add_tile(kernel.raised, kernel.raised.flat_values(grid, values))
+        return kernel.launch_on_host(grid, values)
 
-    CompiledKernel.launch = noting
-    try:
-        with running(target=target):
-            yield
-    finally:
-        CompiledKernel.launch = launch
+    with launches_to(noting), running(target=target):
+        yield
 
 
 @contextmanager
-def _listening_to_tl(launches: _Launches) -> Generator[None]:
-    launch = CompiledKernel.launch
+def listening_to_tl(launches: Launches) -> Generator[None]:
+    """Note every launch of a `tl` kernel inside the ``with`` before it runs."""
 
     def noting(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, grid: Grid, values: Sequence[object], launch: Launch
     ) -> RunReport | None:
-        launches.add(self, grid, values)
-        return launch(self, grid, values, stream)
+        launches.add(kernel, grid, values)
+        return launch()
 
-    CompiledKernel.launch = noting
-    try:
+    with launches_to(noting):
         yield
-    finally:
-        CompiledKernel.launch = launch
 
 
 @dataclass(frozen=True)
@@ -302,7 +288,7 @@ def run_script(options: Options) -> ScriptRun:
     require_file(options.file)
     if "compat" in options.switches:
         install()
-    launches = _Launches()
+    launches = Launches()
     missing: list[str] = []
     target = options.values.get("target")
     with _listening(launches, target), redirect_stdout(sys.stderr):
@@ -346,6 +332,6 @@ def _with_options(inputs: Sequence[Input], options: Options) -> Iterator[Input]:
         yield replace(each, properties=properties)
 
 
-def _left_out(launches: _Launches) -> Iterator[str]:
+def _left_out(launches: Launches) -> Iterator[str]:
     for name, count in launches.left_out.items():
         yield f"{count} further launches of {name} with other arguments were not analysed"

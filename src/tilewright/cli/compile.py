@@ -234,7 +234,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     if request.target.startswith(_TENSTORRENT):
         from tilewright.cli import compile_tenstorrent as tensix
         from tilewright.cli.tenstorrent import settings_of
-        from tilewright.runtime.tile.forced_settings import with_settings
+        from tilewright.runtime.tile.settings import with_settings
 
         with with_settings(settings_of(line)):
             compiled = tensix.compile_file(request, program)
@@ -244,7 +244,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
         engines = [each.engine for each in compiled]
     elif request.target.startswith(_HIP):
         from tilewright.cli import compile_hip
-        from tilewright.targets.hip.errors import HipCompilerMissing
+        from tilewright.targets.errors import HipCompilerMissing
 
         stage = None if "o" in line.values else line.values.get("stage")
         try:
@@ -389,8 +389,8 @@ def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.compile_only import compiling_only
-    from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.options import running
+    from tilewright.runtime.pointer.compiled import CompiledKernel
 
     require_file(line.file)
     arch = _arch(_spec(line))

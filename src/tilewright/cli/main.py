@@ -22,6 +22,7 @@ _COMMANDS = {
     "compile": ("compile", "compile kernels to GPU machine code; no GPU needed"),
     "memory": ("memory", "draw the shared- and tensor-memory map"),
     "layout": ("layout", "draw fragment layouts (thread, register) and shared-memory swizzles"),
+    "studio": ("studio", "one page: source, IR by pass, code, memory, addresses, timeline, linked"),
     "explain": ("explain", "explain a diagnostic code: meaning, example, fix"),
     "cache": ("cache", "show or clear the cache of compiled kernels and tuning results"),
     "demo": ("demo", "a tour on the CPU: round trip, memory map, kernels run, checked and broken"),
@@ -43,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0 if arguments else 1
     name = arguments[0]
     if name in ("--version", "version"):
-        from tilewright import __version__
+        from tilewright._version import __version__
 
         sys.stdout.write(f"tilewright {__version__}\n")
         return 0

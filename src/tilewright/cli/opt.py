@@ -159,7 +159,7 @@ def _help(program: str) -> str:
 
 
 def _version(program: str) -> str:
-    from tilewright import __version__
+    from tilewright._version import __version__
 
     return f"tilewright {__version__}\n"
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tilewright.compat.driver import capability, driver
+from tilewright.compat.described_gpu import capability
+from tilewright.compat.driver import driver
 
 _AMPERE, _HOPPER = 8, 9
 _BLACKWELL = (10, 11)

@@ -24,23 +24,23 @@ from typing import Any, Generic, TypeVar, cast
 from typing_extensions import override
 
 from tilewright.compat.arguments import MockTensor, plain_tensor
-from tilewright.compat.driver import WARP_SIZE
+from tilewright.compat.described_gpu import WARP_SIZE
 from tilewright.compat.hardware import is_interpreter
 from tilewright.compat.notices import print_once
 from tilewright.compat.torch_devices import addressed_tensors, host_memory
 from tilewright.frontend.functions.function import Parameter
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime import autotune as tuning
-from tilewright.runtime import compiled
-from tilewright.runtime import jit as runtime
 from tilewright.runtime.config import Config
 from tilewright.runtime.grid import Grid, reachable
 from tilewright.runtime.heuristics import Heuristic
 from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import running
+from tilewright.runtime.pointer import compiled
+from tilewright.runtime.pointer import jit as runtime
 from tilewright.runtime.specialise import Key
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among
 # them: ``ctas_per_cga``, by which programs of the grid become clusters that share memory.

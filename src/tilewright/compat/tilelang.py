@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from tilewright.compat.driver import (
+from tilewright.compat.described_gpu import (
     CAPABILITY,
     CLOCK_KHZ,
     MEMORY_BUS_BITS,
@@ -154,7 +154,7 @@ def determine_torch_fp8_type(fp8_format: str = "e4m3") -> Any:
 
 
 def get_num_sms(device_id: int = 0) -> int:
-    """Multiprocessors of the GPU that is described (`compat.driver`)."""
+    """Multiprocessors of the GPU that is described (`compat.described_gpu`)."""
     return MULTIPROCESSORS
 
 

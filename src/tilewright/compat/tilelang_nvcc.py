@@ -1,11 +1,11 @@
 """``tilelang.contrib.nvcc``: questions about the GPU that a kernel is compiled for.
 
-The GPU is the one of this machine, else the one that is described (`compat.driver`).
+The GPU is the one of this machine, else the one that is described (`compat.described_gpu`).
 """
 
 from __future__ import annotations
 
-from tilewright.compat.driver import CAPABILITY
+from tilewright.compat.described_gpu import CAPABILITY
 from tilewright.runtime.cuda.driver import is_available
 
 Capability = tuple[int, int]

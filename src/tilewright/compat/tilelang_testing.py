@@ -1,7 +1,7 @@
 """``tilelang.testing``: seeds, and what tests of kernels are decorated with.
 
-The GPU that is described is a Hopper GPU (`compat.driver`); tests that need another one are skipped
-by pytest as they would be there.
+The GPU that is described is a Hopper GPU (`compat.described_gpu`); tests that need another one are
+skipped by pytest as they would be there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tilewright.compat.driver import CAPABILITY
+from tilewright.compat.described_gpu import CAPABILITY
 from tilewright.compat.notices import print_once
 
 Test = TypeVar("Test", bound=Callable[..., Any])

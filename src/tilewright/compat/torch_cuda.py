@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tilewright.compat import driver
+from tilewright.compat import described_gpu as gpu
 
 
 class Event:
@@ -86,20 +86,20 @@ class Chosen:
 
 
 def _properties(device: object = None) -> SimpleNamespace:
-    major, minor = driver.capability()
+    major, minor = gpu.capability()
     return SimpleNamespace(
-        name=driver.name(),
+        name=gpu.name(),
         major=major,
         minor=minor,
-        total_memory=driver.MEMORY_BYTES,
-        multi_processor_count=driver.MULTIPROCESSORS,
-        max_threads_per_multi_processor=driver.THREADS_PER_MULTIPROCESSOR,
-        regs_per_multiprocessor=driver.REGISTERS,
-        shared_memory_per_block=driver.SHARED_MEMORY_DEFAULT_BYTES,
-        shared_memory_per_block_optin=driver.SHARED_MEMORY_BYTES,
-        shared_memory_per_multiprocessor=driver.SHARED_MEMORY_BYTES,
-        warp_size=driver.WARP_SIZE,
-        L2_cache_size=driver.L2_BYTES,
+        total_memory=gpu.MEMORY_BYTES,
+        multi_processor_count=gpu.MULTIPROCESSORS,
+        max_threads_per_multi_processor=gpu.THREADS_PER_MULTIPROCESSOR,
+        regs_per_multiprocessor=gpu.REGISTERS,
+        shared_memory_per_block=gpu.SHARED_MEMORY_DEFAULT_BYTES,
+        shared_memory_per_block_optin=gpu.SHARED_MEMORY_BYTES,
+        shared_memory_per_multiprocessor=gpu.SHARED_MEMORY_BYTES,
+        warp_size=gpu.WARP_SIZE,
+        L2_cache_size=gpu.L2_BYTES,
         gcnArchName="",
         is_integrated=False,
     )
@@ -110,11 +110,11 @@ def _constant(value: object) -> Callable[..., object]:
 
 
 def _capability(_device: object = None) -> tuple[int, int]:
-    return driver.capability()
+    return gpu.capability()
 
 
 def _name(_device: object = None) -> str:
-    return driver.name()
+    return gpu.name()
 
 
 _IDLE = """\
@@ -139,14 +139,14 @@ _FUNCTIONS: dict[str, object] = {
     "device": Chosen,
     "device_count": _constant(1),
     "device_of": Chosen,
-    "get_arch_list": lambda: ["sm_{}{}".format(*driver.capability())],
+    "get_arch_list": lambda: ["sm_{}{}".format(*gpu.capability())],
     "get_device_capability": _capability,
     "get_device_name": _name,
     "get_device_properties": _properties,
     "is_available": _constant(True),
     "is_bf16_supported": _constant(True),
     "is_initialized": _constant(True),
-    "mem_get_info": _constant((driver.MEMORY_BYTES, driver.MEMORY_BYTES)),
+    "mem_get_info": _constant((gpu.MEMORY_BYTES, gpu.MEMORY_BYTES)),
     "stream": Chosen,
 }
 

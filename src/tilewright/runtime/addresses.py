@@ -36,12 +36,12 @@ from tilewright.ir.text.locations import find_name
 from tilewright.ir.text.names import ValueNames
 from tilewright.ir.traversal import walk
 from tilewright.runtime.arrays import HostArray, host_array
-from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.grid import Grid, launch_grid
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.memory_extents import Aliases, Memory, aliases_of, extent_of
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.specialise import CONSTEXPR, Key, key_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@
     "triton:sm_90"      machine code for that GPU, made by the installed Triton; no GPU is needed
     "triton:gfx942"     the same for an AMD GPU: compiled, never launched
     "triton"            the same for the GPU of this machine
-    "cuda", "cuda:sm_90a"      our own CUDA, from the kernel raised to tiles (`runtime.raised`)
+    "cuda", "cuda:sm_90a"      our own CUDA, from the kernel raised (`runtime.pointer.raised`)
     "hip:gfx942"               the same for an AMD GPU
     "tenstorrent:wormhole"     the same for Tenstorrent, on the model of the hardware
     "cuda:90"           an architecture only: the instructions kernels may use. The executing

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tilewright.ir.collector import collector_paused
 
 if TYPE_CHECKING:
-    from tilewright.runtime.jit import JITFunction
+    from tilewright.runtime.pointer.jit import JITFunction
 
 # What names a kernel of `T`, or a function that makes one, uses.
 _TILE_NAMES = frozenset({"Kernel", "ClusterKernel", "const", "prim_func"})
@@ -68,7 +68,7 @@ def jit(
             with collector_paused():  # modules stay, too
                 from tilewright.runtime.tile.jit import tile_jit
             return tile_jit(function, **tile_options)
-        from tilewright.runtime.jit import JITFunction
+        from tilewright.runtime.pointer.jit import JITFunction
 
         return JITFunction(
             function,

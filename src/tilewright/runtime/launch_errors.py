@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from typing_extensions import override
 
 from tilewright.frontend.callers import located
-from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.variables import nearest
 from tilewright.ir.diagnostics import SourcePosition
-
-if TYPE_CHECKING:
-    from tilewright.runtime.jit import JITFunction
 
 BAD_LAUNCH = "TW6020"
 
 
-def at_launch(error: Exception, kernel: JITFunction, prefix: str = "") -> Exception:
+class Launched(Protocol):
+    """What messages about a launch read of its kernel."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arg_names(self) -> tuple[str, ...]: ...
+
+    def defined_at(self) -> SourcePosition | None: ...
+
+
+def at_launch(error: Exception, kernel: Launched, prefix: str = "") -> Exception:
     """`error` at the line that launches `kernel`, with the line that defines it."""
     text = f"{kernel.name}({', '.join(kernel.arg_names)}) is defined here"
-    definition = _definition(kernel)
+    definition = kernel.defined_at()
     return located(
         error, BAD_LAUNCH, [] if definition is None else [(definition, text)], prefix=prefix
     )
 
 
-def _definition(kernel: JITFunction) -> SourcePosition | None:
-    try:
-        rewritten = kernel.rewritten
-    except FrontendError:  # without source; compiling it reports the error
-        return None
-    return SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
-
-
-def bad_argument(error: Exception, kernel: JITFunction, name: str) -> Exception:
+def bad_argument(error: Exception, kernel: Launched, name: str) -> Exception:
     """`error` about one argument of a launch."""
     return at_launch(error, kernel, f"argument {name!r}: ")
 
@@ -73,7 +73,7 @@ class GridArguments(dict[str, Any]):
         raise MissingArgument(str(located(RuntimeError(message), BAD_LAUNCH)))
 
 
-def too_many(kernel: JITFunction, count: int) -> str:
+def too_many(kernel: Launched, count: int) -> str:
     names = kernel.arg_names
     return (
         f"{kernel.name} takes {len(names)} argument{'s' * (len(names) != 1)}, got {count}: "
@@ -81,7 +81,7 @@ def too_many(kernel: JITFunction, count: int) -> str:
     )
 
 
-def two_values(kernel: JITFunction, name: str) -> str:
+def two_values(kernel: Launched, name: str) -> str:
     position = kernel.arg_names.index(name) + 1
     return (
         f"{kernel.name} got two values for parameter {name!r}, by name and as argument "
@@ -89,7 +89,7 @@ def two_values(kernel: JITFunction, name: str) -> str:
     )
 
 
-def unknown_keyword(kernel: JITFunction, name: str, options: Mapping[str, Any]) -> str:
+def unknown_keyword(kernel: Launched, name: str, options: Mapping[str, Any]) -> str:
     near = nearest(name, (*kernel.arg_names, *options))
     return (
         f"{name!r} is neither a parameter of {kernel.name} nor a launch option; parameters: "
@@ -98,7 +98,7 @@ def unknown_keyword(kernel: JITFunction, name: str, options: Mapping[str, Any]) 
     )
 
 
-def missing(kernel: JITFunction, names: list[str]) -> str:
+def missing(kernel: Launched, names: list[str]) -> str:
     them = "it" if len(names) == 1 else "them"
     return (
         f"{kernel.name} is missing a value for {', '.join(names)}: pass {them} by position or "

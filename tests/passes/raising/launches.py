@@ -12,7 +12,7 @@ import numpy as np
 from tests.examples.tl_examples import NAMES, load
 from tests.passes.raising.levels import Launch, copied, parsed
 from tilewright.dialects.tt.types import PtrType, TensorDescType
-from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.targets.numpy import Buffer, Descriptor, NumpyKernel, compile_module
 from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.tasks.kernel import TaskKernel

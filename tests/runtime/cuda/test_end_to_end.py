@@ -18,7 +18,7 @@ from tests.runtime.cuda.fake_driver import SIZES
 from tests.runtime.cuda.fake_torch import Tensor, fake_torch
 from tilewright import tl
 from tilewright.runtime import choice
-from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
 
@@ -28,13 +28,13 @@ def gpu(cuda, monkeypatch):
     """A driver that knows how many bytes the parameters of the next launch have."""
     monkeypatch.setitem(sys.modules, "torch", fake_torch())
     choice.choose.cache_clear()
-    launcher_of = importlib.import_module("tilewright.runtime.gpu").launcher_of
+    launcher_of = importlib.import_module("tilewright.runtime.pointer.gpu").launcher_of
 
     def watched(artefact):
         cuda.sizes = [SIZES[kind] for kind in artefact.metadata.parameters]
         return launcher_of(artefact)
 
-    monkeypatch.setattr("tilewright.runtime.gpu.launcher_of", watched)
+    monkeypatch.setattr("tilewright.runtime.pointer.gpu.launcher_of", watched)
     yield cuda
     choice.choose.cache_clear()
 

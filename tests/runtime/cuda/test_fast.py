@@ -14,12 +14,12 @@ import tilewright as tw
 from tests.runtime.cuda.fake_driver import SIZES, Facts, MapFacts
 from tests.runtime.cuda.fake_torch import Parameter, Tensor, fake_torch
 from tilewright import tl
-from tilewright.runtime import jit as jit_module
 from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.errors import CudaError
-from tilewright.runtime.cuda.flatten import flatten
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
+from tilewright.runtime.pointer import jit as jit_module
+from tilewright.runtime.pointer.gpu import flatten
 from tilewright.runtime.specialise import CONSTEXPR
 
 pytest.importorskip("triton", reason="launches on a GPU need Triton, which is not installed")

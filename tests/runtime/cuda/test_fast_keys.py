@@ -12,8 +12,8 @@ import pytest
 import tilewright as tw
 from tests.runtime.cuda.fake_torch import Parameter, Tensor, fake_torch
 from tilewright import tl
-from tilewright.runtime import fast_launch as fast_module
-from tilewright.runtime.fast_launch import NotOrdinary, fast_path
+from tilewright.runtime.pointer import fast_launch as fast_module
+from tilewright.runtime.pointer.fast_launch import NotOrdinary, fast_path
 from tilewright.runtime.specialise import key_of
 
 TORCH = fake_torch()

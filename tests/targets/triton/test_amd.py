@@ -17,7 +17,7 @@ from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.layouts.hardware.amd_chips import chip_named
 from tilewright.runtime.compile_only import compiling_only
-from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.targets.triton import amdgcn, installation
 from tilewright.targets.triton.artefact import Artefact, read_artefact
 from tilewright.targets.triton.compile import compile_module

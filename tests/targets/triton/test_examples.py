@@ -12,7 +12,7 @@ import tilewright as tw
 from tests.examples.tlx_examples import NAMES, load
 from tilewright.memory.targets import Memory, target_named
 from tilewright.runtime.compile_only import compiling_only
-from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.artefact import Artefact
 

@@ -12,7 +12,7 @@ MMA, `cp`                     `commit`, a wait for its barrier, `fence after`; n
                               or `cp` that the same thread issues
 ============================  ==================================================================
 
-`fence before` advances agents of the block's vector clocks (`warp_clocks.TENSOR_KINDS`), which
+`fence before` advances agents of the block's vector clocks (`clocks.TENSOR_KINDS`), which
 barriers forward with all others; what a warp had observed at its last `fence after` is `effective`.
 
 Used by the static check and by the execution with data (`targets/numpy/simt`).
@@ -22,12 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 from tilewright.layouts.hardware.tcgen05 import COLUMNS, HALF_QUARTER, LANES
 
 TensorFaultKind: TypeAlias = Literal["uninitialised", "race", "fence", "in flight"]
@@ -36,6 +35,21 @@ GROUPS = LANES // HALF_QUARTER
 _UNWRITTEN = -1
 _FAR = 1 << 20
 """Issuers of other blocks: no warp has such a number."""
+
+
+class TensorClocks(Protocol):
+    """Vector clocks of a block, those of the check or those of the execution."""
+
+    observed: Any
+    warps: int
+
+    def tensor_agents(self, kind: str) -> slice:
+        """Of all warps, by kind of access to tensor memory."""
+        ...
+
+    def forwarded_row(self, row: Any, sender: int, receiver: int) -> Any:
+        """The times of the agents of a block, in the order of another one."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -75,15 +89,13 @@ class Accessor:
     is_local: bool = True
     """Whether it belongs to the memory's block."""
 
-    def forwarded(self, clocks: WarpClocks, sender: int, receiver: int) -> Accessor:
+    def forwarded(self, clocks: TensorClocks, sender: int, receiver: int) -> Accessor:
         """The same access, in the memory of another block of the cluster."""
         if sender == receiver:
             return self
-        both = [
-            clocks.forwarded(ClockSnapshot(each, each), sender, receiver).observed
-            for each in (self.effective, self.observed)
-        ]
-        return Accessor(self.op, both[0], both[1], self.warp, is_local=False)
+        effective = clocks.forwarded_row(self.effective, sender, receiver)
+        observed = clocks.forwarded_row(self.observed, sender, receiver)
+        return Accessor(self.op, effective, observed, self.warp, is_local=False)
 
 
 @dataclass(eq=False)
@@ -97,7 +109,7 @@ class _Warps:
 class TensorOrder:
     """The last accesses of every cell, and how far each warp's loads and stores have come."""
 
-    def __init__(self, clocks: WarpClocks, *, checks_values: bool) -> None:
+    def __init__(self, clocks: TensorClocks, *, checks_values: bool) -> None:
         warps = clocks.warps
         cells = GROUPS, COLUMNS
         self.clocks = clocks

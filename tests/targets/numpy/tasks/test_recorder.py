@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from tests.targets.numpy.tasks.programs import compiled, descriptor
 from tests.targets.numpy.tasks.test_mutations import RING
+from tilewright.analysis.concurrency import Task
 from tilewright.targets.numpy import RunOptions
-from tilewright.targets.numpy.machine import Task
 from tilewright.targets.numpy.tasks.recorder import Recorder
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 

@@ -8,15 +8,9 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Operation
 
-from tilewright.analysis.alias_sync.machine import (
-    SCHEDULES,
-    STEP_LIMIT,
-    Machine,
-    Misuse,
-    Schedule,
-    TooLong,
-)
+from tilewright.analysis.alias_sync.machine import STEP_LIMIT, Machine, Misuse
 from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Root
+from tilewright.analysis.concurrency import CHECK_SCHEDULES, TooManySteps
 from tilewright.analysis.ordering import TITLES, Access, Finding, FindingKind
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed, task_of
@@ -69,7 +63,6 @@ def check_kernel(
     kernel: Kernel,
     trip_counts: Sequence[int],
     given: Mapping[Root, int],
-    schedules: Sequence[Schedule] = SCHEDULES,
 ) -> SyncResult:
     """Follow a kernel with short loops first, until two accesses or a deadlock are shown."""
     verdict = SyncResult()
@@ -82,10 +75,10 @@ def check_kernel(
             continue
         depends_on_trips = False
         found: list[list[Counterexample]] = []
-        for schedule in schedules:
+        for schedule in CHECK_SCHEDULES.values():
             integers = Assumptions(dict(chosen.known))
-            run = Run(kernel, Machine(kernel.possible), integers, trips, RULES)
-            found.append(_follow(run, schedule, verdict))
+            run = Run(kernel, Machine(kernel.possible, schedule()), integers, trips, RULES)
+            found.append(_follow(run, verdict))
             verdict.runs += 1
             verdict.events += run.machine.checker.events
             verdict.unknown.update(run.unknown)
@@ -119,16 +112,16 @@ def _plainness(witnesses: list[Counterexample]) -> tuple[bool, bool, bool]:
     return witnesses[0].is_minor, not is_pair, finding.kind == "race"
 
 
-def _follow(run: Run, schedule: Schedule, verdict: SyncResult) -> list[Counterexample]:
+def _follow(run: Run, verdict: SyncResult) -> list[Counterexample]:
     checker = run.machine.checker
     deadlock: Finding | None = None
     misuse: Finding | None = None
     try:
         start(run)
-        deadlock = run.machine.run(schedule)
+        deadlock = run.machine.run()
     except NotAnalysed as reason:
         verdict.unknown.setdefault(reason.op, reason.reason)
-    except TooLong:
+    except TooManySteps:
         reason = f"more than {STEP_LIMIT} steps with a trip count of {run.trips}"
         verdict.unknown.setdefault(run.kernel.function, reason)
     except Misuse as wrong:

@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tilewright.analysis.alias_sync.argument_search import Bounds, search, trips_of
-from tilewright.analysis.alias_sync.machine import Machine, Steps, Task
+from tilewright.analysis.alias_sync.machine import Machine
 from tilewright.analysis.alias_sync.machine import Operation as Issued
 from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Root, SymbolicInt
+from tilewright.analysis.concurrency import Steps, Task
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tt.functions import CallOp, FuncOp
@@ -124,6 +125,7 @@ class Walk:
         self.run = run
         self.rank = rank
         self.env = env
+        self.first_thread = 0
         self.looked = 0
         """The count of its queries for more work."""
         self.task: Task
@@ -294,7 +296,7 @@ _INTEGER_RULES: Mapping[str, Callable[[Walk, Operation], SymbolicInt | None]] = 
     "tt.load": _load,
     "nvg.cluster_id": lambda walk, op: walk.rank,
     "ttng.cluster_size_1d": lambda walk, op: walk.run.kernel.cluster_size,
-    "gpu.thread_id": lambda walk, op: walk.task.first_thread,
+    "gpu.thread_id": lambda walk, op: walk.first_thread,
 }
 
 
@@ -453,6 +455,7 @@ def _start(
     first: int,
 ) -> Task:
     child = Walk(walk.run, walk.rank, captures)
+    child.first_thread = first
 
     def body(task: Task) -> Steps:
         child.task = task
@@ -460,8 +463,7 @@ def _start(
         yield from child.block(block)
 
     name = named(walk.run, walk.rank, index + 1)
-    machine = walk.run.machine
-    return machine.spawn(name, threads, body, main, cta=walk.rank, first_thread=first)
+    return walk.run.machine.spawn(name, threads, body, main, cta=walk.rank)
 
 
 def named(run: Run, rank: int, integer: int) -> str:
@@ -502,7 +504,6 @@ def plan(
     run = Run(kernel, Machine(kernel.possible), integers, trips, rules)
     start(run)
     for task in run.machine.tasks:  # grows while tasks start others
-        assert task.steps is not None
         try:
             for _ in task.steps:
                 pass

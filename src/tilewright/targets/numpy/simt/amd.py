@@ -15,10 +15,9 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.dialects.amd.moves import BufferLoadOp, BufferStoreOp, LoadLdsOp, WaitOp
-from tilewright.targets.numpy.machine import Groups
 from tilewright.targets.numpy.simt.buffers import SharedBuffer, aligned, checked
+from tilewright.targets.numpy.simt.machine import Groups, Pending
 from tilewright.targets.numpy.simt.memory import index_of
-from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Blocking, Compiler, Rule, Steps
 from tilewright.targets.numpy.simt.state import Frame
 from tilewright.targets.numpy.simt.sync import drain

@@ -229,7 +229,7 @@ def _roles(compiler: Compiler, op: Operation) -> Blocking:
             rows = np.searchsorted(frame.tids, threads)
             env = [_rows(each, rows, frame.count) for each in frame.env]
             part = Frame(frame.block, threads, env, role.name)
-            task = machine.spawn(role.name, code.process(part), len(threads), context=part)
+            task = machine.spawn(role.name, code.process(part), part)
             tasks.append(task)
         yield from machine.join(tasks)
 

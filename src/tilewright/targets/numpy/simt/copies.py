@@ -18,7 +18,6 @@ from tilewright.dialects.nv.tma import (
     TmaStoreBase,
 )
 from tilewright.layouts.hardware.swizzle import swizzle_address
-from tilewright.targets.numpy.machine import BarrierMisuse, Groups
 from tilewright.targets.numpy.simt.buffers import (
     BarrierBuffer,
     GlobalBuffer,
@@ -26,7 +25,7 @@ from tilewright.targets.numpy.simt.buffers import (
     TensorMap,
 )
 from tilewright.targets.numpy.simt.clocks import ClockSnapshot
-from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.machine import BarrierMisuse, Groups, Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_at, barrier_of_block

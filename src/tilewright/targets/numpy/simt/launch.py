@@ -12,14 +12,12 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.convergence import divided, name_of_group
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.tile.kernel import KernelOp
 from tilewright.ir.diagnostics import Diagnostic, Severity
-from tilewright.targets.numpy.api import Buffer, Grid
-from tilewright.targets.numpy.machine import Deadlock, Machine
+from tilewright.targets.numpy.api import Buffer, Grid, seeds_of
 from tilewright.targets.numpy.simt.api import CODES, FaultKind, SimtFault, SimtOptions, SimtReport
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
 from tilewright.targets.numpy.simt.kernels import (
@@ -30,6 +28,7 @@ from tilewright.targets.numpy.simt.kernels import (
     compile_kernel,
     compiled,
 )
+from tilewright.targets.numpy.simt.machine import Deadlock, Machine
 from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
@@ -68,7 +67,7 @@ class SimtProgram:
         arrays = [each.array for each in arguments if isinstance(each, Buffer)]
         before = [array.copy() for array in arrays]
         groups: LockstepGroups = {}
-        for seed in range(options.seed, options.seed + options.schedules):
+        for seed in seeds_of(options):
             run: _Run | None = None
             while run is None or run.part():
                 for array, old in zip(arrays, before, strict=True):
@@ -213,12 +212,12 @@ class _Run:
         groups = self.groups.setdefault(kernel.op, self._first_groups(kernel))
         for group in groups:
             env = [*outside, *[None] * (len(kernel.compiler.slots) - len(outside))]
-            name = name_of_group(group, groups, "block")
+            name = "block" if len(groups) == 1 else f"threads {group[0]} to {group[-1]}"
             frame = Frame(block, group, env, name)
             for slot, value in zip(kernel.arguments, arguments, strict=True):
                 frame.env[slot] = value
             self.frame = frame
-            block.machine.spawn(name, kernel.code.process(frame), len(group), context=frame)
+            block.machine.spawn(name, kernel.code.process(frame), frame)
 
     def _first_groups(self, kernel: Kernel) -> Sequence[Any]:
         unit, threads = self.options.unit or kernel.unit, np.arange(kernel.threads)
@@ -235,10 +234,9 @@ class _Run:
         waiting = [
             each.active_tids for each in frames if isinstance(each, Frame) and each.mask is not None
         ]
-        finer = divided(self.groups[self.kernel.op], waiting, self.kernel.min_unit)
-        if finer is not None:
-            self.groups[self.kernel.op] = finer
-        return finer is not None
+        before = self.groups[self.kernel.op]
+        self.groups[self.kernel.op] = _split(before, waiting, self.kernel.min_unit)
+        return len(self.groups[self.kernel.op]) > len(before)
 
     def _check_end(self, block: BlockRun) -> None:
         if not self.options.checked:
@@ -255,6 +253,17 @@ class _Run:
                     "nv.tma_store.wait is missing before the end of the kernel",
                     site if isinstance(site, Operation) else None,
                 )
+
+
+def _split(groups: Sequence[Any], waiting: Sequence[Any], unit: int) -> Sequence[Any]:
+    """The groups, with threads that wait apart from those that they hold up; `unit` threads, of a
+    warp or a warp group, stay together."""
+    for threads in waiting:
+        held = np.unique(threads // unit)
+        marked = [(each, np.isin(each // unit, held)) for each in groups]
+        parts = [part for each, waits in marked for part in (each[~waits], each[waits])]
+        groups = [each for each in parts if len(each)]
+    return groups
 
 
 def _clusters(grid: Grid, cluster: Grid, count: int | None) -> Iterator[list[Grid]]:

@@ -25,7 +25,7 @@ from tilewright.targets.numpy.simt.buffers import (
     aligned,
     checked,
 )
-from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.machine import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule, unsupported
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import Frame

@@ -32,8 +32,8 @@ from tilewright.layouts.hardware.mma_sync import mma_a, mma_b, mma_c
 from tilewright.layouts.hardware.wgmma import wgmma_a, wgmma_d
 from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.simt.buffers import SharedBuffer
+from tilewright.targets.numpy.simt.machine import Pending
 from tilewright.targets.numpy.simt.memory import converted
-from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.shadow import SEVERAL, ShadowAccess

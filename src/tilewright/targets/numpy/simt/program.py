@@ -7,7 +7,7 @@ run without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -17,11 +17,10 @@ from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.ir.codes.shared import NOT_ON_NUMPY
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.errors import Unsupported
-from tilewright.targets.numpy.machine import Wait
+from tilewright.targets.numpy.simt.machine import Steps
 from tilewright.targets.numpy.simt.state import Frame
 
 Act: TypeAlias = Callable[[Frame], None]
-Steps: TypeAlias = Generator[Wait | None, None, None]
 Process: TypeAlias = Callable[[Frame], Steps]
 
 

@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync.shadow import copy_of
-from tilewright.analysis.thread_sync.thread_accesses import some
 from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
@@ -105,7 +103,7 @@ class Shadow:
         read[where] = now
         read_lane[where] = lane
         mixed = read_lane[where] != lane
-        if some(mixed):
+        if np.count_nonzero(mixed):
             read_lane[where[mixed]] = SEVERAL
         self.read_op.reshape(-1)[where] = self._op_index(op)
         self.latest_read[warps] = now
@@ -237,9 +235,9 @@ class Shadow:
     def _is_all_known(self, latest: Any, warps: Any) -> bool:
         """Whether some warps have observed all accesses, whatever the granule."""
         own = np.bincount(warps).nonzero()[0]
-        if some(latest[own] >= self.clocks.converged[own]):
+        if np.count_nonzero(latest[own] >= self.clocks.converged[own]):
             return False
-        return not some(latest > self.clocks.observed[own, : len(latest)])
+        return not np.count_nonzero(latest > self.clocks.observed[own, : len(latest)])
 
     def _after_write(
         self, op: Operation, access: ShadowAccess, verb: str, is_there: LazyMask | None = None
@@ -298,7 +296,7 @@ class Shadow:
         if self.is_filled:
             return
         missing = self.writer[granules] == _UNWRITTEN
-        if some(missing):
+        if np.count_nonzero(missing):
             where = int(granules[int(np.argmax(missing))])
             raise SimtRuntimeFault(
                 "uninitialised",
@@ -352,5 +350,6 @@ class Shadow:
         kind, warp = divmod(agent, self.clocks.warps)
         if agent >= self.clocks.first_load:
             return "an in-flight copy"
+        copy = "a copy to LDS" if op.name == "amd.load_lds" else "cp.async"
         names = ("warp {}", "the tensor core of warp {}", "a bulk store of warp {}")
-        return (*names, f"{copy_of(op)} of warp {{}}")[kind].format(warp)
+        return (*names, f"{copy} of warp {{}}")[kind].format(warp)

@@ -16,9 +16,9 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.dialects.simt.target import NVIDIA_WARP
-from tilewright.targets.numpy.machine import Groups, Machine
 from tilewright.targets.numpy.simt.api import FaultKind, SimtOptions
 from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
+from tilewright.targets.numpy.simt.machine import Groups, Machine
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 from tilewright.targets.numpy.simt.shadow import Shadow
 

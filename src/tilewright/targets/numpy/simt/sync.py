@@ -21,16 +21,16 @@ from tilewright.dialects.nv.barriers import (
 )
 from tilewright.dialects.nv.machine import BarOp
 from tilewright.dialects.tile.hints import SyncOp
-from tilewright.targets.numpy.machine import (
-    BarrierMisuse,
-    Groups,
-    MBarrier,
-    NamedBarrier,
-    Wait,
-)
 from tilewright.targets.numpy.simt.buffers import BarrierBuffer
 from tilewright.targets.numpy.simt.clocks import ClockSnapshot
-from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.machine import (
+    BarrierMisuse,
+    Groups,
+    Mbarrier,
+    Pending,
+    ThreadBarrier,
+    Wait,
+)
 from tilewright.targets.numpy.simt.program import (
     Act,
     Blocking,
@@ -45,7 +45,7 @@ _BARRIER_BYTES = 8
 
 
 @dataclass(eq=False)
-class PhaseBarrier(MBarrier):
+class PhaseBarrier(Mbarrier):
     """A barrier in shared memory that forwards the clocks of arriving threads to waiting ones."""
 
     pending: Any = None
@@ -56,18 +56,15 @@ class PhaseBarrier(MBarrier):
     """Whether the initialisation is visible to the async proxy."""
 
     @override
-    def _advance(self) -> None:
-        before = self.phase
-        super()._advance()
-        if self.phase != before:
-            self.passed.join(self.pending)
+    def completed(self) -> None:
+        self.passed.join(self.pending)
 
     def signal(self, signal: ClockSnapshot) -> None:
         self.pending.join(signal)
 
 
 @dataclass(eq=False)
-class CheckedNamedBarrier(NamedBarrier):
+class CheckedNamedBarrier(ThreadBarrier):
     """A barrier that counts threads and joins what they know."""
 
     pending: Any = None
@@ -291,7 +288,7 @@ def sync_threads(
     point.pending.join(block.clocks.release(warps))
     if orders_tensors:
         point.tensors_pending.join(tensors.release(warps))
-    before = point.generation
+    before = point.openings
     target = 0
 
     def come() -> None:
@@ -299,7 +296,7 @@ def sync_threads(
         target = point.arrive(frame.warp_size * len(warps), threads)
 
     _use(frame, come)
-    if point.generation != before:
+    if point.openings != before:
         point.passed, point.pending = point.pending, block.clocks.nothing()
         point.tensors_passed, point.tensors_pending = point.tensors_pending, tensors.nothing()
     if not waits:

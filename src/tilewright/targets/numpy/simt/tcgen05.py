@@ -39,10 +39,9 @@ from tilewright.layouts.hardware.tcgen05 import (
     result_location,
 )
 from tilewright.targets.numpy.dtypes import scalar_type
-from tilewright.targets.numpy.machine import BarrierMisuse
 from tilewright.targets.numpy.simt.copies import target_barrier
+from tilewright.targets.numpy.simt.machine import BarrierMisuse, Pending
 from tilewright.targets.numpy.simt.mma import as_read, as_signed, elements, matrix_rule, multiply
-from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import BlockRun, Frame

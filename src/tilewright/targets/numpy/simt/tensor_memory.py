@@ -18,7 +18,7 @@ from tilewright.analysis.thread_sync.tensor_memory import (
     TensorOrder,
 )
 from tilewright.layouts.hardware.tcgen05 import COLUMNS, LANES
-from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.machine import Pending
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 from tilewright.targets.numpy.simt.state import BlockRun
 

@@ -24,8 +24,7 @@ from tilewright.layouts.hardware.tcgen05 import (
     move_lanes,
     move_location,
 )
-from tilewright.targets.numpy.machine import Wait
-from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.machine import Pending, Wait
 from tilewright.targets.numpy.simt.problems import Note
 from tilewright.targets.numpy.simt.program import Act, Blocking, Compiler, Rule, Steps
 from tilewright.targets.numpy.simt.state import Frame

@@ -18,10 +18,10 @@ from types import TracebackType
 
 from xdsl.ir import Attribute
 
+from tilewright.analysis.concurrency import BlockedTask, Deadlock, NamedBarrier
 from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault
-from tilewright.targets.numpy.machine import BlockedTask, Deadlock, NamedBarrier
 from tilewright.targets.numpy.source import GeneratedSource, short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.support.barriers import Barrier

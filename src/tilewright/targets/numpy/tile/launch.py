@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from xdsl.ir import Attribute
 
+from tilewright.analysis.concurrency import BlockedTask, Deadlock, MBarrier
 from tilewright.dialects.tile.attributes import Raster
 from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, Progress
-from tilewright.targets.numpy.machine import BlockedTask, Deadlock, MBarrier
 from tilewright.targets.numpy.source import GeneratedSource
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault

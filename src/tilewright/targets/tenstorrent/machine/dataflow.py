@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import override
 
+from tilewright.analysis.concurrency import Operation as Transfer
+from tilewright.analysis.concurrency import Wait
 from tilewright.dialects.tensix.formats import Format
-from tilewright.targets.numpy.machine import Operation as Transfer
-from tilewright.targets.numpy.machine import Wait
 from tilewright.targets.tenstorrent.execution import Check
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.memory import DramBuffer

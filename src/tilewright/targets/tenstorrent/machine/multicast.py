@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
-from tilewright.targets.numpy.machine import Wait
-from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.analysis.concurrency import Steps, Wait
 from tilewright.targets.tenstorrent.execution import Check
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer
 from tilewright.targets.tenstorrent.machine.dataflow import DataThread

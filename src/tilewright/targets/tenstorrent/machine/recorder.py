@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
+from tilewright.analysis.concurrency import Event as Step
 from tilewright.ir.diagnostics import resolve
-from tilewright.targets.numpy.machine import Event as Step
 from tilewright.targets.tenstorrent.execution import Event, EventKind
 from tilewright.targets.tenstorrent.program import Core
 

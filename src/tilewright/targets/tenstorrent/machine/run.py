@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
+from tilewright.analysis.concurrency import Deadlock, Machine, Steps
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.types import Role
-from tilewright.targets.numpy.machine import Deadlock, Machine
-from tilewright.targets.numpy.machine.tasks import Steps
 from tilewright.targets.tenstorrent.allocation import Allocation, allocate
 from tilewright.targets.tenstorrent.execution import Check, RunOptions, RunResult
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation
 
+from tilewright.analysis.concurrency import Machine
 from tilewright.ir.diagnostics import resolve
-from tilewright.targets.numpy.machine import Machine
 from tilewright.targets.tenstorrent.allocation import Allocation
 from tilewright.targets.tenstorrent.execution import Check, Finding, RunOptions, Traffic
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer

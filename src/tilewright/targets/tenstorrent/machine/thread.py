@@ -12,8 +12,7 @@ from typing import NoReturn
 
 from xdsl.ir import Operation
 
-from tilewright.targets.numpy.machine import Wait
-from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.analysis.concurrency import Steps, Wait
 from tilewright.targets.tenstorrent.execution import Check, EventKind
 from tilewright.targets.tenstorrent.machine.circular import CircularBuffer, Window
 from tilewright.targets.tenstorrent.machine.memory import ByteState

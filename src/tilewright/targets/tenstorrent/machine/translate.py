@@ -22,11 +22,11 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.concurrency import Steps
 from tilewright.dialects.tensix import arguments, buffers, config, math, noc, sfpu, tables
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.ir.interfaces import constant_value
-from tilewright.targets.numpy.machine.tasks import Steps
 
 MASK = 0xFFFFFFFF
 

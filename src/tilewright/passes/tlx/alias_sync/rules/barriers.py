@@ -9,7 +9,14 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
-from tilewright.analysis.alias_sync.machine import Barrier, GroupKind, Misuse, NamedBarrier, Steps
+from tilewright.analysis.alias_sync.machine import Misuse
+from tilewright.analysis.concurrency import (
+    BarrierMisuse,
+    GroupKind,
+    KeyedBarrier,
+    NamedBarrier,
+    Steps,
+)
 from tilewright.analysis.ordering import TITLES, Cause, Finding, Remark
 from tilewright.dialects.ttng.barriers import (
     ArriveBarrierOp,
@@ -28,7 +35,7 @@ _NAMED = 16
 """Hardware barriers of a CTA (PTX ISA, `barrier`)."""
 
 
-def barrier_of(walk: Walk, op: Operation, view: View) -> Barrier:
+def barrier_of(walk: Walk, op: Operation, view: View) -> KeyedBarrier:
     found = walk.run.machine.barriers.get(view.key)
     if found is None:
         position = walk.position(op)
@@ -43,7 +50,10 @@ def barrier_of(walk: Walk, op: Operation, view: View) -> Barrier:
 def _init(walk: Walk, op: Operation) -> None:
     assert isinstance(op, InitBarrierOp)
     view = walk.view(op, op.alloc)
-    made = Barrier(view.key, view.name, view.owner, op.count.value.data)
+    try:
+        made = KeyedBarrier(view.name, op.count.value.data, key=view.key, owner=view.owner)
+    except BarrierMisuse as misuse:
+        raise NotAnalysed(op, str(misuse)) from None
     walk.run.machine.init(walk.task, made, walk.position(op))
 
 
@@ -68,7 +78,7 @@ def _arrive(walk: Walk, op: Operation) -> Steps:
     if walk.holds(op, op.pred):
         barrier = barrier_of(walk, op, walk.view(op, op.alloc))
         times = op.count.value.data * (1 if op.per_thread is None else walk.task.threads)
-        walk.run.machine.arrive(walk.task.agent, barrier, times, walk.position(op))
+        walk.run.machine.arrive(walk.task, barrier, times, walk.position(op))
 
 
 def _wait(walk: Walk, op: Operation) -> Steps:
@@ -85,8 +95,9 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, AsyncCopyMbarrierArriveOp)
     yield None
     barrier, task = barrier_of(walk, op, walk.view(op, op.barrier)), walk.task
+    copies = walk.run.machine.groups(task, "cp.async")
     if op.no_increment is None:
-        barrier.arrived -= task.threads
+        barrier.expect_arrivals(task.threads)
     walk.run.machine.issue(
         task,
         f"the arrival on {barrier.name}",
@@ -94,7 +105,7 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
         walk.position(op),
         (),
         arrives=[(barrier, task.threads)],
-        after=tuple(task.copies),
+        after=copies.all(),
     )
 
 
@@ -110,20 +121,20 @@ def _named_barrier(walk: Walk, op: Operation) -> tuple[NamedBarrier, int]:
     return known.setdefault((walk.rank, barrier_id), NamedBarrier(f"barrier {barrier_id}")), threads
 
 
-def _come(walk: Walk, op: Operation, named: NamedBarrier, threads: int) -> int:
-    return walk.run.machine.come(walk.task, named, threads, walk.position(op))
+def _arrive_at(walk: Walk, op: Operation, named: NamedBarrier, threads: int) -> int:
+    return walk.run.machine.arrive_named(walk.task, named, threads, walk.position(op))
 
 
 def _named_arrive(walk: Walk, op: Operation) -> Steps:
     yield None
-    _come(walk, op, *_named_barrier(walk, op))
+    _arrive_at(walk, op, *_named_barrier(walk, op))
 
 
 def _named_wait(walk: Walk, op: Operation) -> Steps:
     yield None
     named, threads = _named_barrier(walk, op)
-    generation = _come(walk, op, named, threads)
-    yield from walk.run.machine.opened(walk.task, named, generation, walk.position(op))
+    generation = _arrive_at(walk, op, named, threads)
+    yield from walk.run.machine.wait_named(walk.task, named, generation, walk.position(op))
 
 
 def _cluster_named_barrier(walk: Walk) -> tuple[NamedBarrier, int]:
@@ -135,7 +146,7 @@ def _cluster_named_barrier(walk: Walk) -> tuple[NamedBarrier, int]:
 
 def _cluster_arrive(walk: Walk, op: Operation) -> Steps:
     yield None
-    walk.run.cluster_generations[walk.rank] = _come(walk, op, *_cluster_named_barrier(walk))
+    walk.run.cluster_generations[walk.rank] = _arrive_at(walk, op, *_cluster_named_barrier(walk))
 
 
 def _cluster_wait(walk: Walk, op: Operation) -> Steps:
@@ -143,7 +154,7 @@ def _cluster_wait(walk: Walk, op: Operation) -> Steps:
     generation = walk.run.cluster_generations.get(walk.rank)
     if generation is None:
         raise NotAnalysed(op, "cluster wait without an arrival")
-    yield from walk.run.machine.opened(walk.task, named, generation, walk.position(op))
+    yield from walk.run.machine.wait_named(walk.task, named, generation, walk.position(op))
 
 
 def _cluster_barrier(walk: Walk, op: Operation) -> Steps:
@@ -152,9 +163,8 @@ def _cluster_barrier(walk: Walk, op: Operation) -> Steps:
 
 
 def _fence(walk: Walk, op: Operation) -> None:
-    kind = op.scope.data if isinstance(op, FenceOp) else op.name
-    if "async_shared" in kind:
-        walk.run.machine.checker.fence(walk.task.agent)
+    kind = op.scope.data if isinstance(op, FenceOp) else "async_shared"
+    walk.run.machine.events.fence(walk.task, kind, walk.position(op))
 
 
 def wait_groups(walk: Walk, op: Operation, kind: GroupKind, leave: int) -> Steps:

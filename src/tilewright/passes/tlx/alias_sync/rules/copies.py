@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.alias_sync.machine import AliasRange, Steps
+from tilewright.analysis.alias_sync.machine import AliasRange
+from tilewright.analysis.concurrency import Steps
 from tilewright.dialects.ttg.copies import (
     AsyncCopyGlobalToLocalOp,
     AsyncRemoteShmemCopyOp,
@@ -95,7 +96,7 @@ def _bulk(walk: Walk, op: Operation) -> Steps:
 def _copy(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, AsyncCopyGlobalToLocalOp)
     yield None
-    target, task = walk.view(op, op.result), walk.task
+    target, machine = walk.view(op, op.result), walk.run.machine
     nothing(walk, op)
     if op.barrier is not None:
         size = target.size_bytes
@@ -103,33 +104,30 @@ def _copy(walk: Walk, op: Operation) -> Steps:
             size = walk.decided(op, op.bulk_size, "the size of a copy")
         _bulk_load(walk, op, target, size, op.barrier)
         return
-    issued = walk.run.machine.issue(
-        task,
+    issued = machine.issue(
+        walk.task,
         f"the copy into {target.name}",
         f"cp.async of CTA {walk.rank}",
         walk.position(op),
         [AliasRange(target.region(), "generic", writes=True)],
     )
-    task.open.append(issued)
-    task.copies.append(issued)
+    machine.groups(walk.task, "cp.async").issue(issued)
 
 
 def _commit_copies(walk: Walk, op: Operation) -> None:
-    task = walk.task
-    walk.run.machine.groups(task, "copies").append(task.open)
-    task.open = []
+    walk.run.machine.groups(walk.task, "cp.async").commit()
     nothing(walk, op)
 
 
 def _wait_copies(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, AsyncWaitOp)
     nothing(walk, op)
-    yield from wait_groups(walk, op, "copies", op.num.value.data)
+    yield from wait_groups(walk, op, "cp.async", op.num.value.data)
 
 
 def _wait_stores(walk: Walk, op: Operation) -> Steps:
     leave = op.pendings.value.data if isinstance(op, TMAStoreWaitOp) else 0
-    yield from wait_groups(walk, op, "stores", leave)
+    yield from wait_groups(walk, op, "TMA store", leave)
 
 
 def _tma_store(walk: Walk, op: Operation) -> Steps:
@@ -156,7 +154,7 @@ def _read_out(walk: Walk, op: Operation, source: SSAValue, operation: str) -> No
         walk.position(op),
         [AliasRange(view.region(), "async")],
     )
-    machine.groups(walk.task, "stores").append([issued])
+    machine.groups(walk.task, "TMA store").issue_alone(issued)
 
 
 def _remote_store(walk: Walk, op: Operation) -> Steps:

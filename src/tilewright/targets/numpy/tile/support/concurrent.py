@@ -18,18 +18,18 @@ from typing import Any
 
 from typing_extensions import override
 
-from tilewright.dialects.tile.warps import role_text
-from tilewright.targets.numpy.machine import (
+from tilewright.analysis.concurrency import (
     BarrierMisuse,
     Groups,
     Machine,
     MBarrier,
     NamedBarrier,
     Operation,
+    Steps,
     Task,
     Wait,
 )
-from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.dialects.tile.warps import role_text
 from tilewright.targets.numpy.tile.support.block import BlockState, Runtime
 from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
@@ -71,9 +71,9 @@ class Barriers:
 class _Issued:
     """The operations that one task has in flight."""
 
-    copies: Groups = field(default_factory=Groups)
-    stores: Groups = field(default_factory=Groups)
-    gemms: Groups = field(default_factory=Groups)
+    copies: Groups[Operation] = field(default_factory=Groups[Operation])
+    stores: Groups[Operation] = field(default_factory=Groups[Operation])
+    gemms: Groups[Operation] = field(default_factory=Groups[Operation])
 
 
 def _calls(wait: str) -> Callable[[], str]:
@@ -289,7 +289,7 @@ class ConcurrentRuntime(Runtime):
         barrier, threads, copies = barriers.at(index), self._threads, self._own.copies
         if extra:
             barrier.expect_arrivals(threads)
-        before = [*copies.older(0), *copies.open]
+        before = copies.all()
         for operation in before:
             # From here on the barrier signals their completion, not a wait for groups.
             operation.finish = _then(operation.finish, lambda op=operation: self._release(op))
@@ -330,8 +330,7 @@ class ConcurrentRuntime(Runtime):
         operation = Operation(what, finish, site, fix=_calls("T.wait_wgmma(0)"))
         parts = [(left, False), (right, False), (result, True)]
         self._hold(operation, parts, site, GEMMS)
-        self._own.gemms.issue(operation)
-        self._own.gemms.commit()
+        self._own.gemms.issue_alone(operation)
         self.machine.issue(GEMMS, operation, in_order=True)
 
     def wait_products(self, leave: Any, site: int) -> Generator[Wait, None, None]:
@@ -339,7 +338,7 @@ class ConcurrentRuntime(Runtime):
         yield from self._wait(self._own.gemms, int(leave), "GEMMs", site)
 
     def _wait(
-        self, groups: Groups, leave: int, what: str, site: int
+        self, groups: Groups[Operation], leave: int, what: str, site: int
     ) -> Generator[Wait, None, None]:
         text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
         yield Wait(text, lambda: groups.is_done(leave), site=site)
