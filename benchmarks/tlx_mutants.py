@@ -1,7 +1,8 @@
 """Mistakes in the kernels of `examples/tlx`, how many a checked run reports, and what it blames.
 
-    python benchmarks/tlx_mutants.py [--check] [--jobs N] [--example NAME] [--held-out]
-                                     [--schedules N] [--sample N --seed S]
+    python benchmarks/tlx_mutants.py [--check] [--jobs N | --cluster ADDRESS] [--log FILE]
+                                     [--example NAME] [--held-out] [--schedules N]
+                                     [--sample N --seed S]
 
 For every example each barrier wait, arrive, expect, fence, commit and asynchronous wait is taken
 out in turn, each phase is turned, each arrive count and number of bytes changed, each index of a
@@ -19,8 +20,10 @@ or, for what has no barrier, the two accesses are at the lines that the op order
 The kernels of `tests/examples/held_out` are counted apart: each was written in another style when
 the explanations were there. Explanations have been mended with their mistakes since, so only the
 first number of each tells how an unknown kernel fares; it is in the kernel's docstring, if it was
-kept. `--check` makes the exit code 1 if a mutant is silent, if fewer than 95%
-of the reported ones are right, or if there are fewer than 300 mutants of the examples.
+kept. With `--log` verdicts are appended to a file as JSON lines, and an interrupted sweep goes on
+from there; `--cluster` names a Dask scheduler (docs/many-machines.md). `--check` makes the exit
+code 1 if a mutant is silent, if fewer than 95% of the reported ones are right, or if there are
+fewer than 300 mutants of the examples.
 """
 
 from __future__ import annotations
@@ -29,46 +32,44 @@ import argparse
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.examples.tlx_examples import HELD_OUT, NAMES  # noqa: E402
-from tests.examples.tlx_mutants import Example, Mutant, Verdict, run  # noqa: E402
+from tests.examples.tlx_mutants import Mutant  # noqa: E402
+from tests.examples.tlx_sweep import WORK, described, example  # noqa: E402
+from tilewright.runtime.executors.gather import gathered, journal, merged  # noqa: E402
+from tilewright.runtime.executors.pools import pool_of, where_of  # noqa: E402
+from tilewright.runtime.executors.work import Work  # noqa: E402
 
 LEAST_MUTANTS = 300
 LEAST_RIGHT = 0.95
 COLUMNS = ("right", "misled", "same bits", "silent")
 
 
-@cache
-def example(name: str) -> Example:
-    """Run once as it is, in each process."""
-    return Example.of(name)
-
-
-def tried(mutant: Mutant, schedules: int) -> tuple[Mutant, Verdict]:
-    return mutant, run(mutant, example(mutant.example), schedules=schedules)
-
-
-def column(verdict: Verdict) -> str:
-    if verdict.outcome == "reported":
-        return "right" if verdict.is_right else "misled"
-    return "silent" if verdict.outcome == "wrong" else "same bits"
+def column(verdict: Mapping[str, Any]) -> str:
+    if verdict["outcome"] == "reported":
+        return "right" if verdict["is_right"] else "misled"
+    return "silent" if verdict["outcome"] == "wrong" else "same bits"
 
 
 def verdicts(
-    mutants: Sequence[Mutant], schedules: int, jobs: int
-) -> Iterator[tuple[Mutant, Verdict]]:
-    if jobs == 1:
-        yield from (tried(each, schedules) for each in mutants)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(tried, mutants, [schedules] * len(mutants), chunksize=4)
+    mutants: Sequence[Mutant], arguments: argparse.Namespace
+) -> Iterator[tuple[Mutant, Mapping[str, Any]]]:
+    work = Work.of(WORK)
+    values = [described(each, arguments.schedules) for each in mutants]
+    jobs = arguments.jobs if arguments.jobs != 1 else None
+    with journal(arguments.log) as log, pool_of(where_of(jobs, arguments.cluster)) as pool:
+        found = gathered(work, values, pool=pool, log=log, things="mutants", name="running")
+        outcomes = merged(found, work, values)
+    for mutant, outcome in zip(mutants, outcomes, strict=True):
+        if outcome.status != "done":
+            raise RuntimeError(f"{mutant}: {outcome}")
+        yield mutant, outcome.value
 
 
 def share(counts: Counter[str]) -> float:
@@ -93,13 +94,13 @@ def table(names: Sequence[str], arguments: argparse.Namespace) -> Counter[str]:
     for name in names:
         counts: Counter[str] = Counter()
         mine = [each for each in mutants if each.example == name]
-        for mutant, verdict in verdicts(mine, arguments.schedules, arguments.jobs):
+        for mutant, verdict in verdicts(mine, arguments):
             where = column(verdict)
             counts[where] += 1
             if where != "right":
-                said = verdict.message.partition("\n")[0].partition(": ")[2]
+                said = verdict["message"]
                 others.append(
-                    f"  {where}: {mutant}, about {verdict.truth}" + (said and f"; {said}")
+                    f"  {where}: {mutant}, about {verdict['truth']}" + (said and f"; {said}")
                 )
         print(row(name, counts), flush=True)
         total += counts
@@ -114,6 +115,8 @@ def main() -> int:
     parser.add_argument("--held-out", action="store_true", help="only the kernels held out")
     parser.add_argument("--schedules", type=int, default=6, help="orders of events for each mutant")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler: tcp://HOST:PORT")
+    parser.add_argument("--log", metavar="FILE", help="JSON lines of verdicts, to resume from")
     parser.add_argument("--sample", type=int, help="so many mutants, drawn with --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--check", action="store_true", help="exit with 1 if it is not good enough")

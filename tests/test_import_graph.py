@@ -16,10 +16,12 @@ import pytest
 
 import tilewright
 from tilewright import dialects
+from tilewright.cli import check_parts
 from tilewright.cli import main as cli
 from tilewright.compat.modules import MODULES as TRITON_MODULES
 from tilewright.compat.tilelang_modules import TILELANG
 from tilewright.passes import PASSES
+from tilewright.targets import worker_pool
 from tilewright.targets.numpy.support import HELPERS as POINTER_HELPERS
 from tilewright.targets.numpy.tile.support import HELPERS as TILE_HELPERS
 
@@ -63,7 +65,10 @@ ENTRY_POINTS: Mapping[str, Iterable[str]] = {
     "passes, loaded by name": pass_modules(),
     "dialects, loaded by name": {module for module, _ in dialects._MODULES.values()},
     "loaded by name where numba is installed": [f"{PACKAGE}.memory.registry.numba_backend"],
-    "processes that compile": [f"{PACKAGE}.targets.cuda.worker"],
+    "work and worker processes, named in messages": {
+        check_parts.WORK.partition(":")[0],
+        worker_pool.MODULE,
+    },
     "functions that generated NumPy source imports": {
         *POINTER_HELPERS.values(),
         *TILE_HELPERS.values(),

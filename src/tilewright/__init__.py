@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.config import Config as Config
     from tilewright.runtime.decorator import jit as jit
     from tilewright.runtime.descriptors import TensorDescriptor as TensorDescriptor
+    from tilewright.runtime.executors.current import executing as executing
     from tilewright.runtime.grid import reachable as reachable
     from tilewright.runtime.heuristics import heuristics as heuristics
     from tilewright.runtime.integers import cdiv as cdiv
@@ -66,6 +67,7 @@ _WHERE = {
     "constexpr_function": "tilewright.language.tl.constexpr",
     "do_bench": "tilewright.runtime.tile.bench",
     "empty": "tilewright.runtime.uninitialised",
+    "executing": "tilewright.runtime.executors.current",
     "heuristics": "tilewright.runtime.heuristics",
     "jit": "tilewright.runtime.decorator",
     "lower": "tilewright.runtime.tile.lower",
@@ -99,6 +101,7 @@ __all__ = [
     "constexpr_function",
     "do_bench",
     "empty",
+    "executing",
     "heuristics",
     "jit",
     "lower",

@@ -16,7 +16,7 @@ from tilewright.compat.modules import TRITON
 from tilewright.compat.tilelang_modules import COMMIT, TILELANG, TVM
 from tilewright.compat.torch_compile import run_compiled_functions_eagerly
 from tilewright.frontend import builder
-from tilewright.runtime.tile import described
+from tilewright.runtime.tile import settings
 
 HERE = Path(__file__).parent
 CPU_TIMES = "tilewright: times are measured on the CPU and do not predict GPU times\n"
@@ -33,7 +33,7 @@ def stand_in(monkeypatch):
     real = {name: sys.modules.pop(name) for name in list(sys.modules) if is_served(name)}
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
-    monkeypatch.setattr(described, "_arch", [None])
+    monkeypatch.setattr(settings, "_arch", [None])
     monkeypatch.setattr(builder, "_outside", [])
     install()
     yield importlib.import_module("tilelang")

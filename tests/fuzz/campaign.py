@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
-import time
+import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.device.pool import Judge, Verdict
+from tests.fuzz.judging import WORK, described
+from tilewright.runtime.executors.gather import gathered, journal
+from tilewright.runtime.executors.pools import Where, pool_of, where_of
+from tilewright.runtime.executors.work import Outcome, Work
+
+_TRIES = 2
+"""How often a seed may end its process: its patience is long."""
+_OUTCOMES = {"died": "died", "lost": "died", "hung": "hang", "raised": "internal"}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags that say where seeds are judged."""
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="the Dask scheduler whose workers judge: tcp://HOST:PORT",
+    )
+    parser.add_argument(
+        "--log", metavar="FILE", help="JSON lines of results; what is in them is not judged again"
+    )
+
+
+def where(options: argparse.Namespace) -> Where:
+    return where_of(options.jobs if options.jobs != 1 else None, options.cluster)
 
 
 def followed(
-    judge: Callable[[int], Verdict],
+    judge: Judge,
     seeds: Sequence[int],
     failures: Sequence[str],
     show: Callable[[int], None],
     *,
-    jobs: int,
     patience_s: float,
-    report_s: float,
+    at: Where = None,
+    log: str | None = None,
 ) -> dict[int, Verdict]:
     """The verdicts of all seeds; `show` is called for those whose outcome is a failure."""
-    found: Iterable[tuple[int, Verdict]] = ((seed, judge(seed)) for seed in seeds)
-    if jobs > 1:
-        found = judged(judge, seeds, jobs=jobs, patience_s=patience_s)
-    begun = reported = time.monotonic()
+    work, how = Work.of(WORK), described(judge)
     verdicts: dict[int, Verdict] = {}
-    for seed, verdict in found:
-        verdicts[seed] = verdict
-        if verdict.outcome in failures:
-            print(f"seed {seed}: {verdict.outcome}: {verdict.reason}", flush=True)
-            show(seed)
-        if time.monotonic() - reported > report_s:
-            reported = time.monotonic()
-            print(f"{len(verdicts)} of {len(seeds)} after {reported - begun:.0f} s", flush=True)
+    values = [{**how, "seed": seed} for seed in seeds]
+    with journal(log) as kept, pool_of(at, patience_s=patience_s) as pool:
+        for item, outcome in gathered(
+            work, values, pool=pool, log=kept, tries=_TRIES, things="seeds", name="judging"
+        ):
+            seed, verdict = item.value["seed"], verdict_of(outcome)
+            verdicts[seed] = verdict
+            if verdict.outcome in failures:
+                print(f"seed {seed}: {verdict.outcome}: {verdict.reason}", flush=True)
+                show(seed)
     return verdicts
+
+
+def verdict_of(outcome: Outcome) -> Verdict:
+    if outcome.status == "done":
+        found = outcome.value
+        return Verdict(found["outcome"], found["reason"], outcome.seconds, found["notes"])
+    return Verdict(_OUTCOMES[outcome.status], outcome.reason, outcome.seconds)
 
 
 def outcome_line(verdicts: dict[int, Verdict]) -> str:

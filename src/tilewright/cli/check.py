@@ -25,6 +25,10 @@ smallest fix and the schedule. Buffers and copied data that no task reads in any
 too: a task that reads the wrong slot leaves the right one unread.
 
   --schedules N                                         as in 'tilewright run' (4)
+  --jobs N              run the schedules in N processes; the report is that of one process
+  --cluster tcp://HOST:PORT                             run them on the workers of a Dask scheduler
+  --log FILE            append their results to FILE as JSON lines; what it holds is not run again,
+                        so that an interrupted check is resumed
   --timeline OUT.html                                   draw tasks, TMA, tensor cores, barriers and
                                                         buffers of the first or the failing run
   --allow-unread                                        report unread data as a warning
@@ -36,9 +40,9 @@ too: a task that reads the wrong slot leaves the right one unread.
   --target, --executor, --numerics, --report, --set     on Tenstorrent, as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
---schedules, --timeline, --allow-unread, --target hip:... and --target tenstorrent:... are also
-accepted directly after FILE.py, the latter with --executor, --numerics, --report and --set after
-it; '--' ends them.
+--schedules, --jobs, --cluster, --log, --timeline, --allow-unread, --target hip:... and --target
+tenstorrent:... are also accepted directly after FILE.py, the latter with --executor, --numerics,
+--report and --set after it; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 
@@ -46,6 +50,7 @@ examples:
   {program} examples/tl/softmax.py
   {program} --compat their_triton_script.py --size 1000
   {program} examples/tlx/hopper_gemm_ws.py --schedules 20 --timeline out.html
+  {program} examples/tlx/hopper_gemm_ws.py --schedules 200 --jobs 8
   {program} --target hip:gfx942 examples/tile/gemm.py
   {program} --target tenstorrent:wormhole --schedules 20 examples/tile/gemm.py
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,16 +49,18 @@ from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
 if TYPE_CHECKING:
+    from tilewright.cli.check_parts import Part
     from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 _FLAGS = Flags(
     with_value=(
         *("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline"),
+        *("cluster", "jobs", "log"),
         *TENSTORRENT_FLAGS,
     ),
     switches=("allow-unread", "compat", "stats", "traceback"),
 )
-_AFTER_SCRIPT = ("allow-unread", "schedules", "timeline")
+_AFTER_SCRIPT = ("allow-unread", "cluster", "jobs", "log", "schedules", "timeline")
 """Flags that are also accepted directly after a script; `--` ends them."""
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
@@ -148,8 +150,13 @@ def _check_environment() -> None:
         raise UsageError(str(error)) from None
 
 
-def execute(arguments: Sequence[str], program: str, usage: str, *, checking: bool) -> int:
-    """Run the command with `arguments`; returns the exit code."""
+def execute(
+    arguments: Sequence[str], program: str, usage: str, *, checking: bool, part: Part | None = None
+) -> int:
+    """Run the command with `arguments`; returns the exit code.
+
+    A `part` is some of the schedules, of which other processes run the others.
+    """
     script = next((index for index, each in enumerate(arguments) if each.endswith(".py")), None)
     if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
         sys.stdout.write(usage.format(program=program))
@@ -172,8 +179,15 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         if orders is not None:
             changes["recorder"] = orders.recorder
         schedules = _integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
-        changes["schedules"] = schedules
-        tiles = {"schedules": schedules, **({"check_capacity": True} if checking else {})}
+        if checking and part is None:
+            part = _spread(line, schedules)
+        tiles: dict[str, Any] = {"schedules": schedules}
+        if part is not None:
+            tiles["seeds"] = part.seeds
+            log.schedules_elsewhere = part.schedules - 1
+        changes |= tiles
+        if checking:
+            tiles["check_capacity"] = True
         watch = watching() if checking else nullcontext()
         with (
             running(**changes),
@@ -182,16 +196,25 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
             watch as fresh,
             tenstorrent_target(line) as runs,
             thread_target(line, compare=checking) as threads,
+            nullcontext() if checking else _executing(line),
         ):
             code = _run_script(line) if line.is_script else _run_text(line, log)
         _report(runs, code, program)
         has_failed = bool(code) or log.fault is not None
+        if part is not None:
+            part.log, part.orders, part.has_failed = log, orders, has_failed
+            if orders is not None and not has_failed:
+                part.merge(log, orders)
+            if threads is not None:
+                threads.count_schedules(part.schedules)
         for text, is_right in summary(
             threads, line.values.get("target", ""), has_failed=has_failed
         ):
             sys.stdout.flush()
             sys.stderr.write(f"{program}: {text}\n")
             code = code if is_right else code or 1
+            if part is not None and not is_right:
+                part.has_failed = True
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 1
@@ -202,7 +225,10 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         return code
     reports = [] if log.fault is not None else _unread(orders, line, log)
     if fresh is not None and log.fault is None:
-        reports += fresh.reports()
+        unwritten = fresh.reports()
+        reports += unwritten
+        if part is not None:
+            part.has_failed = part.has_failed or bool(unwritten)
     try:
         _draw(orders, line.values.get("timeline"), program)
     except UsageError as error:
@@ -210,7 +236,37 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         code = code or 1
     for text in (*orders.not_analysed, *log.not_analysed):
         sys.stderr.write(f"{program}: not analysed: {text}\n")
-    return _verdict(log, code, program, reports)
+    code = _verdict(log, code, program, reports)
+    for text in part.failures if part is not None and not part.has_failed else ():
+        sys.stderr.write(f"{program}: reported by another process, not repeated here: {text}\n")
+        code = code or 1
+    return code
+
+
+def _spread(line: CommandLine, schedules: int) -> Part | None:
+    """The schedules that are left for this process, if others are to run the rest."""
+    if not any(name in line.values for name in ("cluster", "jobs", "log")):
+        return None
+    from tilewright.cli.check_parts import searched  # one process does without
+
+    return searched(line, schedules)
+
+
+def _executing(line: CommandLine) -> AbstractContextManager[None]:
+    """Where a plain run tunes its kernels."""
+    if not any(name in line.values for name in ("cluster", "jobs", "log")):
+        return nullcontext()
+    from tilewright.runtime.executors.current import executing
+    from tilewright.runtime.executors.pools import where_of
+
+    jobs = line.values.get("jobs", "1" if "cluster" not in line.values else None)
+    if jobs is not None and not jobs.isdigit():
+        raise UsageError(f"--jobs: '{jobs}' is not an integer >= 1")
+    try:
+        where = where_of(None if jobs is None else int(jobs), line.values.get("cluster"))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return executing(where, log=line.values.get("log"))
 
 
 def _report(runs: TenstorrentRuns | None, code: int, program: str) -> None:

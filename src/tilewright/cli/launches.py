@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilewright.ir.diagnostics import Diagnostic
-from tilewright.runtime.pointer.compiled import CompiledKernel
-from tilewright.runtime.tile.launch_hooks import observed_by
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
+from tilewright.runtime.tile.settings import observed_by
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ class KernelTotals:
         self.seconds += report.seconds
         self.reasons.update(report.serial_reasons)
 
-    def add_tile(self, report: TileReport) -> None:
-        """A launch of a `T` kernel, whose blocks run one at a time."""
+    def add_tile(self, report: TileReport, schedules: int = 1) -> None:
+        """A launch of a `T` kernel, whose blocks run one at a time; once under each schedule."""
         self.launches += 1
-        self.programs += report.programs
-        self.batches += report.programs
+        self.programs += report.programs * schedules
+        self.batches += report.programs * schedules
         self.seconds += report.seconds
 
 
@@ -53,6 +53,8 @@ class LaunchLog:
     fault: NumpyFault | None = None
     """The first one, whether the script caught it or not."""
     faulty_kernel: str = ""
+    schedules_elsewhere: int = 0
+    """Schedules that were run in other processes, whose blocks are counted as these."""
     not_analysed: list[str] = field(default_factory=list[str])
     """What the checks of `T` kernels could not follow, and why; each once."""
 
@@ -74,7 +76,8 @@ class LaunchLog:
         if isinstance(outcome, NumpyFault):
             self.failed(kernel, outcome)
         else:
-            self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome)
+            every = 1 + self.schedules_elsewhere if outcome.is_concurrent else 1
+            self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome, every)
             for text in outcome.not_analysed:
                 if text not in self.not_analysed:
                     self.not_analysed.append(text)
@@ -131,26 +134,18 @@ def counted(count: int, noun: str) -> str:
 @contextmanager
 def logged(log: LaunchLog) -> Generator[None]:
     """Write every launch inside the ``with`` into `log`."""
-    launch = CompiledKernel.launch
 
     def logging(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, _grid: Grid, _values: object, launch: Launch
     ) -> RunReport | None:
         try:
-            report = launch(self, grid, values, stream)
+            report = launch()
         except NumpyFault as fault:
-            log.failed(self.name, fault)
+            log.failed(kernel.name, fault)
             raise
         if report is not None:  # a launch on a GPU has none
-            log.add(self.name, report)
+            log.add(kernel.name, report)
         return report
 
-    CompiledKernel.launch = logging
-    try:
-        with observed_by(log.record):
-            yield
-    finally:
-        CompiledKernel.launch = launch
+    with launches_to(logging), observed_by(log.record):
+        yield

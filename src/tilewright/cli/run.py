@@ -22,6 +22,9 @@ Python files
                         python -m tilewright.compat does
   --schedules N         run kernels with tasks or asynchronous operations N times, each in
                         another order of events; all results must be bit-identical (1)
+  --jobs N, --cluster tcp://HOST:PORT, --log FILE
+                        tune T kernels in N processes or on the workers of a Dask scheduler; the
+                        log keeps results as JSON lines, and what it holds is not measured again
   --target TARGET       run T kernels on a model of the hardware, with all sanitizers:
                         hip:gfx942, cuda:sm_90a, ... (the code of every thread, as the passes for
                         that GPU make it), tenstorrent:wormhole, :blackhole, :sim

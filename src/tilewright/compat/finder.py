@@ -232,7 +232,7 @@ def _use_target(name: str | None) -> None:
 def _describe_gpu() -> None:
     """Kernels of TileLang show the source of the GPU that scripts find described."""
     from tilewright.compat.described_gpu import capability
-    from tilewright.runtime.tile.described import describe_gpu
+    from tilewright.runtime.tile.settings import describe_gpu
     from tilewright.runtime.tile.targets import complete_arch
 
     major, minor = capability()

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.fuzz.campaign import followed, outcome_line, refusal_lines
+from tests.fuzz.campaign import add_flags, followed, outcome_line, refusal_lines, where
 from tests.fuzz.device.pool import Verdict
 from tests.fuzz.device.tile import ALL_FAMILIES
 from tests.fuzz.hip.judging import Judge
@@ -21,7 +21,6 @@ from tests.fuzz.tile.generator import generate
 from tilewright.layouts.hardware.amd_chips import CHIPS
 
 FAILURES = ("wrong", "report", "internal", "died", "hang")
-_REPORT_S = 30.0
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -29,7 +28,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--count", type=int, default=3000, help="how many seeds (default 3000)")
     parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    add_flags(parser)
     parser.add_argument("--chips", default=",".join(CHIPS), help="seeds take them in turn")
     parser.add_argument("--all-chips", action="store_true", help="each seed on every chip")
     parser.add_argument(
@@ -61,9 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         seeds,
         FAILURES,
         show,
-        jobs=options.jobs,
         patience_s=options.patience,
-        report_s=_REPORT_S,
+        at=where(options),
+        log=options.log,
     )
     print(table(verdicts))
     return 1 if any(each.outcome in FAILURES for each in verdicts.values()) else 0

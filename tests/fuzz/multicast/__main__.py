@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.campaign import add_flags, followed, outcome_line, where
 from tests.fuzz.multicast.cases import case_of
 from tests.fuzz.multicast.judging import Judge
 
-_REPORT_S = 10.0
+FAILURES = ("wrong", "crash", "died", "hang", "internal")
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -28,7 +27,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--count", type=int, default=200, help="how many seeds (default 200)")
     parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    add_flags(parser)
     parser.add_argument(
         "--source-every", type=int, default=10, help="each K-th from its sources too; 0: none"
     )
@@ -43,22 +42,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.seeds:
         seeds = [int(each) for each in options.seeds.split(",")]
     judge = Judge(options.source_every, options.schedules)
-    found: Iterable[tuple[int, Verdict]] = ((seed, judge(seed)) for seed in seeds)
-    if options.jobs > 1:
-        found = judged(judge, seeds, jobs=options.jobs, patience_s=options.patience, chunk=4)
-    begun = reported = time.monotonic()
-    verdicts: dict[int, Verdict] = {}
-    for seed, verdict in found:
-        verdicts[seed] = verdict
-        if verdict.outcome != "right":
-            print(
-                f"seed {seed}: {verdict.outcome}: {verdict.reason}\n  {case_of(seed)}", flush=True
-            )
-        if time.monotonic() - reported > _REPORT_S:
-            reported = time.monotonic()
-            print(f"{len(verdicts)} of {len(seeds)} after {reported - begun:.0f} s", flush=True)
+
+    def show(seed: int) -> None:
+        print(f"  {case_of(seed)}", flush=True)
+
+    verdicts = followed(
+        judge,
+        seeds,
+        FAILURES,
+        show,
+        patience_s=options.patience,
+        at=where(options),
+        log=options.log,
+    )
     outcomes = Counter(each.outcome for each in verdicts.values())
-    print(f"{len(verdicts)} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.items()))
+    print(outcome_line(verdicts))
     for note, text in (("groups", "with multicast"), ("ghosts", "with ghost steps")):
         count = sum(bool(each.notes.get(note)) for each in verdicts.values())
         print(f"  {count:5} {text}")

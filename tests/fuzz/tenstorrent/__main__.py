@@ -13,14 +13,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.fuzz.campaign import followed, outcome_line, refusal_lines
+from tests.fuzz.campaign import add_flags, followed, outcome_line, refusal_lines, where
 from tests.fuzz.device.pool import Verdict
 from tests.fuzz.tenstorrent.generator import generate
 from tests.fuzz.tenstorrent.judging import Judge
 from tests.fuzz.tenstorrent.shrinking import shrunk
 
 FAILURES = ("wrong", "crash", "died", "hang")
-_REPORT_S = 10.0
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -30,7 +29,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--count", type=int, default=1000, help="how many seeds (default 1000)")
     parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    add_flags(parser)
     parser.add_argument(
         "--source-every", type=int, default=10, help="each K-th from its sources too; 0: none"
     )
@@ -61,9 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         seeds,
         FAILURES,
         show,
-        jobs=options.jobs,
         patience_s=options.patience,
-        report_s=_REPORT_S,
+        at=where(options),
+        log=options.log,
     )
     print(table(verdicts))
     return 1 if any(each.outcome in FAILURES for each in verdicts.values()) else 0

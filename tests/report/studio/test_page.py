@@ -29,7 +29,7 @@ def page_data(document: Document) -> tuple[str, dict]:
 
 
 def document(**changes: object) -> Document:
-    sources = Sources([SourceFile("/home/user/</script><b>.py", "a\n</script>\nc")])
+    sources = Sources([SourceFile("/kernels/</script><b>.py", "a\n</script>\nc")])
     return Document("k.py", "studio k.py", "1.0", sources, **changes)
 
 
@@ -74,7 +74,7 @@ def test_a_fault_has_its_accesses_its_edge_and_its_lines() -> None:
         128,
     )
     made = document(findings=[finding], timeline=timeline, has_failed=True)
-    made.sources.files[0] = SourceFile("/home/user/k.py", "1\n2\n3")
+    made.sources.files[0] = SourceFile("/kernels/k.py", "1\n2\n3")
     _, data = page_data(made)
     assert data["failed"] is True
     assert data["findings"][0]["message"]["place"] == "0:2"

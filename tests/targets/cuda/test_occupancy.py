@@ -13,8 +13,8 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, Space, SpaceAttr, names
 from tilewright.dialects.tile.attributes import TargetAttr
 from tilewright.targets.cuda.emit.kernel import kernels_of
-from tilewright.targets.cuda.metadata import KernelMetadata
 from tilewright.targets.cuda.occupancy import larger_occupancies, resident_blocks
+from tilewright.targets.metadata import KernelMetadata
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def kernel(threads: int = 256, shared_bytes: int = 0) -> FuncOp:
 
 
 def tried(function: FuncOp, registers: int, threads: int = 256, spill: int = 0) -> tuple[int, ...]:
-    metadata = KernelMetadata("k", threads, 0, (), registers=registers, spill_bytes=spill)
+    metadata = KernelMetadata("k", "sm_90a", threads, 0, (), registers=registers, spill_bytes=spill)
     return larger_occupancies(function, [], metadata)
 
 

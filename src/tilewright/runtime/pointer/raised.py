@@ -71,8 +71,8 @@ from tilewright.runtime.pointer.raised_arguments import (
 from tilewright.runtime.pointer.raised_calls import Passed
 from tilewright.runtime.tile.gpu import NARROW
 from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.options import current_tile_options
+from tilewright.runtime.tile.settings import notify_observers
 from tilewright.runtime.tile.targets import arch_of, checked_target, is_gpu
 from tilewright.runtime.tile.thread_level import thread_runs
 from tilewright.runtime.uninitialised import is_fresh

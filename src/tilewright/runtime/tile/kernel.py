@@ -30,8 +30,8 @@ from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.tile.fresh import FreshArrays, watched
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.input_generators import TensorSupplyType
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
+from tilewright.runtime.tile.settings import notify_observers
 from tilewright.runtime.tile.targets import (
     CUDA,
     HIP,
@@ -178,6 +178,16 @@ class CompiledTileKernel:
             self.tenstorrent.build()
             return
         assert self.program if self.gpu is None else self.gpu.program
+
+    def recipe(self) -> dict[str, Any]:
+        """How it is compiled, as JSON: another process makes the same kernel of the same IR."""
+        returns = self.prim_func.returned is not None
+        return {
+            "out_idx": [] if returns else list(self.out_idx),
+            "target": self._target,
+            "pass_configs": {str(key): value for key, value in self._pass_configs.items()},
+            "compile_flags": self._compile_flags,
+        }
 
     # -- times of a tuner --------------------------------------------------------------------
 

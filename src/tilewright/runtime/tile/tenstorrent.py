@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.ir.codes.shared import RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.runtime.arrays import HostArray
-from tilewright.runtime.tile.forced_settings import forced_settings
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import PassConfigKey
+from tilewright.runtime.tile.settings import forced_settings, notify_observers
 from tilewright.runtime.tile.tenstorrent_options import current_tenstorrent_options
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ class TenstorrentKernel:
         """Run with one value for each parameter; arrays are `HostArray`s."""
         from tilewright.runtime.tile.options import current_tile_options
         from tilewright.runtime.tile.tenstorrent_arguments import check_arguments
-        from tilewright.targets.numpy.api import NumpyFault
+        from tilewright.targets.numpy.api import NumpyFault, seeds_of
         from tilewright.targets.numpy.tile import TileReport
 
         self.called_with = values
@@ -210,11 +209,12 @@ class TenstorrentKernel:
                 check_arguments(artefact, arrays, self._kernel.prim_func.func.location)
             except NumpyFault as fault:
                 raise self._failed(fault) from None
-        seeds = range(tile.seed, tile.seed + max(tile.schedules, 1))
+        seeds = seeds_of(tile)
         start = perf_counter()
         outputs = self._execute(arrays, seeds)
         blocks = sum(each.grid.total_tiles for each in artefact.plans) * len(seeds)
-        report = TileReport(blocks, len(seeds), seconds=perf_counter() - start)
+        seconds = perf_counter() - start
+        report = TileReport(blocks, len(seeds), is_concurrent=True, seconds=seconds)
         notify_observers(self._kernel.name, report)
         for name, output in outputs.items():
             arrays[name][...] = output
@@ -222,14 +222,14 @@ class TenstorrentKernel:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
 
-    def _execute(self, arrays: Mapping[str, Any], seeds: range) -> Mapping[str, Any]:
+    def _execute(self, arrays: Mapping[str, Any], seeds: Sequence[int]) -> Mapping[str, Any]:
         """The outputs, which every schedule has to compute."""
         found: Mapping[str, Any] = {}
         for seed in seeds:
-            outputs = self._scheduled(arrays, seed, is_first=seed == seeds.start)
+            outputs = self._scheduled(arrays, seed, is_first=seed == seeds[0])
             for name, output in found.items():
                 if output.tobytes() != outputs[name].tobytes():
-                    raise self._failed(self._depends_on_schedule(name, (seeds.start, seed)))
+                    raise self._failed(self._depends_on_schedule(name, (seeds[0], seed)))
             found = found or outputs
         return found
 

@@ -71,6 +71,12 @@ class ThreadRuns:
         default_factory=lambda: dict["CompiledTileKernel", "SimtProgram"]()
     )
 
+    def count_schedules(self, schedules: int) -> None:
+        """Each schedule of a launch was one of `schedules`, the others of which ran elsewhere."""
+        for each in self.launches.values():
+            each.blocks *= schedules
+            each.schedules *= schedules
+
     def launch(
         self,
         kernel: CompiledTileKernel,
@@ -102,6 +108,7 @@ class ThreadRuns:
             checked=options.checked,
             schedules=options.schedules,
             seed=options.seed,
+            seeds=options.seeds,
             output=None if self.compare else options.output or print,
             sources=options.sources,
         )
@@ -117,7 +124,7 @@ class ThreadRuns:
                 if found > _limit(buffer.array.dtype):
                     log.wrong.append(_described(buffer, reference, found, level))
         if report is None:
-            report = TileReport(programs=done.blocks, schedules=done.schedules)
+            report = TileReport(done.blocks, done.schedules, is_concurrent=True)
         report.seconds += done.seconds
         return report
 

@@ -37,7 +37,7 @@ from tilewright.memory.multiprocessors import (
 )
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.choose_occupancy import blocks_without_registers
-from tilewright.targets.cuda.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 from tilewright.targets.register_arrays import register_arrays
 
 MORE_BLOCKS = "TW5009"

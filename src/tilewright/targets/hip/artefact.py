@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from tilewright.targets.hip.compiler import release
 from tilewright.targets.hip.metadata import HipKernelMetadata
-from tilewright.targets.program import CompiledProgram, ProgramFormat, StoredKernel
+from tilewright.targets.hip.settings import HipSettings
+from tilewright.targets.metadata import unstamped
+from tilewright.targets.program import CompiledProgram, ProgramCache, StoredKernel
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 @dataclass(frozen=True)
@@ -39,11 +46,17 @@ def _kernel(stored: StoredKernel) -> HipKernel:
         found["hip"].decode(),
         found["hsaco"],
         found["s"].decode(),
-        HipKernelMetadata(**stored.metadata),
+        HipKernelMetadata(**unstamped(stored.metadata)),
         stored.log,
     )
 
 
-_FORMAT = ProgramFormat("hip-programs", "metadata", _sections, _kernel, HipProgram)
-write_program = _FORMAT.write
-read_program = _FORMAT.read
+def _compiled(module: ModuleOp, settings: HipSettings) -> HipProgram:
+    from tilewright.targets.hip.compile import compile_as
+
+    return compile_as(module, settings)
+
+
+PROGRAMS = ProgramCache(
+    "hip-programs", _sections, _kernel, HipProgram, lambda each: release(each.arch), _compiled
+)

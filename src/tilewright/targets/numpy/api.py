@@ -133,8 +133,28 @@ class RunOptions:
     """Orders of events to try, where a kernel with tasks or asynchronous copies has several."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    seeds: tuple[int, ...] | None = None
+    """Exactly these schedules instead, compared with the first of them."""
     recorder: Callable[[], Recorder] | None = None
     """Creates the recorder of all events of a kernel with tasks, one for each schedule."""
+
+
+class Seeded(Protocol):
+    """Options of a run: a number of schedules, or the seeds of exactly these."""
+
+    @property
+    def schedules(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def seeds(self) -> tuple[int, ...] | None: ...
+
+
+def seeds_of(options: Seeded) -> Sequence[int]:
+    """The seeds of the schedules to run, in their order."""
+    if options.seeds is not None:
+        return options.seeds
+    return range(options.seed, options.seed + max(options.schedules, 1))
 
 
 @dataclass

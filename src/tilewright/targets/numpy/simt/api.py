@@ -78,6 +78,8 @@ class SimtOptions:
     """How many orders of events to try."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    seeds: tuple[int, ...] | None = None
+    """Exactly these schedules instead, compared with the first of them."""
     blocks: int | None = None
     """How many blocks of a grid to run, spread from the first to the last; None for all."""
     unit: int | None = None

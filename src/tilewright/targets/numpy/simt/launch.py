@@ -17,7 +17,7 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.tile.kernel import KernelOp
 from tilewright.ir.diagnostics import Diagnostic, Severity
-from tilewright.targets.numpy.api import Buffer, Grid
+from tilewright.targets.numpy.api import Buffer, Grid, seeds_of
 from tilewright.targets.numpy.simt.api import CODES, FaultKind, SimtFault, SimtOptions, SimtReport
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
 from tilewright.targets.numpy.simt.kernels import (
@@ -67,7 +67,7 @@ class SimtProgram:
         arrays = [each.array for each in arguments if isinstance(each, Buffer)]
         before = [array.copy() for array in arrays]
         groups: LockstepGroups = {}
-        for seed in range(options.seed, options.seed + options.schedules):
+        for seed in seeds_of(options):
             run: _Run | None = None
             while run is None or run.part():
                 for array, old in zip(arrays, before, strict=True):

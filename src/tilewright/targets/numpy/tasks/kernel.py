@@ -42,6 +42,7 @@ from tilewright.targets.numpy.api import (
     NumpyFault,
     RunOptions,
     RunReport,
+    seeds_of,
 )
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.kernel import (
@@ -106,7 +107,7 @@ class TaskKernel(NumpyKernel):
             raise ValueError(f"grid {shape} is not a multiple of cluster {self.cluster}")
         report = RunReport(programs=shape[0] * shape[1] * shape[2], batch_size=1)
         started = time.perf_counter()
-        seeds = range(options.seed, options.seed + max(options.schedules, 1))
+        seeds = seeds_of(options)
         with np.errstate(all="ignore"), one_thread():
             _Runs(self, shape, arguments, options, report).run(seeds)
         report.seconds = time.perf_counter() - started

@@ -28,8 +28,6 @@ from tilewright.analysis.concurrency import (
     Task,
 )
 from tilewright.analysis.ordering import (
-    TITLES,
-    Access,
     ByteRegion,
     Checker,
     CheckerEvents,
@@ -56,6 +54,7 @@ from tilewright.targets.numpy.tasks.support.arena import TaskArena, View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
+from tilewright.targets.numpy.tasks.unread import UNREAD, UnreadLog
 from tilewright.targets.numpy.tile.api import FaultKind
 
 Actor: TypeAlias = Task | AsyncOperation
@@ -70,7 +69,7 @@ ORDERING_CODES: dict[FindingKind, str] = {
     "bytes": "TW6136",
     "init": "TW6137",
     "arrive": "TW6138",
-    "unread": "TW6139",
+    "unread": UNREAD,
     "stale": "TW6140",
 }
 _FAULT_KINDS: dict[FindingKind, FaultKind] = {
@@ -116,19 +115,10 @@ class OrderingLog:
 
     wants_timeline: bool = False
     schedules: int = 0
-    clusters: int = 0
     timeline: Timeline | None = None
     """Of the first cluster, or of the one that failed."""
     not_analysed: dict[str, None] = field(default_factory=dict[str, None])
-    _written: dict[tuple[int, str], tuple[Sequence[SourceSite], Access]] = field(
-        default_factory=dict[tuple[int, str], "tuple[Sequence[SourceSite], Access]"]
-    )
-    """By the kernel, identified by its source sites, and the buffer."""
-    _read: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    _copies: dict[tuple[int, int], tuple[Sequence[SourceSite], Access]] = field(
-        default_factory=dict[tuple[int, int], "tuple[Sequence[SourceSite], Access]"]
-    )
-    """The first unread copy of each line."""
+    unread_log: UnreadLog = field(default_factory=UnreadLog)
 
     def recorder(self) -> OrderingRecorder:
         """One for each schedule."""
@@ -137,47 +127,12 @@ class OrderingLog:
 
     def ended(self, checker: Checker, source_sites: Sequence[SourceSite]) -> None:
         """A cluster ran to its end."""
-        self.clusters += 1
         self.not_analysed.update(checker.not_analysed)
-        self._read |= {(id(source_sites), owner) for owner in checker.read_owners()}
-        for owner, access in checker.unread().items():
-            self._written.setdefault((id(source_sites), owner), (source_sites, access))
-        for access in checker.unread_copies():
-            self._copies.setdefault((id(source_sites), access.site), (source_sites, access))
+        self.unread_log.ended(checker, source_sites)
 
     def unread(self, severity: Severity = Severity.ERROR) -> list[Diagnostic]:
         """Buffers that were written and read in no run; copies that no task read."""
-        found: list[Diagnostic] = []
-        for key, (source_sites, access) in self._written.items():
-            if key in self._read:
-                continue
-            owner, site = key[1], source_sites[access.site]
-            message = f"{TITLES['unread']}: no task reads {owner}, which {access.task} writes here"
-            code = ORDERING_CODES["unread"]
-            made = Diagnostic(severity, message, site.location, code)
-            text = f"not read in any of {self.clusters} runs; remove the buffer to free its memory"
-            made.notes.append(Diagnostic(Severity.NOTE, text))
-            found.append(made)
-        silent = {key for key in self._written if key not in self._read}
-        for key, (source_sites, access) in self._copies.items():
-            if (key[0], access.region.owner) not in silent:
-                found.append(_unread_copy(source_sites[access.site], access, severity))
-        return found
-
-
-def _unread_copy(site: SourceSite, access: Access, severity: Severity) -> Diagnostic:
-    message = (
-        f"{TITLES['unread']}: no task reads the data of {access.operation} (issued by "
-        f"{access.task}, iteration {access.iteration})"
-    )
-    made = Diagnostic(severity, message, site.location, ORDERING_CODES["unread"])
-    text = (
-        f"{access.region.owner} is read elsewhere: check that its consumer reads the right buffer"
-    )
-    made.notes.append(Diagnostic(Severity.NOTE, text))
-    text = "if the copy is a prefetch without a consumer, remove it, or pass --allow-unread"
-    made.notes.append(Diagnostic(Severity.NOTE, text))
-    return made
+        return list(self.unread_log.reports(severity))
 
 
 class OrderingRecorder(Recorder):

@@ -87,6 +87,8 @@ class TileOptions:
     """How many orders of events to try where there is more than one."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    seeds: tuple[int, ...] | None = None
+    """Exactly these schedules instead, compared with the first of them."""
     progress: Progress | None = None
     """Called with the number of finished blocks and of all blocks."""
     output: Callable[[str], None] | None = None

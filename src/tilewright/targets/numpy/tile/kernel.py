@@ -39,7 +39,7 @@ from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.codes.shared import NO_ENTRY, RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
-from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault
+from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault, seeds_of
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import symbol_text
 from tilewright.targets.numpy.errors import Unsupported
@@ -143,12 +143,12 @@ class TileKernel:
             check_divisors(self.parameters, arguments, options.sources or self.sources)
         report = TileReport(is_concurrent=self.is_concurrent)
         started = time.perf_counter()
-        seeds = range(options.seed, options.seed + max(options.schedules, 1))
+        seeds = seeds_of(options)
         with np.errstate(all="ignore"), one_thread():
             if self.is_concurrent and len(seeds) > 1:
                 self._compare(arguments, options, report, seeds)
             else:
-                self._once(arguments, options, report, options.seed)
+                self._once(arguments, options, report, seeds[0])
         report.seconds = time.perf_counter() - started
         return report
 

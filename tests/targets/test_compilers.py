@@ -1,4 +1,4 @@
-"""Compilers in processes of their own: the same programs and errors, and an end to all of them."""
+"""`T` kernels compiled in processes: the same programs and errors, and an end to all of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from tests.passes.gpu.features import FEATURES
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.tile.jit import traced_tile
-from tilewright.targets.cuda import processes
+from tilewright.targets import compilers as compiling
+from tilewright.targets import worker_pool
+from tilewright.targets.compilers import Compilers, worker_count
 from tilewright.targets.cuda.compile import compile_as
-from tilewright.targets.cuda.errors import CudaCompilerError
-from tilewright.targets.cuda.processes import CompilerFailed, Compilers, worker_count
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.errors import CudaCompilerError
+from tilewright.targets.worker_pool import WorkerFailed
 
 
 @T.prim_func
@@ -51,7 +53,7 @@ def test_errors_are_those_of_one_process_and_do_not_end_it():
         with pytest.raises(CompileError) as there:
             compilers.compile(too_large.module, Settings()).result()
         assert str(there.value) == str(here.value)
-        assert "test_processes.py" in str(there.value)
+        assert "test_compilers.py" in str(there.value)
         assert there.value.diagnostics == here.value.diagnostics
         fine = FEATURES["a_choice"].func.module
         with pytest.raises(
@@ -69,7 +71,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     def put(text: str) -> None:
         (tmp_path / "odd_worker.py").write_text(text)
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-        monkeypatch.setattr(processes, "_MODULE", "odd_worker")
+        monkeypatch.setattr(worker_pool, "MODULE", "odd_worker")
 
     return put
 
@@ -85,7 +87,7 @@ def test_a_process_that_dies_is_told_and_replaced(worker, tmp_path):
     module = FEATURES["a_choice"].func.module
     with Compilers(1) as compilers:
         for _ in range(2):
-            with pytest.raises(CompilerFailed, match="exited with 7"):
+            with pytest.raises(WorkerFailed, match="the compiler process exited with code 7"):
                 compilers.compile(module, Settings()).result()
     assert (tmp_path / "seen").read_text() == "xx"
 
@@ -101,7 +103,7 @@ def test_a_process_that_takes_too_long_is_ended(worker, tmp_path):
     worker(_SLEEPING.format(path=str(tmp_path / "pid")))
     with Compilers(1, timeout_seconds=2) as compilers:
         future = compilers.compile(FEATURES["a_choice"].func.module, Settings())
-        with pytest.raises(CompilerFailed, match="timed out after 2 s"):
+        with pytest.raises(WorkerFailed, match="timed out after 2 s"):
             future.result()
     assert _is_gone(int((tmp_path / "pid").read_text()))
 
@@ -115,7 +117,7 @@ def test_leaving_ends_what_is_under_way(worker, tmp_path):
             time.sleep(0.01)
         raise KeyboardInterrupt
     assert _is_gone(int((tmp_path / "pid").read_text()))
-    assert isinstance(first.exception(), CompilerFailed)
+    assert isinstance(first.exception(), WorkerFailed)
     assert second.cancelled()
 
 
@@ -128,19 +130,19 @@ def _is_gone(pid: int) -> bool:
 
 
 def test_how_many_processes(monkeypatch):
-    monkeypatch.setattr(processes, "_cores", lambda: 16)
-    monkeypatch.delenv(processes.WORKERS, raising=False)
+    monkeypatch.setattr(compiling, "_cores", lambda: 16)
+    monkeypatch.delenv(compiling.WORKERS, raising=False)
     assert [worker_count(jobs) for jobs in (0, 1, 3, 4, 10, 288)] == [1, 1, 1, 2, 5, 16]
     assert worker_count(288, 3) == 3
     assert worker_count(288, 1000) == 32
-    monkeypatch.setenv(processes.WORKERS, "6")
+    monkeypatch.setenv(compiling.WORKERS, "6")
     assert (worker_count(288), worker_count(288, 2)) == (6, 2)
-    monkeypatch.setenv(processes.WORKERS, "none")
+    monkeypatch.setenv(compiling.WORKERS, "none")
     with pytest.raises(ValueError, match="TILEWRIGHT_COMPILE_WORKERS must be at least 1"):
         worker_count(288)
     with pytest.raises(ValueError, match="num_workers must be at least 1, got 0"):
         worker_count(288, 0)
-    monkeypatch.setenv(processes.WORKERS, "6")
+    monkeypatch.setenv(compiling.WORKERS, "6")
     monkeypatch.setenv("TILEWRIGHT_COMPILE", "inline")
     assert worker_count(288) == 1
 
