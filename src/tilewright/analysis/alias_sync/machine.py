@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis import concurrency
 from tilewright.analysis.concurrency import (
+    Actions,
     BarrierMisuse,
     Deadlock,
     GroupKind,
@@ -81,6 +82,7 @@ class Machine:
     ) -> None:
         self.checker = Checker(signals)
         self.events: CheckerEvents[ByteRegion] = CheckerEvents(self.checker)
+        self._actions = Actions(self.events)
         self.barriers: dict[Hashable, KeyedBarrier] = {}
         self.named_barriers: dict[Hashable, NamedBarrier] = {}
         self.direct: dict[int, Finding] = {}
@@ -125,59 +127,28 @@ class Machine:
         self.events.init(task, barrier, site)
 
     def arrive(self, actor: Task | Operation, barrier: KeyedBarrier, count: int, site: int) -> None:
-        self.events.arrive(actor, barrier, count, site)
-        self._signal(barrier, count, site, lambda: barrier.arrive(count))
+        try:
+            self._actions.arrive(actor, barrier, count, site)
+        except BarrierMisuse:
+            raise _too_many_arrivals(barrier, count, site) from None
 
     def expect(self, task: Task, barrier: KeyedBarrier, size_bytes: int, site: int) -> None:
         """Expect-tx and arrive."""
-        self.events.expect(task, barrier, size_bytes, site)
-        self.events.arrive(task, barrier, 1, site)
-        self._signal(barrier, 1, site, lambda: barrier.arrive_expect_tx(size_bytes))
-
-    def _deliver(
-        self, operation: Operation, barrier: KeyedBarrier, size_bytes: int, site: int
-    ) -> None:
-        self.events.deliver(operation, barrier, size_bytes, site)
-        self._signal(barrier, 0, site, lambda: barrier.complete_tx(size_bytes))
-
-    def _signal(
-        self, barrier: KeyedBarrier, arrivals: int, site: int, change: Callable[[], bool]
-    ) -> None:
         try:
-            completes = change()
+            self._actions.arrive_expect_tx(task, barrier, size_bytes, site)
         except BarrierMisuse:
-            count = barrier.arrived + arrivals
-            came = f"{count} arrivals on {barrier.name} in phase {barrier.phase}"
-            fix = Remark(f"arrive less often, or use arrive_count={count}", site)
-            missing = f"{barrier.name} is initialised with arrive count {barrier.count}"
-            cause = Cause("count", missing, fix, barrier.owner)
-            raise Misuse(
-                Finding(f"{TITLES['count']}: {came}, one of them here", site, cause)
-            ) from None
-        if completes:
-            self.events.phase(barrier, barrier.phase - 1)
+            raise _too_many_arrivals(barrier, 1, site) from None
 
     def wait(self, task: Task, barrier: KeyedBarrier, parity: int, site: int) -> Steps:
         """Until the phase of a parity has completed."""
-        required = parity & 1
-        self.events.waiting(task, barrier, required, site)
-        yield Wait(
-            f"the phase of parity {required} of {barrier.name}",
-            lambda: barrier.has_passed(required),
-            barrier.missing,
-            barrier,
-            site,
-            required,
-        )
-        self.events.waited(task, barrier, required, site)
+        return self._actions.wait(task, barrier, parity & 1, site)
 
     # -- named barriers ----------------------------------------------------------------------
 
     def arrive_named(self, task: Task, barrier: NamedBarrier, threads: int, site: int) -> int:
         """A task arrives; the generation that it may wait for."""
-        self.events.named(task, barrier, barrier.generation + 1, site)
         try:
-            return barrier.arrive(task.threads, threads)
+            return self._actions.arrive_named(task, barrier, threads, site)
         except BarrierMisuse:
             missing = (
                 f"{barrier.arrived + task.threads} threads arrive on {barrier.name} with thread "
@@ -188,10 +159,7 @@ class Machine:
             raise Misuse(Finding(f"{TITLES['count']}: {missing}", site, cause)) from None
 
     def wait_named(self, task: Task, barrier: NamedBarrier, generation: int, site: int) -> Steps:
-        yield Wait(
-            barrier.name, lambda: barrier.has_opened(generation), barrier.missing, barrier, site
-        )
-        self.events.named_waited(task, barrier, generation, site)
+        return self._actions.wait_named(task, barrier, generation, site)
 
     # -- operations --------------------------------------------------------------------------
 
@@ -218,7 +186,7 @@ class Machine:
                 each.complete()
             self._take_effect(operation, site)
             for barrier, size in delivers:
-                self._deliver(operation, barrier, size, site)
+                self._actions.complete_tx(operation, barrier, size, site)
             for barrier, count in arrives:
                 self.arrive(operation, barrier, count, site)
 
@@ -325,6 +293,15 @@ class Machine:
         fix = Remark("make the tasks that it waits for finish", site)
         cause = Cause("arrive", f"{first.task} waits forever for {first.wait.what}", fix)
         return Finding(f"{TITLES['arrive']}: {first.task} waits forever", site, cause)
+
+
+def _too_many_arrivals(barrier: KeyedBarrier, arrivals: int, site: int) -> Misuse:
+    count = barrier.arrived + arrivals
+    came = f"{count} arrivals on {barrier.name} in phase {barrier.phase}"
+    fix = Remark(f"arrive less often, or use arrive_count={count}", site)
+    missing = f"{barrier.name} is initialised with arrive count {barrier.count}"
+    cause = Cause("count", missing, fix, barrier.owner)
+    return Misuse(Finding(f"{TITLES['count']}: {came}, one of them here", site, cause))
 
 
 def _cta(task: Task) -> int:

@@ -10,11 +10,13 @@ Executions with data (`targets/numpy`, `targets/tenstorrent`) and checks without
     barriers    `MBarrier` (phases, arrivals, bytes), `NamedBarrier` (threads), `Groups` (counted)
     parity      what a wait for a phase guarantees, whatever the schedule
     schedule    picks the next task or operation; the same seed gives the same order
+    actions     what tasks and operations do to barriers: event, change of state, completed phase
     events      the events of a run, for checkers and timelines: `SyncEvents`
 """
 
 from __future__ import annotations
 
+from tilewright.analysis.concurrency.actions import Actions
 from tilewright.analysis.concurrency.deadlock import BlockedTask, Deadlock
 from tilewright.analysis.concurrency.engine import Engine, Operation
 from tilewright.analysis.concurrency.events import (
@@ -42,6 +44,7 @@ __all__ = [
     "CHECK_SCHEDULES",
     "EVENTS",
     "AccessKind",
+    "Actions",
     "BarrierMisuse",
     "BlockedTask",
     "Deadlock",

@@ -12,7 +12,7 @@ the end. `listener` is called for every step; a timeline is drawn from the event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -84,7 +84,7 @@ class Machine:
         self._issued += 1
         self.engine(engine, in_order).issue(operation)
 
-    def join(self, tasks: Sequence[Task]) -> Generator[Wait, None, None]:
+    def join(self, tasks: Sequence[Task]) -> Steps:
         """Steps of a task that waits for others to finish."""
         names = ", ".join(task.name for task in tasks)
         yield Wait(f"{names} to finish", lambda: all(task.is_over for task in tasks))

@@ -258,7 +258,7 @@ class _Runs:
         threads = kernel.tables.num_warps * WARP
         recorder.begin(cluster.ctas, seed)
         if order is not None:
-            cluster.events = Relay(recorder, order.begin(cluster.ctas, seed))
+            cluster.receive(Relay(recorder, order.begin(cluster.ctas, seed)))
         for cta in cluster.ctas:
             name = "default" if len(programs) == 1 else f"CTA {cta.rank} default"
             steps: Any = kernel.function(cta, *values)

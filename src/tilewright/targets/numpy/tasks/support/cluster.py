@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilewright.analysis.concurrency import Machine, NamedBarrier, SyncEvents, Task
+from tilewright.analysis.concurrency import Actions, Machine, NamedBarrier, SyncEvents, Task
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
 from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind, View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
@@ -61,10 +61,15 @@ class Cluster:
     layouts: Layouts = field(default_factory=Layouts)
 
     def __post_init__(self) -> None:
-        self.events: SyncEvents[View, Barrier, AsyncOperation] = self.recorder
+        self.receive(self.recorder)
         self.ctas: list[CtaRuntime] = []
         self.machine = Machine(self.seed)
         self.barrier = NamedBarrier("the cluster's barrier")
+
+    def receive(self, events: SyncEvents[View, Barrier, AsyncOperation]) -> None:
+        """Send the events of the run to a receiver, at first the recorder."""
+        self.events = events
+        self.actions = Actions(events)
 
     @property
     def task(self) -> Task:

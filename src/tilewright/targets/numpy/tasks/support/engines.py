@@ -7,12 +7,12 @@ groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.concurrency import Proxy, Wait
+from tilewright.analysis.concurrency import Proxy, Steps
 from tilewright.targets.numpy.api import Terms
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
@@ -295,7 +295,7 @@ class CtaEngines(CtaSync):
 
     # -- waits -------------------------------------------------------------------------------
 
-    def wait_copies(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
+    def wait_copies(self, leave: int, source_id: int) -> Steps:
         yield from self.wait_groups("cp.async", leave, source_id)
 
     def tensor_load(
@@ -345,10 +345,10 @@ class CtaEngines(CtaSync):
         self.groups("tensor copy").issue_alone(operation)
         self.cluster.events.commit(self.cluster.task, "tensor copy", source_id)
 
-    def wait_tensors(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
+    def wait_tensors(self, leave: int, source_id: int) -> Steps:
         yield from self.wait_groups("tensor copy", leave, source_id)
 
-    def wait_stores(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
+    def wait_stores(self, leave: int, source_id: int) -> Steps:
         yield from self.wait_groups("TMA store", leave, source_id)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.concurrency import Proxy, Wait
+from tilewright.analysis.concurrency import Proxy, Steps, Wait
 from tilewright.targets.numpy.support.dot import dot, dot_scaled
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.engines import CtaEngines
@@ -132,7 +132,7 @@ class CtaRuntime(CtaEngines):
             what, _TENSOR, source_id, finish, parts, in_order=True, barriers=mbarriers
         )
 
-    def mma_now(self, *args: Any, **kwargs: Any) -> Generator[Wait | None, None, None]:
+    def mma_now(self, *args: Any, **kwargs: Any) -> Steps:
         """An MMA that is waited for."""
         operation = self.mma(*args, **kwargs)
         if operation is not None:

@@ -7,7 +7,7 @@ completion; the schedule completes late enough that a missing wait is detected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class CtaState(Batch):
             tasks.append(task)
         return tasks
 
-    def join(self, tasks: list[Task]) -> Generator[Wait, None, None]:
+    def join(self, tasks: list[Task]) -> Steps:
         """Go on when they have ended."""
         machine, main = self.cluster.machine, self.cluster.task
         yield from machine.join(tasks)
@@ -263,9 +263,7 @@ class CtaState(Batch):
         """The groups of the current task."""
         return self._groups.setdefault((self.cluster.task, kind), Groups())
 
-    def wait_groups(
-        self, kind: GroupKind, leave: int, source_id: int
-    ) -> Generator[Wait, None, None]:
+    def wait_groups(self, kind: GroupKind, leave: int, source_id: int) -> Steps:
         """Wait until at most `leave` groups of the current task are in flight."""
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"

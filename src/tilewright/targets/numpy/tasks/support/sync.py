@@ -6,15 +6,16 @@ that were never initialised, or that have been written over, is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
-from tilewright.analysis.concurrency import BarrierMisuse, NamedBarrier, Wait
+from tilewright.analysis.concurrency import BarrierMisuse, NamedBarrier, Steps
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.state import CtaState
-from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 
 _NAMED = 16
 """Hardware barriers of a CTA (PTX ISA, `barrier`)."""
@@ -72,18 +73,16 @@ class CtaSync(CtaState):
 
     def arrived_at(self, barrier: Barrier, count: int, source_id: int) -> None:
         """Count arrivals of the current actor."""
-        self.cluster.events.arrive(self.cluster.actor, barrier, count, source_id)
-        self._signal(barrier, source_id, lambda: barrier.arrive(count))
+        with self._signalling(barrier, source_id):
+            self.cluster.actions.arrive(self.cluster.actor, barrier, count, source_id)
 
     def expect(self, view: View, size_bytes: int, pred: Any, source_id: int) -> None:
         """Expect-tx and arrive."""
         if not pred:
             return
         barrier = self._barrier(view, source_id, "expect-tx")
-        events, task = self.cluster.events, self.cluster.task
-        events.expect(task, barrier, size_bytes, source_id)
-        events.arrive(task, barrier, 1, source_id)
-        self._signal(barrier, source_id, lambda: barrier.arrive_expect_tx(size_bytes))
+        with self._signalling(barrier, source_id):
+            self.cluster.actions.arrive_expect_tx(self.cluster.task, barrier, size_bytes, source_id)
 
     def barrier_for(self, view: View, source_id: int) -> Barrier:
         """The barrier that an operation reports to, which must be there when it is issued."""
@@ -93,43 +92,32 @@ class CtaSync(CtaState):
         """The operation that finishes has delivered bytes."""
         operation = self.cluster.acting
         assert operation is not None, "only operations deliver"
-        self.cluster.events.deliver(operation, barrier, size_bytes, source_id)
-        self._signal(barrier, source_id, lambda: barrier.complete_tx(size_bytes))
+        with self._signalling(barrier, source_id):
+            self.cluster.actions.complete_tx(operation, barrier, size_bytes, source_id)
 
-    def _signal(self, barrier: Barrier, source_id: int, change: Callable[[], bool]) -> None:
+    @contextmanager
+    def _signalling(self, barrier: Barrier, source_id: int) -> Generator[None]:
+        """The current actor signals a barrier."""
         actor = self.cluster.actor
         name = actor.task if isinstance(actor, AsyncOperation) else actor.name
         barrier.signallers[name] = source_id
         try:
-            completes = change()
+            yield
         except BarrierMisuse as misuse:
             notes = [Note(f"{barrier.name} is initialised here", barrier.source_id), _PHASE_NOTE]
             raise RuntimeFault("barrier", str(misuse), notes, source_id) from None
-        if completes:
-            self.cluster.events.phase(barrier, barrier.phase - 1)
 
-    def wait(
-        self, view: View, parity: Any, pred: Any, source_id: int
-    ) -> Generator[Wait | None, None, None]:
+    def wait(self, view: View, parity: Any, pred: Any, source_id: int) -> Steps:
         """Wait until the phase of a parity has completed."""
         if not pred:
             return
         barrier = self._barrier(view, source_id, "wait")
-        task, events, expected = self.cluster.task, self.cluster.events, int(parity) & 1
         if barrier.cta != self.rank:
             message = f"wait on {barrier.name}, a barrier of another CTA"
             note = "wait on a barrier of this CTA, on which the other CTA arrives"
             raise RuntimeFault("barrier", message, [note], source_id)
-        events.waiting(task, barrier, expected, source_id)
-        yield Wait(
-            f"the phase of parity {expected} of {barrier.name} to complete",
-            lambda: barrier.has_passed(expected),
-            barrier.missing,
-            barrier,
-            source_id,
-            expected,
-        )
-        events.waited(task, barrier, expected, source_id)
+        task, required = self.cluster.task, int(parity) & 1
+        yield from self.cluster.actions.wait(task, barrier, required, source_id)
 
     # -- named barriers ----------------------------------------------------------------------
 
@@ -137,9 +125,7 @@ class CtaSync(CtaState):
         """Arrive at a named barrier without waiting."""
         self._arrive_at(self._named_barrier(barrier_id, source_id), int(threads), source_id)
 
-    def named_wait(
-        self, barrier_id: Any, threads: Any, source_id: int
-    ) -> Generator[Wait | None, None, None]:
+    def named_wait(self, barrier_id: Any, threads: Any, source_id: int) -> Steps:
         """Arrive at a named barrier and wait."""
         yield from self._sync(self._named_barrier(barrier_id, source_id), int(threads), source_id)
 
@@ -148,10 +134,10 @@ class CtaSync(CtaState):
             self.cluster.barrier, self._cluster_threads, source_id
         )
 
-    def cluster_wait(self, source_id: int) -> Generator[Wait | None, None, None]:
+    def cluster_wait(self, source_id: int) -> Steps:
         yield from self._await(self.cluster.barrier, self.cluster_generation, source_id)
 
-    def cluster_sync(self, source_id: int) -> Generator[Wait | None, None, None]:
+    def cluster_sync(self, source_id: int) -> Steps:
         yield from self._sync(self.cluster.barrier, self._cluster_threads, source_id)
 
     @property
@@ -166,27 +152,16 @@ class CtaSync(CtaState):
         return self.named_barriers.setdefault(index, NamedBarrier(f"barrier {index}"))
 
     def _arrive_at(self, barrier: NamedBarrier, threads: int, source_id: int) -> int:
-        task = self.cluster.task
-        self.cluster.events.named(task, barrier, barrier.generation + 1, source_id)
         try:
-            return barrier.arrive(task.threads, threads)
+            return self.cluster.actions.arrive_named(self.cluster.task, barrier, threads, source_id)
         except BarrierMisuse as misuse:
             raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE], source_id) from None
 
-    def _sync(
-        self, barrier: NamedBarrier, threads: int, source_id: int
-    ) -> Generator[Wait | None, None, None]:
+    def _sync(self, barrier: NamedBarrier, threads: int, source_id: int) -> Steps:
         yield from self._await(barrier, self._arrive_at(barrier, threads, source_id), source_id)
 
-    def _await(
-        self, barrier: NamedBarrier, generation: int, source_id: int
-    ) -> Generator[Wait | None, None, None]:
-        task = self.cluster.task
-        what = f"{count_text(barrier.threads, 'thread')} at {barrier.name}"
-        yield Wait(
-            what, lambda: barrier.has_opened(generation), barrier.missing, barrier, source_id
-        )
-        self.cluster.events.named_waited(task, barrier, generation, source_id)
+    def _await(self, barrier: NamedBarrier, generation: int, source_id: int) -> Steps:
+        return self.cluster.actions.wait_named(self.cluster.task, barrier, generation, source_id)
 
     def fence(self, kind: str, source_id: int) -> None:
         self.cluster.events.fence(self.cluster.task, kind, source_id)

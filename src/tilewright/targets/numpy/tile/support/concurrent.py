@@ -11,7 +11,7 @@ operation accesses is pending until its completion happens before the issuer's n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -139,9 +139,7 @@ class ConcurrentRuntime(Runtime):
 
     # -- roles -------------------------------------------------------------------------------
 
-    def roles(
-        self, *roles: tuple[str, Callable[[], Steps], int]
-    ) -> Generator[Wait | None, None, None]:
+    def roles(self, *roles: tuple[str, Callable[[], Steps], int]) -> Steps:
         """Run roles concurrently until all have terminated."""
         owner = self.machine.current
         prefix = "" if owner is None or owner.name == "block" else f"{owner.name} "
@@ -270,14 +268,14 @@ class ConcurrentRuntime(Runtime):
     def commit(self) -> None:
         self._own.copies.commit()
 
-    def wait_group(self, leave: Any, site: int) -> Generator[Wait, None, None]:
+    def wait_group(self, leave: Any, site: int) -> Steps:
         """Wait until at most `leave` groups of copies are in flight."""
         yield from self._wait(self._own.copies, int(leave), "copies", site)
 
     def commit_stores(self) -> None:
         self._own.stores.commit()
 
-    def wait_stores(self, leave: Any, site: int) -> Generator[Wait, None, None]:
+    def wait_stores(self, leave: Any, site: int) -> Steps:
         """Wait until at most `leave` groups of stores are in flight."""
         yield from self._wait(self._own.stores, int(leave), "stores", site)
 
@@ -333,13 +331,11 @@ class ConcurrentRuntime(Runtime):
         self._own.gemms.issue_alone(operation)
         self.machine.issue(GEMMS, operation, in_order=True)
 
-    def wait_products(self, leave: Any, site: int) -> Generator[Wait, None, None]:
+    def wait_products(self, leave: Any, site: int) -> Steps:
         """Wait until at most `leave` GEMMs are in flight."""
         yield from self._wait(self._own.gemms, int(leave), "GEMMs", site)
 
-    def _wait(
-        self, groups: Groups[Operation], leave: int, what: str, site: int
-    ) -> Generator[Wait, None, None]:
+    def _wait(self, groups: Groups[Operation], leave: int, what: str, site: int) -> Steps:
         text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
         yield Wait(text, lambda: groups.is_done(leave), site=site)
         for operation in groups.forget(leave):
@@ -397,9 +393,7 @@ class ConcurrentRuntime(Runtime):
 
     # -- barriers of threads -----------------------------------------------------------------
 
-    def sync(
-        self, site: int, barrier_id: Any = None, threads: Any = None
-    ) -> Generator[Wait | None, None, None]:
+    def sync(self, site: int, barrier_id: Any = None, threads: Any = None) -> Steps:
         """All threads of the block, or `threads` of them at barrier `barrier_id`, come together."""
         everybody = 1
         for extent in self.threads:
@@ -418,14 +412,14 @@ class ConcurrentRuntime(Runtime):
         name = f"barrier {int(barrier_id)}"
         _come(self._named_barrier((self.state.block, name), name), self._threads, int(threads))
 
-    def sync_grid(self, site: int) -> Generator[Wait | None, None, None]:
+    def sync_grid(self, site: int) -> Steps:
         """All blocks of the grid come together."""
         count = 1
         for extent in self.grid:
             count *= extent
         yield from self._sync_blocks("the grid", "the grid's barrier", count, site)
 
-    def sync_cluster(self, site: int) -> Generator[Wait | None, None, None]:
+    def sync_cluster(self, site: int) -> Steps:
         """All blocks of the cluster come together."""
         count = 1
         for extent in self.cluster:
@@ -433,9 +427,7 @@ class ConcurrentRuntime(Runtime):
         corner = tuple(b // c for b, c in zip(self.state.block, self.cluster, strict=True))
         yield from self._sync_blocks(("cluster", corner), "the cluster's barrier", count, site)
 
-    def _sync_blocks(
-        self, key: object, name: str, count: int, site: int
-    ) -> Generator[Wait | None, None, None]:
+    def _sync_blocks(self, key: object, name: str, count: int, site: int) -> Steps:
         barrier = self._named_barrier(key, name)
         generation = _come(barrier, 1, count)
         barrier_phase = key, generation
