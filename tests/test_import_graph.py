@@ -185,7 +185,7 @@ def unknown_imports(text: str, modules: Set[str]) -> list[str]:
 
 
 def test_what_is_imported_exists(graph: grimp.ImportGraph) -> None:
-    """Also inside of functions, in tests and scripts: a module that moves leaves nothing behind."""
+    """Also inside of functions, in tests and scripts: a module that moves is imported nowhere any more."""
     unknown = {
         str(path.relative_to(ROOT)): found
         for directory in ("src", "tests", "scripts", "benchmarks", "examples")
