@@ -7,8 +7,9 @@ loaded by name is read from the tables that name it.
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 import grimp
@@ -173,3 +174,31 @@ def test_entry_points_exist(graph: grimp.ImportGraph) -> None:
     ours = {name for name in named if name.partition(".")[0] == PACKAGE} - absent
     assert sorted(ours - graph.modules) == []
     assert Path(tilewright.__file__).is_relative_to(ROOT)
+
+
+_IMPORT = re.compile(rf"^\s*(?:from|import) ({PACKAGE}(?:\.\w+)*)(?: import \(?|$)", re.MULTILINE)
+
+
+def unknown_imports(text: str, modules: Set[str]) -> list[str]:
+    """Modules of ours that `text` imports, and that do not exist."""
+    return [name for name in _IMPORT.findall(text) if name not in modules]
+
+
+def test_what_is_imported_exists(graph: grimp.ImportGraph) -> None:
+    """Also inside of functions, in tests and scripts: a module that moves is imported nowhere any more."""
+    unknown = {
+        str(path.relative_to(ROOT)): found
+        for directory in ("src", "tests", "scripts", "benchmarks", "examples")
+        for path in sorted((ROOT / directory).rglob("*.py"))
+        if (found := unknown_imports(path.read_text(encoding="utf-8"), graph.modules))
+    }
+    assert unknown == {}
+
+
+def test_an_import_of_a_module_that_is_gone_is_found() -> None:
+    text = (
+        f"from {PACKAGE}.ir import text\n"
+        f"def late():\n    from {PACKAGE}.gone.away import (\n        thing,\n    )\n"
+        f"    import {PACKAGE}.lost\n"
+    )
+    assert unknown_imports(text, {f"{PACKAGE}.ir"}) == [f"{PACKAGE}.gone.away", f"{PACKAGE}.lost"]
