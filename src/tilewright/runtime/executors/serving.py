@@ -19,8 +19,6 @@ from typing import Any
 from tilewright.runtime.executors.worker import Reply
 from tilewright.targets.triton.worker import receive, send
 
-_NICENESS = 5
-"""The driver goes first."""
 _LOOK_SECONDS = 1.0
 
 
@@ -45,7 +43,6 @@ def _portable(error: Exception) -> Exception:
 
 def serve() -> None:
     """Serve requests until standard input ends."""
-    os.nice(_NICENESS)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # anything printed meanwhile must not get between the replies
