@@ -108,6 +108,11 @@ def is_array(value: object) -> bool:
     )
 
 
+def is_jax(value: object) -> bool:
+    """Whether `value` is an array of JAX."""
+    return type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 def host_array(value: Any) -> HostArray:
     """`value` as NumPy memory, shared where that is possible."""
     if isinstance(value, np.ndarray):
@@ -154,7 +159,7 @@ def _from_device(array: Any) -> HostArray:
 
 def _from_dlpack(value: Any) -> HostArray:
     view = np.from_dlpack(value)
-    if view.flags.writeable:
+    if view.flags.writeable or is_jax(value):  # arrays of JAX never change
         return HostArray(view)
     # Producers without a read-only flag are taken as writable, as every GPU launch does.
     address = view.__array_interface__["data"][0]

@@ -29,6 +29,7 @@ from tilewright.runtime.back_ends import (
 from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.executors.current import current_executing
+from tilewright.runtime.fake_tensors import has_fakes
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import spec_for
 from tilewright.runtime.progress import progress_bar
@@ -140,6 +141,8 @@ class Autotuner(Launchable):
         )
         if not is_open:
             key += (spec,)  # its choice is another one than that of "auto"
+        if key not in self.cache and has_fakes(known.values()):
+            return self.configs[0]  # nothing is launched
         if key not in self.cache:
             configs = self._pruned(known, kwargs)
             if is_open and is_on_gpu(known.values()):
