@@ -71,7 +71,7 @@ def compile_all(cases: Sequence[Case]) -> None:
 
 def report(cases: Sequence[Case], arch: str = "sm_90a") -> int:
     """Compile everything for a GPU that need not be here; how many kernels have a fault."""
-    from tilewright.targets.cuda.processes import Compilers, worker_count
+    from tilewright.targets.compilers import Compilers, worker_count
     from tilewright.targets.cuda.settings import Settings
 
     chosen = _kernels(cases)

@@ -193,7 +193,7 @@ def _call(module: Any, case: Case, arguments: tuple[Any, ...]) -> Callable[[], A
 
 def _driver_alone(module: Any, case: Case, arguments: tuple[Any, ...]) -> Callable[[], Any]:
     """Our prepared call with the values of this launch."""
-    from tilewright.runtime.pointer.flatten import flatten
+    from tilewright.runtime.pointer.gpu import flatten
 
     compiled = getattr(module, case.kernel)[case.grid](*arguments, **case.options)
     launcher = compiled.launcher

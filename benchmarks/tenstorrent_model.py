@@ -30,10 +30,10 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.tenstorrent_gemm import gemm_cost  # noqa: E402
 from benchmarks.tenstorrent_published import TABLES, Row, published  # noqa: E402
 from scripts.fit_tt_cost import errors, fit_rows, summary  # noqa: E402
 from tilewright.analysis.tensix_cost import NOTICE  # noqa: E402
-from tilewright.analysis.tensix_cost.gemm import gemm_cost  # noqa: E402
 
 DIFFERENT = 1.15
 KINDS = ("l1", "dram", "out_of_box")

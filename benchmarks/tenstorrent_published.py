@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from tilewright.analysis.tensix_cost.gemm import GemmRun
+from benchmarks.tenstorrent_gemm import GemmRun
 from tilewright.analysis.tensix_cost.parameters import (
     BLACKHOLE,
     FIDELITY_PHASES,

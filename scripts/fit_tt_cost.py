@@ -21,8 +21,8 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import fmean, median
 
+from benchmarks.tenstorrent_gemm import gemm_cost
 from benchmarks.tenstorrent_published import DATA, TABLES, Row, data_text, extract, published
-from tilewright.analysis.tensix_cost.gemm import gemm_cost
 from tilewright.analysis.tensix_cost.parameters import CostTable, Parameter, Source
 
 GRID: Mapping[str, Sequence[Fraction]] = {

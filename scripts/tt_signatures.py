@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tilewright.targets.tenstorrent.headers.signatures import TABLE, dump, extract, stored
-from tilewright.targets.tenstorrent.headers.vendor_headers import checkout
+from tests.oracles.tenstorrent_headers.signatures import TABLE, dump, extract, stored
+from tests.oracles.tenstorrent_headers.vendor_headers import checkout
 
 
 def main() -> int:

@@ -170,7 +170,7 @@ def test_contributing_lists_every_package():
     listed = {name for cell in first for name in re.findall(r"`(\w+)`", cell)}
     source = ROOT / "src" / "tilewright"
     packages = {path.parent.name for path in source.glob("*/__init__.py")}
-    modules = {path.stem for path in source.glob("*.py")} - {"__init__", "__main__"}
+    modules = {path.stem for path in source.glob("[!_]*.py")}
     assert listed == packages | modules
 
 

@@ -324,8 +324,8 @@ def _compile_instead(seen: list[str], record: Path) -> None:
     Where the file's own code then takes too long, what was compiled until then counts.
     """
     from tilewright.runtime.tile.kernel import CompiledTileKernel
+    from tilewright.runtime.tile.targets import default_arch
     from tilewright.targets.cuda.compile import compile_as
-    from tilewright.targets.cuda.default_arch import default_arch
 
     done: set[Any] = set()
 

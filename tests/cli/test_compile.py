@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli import compile as command
+from tilewright.targets.metadata import KernelMetadata
 from tilewright.targets.store import limits
-from tilewright.targets.triton.metadata import KernelMetadata
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
 

@@ -80,15 +80,26 @@ def test_files(script: Path, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx942", "tenstorrent:wormhole"])
+@pytest.mark.parametrize(
+    ("target", "other"),
+    [
+        ("cuda:sm_90a", ", or use target 'triton:sm_90'"),
+        ("hip:gfx942", ", or use target 'triton:gfx942'"),
+        ("tenstorrent:wormhole", ""),
+    ],
+)
 def test_a_refusal_is_an_error_and_nothing_is_written(
-    target: str, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    target: str, other: str, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script.write_text(KERNELS + INDIRECT)
     assert run("compile", script, "--target", target, "-o", tmp_path / "made") == 1
     error = capsys.readouterr().err
     assert f"error[TW8030]: indirect cannot be compiled for {target}" in error
-    assert "kernels.py:15:13: remark[TW8012]: not raised to tiles: addresses are computed" in error
+    assert f"note: help: change what the remarks name{other}\n" in error
+    assert (
+        "kernels.py:15:13: remark[TW8012]: not raised to tiles: addresses are computed as integers "
+        "(tt.int_to_ptr)\n"
+    ) in error
     assert "x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.int32))" in error
     assert not (tmp_path / "made").exists()
 

@@ -16,7 +16,7 @@ from tilewright.compat.finder import AfterImport, StandIn
 from tilewright.compat.modules import MODULES, VERSION
 from tilewright.frontend import builder
 from tilewright.ir.diagnostics import CompileError
-from tilewright.runtime.tile import described
+from tilewright.runtime.tile import settings
 
 # Found before the hook is installed: the real Triton, if there is one.
 INSTALLED = find_spec("triton")
@@ -32,7 +32,7 @@ def stand_in(monkeypatch):
     real = {name: sys.modules.pop(name) for name in list(sys.modules) if is_triton(name)}
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
-    monkeypatch.setattr(described, "_arch", [None])
+    monkeypatch.setattr(settings, "_arch", [None])
     monkeypatch.setattr(builder, "_outside", [])
     install()
     yield importlib.import_module("triton")

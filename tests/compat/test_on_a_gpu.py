@@ -12,7 +12,7 @@ import pytest
 from tilewright.compat import testing
 from tilewright.compat.kernels import CompiledKernel
 from tilewright.runtime.arrays import torch_memory
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
 
 def _kernel(artefact: Any) -> CompiledKernel:
@@ -22,7 +22,7 @@ def _kernel(artefact: Any) -> CompiledKernel:
 
 
 def test_registers_and_memory_are_those_of_the_machine_code() -> None:
-    metadata = KernelMetadata("k", 90, 8, 49152, ("ptr",), registers=168, spill_bytes=12)
+    metadata = KernelMetadata("k", 90, 256, 49152, ("ptr",), registers=168, spill_bytes=12)
     kernel = _kernel(SimpleNamespace(metadata=metadata))
     assert (kernel.n_regs, kernel.n_spills) == (168, 3)
     assert (kernel.metadata.shared, kernel.metadata.num_warps) == (49152, 8)

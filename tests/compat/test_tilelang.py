@@ -16,7 +16,7 @@ from tilewright.compat.modules import TRITON
 from tilewright.compat.tilelang_modules import COMMIT, TILELANG, TVM
 from tilewright.compat.torch_compile import run_compiled_functions_eagerly
 from tilewright.frontend import builder
-from tilewright.runtime.tile import described
+from tilewright.runtime.tile import settings
 
 HERE = Path(__file__).parent
 CPU_TIMES = "tilewright: times are measured on the CPU and do not predict GPU times\n"
@@ -33,7 +33,7 @@ def stand_in(monkeypatch):
     real = {name: sys.modules.pop(name) for name in list(sys.modules) if is_served(name)}
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
-    monkeypatch.setattr(described, "_arch", [None])
+    monkeypatch.setattr(settings, "_arch", [None])
     monkeypatch.setattr(builder, "_outside", [])
     install()
     yield importlib.import_module("tilelang")
@@ -76,8 +76,14 @@ def test_what_is_not_offered_is_refused_by_name(stand_in):
         importlib.import_module("tilelang.quantum")
     with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.quantum \(it follows"):
         importlib.import_module("tvm.quantum")
-    with pytest.raises(AttributeError, match=r"T has no attribute gem"):
-        _ = stand_in.language.gem
+    with pytest.raises(AttributeError) as caught:
+        _ = stand_in.language.alloc_shard
+    assert str(caught.value) == (
+        "Tilewright's stand-in for TileLang 0.1.13 does not offer tilelang.language.alloc_shard; "
+        f"did you mean alloc_shared? (it follows {COMMIT}, a newer name is unknown)"
+    )
+    with pytest.raises(AttributeError, match=r"^T\.WSRole is not supported: the compiler assigns"):
+        _ = stand_in.language.WSRole
 
 
 def test_insides_of_the_compiler_can_be_imported_but_not_used(stand_in):

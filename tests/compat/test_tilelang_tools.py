@@ -10,7 +10,7 @@ from tilewright.compat import tilelang_maps as maps
 from tilewright.compat.tilelang import CUDA
 from tilewright.compat.tilelang_sparse import GROUP_CONFIG, TORCH_NAMES, get_e_factor
 from tilewright.compat.tilelang_tools import Analyzer, plot_layout
-from tilewright.runtime.tile import described
+from tilewright.runtime.tile import settings
 
 
 @tw.jit
@@ -102,7 +102,7 @@ def test_metadata_of_sparse_operands():
 
 
 def test_the_source_is_that_of_the_described_gpu(monkeypatch):
-    monkeypatch.setattr(described, "_arch", ["sm_90a"])
+    monkeypatch.setattr(settings, "_arch", ["sm_90a"])
     traced = matmul.get_tir()
     assert "wgmma" in tw.compile(traced).get_kernel_source()
     assert "mma.sync" in tw.compile(traced, target="cuda:sm_80").get_kernel_source()

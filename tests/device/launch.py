@@ -25,7 +25,7 @@ from tilewright.ir.text.flavour import FLAVOURS, Flavour
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.cuda.tensor_map import box_of, cuda_type_of, encode
-from tilewright.targets.triton.metadata import HIDDEN, KernelMetadata, TensorMapSpec
+from tilewright.targets.metadata import HIDDEN, KernelMetadata, TensorMapSpec
 
 WARP = 32
 TARGET = GPUTarget("cuda", 90, WARP)
@@ -85,7 +85,7 @@ def build(text: str, folder: Path) -> Kernel:
     facts = KernelMetadata(
         name=metadata.name,
         arch=TARGET.arch,
-        num_warps=metadata.num_warps,
+        threads=32 * metadata.num_warps,
         shared=metadata.shared,
         parameters=parameters,
         tensor_maps=(_GIVEN_AS_BYTES,) * parameters.count("tensormap"),

@@ -351,7 +351,7 @@ extern "C" __global__ void mapped(unsigned long long *out, int before,
 @dataclass(frozen=True)
 class Facts:
     parameters: tuple[str, ...]
-    num_warps: int = 2
+    threads: int = 64
     shared: int = 0
     scratch_bytes: int = 0
     scratch_align: int = 1

@@ -31,7 +31,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.concurrency import NamedBarrier, Task
+from tilewright.analysis.concurrency import AccessKind, GroupKind, NamedBarrier, Proxy, Task
 from tilewright.analysis.ordering import Access, Finding
 from tilewright.dialects.tlx import ReuseGroupOp
 from tilewright.dialects.ttg.types import MemDescType
@@ -40,7 +40,7 @@ from tilewright.ir.diagnostics import Diagnostic, resolve
 from tilewright.ir.diagnostics.position import Location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ops.views import name_of
-from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.recorder import Recorder
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oracles.layouts.replication import reduce_dimension
 from tilewright.dialects.tile import FragmentMap, LayoutMap
 from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, Slice
 from tilewright.layouts.fragment import Fragment
@@ -16,7 +17,6 @@ from tilewright.layouts.hardware.mma_sync import (
 from tilewright.layouts.hardware.swizzle import swizzled_tile, tile_address
 from tilewright.layouts.hardware.wgmma import wgmma_accumulator, wgmma_operand_a
 from tilewright.layouts.index_map import Layout
-from tilewright.layouts.replication import reduce_dimension
 
 FRAGMENTS = {
     "mma": mma_accumulator((32, 24), (2, 1)),

@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.layouts.replication import (
+    condense_replicas,
+    counted,
+    mixed_radix,
+    reduce_dimension,
+)
 from tests.sampling import examples
 from tilewright.layouts.encodings import Blocked, NvidiaMma, Slice
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.linear import LANE, REGISTER, WARP
-from tilewright.layouts.replication import condense_replicas, counted, mixed_radix, reduce_dimension
 
 EIGHT = Fragment((8, 8), lambda i, j: 4 * i + j // 2, lambda i, j: j % 2)
 

@@ -11,11 +11,17 @@ import pytest
 import tilewright as tw
 from tilewright import tl
 from tilewright.runtime import autotune
-from tilewright.runtime.autotune import Autotuner
+from tilewright.runtime.autotune import (
+    Autotuner,
+    compile_together,
+    remember,
+    remembered,
+    tuning_name,
+)
 from tilewright.runtime.cuda import context
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import target_for
-from tilewright.runtime.tuning import compile_together, remember, remembered, tuning_name
+from tilewright.runtime.tuning_times import Times
 from tilewright.targets import store
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
@@ -127,17 +133,17 @@ def test_names_of_outcomes(gpu):
 
 def test_what_is_remembered(gpu):
     name, none, odd = map(store.digest, ("name", "none", "odd"))
-    assert remembered(name, 2) is None
-    remember(name, [1.5, None])
-    assert remembered(name, 2) == [1.5, None]
-    assert remembered(name, 3) is None
-    remember(none, [None])
-    assert remembered(none, 1) is None
+    assert remembered(name, 2) == {}
+    remember(name, {1: Times(1.5)}, 2)
+    assert remembered(name, 2) == {1: Times(1.5)}
+    assert remembered(name, 3) == {}
+    remember(none, {}, 1)
+    assert remembered(none, 1) == {}
     for damaged in (b"no json", b"{}", b"[[1]]", b'["fast"]', b"[" * 100_000, b"\xff"):
         store.store("tuning", odd, {"times": damaged})
-        assert remembered(odd, 1) is None
-    remember(None, [1.0])
-    assert remembered(None, 1) is None
+        assert remembered(odd, 1) == {}
+    remember(None, {0: Times(1.0)}, 1)
+    assert remembered(None, 1) == {}
 
 
 def test_calls_run_together_with_the_options_around(monkeypatch):

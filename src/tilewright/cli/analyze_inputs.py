@@ -165,7 +165,7 @@ def _check_sizes(module: ModuleOp) -> None:
 
 
 @dataclass
-class _Launches:
+class Launches:
     """What a script launched, each kind of launch once."""
 
     found: list[Input] = field(default_factory=list[Input])
@@ -228,7 +228,7 @@ class _Launches:
 
 
 @contextmanager
-def _listening(launches: _Launches, target: str | None) -> Generator[None]:
+def _listening(launches: Launches, target: str | None) -> Generator[None]:
     """Note every launch inside the ``with`` before it runs; for a `target` as raised to tiles.
 
     A race does not end the script: the report contains it.
@@ -236,13 +236,13 @@ def _listening(launches: _Launches, target: str | None) -> Generator[None]:
     with (
         changed(check_races=False),
         observing_launches(launches.add_tile, run=True),
-        _listening_to_tl(launches) if target is None else _raising(launches, target),
+        listening_to_tl(launches) if target is None else _raising(launches, target),
     ):
         yield
 
 
 @contextmanager
-def _raising(launches: _Launches, target: str) -> Generator[None]:
+def _raising(launches: Launches, target: str) -> Generator[None]:
     """Note what `tl` kernels are on tiles; they run on the host, as they were written."""
     launch = CompiledKernel.launch
 
@@ -265,7 +265,8 @@ def _raising(launches: _Launches, target: str) -> Generator[None]:
 
 
 @contextmanager
-def _listening_to_tl(launches: _Launches) -> Generator[None]:
+def listening_to_tl(launches: Launches) -> Generator[None]:
+    """Note every launch of a `tl` kernel inside the ``with`` before it runs."""
     launch = CompiledKernel.launch
 
     def noting(
@@ -302,7 +303,7 @@ def run_script(options: Options) -> ScriptRun:
     require_file(options.file)
     if "compat" in options.switches:
         install()
-    launches = _Launches()
+    launches = Launches()
     missing: list[str] = []
     target = options.values.get("target")
     with _listening(launches, target), redirect_stdout(sys.stderr):
@@ -346,6 +347,6 @@ def _with_options(inputs: Sequence[Input], options: Options) -> Iterator[Input]:
         yield replace(each, properties=properties)
 
 
-def _left_out(launches: _Launches) -> Iterator[str]:
+def _left_out(launches: Launches) -> Iterator[str]:
     for name, count in launches.left_out.items():
         yield f"{count} further launches of {name} with other arguments were not analysed"

@@ -234,7 +234,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     if request.target.startswith(_TENSTORRENT):
         from tilewright.cli import compile_tenstorrent as tensix
         from tilewright.cli.tenstorrent import settings_of
-        from tilewright.runtime.tile.forced_settings import with_settings
+        from tilewright.runtime.tile.settings import with_settings
 
         with with_settings(settings_of(line)):
             compiled = tensix.compile_file(request, program)
@@ -244,7 +244,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
         engines = [each.engine for each in compiled]
     elif request.target.startswith(_HIP):
         from tilewright.cli import compile_hip
-        from tilewright.targets.hip.errors import HipCompilerMissing
+        from tilewright.targets.errors import HipCompilerMissing
 
         stage = None if "o" in line.values else line.values.get("stage")
         try:

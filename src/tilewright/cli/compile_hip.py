@@ -30,6 +30,7 @@ from tilewright.cli.gpu_programs import (
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.targets.errors import HipCompilerError
 from tilewright.targets.hip.artefact import HipProgram
 from tilewright.targets.hip.compile import (
     Lowered,
@@ -37,7 +38,6 @@ from tilewright.targets.hip.compile import (
     lower_module,
     pipeline_options,
 )
-from tilewright.targets.hip.errors import HipCompilerError
 from tilewright.targets.hip.settings import HipSettings
 
 STAGES = ("tile", "thread", "hip", "isa")

@@ -88,7 +88,7 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
 
 
 def _text(request: Request) -> Compiled:
-    from tilewright.runtime.tile.forced_settings import forced_settings
+    from tilewright.runtime.tile.settings import forced_settings
     from tilewright.runtime.tile.tenstorrent import pipeline_of
 
     module, _ = read_module(request)

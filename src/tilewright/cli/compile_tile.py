@@ -37,13 +37,13 @@ from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.runtime.tile.targets import default_arch
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_module, pipeline_options
-from tilewright.targets.cuda.default_arch import default_arch
-from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.ir.diagnostics import Diagnostic
 from tilewright.runtime.pointer.compiled import CompiledKernel
-from tilewright.runtime.tile.launch_hooks import observed_by
+from tilewright.runtime.tile.settings import observed_by
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
 if TYPE_CHECKING:

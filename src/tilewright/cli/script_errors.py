@@ -13,7 +13,7 @@ import traceback
 from tilewright.frontend.callers import PACKAGE, is_located
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
-from tilewright.targets.hip.errors import HipCompilerMissing
+from tilewright.targets.errors import HipCompilerMissing
 from tilewright.targets.numpy.api import NumpyFault
 from tilewright.targets.triton.installation import INSTALL, TritonMissing
 

@@ -145,8 +145,8 @@ def tenstorrent_target(line: CommandLine) -> Generator[TenstorrentRuns | None]:
         )
     # A run on the NumPy target needs none of it.
     from tilewright.runtime.options import running
-    from tilewright.runtime.tile.forced_settings import with_settings
     from tilewright.runtime.tile.forced_target import targeting
+    from tilewright.runtime.tile.settings import with_settings
     from tilewright.runtime.tile.tenstorrent_options import tenstorrent_running
 
     runs = TenstorrentRuns(report, target)

@@ -78,7 +78,11 @@ class StandIn(ModuleType):
                 return getattr(mirror, name)
             if "__getattr__" in vars(mirror):
                 # It makes names on demand, and reports those it lacks.
-                return mirror.__getattr__(name)
+                try:
+                    return mirror.__getattr__(name)
+                except AttributeError as error:
+                    if error.name != name:  # known, and not supported
+                        raise
         path = f"{self.__name__}.{name}"
         raise AttributeError(_refusal(self._project, path, name, dir(self)))
 
@@ -228,7 +232,7 @@ def _use_target(name: str | None) -> None:
 def _describe_gpu() -> None:
     """Kernels of TileLang show the source of the GPU that scripts find described."""
     from tilewright.compat.described_gpu import capability
-    from tilewright.runtime.tile.described import describe_gpu
+    from tilewright.runtime.tile.settings import describe_gpu
     from tilewright.runtime.tile.targets import complete_arch
 
     major, minor = capability()

@@ -40,7 +40,7 @@ from tilewright.runtime.options import running
 from tilewright.runtime.pointer import compiled
 from tilewright.runtime.pointer import jit as runtime
 from tilewright.runtime.specialise import Key
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among
 # them: ``ctas_per_cga``, by which programs of the grid become clusters that share memory.

@@ -111,7 +111,7 @@ class _Mapping:
             tensor.grad.__get__: self._gradient,
             tensor.register_hook: self._hook,
             tensor.register_post_accumulate_grad_hook: self._hook,
-            torch.nn.functional.layer_norm: self._in_float32,
+            **dict.fromkeys(_accumulating(torch), self._in_float32),
         }
 
     def call(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -134,20 +134,31 @@ class _Mapping:
         return result
 
     def _in_float32(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A normalisation of half floats on a GPU: torch's on the CPU sums gradients in halves."""
+        """Sums of half floats as a GPU makes them: rounded once, at the end.
+
+        torch's normalisation on the CPU sums gradients in halves, and GEMMs of float16 take
+        fifty times as long as those of float32 where the CPU has no instructions for them.
+        """
         tensors = list(self.tensors((*args, *kwargs.values())))
-        half = (self._torch.float16, self._torch.bfloat16)
-        first = next(iter(tensors), None)
-        if first is None or first.dtype not in half or not any(map(self.is_marked, tensors)):
+        types = {tensor.dtype for tensor in tensors}
+        is_half = types in ({self._torch.float16}, {self._torch.bfloat16})
+        if not is_half or "out" in kwargs or not any(map(self.is_marked, tensors)):
             return self._same(func, args, kwargs)
 
-        def widened(value: Any) -> Any:
-            return value.float() if isinstance(value, self._tensor) else value
-
-        wide = {name: widened(value) for name, value in kwargs.items()}
-        result = func(*map(widened, args), **wide).to(first.dtype)
+        wide = {name: self._widened(value) for name, value in kwargs.items()}
+        result = func(*map(self._widened, args), **wide).to(types.pop())
         self._mark_new(result, (*args, *kwargs.values()))
         return result
+
+    def _widened(self, value: Any) -> Any:
+        """Tensors, also those in a list, as float32."""
+        if isinstance(value, self._tensor):
+            return value.float()
+        if not isinstance(value, (list, tuple)):
+            return value
+        items = cast("Sequence[Any]", value)
+        has_tensors = any(isinstance(item, self._tensor) for item in items)
+        return [self._widened(item) for item in items] if has_tensors else items
 
     def make(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `func` makes on ``cuda``."""
@@ -276,6 +287,21 @@ class _Mapping:
         if key not in _addressed:
             _addressed[key] = weakref.ref(tensor, lambda _: _addressed.pop(key, None))
         return func(*args, **kwargs)
+
+
+def _accumulating(torch: Any) -> tuple[Function, ...]:
+    """Functions that sum, and whose results have the type of their tensors."""
+    tensor = torch.Tensor
+    names = ("matmul", "mm", "bmm", "addmm", "baddbmm", "mv", "dot")
+    return (
+        torch.nn.functional.layer_norm,
+        torch.nn.functional.linear,
+        torch.einsum,
+        tensor.__matmul__,
+        tensor.__rmatmul__,
+        *(getattr(torch, name) for name in names),
+        *(getattr(tensor, name) for name in names),
+    )
 
 
 def _replace_default_device(mapping: _Mapping) -> None:

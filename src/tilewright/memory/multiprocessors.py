@@ -29,11 +29,18 @@ class Multiprocessor:
     threads: int
     blocks: int
     count: int
+    tmem_columns: int = 0
 
-    def blocks_of(self, threads: int, smem_bytes: int) -> int:
-        """Blocks that fit by their threads and shared memory; registers are not considered."""
-        by_memory = self.smem_bytes // (smem_bytes + RESERVED_SMEM_BYTES)
-        return max(1, min(self.blocks, self.threads // threads, by_memory))
+    def blocks_of(self, threads: int, smem_bytes: int, tmem_columns: int = 0) -> int:
+        """Blocks that fit by their threads, shared and tensor memory, whatever their registers."""
+        limits = [
+            self.blocks,
+            self.threads // threads,
+            self.smem_bytes // (smem_bytes + RESERVED_SMEM_BYTES),
+        ]
+        if tmem_columns:
+            limits.append(self.tmem_columns // tmem_columns)
+        return max(1, min(limits))
 
 
 MULTIPROCESSORS: Mapping[int, Multiprocessor] = MappingProxyType(
@@ -42,10 +49,11 @@ MULTIPROCESSORS: Mapping[int, Multiprocessor] = MappingProxyType(
         86: Multiprocessor(100 * _KIB, 1536, 16, 84),
         89: Multiprocessor(100 * _KIB, 1536, 24, 142),
         90: Multiprocessor(228 * _KIB, 2048, 32, 132),
-        100: Multiprocessor(228 * _KIB, 2048, 32, 148),
-        103: Multiprocessor(228 * _KIB, 2048, 32, 148),
+        100: Multiprocessor(228 * _KIB, 2048, 32, 148, 512),
+        103: Multiprocessor(228 * _KIB, 2048, 32, 148, 512),
         120: Multiprocessor(100 * _KIB, 1536, 24, 170),
     }
 )
 """CUDA C++ Programming Guide, technical specifications per compute capability; the counts are of
-A100, RTX 3090 Ti, L40S, H100, B200, B200, RTX 5090 (their data sheets)."""
+A100, RTX 3090 Ti, L40S, H100, B200, B200, RTX 5090 (their data sheets). Columns of tensor memory:
+PTX ISA, section "Tensor Memory"."""

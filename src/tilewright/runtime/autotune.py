@@ -1,7 +1,9 @@
 """Choose a configuration per tuning key, by measuring or by taking the first that compiles.
 
-Kernels that run on a GPU are measured there, and the times are cached on disk (`tuning`). With the
-target "auto" each configuration is measured as Triton compiles it and as our own CUDA does
+Kernels that run on a GPU are measured there. Most of the time to tune goes into compiling, which
+happens in processes of its own; so threads compile for several configurations concurrently. Times
+are cached on disk by the kernel's text, the list of configurations, the tuning key and the GPU.
+With the target "auto" each configuration is measured as Triton compiles it and as our own CUDA does
 (`back_ends`). On the host timings do not predict those of the device, so the first configuration
 that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them,
 and ``TILEWRIGHT_AUTOTUNE=first`` takes the first one on a GPU too. Pruning runs first in all cases.
@@ -10,12 +12,16 @@ and ``TILEWRIGHT_AUTOTUNE=first`` takes the first one on a GPU too. Pruning runs
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.arrays import is_array
@@ -30,17 +36,35 @@ from tilewright.runtime.config import Config
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.executors.current import current_executing
 from tilewright.runtime.fake_tensors import has_fakes
+from tilewright.runtime.fingerprint import Fingerprint, Nameless
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import spec_for
+from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.snapshots import make_zero, snapshot
-from tilewright.runtime.tuning import Times, compile_together, remember, remembered, tuning_name
+from tilewright.runtime.tuning import Backend, Found, Ready, no_progress, nothing_works, search
+from tilewright.runtime.tuning_times import Times, keep, stored
+from tilewright.targets import store
+from tilewright.targets.triton import installation
 
 Benchmark = Callable[..., Any]
 PreHook = Callable[..., object]
 
 _TIMED_RUNS = 3
+_MAX_WORKERS = 8
+_TIMES: Final = "tuning"
 _TARGET = "target"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call of a tuned kernel."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    known: dict[str, Any]
+    """All arguments by name."""
+    grid: Any
 
 
 class Autotuner(Launchable):
@@ -89,10 +113,11 @@ class Autotuner(Launchable):
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         known = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
-        config = self._choose(args, kwargs, known, grid)
+        call = _Call(args, kwargs, known, grid)
+        config = self._choose(call)
         self.best_config = config
         try:
-            return self._launch(config, args, kwargs, known, grid, warmup=warmup)
+            return self.launch_with(config, call, warmup=warmup)
         except Exception as error:
             if not isinstance(config, RaisedConfig) or not is_not_taken(error):
                 raise
@@ -100,29 +125,17 @@ class Autotuner(Launchable):
         options = {**config.kwargs, **config.options_of_triton()}
         return self.inner.run(*args, grid=grid, warmup=warmup, **{**kwargs, **options})
 
-    def _launch(
-        self,
-        config: Config,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        known: dict[str, Any],
-        grid: Any,
-        *,
-        warmup: bool = False,
-    ) -> Any:
+    def launch_with(self, config: Config, call: _Call, *, warmup: bool = False) -> Any:
+        """Launch, or only compile, with a configuration."""
         chosen = config.all_kwargs()
         if config.pre_hook is not None:
             # Also before a kernel is only compiled: hooks set the block shapes of descriptors.
-            config.pre_hook({**known, **chosen})
-        return self.inner.run(*args, grid=grid, warmup=warmup, **{**kwargs, **chosen})
+            config.pre_hook({**call.known, **chosen})
+        kwargs = {**call.kwargs, **chosen}
+        return self.inner.run(*call.args, grid=call.grid, warmup=warmup, **kwargs)
 
-    def _choose(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        known: dict[str, Any],
-        grid: Any,
-    ) -> Config:
+    def _choose(self, call: _Call) -> Config:
+        known, kwargs = call.known, call.kwargs
         if not self._chosen.isdisjoint(kwargs):
             clash = sorted(self._chosen & kwargs.keys())
             raise ValueError(
@@ -147,12 +160,13 @@ class Autotuner(Launchable):
             configs = self._pruned(known, kwargs)
             if is_open and is_on_gpu(known.values()):
                 configs = both_ways(configs)
-            self.cache[key] = self._search(key, configs, args, kwargs, known, grid)
+            self.cache[key] = self._search(key, configs, call)
             # Accumulations of the timed runs are not part of the requested launch.
-            self._reset(known)
+            self.reset_arrays(known)
         return self.cache[key]
 
-    def _reset(self, known: dict[str, Any]) -> None:
+    def reset_arrays(self, known: dict[str, Any]) -> None:
+        """Zero what the launch is to find zero."""
         for name in self.reset_to_zero:
             make_zero(known[name])
 
@@ -170,78 +184,23 @@ class Autotuner(Launchable):
         ranked = sorted(configs, key=lambda config: model(**{**known, **config.all_kwargs()}))
         return ranked[: max(count, 1)]
 
-    def _search(
-        self,
-        key: tuple[object, ...],
-        configs: list[Config],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        known: dict[str, Any],
-        grid: Any,
-    ) -> Config:
-        requested = os.environ.get("TILEWRIGHT_AUTOTUNE")
-        timed = self.do_bench is not None or requested == "time"
-        failures: list[tuple[Config, Exception]] = []
-        self.configs_timings = {}
-        name: str | None = None
-        is_first = True
-        if current_executing() is not None and (timed or is_on_gpu(known.values())):
+    def _search(self, key: tuple[object, ...], configs: list[Config], call: _Call) -> Config:
+        backend, found = _Launches(self, key, configs, call), Found(len(configs))
+        if current_executing() is not None and (backend.is_timed or is_on_gpu(call.known.values())):
             sys.stderr.write(
                 f"tuning {self.name} in this process: its arguments are in its memory\n"
             )
-        show = (
-            progress_bar(f"tuning {self.name}", "configurations") if sys.stderr.isatty() else None
-        )
-        for index, config in enumerate(configs):
-            if show is not None:
-                show(index, len(configs))
-            try:
-                compiled = self._launch(config, args, kwargs, known, grid, warmup=True)
-                on_gpu = _is_on_gpu(compiled)
-                if not timed and (not on_gpu or requested == "first"):
-                    return config
-                if isinstance(config, RaisedConfig) and not is_candidate(compiled):
-                    continue
-                if on_gpu and is_first:
-                    is_first = False
-                    name = tuning_name(compiled, configs, key)
-                    times = remembered(name, len(configs))
-                    if times is not None:
-                        self.configs_timings = _by_config(configs, times)
-                        break
-                    rest = configs[index + 1 :]
-                    compile_together(
-                        [
-                            partial(self._launch, each, args, kwargs, known, grid, warmup=True)
-                            for each in rest
-                        ]
-                    )
-                self.configs_timings[config] = self._time(
-                    config, args, kwargs, known, grid, on_gpu=on_gpu
-                )
-            except (CompileError, OutOfResources) as error:
-                failures.append((config, error))
-            except (ValueError, OverflowError) as error:
-                if not isinstance(config, RaisedConfig) or not is_not_taken(error):
-                    raise
-                failures.append((config, error))
-        if show is not None:
-            show(len(configs), len(configs))
-        if self.configs_timings and name is not None:
-            remember(name, [self.configs_timings.get(config) for config in configs])
-        if self.configs_timings:
-            best = min(self.configs_timings, key=lambda config: self.configs_timings[config])
-            if os.environ.get("TILEWRIGHT_PRINT_AUTOTUNING", "0") not in ("", "0"):
-                self._print(configs, best)
-            return best
-        first = failures[0][1]
-        if len(failures) > 1:
-            others = "\n".join(f"  {config}: {_headline(error)}" for config, error in failures[1:])
-            first.add_note(
-                f"none of the {len(failures)} configurations of {self.name} compiles; the error "
-                f"above is for {failures[0][0]}, the others:\n{others}"
-            )
-        raise first
+        is_shown = sys.stderr.isatty()
+        show = progress_bar(f"tuning {self.name}", "configurations") if is_shown else no_progress
+        self.configs_timings = {}
+        best = search(backend, found, show)
+        self.configs_timings = {configs[at]: each.latency for at, each in found.times.items()}
+        if best is None:
+            raise nothing_works(self.name, configs, found, "compiles")
+        if found.times and os.environ.get("TILEWRIGHT_PRINT_AUTOTUNING", "0") not in ("", "0"):
+            self._print(configs, configs[best])
+        remember(backend.times_key, found.times, len(configs))
+        return configs[best]
 
     def _print(self, configs: Sequence[Config], best: Config) -> None:
         lines = [f"autotuning {self.name}: {best}"]
@@ -250,33 +209,8 @@ class Autotuner(Launchable):
             lines.append(f"  {'not timed' if took is None else f'{took:.4f} ms':>12}  {config}")
         sys.stderr.write("\n".join(lines) + "\n")
 
-    def _time(
-        self,
-        config: Config,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        known: dict[str, Any],
-        grid: Any,
-        *,
-        on_gpu: bool,
-    ) -> float:
-        put_back = [snapshot(known[name]) for name in self.restore_value]
-
-        def call() -> None:
-            self._reset(known)
-            if self.pre_hook is not None:
-                self.pre_hook(known)
-            self._launch(config, args, kwargs, known, grid)
-            if self.post_hook is not None:
-                self.post_hook(known, exception=None)
-
-        try:
-            return self._measure(call, on_gpu=on_gpu)
-        finally:
-            for each in put_back:
-                each()
-
-    def _measure(self, call: Callable[[], None], *, on_gpu: bool) -> float:
+    def measured_ms(self, call: Callable[[], None], *, on_gpu: bool) -> float:
+        """Milliseconds of `call`."""
         bench = self.do_bench or (gpu_bench if on_gpu else None)
         if bench is not None:
             measured = bench(call, quantiles=(0.5, 0.2, 0.8))
@@ -290,6 +224,76 @@ class Autotuner(Launchable):
         return sorted(times)[len(times) // 2]
 
 
+class _Launches(Backend):
+    """The configurations of one launch, compiled and timed."""
+
+    def __init__(
+        self, tuner: Autotuner, key: tuple[object, ...], configs: list[Config], call: _Call
+    ) -> None:
+        self._tuner = tuner
+        self._key = key
+        self._configs = configs
+        self._call = call
+        self._requested = os.environ.get("TILEWRIGHT_AUTOTUNE")
+        self.is_timed = tuner.do_bench is not None or self._requested == "time"
+        """Whether configurations are timed wherever they run."""
+        self._on_gpu: dict[int, bool] = {}
+        self.times_key: str | None = None
+        """What the times are called on disk, once a kernel is compiled that runs on a GPU."""
+
+    def ready(self, found: Found) -> Ready:
+        is_first = True
+        for index, config in enumerate(self._configs):
+            try:
+                compiled = self._tuner.launch_with(config, self._call, warmup=True)
+            except Exception as error:
+                yield index, error
+                continue
+            on_gpu = self._on_gpu[index] = _is_on_gpu(compiled)
+            if not self.is_enough(index):
+                if isinstance(config, RaisedConfig) and not is_candidate(compiled):
+                    continue
+                if on_gpu and is_first:
+                    is_first = False
+                    self.times_key = tuning_name(compiled, self._configs, self._key)
+                    found.times.update(remembered(self.times_key, len(self._configs)))
+                    if found.times:
+                        return
+                    self._compile_ahead(self._configs[index + 1 :])
+            yield index, None
+
+    def _compile_ahead(self, configs: Sequence[Config]) -> None:
+        launch = partial(self._tuner.launch_with, call=self._call, warmup=True)
+        compile_together([partial(launch, config) for config in configs])
+
+    def is_enough(self, index: int) -> bool:
+        return not self.is_timed and (not self._on_gpu[index] or self._requested == "first")
+
+    def measure(self, index: int, best: float | None) -> Times:
+        tuner, known = self._tuner, self._call.known
+        put_back = [snapshot(known[name]) for name in tuner.restore_value]
+
+        def call() -> None:
+            tuner.reset_arrays(known)
+            if tuner.pre_hook is not None:
+                tuner.pre_hook(known)
+            tuner.launch_with(self._configs[index], self._call)
+            if tuner.post_hook is not None:
+                tuner.post_hook(known, exception=None)
+
+        try:
+            return Times(tuner.measured_ms(call, on_gpu=self._on_gpu[index]))
+        finally:
+            for each in put_back:
+                each()
+
+    def is_fault(self, index: int, error: Exception) -> bool:
+        if isinstance(error, (CompileError, OutOfResources)):
+            return True
+        is_raised = isinstance(self._configs[index], RaisedConfig)
+        return is_raised and isinstance(error, (ValueError, OverflowError)) and is_not_taken(error)
+
+
 def _is_on_gpu(compiled: Any) -> bool:
     """Whether a launch would run on a GPU, where times mean something."""
     # What a user's own wrapper of kernels returns may be anything.
@@ -299,9 +303,60 @@ def _is_on_gpu(compiled: Any) -> bool:
     return choice.is_gpu or choice.is_raised
 
 
-def _by_config(configs: Sequence[Config], times: Times) -> dict[Config, float]:
-    pairs = zip(configs, times, strict=True)
-    return {config: time for config, time in pairs if time is not None}
+def compile_together(calls: Sequence[Callable[[], object]]) -> None:
+    """Do all of `calls`, several at a time. What fails will fail again where it is reported."""
+    workers = min(len(calls), os.cpu_count() or 1, _MAX_WORKERS)
+    if workers < 2:
+        return
+
+    def quietly(call: Callable[[], object]) -> None:
+        with contextlib.suppress(Exception):
+            call()
+
+    with ThreadPoolExecutor(workers) as pool:
+        # Each with the options of a ``with`` around the launch.
+        for call in calls:
+            pool.submit(copy_context().run, quietly, call)
+
+
+def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, ...]) -> str | None:
+    """What the outcome of this tuning is called on disk, where it has a name."""
+    if not isinstance(compiled, CompiledKernel):  # a user's own wrapper of kernels
+        return None
+    # Tuning on the host needs no driver.
+    from tilewright.runtime.cuda.context import device_properties
+
+    fingerprint = Fingerprint()
+    try:
+        fingerprint.add(compiled.kernel)
+        fingerprint.add(key)
+        for config in configs:
+            fingerprint.add((tuple(config.all_kwargs().items()), config.pre_hook))
+    except Nameless:
+        return None
+    machine = f"{device_properties(compiled.device).name} {compiled.choice}"
+    versions = (installation.fingerprint(), store.our_version())
+    return store.digest(fingerprint.text, machine, *versions)
+
+
+def remembered(name: str | None, count: int) -> dict[int, Times]:
+    """The times that were measured under `name`, if it was for as many configurations."""
+    try:
+        times = [
+            None if each is None else float(each)
+            for each in (name is not None and stored(_TIMES, name)) or ()
+        ]
+    except store.DAMAGED:
+        return {}
+    found = {index: Times(each) for index, each in enumerate(times) if each is not None}
+    return found if len(times) == count else {}
+
+
+def remember(name: str | None, times: dict[int, Times], count: int) -> None:
+    """Store the times of `count` configurations, null for those that do not run."""
+    if name is not None:
+        listed = [times[index].latency if index in times else None for index in range(count)]
+        keep(_TIMES, name, listed)
 
 
 def gpu_bench(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:
@@ -310,10 +365,6 @@ def gpu_bench(call: Callable[[], None], quantiles: Sequence[float]) -> list[floa
     from tilewright.runtime.cuda.timing import do_bench
 
     return do_bench(call, quantiles=quantiles)
-
-
-def _headline(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _dtype(value: object) -> object:

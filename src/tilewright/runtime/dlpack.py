@@ -1,8 +1,8 @@
 """DLPack capsules of memory that we own, for libraries that take nothing else.
 
-A capsule holds a `DLManagedTensor` (DLPack 0.8, which every consumer takes): an address, its device,
-shape, strides and element type, and a function that releases it. The struct and the owner of the
-memory are held until the consumer calls that function, or until a capsule that nobody took is gone.
+A capsule holds a `DLManagedTensor` (DLPack 0.8, which every consumer takes): an address, its
+device, shape, strides and element type, and a function that releases it. The struct and the owner of the
+memory are held until the consumer calls that function, or until a capsule without one is gone.
 """
 
 from __future__ import annotations

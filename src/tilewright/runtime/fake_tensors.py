@@ -1,7 +1,7 @@
-"""torch's fake tensors: shapes and dtypes without memory, with which torch.compile traces a program.
+"""Fake tensors of torch: shapes and dtypes without memory, with which torch.compile traces.
 
 A kernel that gets one computes nothing: a launch over a grid ends at once, and a kernel of `T`
-returns tensors of the right shapes, fake ones too. Asked for on the slow paths only: the quick ones
+returns tensors of the right shapes, fake ones too. Looked for on the slow paths only: the quick ones
 read addresses, which fake tensors do not have.
 """
 

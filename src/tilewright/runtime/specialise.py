@@ -12,7 +12,7 @@ The result is a plain tuple, hashed on every launch: ``("*fp32", "D")``, ``("con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from math import copysign
 from typing import Any, TypeAlias, cast
@@ -222,3 +222,21 @@ def register_constant_types(types: Iterable[type]) -> None:
 
 def _is_constant(value: object) -> bool:
     return isinstance(value, tuple(_constant_types)) or callable(value)
+
+
+def flattened(
+    keys: Sequence[Key], values: Sequence[Any], of_descriptor: Callable[[Any], Iterable[Any]]
+) -> Iterator[Any]:
+    """The values of parameters that a compiled kernel has for `values`, one for each of `keys`.
+
+    What is compiled in has no parameter. A tuple has one for each item, and a tensor descriptor
+    those of `of_descriptor`.
+    """
+    for key, value in zip(keys, values, strict=True):
+        kind = key[0]
+        if kind == "tuple":
+            yield from flattened(key[2:], value, of_descriptor)
+        elif kind == "tensordesc":
+            yield from of_descriptor(value)
+        elif kind != CONSTEXPR:
+            yield value

@@ -1,85 +1,124 @@
-"""Fast tuning on a GPU: compile in parallel, and cache the fastest configuration on disk.
+"""The loop of all tuners: try configurations, each as soon as it can be, and take the quickest.
 
-Most of the time to tune goes into compiling, which happens in processes of its own; so threads
-compile for several configurations concurrently. Times are cached by the kernel's text, the list of
-configurations, the tuning key and the GPU; ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
+    search(backend, found)
+         │ ready        compile ahead: configurations that can be tried, others meanwhile
+         │ is_enough    where times do not count, the first that works is taken
+         │ measure      one at a time; what fails is left out
+         ▼ confirm      the quickest; if it is wrong after all, the next one
+
+What differs between kernels of `tl` and of `T`, and between measuring, predicting and taking the
+first, is a `Backend`. Of equally quick configurations the first in the list is taken, whichever was
+ready first. Pruning comes before (`autotune`); times on disk are in `tuning_times`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from tilewright.runtime.config import Config
-from tilewright.runtime.fingerprint import Fingerprint, Nameless
-from tilewright.runtime.pointer.compiled import CompiledKernel
-from tilewright.targets import store
-from tilewright.targets.triton import installation
+from tilewright.runtime.tuning_times import Times
 
-_KIND = "tuning"
-_TIMES = "times"
-_MAX_WORKERS = 8
-
-Times = list[float | None]
-"""Milliseconds of each configuration; None for one that does not run."""
+Ready = Generator[tuple[int, Exception | None]]
+Progress = Callable[[int, int], None]
 
 
-def compile_together(calls: Sequence[Callable[[], object]]) -> None:
-    """Do all of `calls`, several at a time. What fails will fail again where it is reported."""
-    workers = min(len(calls), os.cpu_count() or 1, _MAX_WORKERS)
-    if workers < 2:
-        return
-
-    def quietly(call: Callable[[], object]) -> None:
-        with contextlib.suppress(Exception):
-            call()
-
-    with ThreadPoolExecutor(workers) as pool:
-        # Each with the options of a ``with`` around the launch.
-        for call in calls:
-            pool.submit(copy_context().run, quietly, call)
+def no_progress(_done: int, _total: int) -> None:
+    """Shows nothing."""
 
 
-def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, ...]) -> str | None:
-    """What the outcome of this tuning is called on disk, where it has a name."""
-    if not isinstance(compiled, CompiledKernel):  # a user's own wrapper of kernels
+@dataclass
+class Found:
+    """What became of the configurations, by their indices."""
+
+    total: int
+    times: dict[int, Times] = field(default_factory=dict[int, Times])
+    faults: dict[int, Exception] = field(default_factory=dict[int, Exception])
+
+    @property
+    def best(self) -> int:
+        """The quickest; there must be one."""
+        return min(self.times, key=lambda index: (self.times[index].latency, index))
+
+    @property
+    def best_latency(self) -> float | None:
+        return min((each.latency for each in self.times.values()), default=None)
+
+
+class Backend(Protocol):
+    """How the configurations of one kernel are compiled and measured."""
+
+    def ready(self, found: Found) -> Ready:
+        """Configurations that can be tried, or what is wrong with them; closed if no more matter.
+
+        Times that are known already are put into `found`.
+        """
+        ...
+
+    def is_enough(self, index: int) -> bool:
+        """Whether this one is taken, and no other is tried; raises what is wrong with it."""
+        ...
+
+    def measure(self, index: int, best: float | None) -> Times | None:
+        """How long it takes, the best so far taking `best`; None if it does not compete."""
         return None
-    # Tuning on the host needs no driver.
-    from tilewright.runtime.cuda.context import device_properties
 
-    fingerprint = Fingerprint()
-    try:
-        fingerprint.add(compiled.kernel)
-        fingerprint.add(key)
-        for config in configs:
-            fingerprint.add((tuple(config.all_kwargs().items()), config.pre_hook))
-    except Nameless:
-        return None
-    machine = f"{device_properties(compiled.device).name} {compiled.choice}"
-    versions = (installation.fingerprint(), store.our_version())
-    return store.digest(fingerprint.text, machine, *versions)
+    def confirm(self, index: int) -> None:
+        """A last look at the one that is taken; raises what is wrong with it."""
+
+    def is_fault(self, index: int, error: Exception) -> bool:
+        """Whether this configuration is to blame, and others may do."""
+        ...
 
 
-def remembered(name: str | None, count: int) -> Times | None:
-    """The times that were measured under `name`, if it was for as many configurations."""
-    if name is None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "fresh":
-        return None
-    found = store.load(_KIND, name)
-    if found is None:
-        return None
-    try:
-        times = [None if each is None else float(each) for each in json.loads(found[_TIMES])]
-    except store.DAMAGED:
-        return None
-    fits = len(times) == count and any(time is not None for time in times)
-    return times if fits else None
+def search(backend: Backend, found: Found, show: Progress) -> int | None:
+    """The index of the configuration that is taken; None if none of them works."""
+    with closing(backend.ready(found)) as ready:
+        for index, fault in ready:
+            show(len(found.times) + len(found.faults), found.total)
+            try:
+                if fault is not None:
+                    raise fault
+                if backend.is_enough(index):
+                    return index
+                times = backend.measure(index, found.best_latency)
+            except Exception as error:
+                if not backend.is_fault(index, error):
+                    raise
+                found.faults[index] = error
+                continue
+            if times is not None:
+                found.times[index] = times
+    show(found.total, found.total)
+    while found.times:
+        best = found.best
+        try:
+            backend.confirm(best)
+        except Exception as error:
+            if not backend.is_fault(best, error):
+                raise
+            found.faults[best] = error
+            del found.times[best]
+        else:
+            return best
+    return None
 
 
-def remember(name: str | None, times: Times) -> None:
-    """Keep what was measured."""
-    if name is not None:
-        store.store(_KIND, name, {_TIMES: json.dumps(times).encode()})
+def nothing_works(
+    name: str, configs: Sequence[object], found: Found, works: str = "works"
+) -> Exception:
+    """The first error, with a note that names the others."""
+    (index, first), *rest = sorted(found.faults.items(), key=lambda each: each[0])
+    others = "\n".join(f"  {configs[each]}: {headline(error)}" for each, error in rest)
+    first.add_note(
+        f"none of the {len(found.faults)} configurations of {name} {works}; the error "
+        f"above is for {configs[index]}" + (f", the others:\n{others}" if others else "")
+    )
+    return first
+
+
+def headline(error: Exception) -> str:
+    """The first line of an error; of a compiler's text, the first that is one."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return next((line for line in lines if ": error" in line), lines[0])

@@ -1,21 +1,22 @@
 """A compiled function: its kernels, what the host does to launch them, and their way to disk.
 
-Loads nothing of a compiler: a process that finds its program in the cache needs no more. Targets
-add the kernel, with its source and machine code, and the sections of a stored program.
+A program is stored by all that decides what it is, and compiled once, by any process. Loads nothing
+of a compiler: a process that finds its program needs no more. Targets add the kernel, with its
+source and machine code, the sections of a stored program, and how to compile one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tilewright.targets import store
 from tilewright.targets.host.steps import Step
+from tilewright.targets.metadata import tupled
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from xdsl.dialects.builtin import ModuleOp
 
 
@@ -28,6 +29,10 @@ class Metadata(Protocol):
     def index_bits(self) -> int: ...
     @property
     def spill_bytes(self) -> int: ...
+
+    def as_values(self) -> Mapping[str, Any]:
+        """What JSON can hold."""
+        ...
 
 
 class Kernel(Protocol):
@@ -42,7 +47,9 @@ class Kernel(Protocol):
 
 
 K = TypeVar("K", bound=Kernel)
-P = TypeVar("P")
+P = TypeVar("P", bound="CompiledProgram[Any]")
+S = TypeVar("S")
+"""Settings, whose `repr` has all of them."""
 
 
 @dataclass(frozen=True)
@@ -88,26 +95,40 @@ class StoredKernel:
 
 
 @dataclass(frozen=True)
-class ProgramFormat(Generic[K, P]):
-    """How programs of a target are stored."""
+class ProgramCache(Generic[S, K, P]):
+    """The programs of a target on disk."""
 
-    kind: str
-    """The directory of the store."""
-    metadata_key: str
+    kind: store.Kind
     sections: Callable[[K], Mapping[str, bytes]]
     """What is stored of a kernel, by the ending of its name."""
     kernel: Callable[[StoredKernel], K]
     program: Callable[[tuple[Step, ...], Mapping[str, K], None, tuple[str, ...]], P]
+    release: Callable[[S], str]
+    """Which compiler it is."""
+    compile_as: Callable[[ModuleOp, S], P]
+    """Compile; loads the compiler."""
 
-    def write(self, key: str, program: CompiledProgram[K]) -> None:
+    def key(self, module: ModuleOp, settings: S) -> str:
+        """The cache key of the program of `module`."""
+        from tilewright.ir.text import print_module
+
+        text = print_module(module, locations=True)
+        return store.digest(text, repr(settings), store.our_version(), self.release(settings))
+
+    def compiled(self, module: ModuleOp, settings: S) -> P:
+        """The program for `module`: from the disk, or compiled and cached there."""
+        key = self.key(module, settings)
+        found = self.read(key)
+        if found is None:
+            found = self.compile_as(module, settings)
+            self.write(key, found)
+        return found
+
+    def write(self, key: str, program: P) -> None:
         """Keep it for other processes."""
         head = {
             "kernels": [
-                {
-                    self.metadata_key: asdict(cast("DataclassInstance", each.metadata)),
-                    "log": each.log,
-                    "name": name,
-                }
+                {"metadata": each.metadata.as_values(), "log": each.log, "name": name}
                 for name, each in program.kernels.items()
             ],
             "steps": [step.as_json() for step in program.steps],
@@ -141,12 +162,4 @@ class ProgramFormat(Generic[K, P]):
             for name, data in sections.items()
             if name.startswith(start)
         }
-        return StoredKernel(own, tupled(entry[self.metadata_key]), entry["log"])
-
-
-def tupled(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as the tuples that they were before they were written."""
-    return {
-        name: tuple(cast("list[Any]", each)) if isinstance(each, list) else each
-        for name, each in given.items()
-    }
+        return StoredKernel(own, tupled(entry["metadata"]), entry["log"])

@@ -1,8 +1,8 @@
-"""The large arrays of registers of a kernel, which a warning about spills lists."""
+"""The warning about registers of a kernel that spill, which lists its large arrays of registers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from xdsl.ir import Operation
 
@@ -10,6 +10,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 
 SPILLED = "TW5012"
@@ -17,6 +18,25 @@ SPILLED = "TW5012"
 _REGISTER_BITS = 32
 _LARGE = 16
 """Registers of an array that is worth a line."""
+
+
+def warn(
+    function: FuncOp,
+    message: str,
+    threads: int,
+    suggest_fix: Callable[[str], str],
+    engine: DiagnosticEngine,
+) -> None:
+    """Warn; `threads` hold the arrays, and the fix may name the largest of them (or none: "")."""
+    warning = engine.warning(function, message, SPILLED)
+    arrays = list(register_arrays(function))
+    for op, size in arrays:
+        warning.note(
+            op, f"'{op.buffer_name}' needs {size} registers per thread ({threads} threads)"
+        )
+    largest = max(arrays, key=lambda each: each[1], default=None)
+    name = "" if largest is None else largest[0].buffer_name
+    warning.note(None, f"help: {suggest_fix(name)}")
 
 
 def register_arrays(function: FuncOp) -> Iterator[tuple[AllocOp, int]]:

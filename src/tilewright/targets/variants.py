@@ -17,7 +17,8 @@ from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.dialects.func import FuncOp
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, one_line
 from tilewright.passes.tile.double_threads import DoubleThreads
 
 PREDICATED = "TW5013"
@@ -50,6 +51,10 @@ class Lowered(Protocol):
 
     @property
     def texts(self) -> Sequence[str]: ...
+    @property
+    def functions(self) -> Sequence[FuncOp]: ...
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]: ...
 
 
 P = TypeVar("P", bound=Pipeline)
@@ -65,6 +70,14 @@ class Chosen(Generic[L, K]):
     kernels: Mapping[str, K]
     reasons: tuple[tuple[str, str], ...] = ()
     """Why it is not the form that was requested, and the code of each of these remarks."""
+
+    def report(self, engine: DiagnosticEngine) -> None:
+        """What the passes reported, and these reasons."""
+        # Once of each: the copies of an unrolled loop body all have one source line.
+        for each in {one_line(each): each for each in self.lowered.diagnostics}.values():
+            engine.emit(each)
+        for reason in self.reasons:
+            engine.remark(self.lowered.functions[0], *reason)
 
 
 @dataclass(frozen=True)

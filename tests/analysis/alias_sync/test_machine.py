@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from tilewright.analysis.alias_sync import machine as machines
-from tilewright.analysis.alias_sync.machine import AliasRange, Barrier, Machine, Misuse
+from tilewright.analysis.alias_sync.machine import AliasRange, Machine, Misuse
 from tilewright.analysis.concurrency import (
     CHECK_SCHEDULES,
+    KeyedBarrier,
     NamedBarrier,
     Steps,
     Task,
@@ -29,11 +30,11 @@ def new_machine(schedule: str = "late") -> Machine:
     return machine
 
 
-def barrier(name: str, count: int = 1) -> Barrier:
-    return Barrier(f"{name}[0]", count, key=name, owner=name)
+def barrier(name: str, count: int = 1) -> KeyedBarrier:
+    return KeyedBarrier(f"{name}[0]", count, key=name, owner=name)
 
 
-def run(machine: Machine, *bodies: Body, inits: tuple[Barrier, ...] = ()):
+def run(machine: Machine, *bodies: Body, inits: tuple[KeyedBarrier, ...] = ()):
     """Tasks that start after barriers were made; what stops them, and what is found."""
 
     def main(task: Task) -> Steps:
@@ -58,14 +59,14 @@ def test_only_a_wait_orders_a_write_and_a_read(schedule: str, waits: bool) -> No
 
     def writer(task: Task) -> Steps:
         yield None
-        machine.access(task, TILE, "generic", 1, writes=True)
+        machine.events.accessed(task, "write", TILE, "generic", 1)
         machine.arrive(task, full, 1, 2)
 
     def reader(task: Task) -> Steps:
         if waits:
             yield from machine.wait(task, full, 0, 3)
         yield None
-        machine.access(task, OTHER, "generic", 4, writes=False)
+        machine.events.accessed(task, "read", OTHER, "generic", 4)
 
     stuck, found = run(machine, writer, reader, inits=(full,))
     assert stuck is None
@@ -85,7 +86,7 @@ def test_bytes_end_a_phase_if_all_are_announced(schedule: str, size: int) -> Non
 
     def consumer(task: Task) -> Steps:
         yield from machine.wait(task, full, 0, 3)
-        machine.access(task, TILE, "generic", 4, writes=False)
+        machine.events.accessed(task, "read", TILE, "generic", 4)
 
     stuck, found = run(machine, producer, consumer, inits=(full,))
     assert not found
@@ -138,13 +139,13 @@ def test_a_gate_orders_those_who_come_and_those_who_wait(schedule: str) -> None:
 
     def writer(task: Task) -> Steps:
         yield None
-        machine.access(task, TILE, "generic", 1, writes=True)
+        machine.events.accessed(task, "write", TILE, "generic", 1)
         machine.arrive_named(task, gate, 256, 2)
 
     def reader(task: Task) -> Steps:
         generation = machine.arrive_named(task, gate, 256, 3)
         yield from machine.wait_named(task, gate, generation, 3)
-        machine.access(task, TILE, "generic", 4, writes=False)
+        machine.events.accessed(task, "read", TILE, "generic", 4)
 
     assert run(machine, writer, reader) == (None, [])
 
@@ -168,13 +169,13 @@ def test_a_wait_for_groups_leaves_the_youngest(schedule: str, leave: int, clashe
 
     def body(task: Task) -> Steps:
         yield None
-        groups = machine.groups(task, "copies")
+        groups = machine.groups(task, "cp.async")
         for number, region in enumerate((TILE, byte_range("smem", "b[0]", 96, 128))):
             part = AliasRange(region, "generic", writes=True)
             groups.issue_alone(machine.issue(task, "a copy", "cp.async", number, [part]))
-        yield from machine.wait_groups(task, "copies", leave, 3)
-        machine.access(task, TILE, "generic", 4, writes=False)
-        machine.access(task, byte_range("smem", "b[0]", 96, 128), "generic", 5, writes=False)
+        yield from machine.wait_groups(task, "cp.async", leave, 3)
+        machine.events.accessed(task, "read", TILE, "generic", 4)
+        machine.events.accessed(task, "read", byte_range("smem", "b[0]", 96, 128), "generic", 5)
 
     stuck, found = run(machine, body)
     assert stuck is None
@@ -191,7 +192,7 @@ def test_operations_of_an_engine_in_order_follow_each_other(schedule: str) -> No
         machine.issue(task, "a product", "tcgen05", 1, [part], in_order=True)
         machine.issue(task, "a commit", "tcgen05", 2, (), in_order=True, arrives=[(done, 1)])
         yield from machine.wait(task, done, 0, 3)
-        machine.access(task, TILE, "tensor", 4, writes=False)
+        machine.events.accessed(task, "read", TILE, "tensor", 4)
 
     assert run(machine, body, inits=(done,)) == (None, [])
     assert not machine.direct
@@ -222,7 +223,7 @@ def test_an_operation_knows_its_barriers_by_their_keys() -> None:
         issued = machine.issue(
             task, "both", "tma", 1, (), delivers=[(full, 0)], arrives=[(done, 1)]
         )
-        assert issued.agent.barriers == (full.key, done.key)
+        assert machine.events.agent(issued).barriers == (full.key, done.key)
 
     run(machine, body, inits=(full, done))
 
@@ -233,9 +234,9 @@ def test_a_result_is_there_after_its_wait() -> None:
     def body(task: Task) -> Steps:
         yield None
         issued = machine.issue(task, "the product", "wgmma", 1, [AliasRange(TILE, "async")])
-        machine.groups(task, "products").issue_alone(issued)
+        machine.groups(task, "wgmma").issue_alone(issued)
         machine.used(task, issued, 2)
-        yield from machine.wait_groups(task, "products", 0, 3)
+        yield from machine.wait_groups(task, "wgmma", 0, 3)
         machine.used(task, issued, 4)
 
     run(machine, body)

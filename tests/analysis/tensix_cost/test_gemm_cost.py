@@ -8,10 +8,10 @@ from statistics import median
 
 import pytest
 
+from benchmarks.tenstorrent_gemm import GemmRun, gemm_cost
 from benchmarks.tenstorrent_model import block_ranking, held_out_rows, overview, problem_ranking
 from benchmarks.tenstorrent_published import TABLES, Row, published
 from scripts.fit_tt_cost import GRID, errors, fit, fit_rows
-from tilewright.analysis.tensix_cost.gemm import GemmRun, gemm_cost
 from tilewright.analysis.tensix_cost.parameters import (
     BLACKHOLE,
     WORMHOLE,

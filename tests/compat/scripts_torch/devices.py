@@ -117,8 +117,44 @@ def check_gradients_of_halves():
     assert (bias.grad.float() - expected).abs().max() <= 0.5, bias.grad
 
 
+def check_gemms_of_halves():
+    """GEMMs are sums in float32, rounded once: what they are does not depend on the CPU."""
+    torch.manual_seed(3)
+    for dtype in (torch.float16, torch.bfloat16):
+        a = torch.randn(256, 1024, device="cuda").to(dtype).requires_grad_()
+        b = torch.randn(1024, 256, device="cuda").to(dtype).requires_grad_()
+        expected = (a.float() @ b.float()).to(dtype)
+        for found in (
+            a @ b,
+            torch.matmul(a, b),
+            a.mm(b),
+            torch.bmm(a[None], b[None])[0],
+            torch.nn.functional.linear(a, b.T),
+            torch.einsum("ij,jk->ik", a, b),
+            torch.einsum("ij,jk->ik", [a, b]),
+            torch.addmm(torch.zeros(256, dtype=dtype, device="cuda"), a, b),
+        ):
+            assert found.is_cuda and found.dtype is dtype
+            assert torch.equal(found, expected), (found - expected).abs().max()
+        out = torch.empty(256, 256, dtype=dtype, device="cuda")
+        assert torch.matmul(a.detach(), b.detach(), out=out) is out
+        torch.testing.assert_close(out, expected, rtol=2**-7, atol=0.5)
+        gradient = torch.randn(256, 256, device="cuda").to(dtype)
+        (a @ b).backward(gradient)
+        assert a.grad.is_cuda
+        assert torch.equal(a.grad, (gradient.float() @ b.float().T).to(dtype))
+    half, single = (torch.ones(2, 2, dtype=t, device="cuda") for t in (torch.half, torch.float))
+    try:
+        half @ single
+    except RuntimeError as error:
+        assert "dtype" in str(error)
+    else:
+        raise AssertionError("torch multiplies no tensors of different types")
+
+
 check_places()
 check_gradients_of_halves()
+check_gemms_of_halves()
 check_copies()
 check_modules_and_gradients()
 check_cuda_module()

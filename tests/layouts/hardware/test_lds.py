@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracles.layouts.partition import partition
 from tilewright.dialects.amd.matrix import matrix_core
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
@@ -14,7 +15,6 @@ from tilewright.layouts.hardware.lds import LdsSwizzle, best_swizzle, count
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.hardware.mfma import mfma
 from tilewright.layouts.index_map import Layout
-from tilewright.layouts.partition import partition
 
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32}
 ROW_BYTES = (32, 64, 96, 128, 160, 192, 256, 320, 512)

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tests.oracles.tenstorrent_headers.call_roles import check_calls
+from tests.oracles.tenstorrent_headers.vendor_headers import (
+    VARIABLE,
+    check_kernel,
+    checkout,
+)
 from tests.passes.tenstorrent.execution import compiled
 from tests.passes.tenstorrent.executors import in_both
 from tilewright import T
 from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.tenstorrent.artefact import Executor, artefact_of
-from tilewright.targets.tenstorrent.headers.call_roles import check_calls
-from tilewright.targets.tenstorrent.headers.vendor_headers import (
-    VARIABLE,
-    check_kernel,
-    checkout,
-)
 
 SHAPE = (33, 40)
 Expression = Callable[[Any, Any, Any], Any]

@@ -12,12 +12,12 @@ import pytest
 from ml_dtypes import bfloat16
 
 import tilewright as tw
+from tests.oracles.tenstorrent_headers.call_roles import check_calls
 from tests.passes.tenstorrent.execution import compiled
 from tests.passes.tenstorrent.executors import in_both
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.tenstorrent.artefact import Executor, artefact_of
-from tilewright.targets.tenstorrent.headers.call_roles import check_calls
 
 SHAPE = (33, 40)
 Expression = Callable[[Any, Any, Any], Any]

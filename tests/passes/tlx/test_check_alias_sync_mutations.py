@@ -16,9 +16,9 @@ from tests.passes.tlx.alias_sync_support import (
     traced,
 )
 from tests.sampling import every
-from tilewright.analysis.alias_sync.machine import Barrier, Machine
+from tilewright.analysis.alias_sync.machine import Machine
 from tilewright.analysis.alias_sync.symbolic_ints import Assumptions
-from tilewright.analysis.concurrency import NamedBarrier
+from tilewright.analysis.concurrency import MBarrier, NamedBarrier
 from tilewright.analysis.ordering import Checker
 from tilewright.passes.tlx.alias_sync import kernel as kernels
 from tilewright.passes.tlx.alias_sync import report, walk
@@ -78,30 +78,32 @@ def _waits_teach_nothing(patch: pytest.MonkeyPatch) -> None:
 
 @breaks
 def _waits_never_last(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Barrier, "has_passed", lambda *_: True)
+    patch.setattr(MBarrier, "has_passed", lambda *_: True)
 
 
 @breaks
 def _parity_is_the_other_way_round(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Barrier, "has_passed", lambda self, parity: (self.phase & 1) == parity)
+    patch.setattr(MBarrier, "has_passed", lambda self, parity: (self.phase & 1) == parity)
 
 
 @breaks
 def _bytes_do_not_count(patch: pytest.MonkeyPatch) -> None:
-    def advance(self: Barrier) -> None:
-        if self.arrived >= self.count:
-            self.phase, self.arrived = self.phase + 1, 0
+    def advance(self: MBarrier) -> bool:
+        if self.arrived < self.count:
+            return False
+        self.phase, self.arrived = self.phase + 1, 0
+        return True
 
-    patch.setattr(Barrier, "_advance", advance)
+    patch.setattr(MBarrier, "_advance", advance)
 
 
 @breaks
 def _arrivals_are_counted_once(patch: pytest.MonkeyPatch) -> None:
-    def arrive(self: Barrier, count: int = 1) -> None:
+    def arrive(self: MBarrier, count: int = 1) -> bool:
         self.arrived = self.count
-        self._advance()
+        return self._advance()
 
-    patch.setattr(Barrier, "arrive", arrive)
+    patch.setattr(MBarrier, "arrive", arrive)
 
 
 @breaks

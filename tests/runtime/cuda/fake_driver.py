@@ -52,7 +52,7 @@ class Facts:
     """What a compiler would say of a kernel."""
 
     parameters: tuple[str, ...]
-    num_warps: int = 4
+    threads: int = 128
     shared: int = 1024
     scratch_bytes: int = 0
     scratch_align: int = 1

@@ -19,7 +19,7 @@ from tilewright.runtime.cuda.errors import CudaError
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.pointer import jit as jit_module
-from tilewright.runtime.pointer.flatten import flatten
+from tilewright.runtime.pointer.gpu import flatten
 from tilewright.runtime.specialise import CONSTEXPR
 
 pytest.importorskip("triton", reason="launches on a GPU need Triton, which is not installed")

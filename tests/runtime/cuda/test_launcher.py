@@ -43,7 +43,7 @@ class CudaArray:
 
 
 def test_the_configuration_is_what_the_driver_reads(cuda):
-    launcher_of(cuda, "ptr", shared=4096, num_warps=8)((3, 5, 7), [array(0x100)], stream=0x77)
+    launcher_of(cuda, "ptr", shared=4096, threads=256)((3, 5, 7), [array(0x100)], stream=0x77)
     (launch,) = cuda.launches
     assert launch.grid == (3, 5, 7)
     assert launch.block == (256, 1, 1)

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tilewright.runtime.cuda import arrays, attributes, context, errors, launcher, module, packing
+from tilewright.runtime.cuda import arrays, context, errors, launcher, module, packing
 from tilewright.runtime.cuda import driver as driver_module
 from tilewright.runtime.cuda.context import current_device, device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver, is_available
@@ -114,18 +114,18 @@ def test_numbers_of_the_driver_are_the_drivers():
         ),
         (module._PREFER_SHARED, bindings.CUfunc_cache.CU_FUNC_CACHE_PREFER_SHARED),
         (module._NO_BINARY_FOR_GPU, result.CUDA_ERROR_NO_BINARY_FOR_GPU),
-        (attributes._COOPERATIVE, attribute.CU_LAUNCH_ATTRIBUTE_COOPERATIVE),
-        (attributes._CLUSTER_DIMENSION, attribute.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION),
+        (launcher._COOPERATIVE, attribute.CU_LAUNCH_ATTRIBUTE_COOPERATIVE),
+        (launcher._CLUSTER_DIMENSION, attribute.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION),
         (
-            attributes._CLUSTER_SCHEDULING,
+            launcher._CLUSTER_SCHEDULING,
             attribute.CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
         ),
         (
-            attributes._PROGRAMMATIC_SERIALIZATION,
+            launcher._PROGRAMMATIC_SERIALIZATION,
             attribute.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         ),
         (
-            attributes._SPREAD,
+            launcher._SPREAD,
             bindings.CUclusterSchedulingPolicy.CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
         ),
         (launcher._INVALID_CONTEXT, result.CUDA_ERROR_INVALID_CONTEXT),
@@ -154,7 +154,7 @@ def test_the_configuration_of_a_launch_lies_in_memory_as_the_driver_wants_it():
 
 def test_the_attributes_of_a_launch_lie_in_memory_as_the_driver_wants_them():
     bindings = pytest.importorskip("cuda.bindings.driver")
-    ours = bytes(attributes.launch_attributes((2, 4, 1), cooperative=True, pdl=True))
+    ours = bytes(launcher._launch_attributes((2, 4, 1), cooperative=True, pdl=True))
     names = bindings.CUlaunchAttributeID
     theirs = []
     for which, field, value in (
@@ -178,5 +178,5 @@ def test_the_attributes_of_a_launch_lie_in_memory_as_the_driver_wants_them():
             sizes.x, sizes.y, sizes.z = value
         else:
             setattr(attribute.value, field, value)
-        theirs.append(ctypes.string_at(attribute.getPtr(), attributes._ATTRIBUTE_BYTES))
+        theirs.append(ctypes.string_at(attribute.getPtr(), launcher._ATTRIBUTE_BYTES))
     assert ours == b"".join(theirs)

@@ -61,14 +61,18 @@ def test_what_dies_is_tried_again_and_what_always_dies_is_reported(tmp_path):
     *rest, killed, once, raised, silent = results(values, 2, patience_s=3, tries=2, log=log)
     assert [each.status for each in rest] == ["done"] * 12
     assert (killed.status, killed.tries) == ("died", 2)
-    assert str(killed) == "died in 2 tries: the process ended with signal 9"
+    assert str(killed) == "died in 2 tries: the worker process exited with SIGKILL"
     assert (once.status, once.value["square"], once.tries) == ("done", 441, 2)
     assert (raised.status, raised.reason, raised.tries) == (
         "raised",
         "ValueError: an odd number",
         1,
     )
-    assert (silent.status, silent.reason, silent.tries) == ("hung", "silent for 3 s", 2)
+    assert (silent.status, silent.reason, silent.tries) == (
+        "hung",
+        "the worker process timed out after 3 s",
+        2,
+    )
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert sorted(line["value"]["n"] for line in lines if "retried" in line) == [20, 21, 23]
     # What died is tried again by the next run; what raised is not.

@@ -9,7 +9,8 @@ import pytest
 import tilewright as tw
 from tilewright import T
 from tilewright.runtime.tile.autotune import ProfileArgs, choose, get_autotune_inputs
-from tilewright.runtime.tile.tuning_cache import Times, key_of, recall, remember
+from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
+from tilewright.runtime.tuning_times import Times
 
 
 def plus(n, block, amount=1):

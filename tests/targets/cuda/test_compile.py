@@ -19,11 +19,10 @@ from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.tile.device import WORKSPACE, Address, Map, plan
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.cuda import compile as compiler
-from tilewright.targets.cuda.artefact import Program, read_program, write_program
+from tilewright.targets.cuda.artefact import PROGRAMS, Program
 from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.export import Parameter, export, header_text
 from tilewright.targets.cuda.nvrtc import include_directories
-from tilewright.targets.cuda.program_cache import compiled
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.store import digest
 
@@ -130,8 +129,8 @@ def test_programs_come_back_from_disk(
     product: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
-    write_program(digest("some key"), product)
-    found = read_program(digest("some key"))
+    PROGRAMS.write(digest("some key"), product)
+    found = PROGRAMS.read(digest("some key"))
     assert found is not None
     assert found.source == product.source
     assert {name: each.cubin for name, each in found.kernels.items()} == {
@@ -149,13 +148,13 @@ def test_what_was_compiled_once_is_not_compiled_again(
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
     module = FEATURES["a_choice"].func.module
-    first = compiled(module, Settings())
+    first = PROGRAMS.compiled(module, Settings())
     calls: list[object] = []
     monkeypatch.setattr(compiler, "compile_module", lambda *a, **k: calls.append(a) or first)
-    again = compiled(module, Settings())
+    again = PROGRAMS.compiled(module, Settings())
     assert not calls
     assert again.source == first.source
-    compiled(module, Settings(fast_math=True))
+    PROGRAMS.compiled(module, Settings(fast_math=True))
     assert len(calls) == 1
 
 

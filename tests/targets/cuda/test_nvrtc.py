@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 
-from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc import compile_source, include_directories
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing, nvrtc, packaged
+from tilewright.targets.errors import CudaCompilerError
 
 
 def packages(monkeypatch: pytest.MonkeyPatch, root: Path, *files: str) -> None:

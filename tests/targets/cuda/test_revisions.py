@@ -16,9 +16,9 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.gpu.use_warp_index import UseWarpIndex
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.compile import compile_module
-from tilewright.targets.cuda.header.functions import FUNCTIONS
-from tilewright.targets.cuda.metadata import KernelMetadata
+from tilewright.targets.cuda.header import FUNCTIONS
 from tilewright.targets.cuda.revisions import losses, revisions
+from tilewright.targets.metadata import KernelMetadata
 from tilewright.targets.ptxas_log import PtxasLog, is_serialized, lacks_registers, without_positions
 
 DIVERGENT = (
@@ -53,6 +53,7 @@ def made(log: str) -> Mapping[str, DeviceKernel]:
     report = PtxasLog.read(log)
     metadata = KernelMetadata(
         "k",
+        "sm_90a",
         256,
         0,
         (),

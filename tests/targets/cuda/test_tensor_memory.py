@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import tilewright as tw
+from tests.targets.numpy.simt.blackwell_kernels import attention
 from tests.targets.numpy.simt.tensor_memory_kernels import Gemm, chain_text, gemm_text, parsed
+from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.cuda.nvrtc import compile_source
 
@@ -77,3 +80,17 @@ def test_registers_of_a_load_are_fenced_after_its_wait() -> None:
         "tw::tensor_wait_load();",
         "tw::tensor_settle<64>(s);",
     ]
+
+
+def test_a_masked_attention_compiles_without_spills() -> None:
+    """Without a loop over columns ptxas loads them all before it reduces the first."""
+    program = compile_module(tw.compile(attention(256)).prim_func.module, "sm_100a")
+    assert program.spill_bytes == 0
+    (kernel,) = program.kernels.values()
+    lines = [line.strip() for line in kernel.source.splitlines()]
+    assert lines.count("#pragma unroll 1") == 2
+    fenced = [n for n, line in enumerate(lines) if line.startswith("tw::tensor_settle<16>(S")]
+    assert len(fenced) == 3
+    assert all(lines[n - 1] == "tw::tensor_wait_load();" for n in fenced)
+    reason = "remark: tensor memory reduced in loops over its columns: "
+    assert len([each for each in program.remarks if reason in each]) == 1

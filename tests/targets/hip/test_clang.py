@@ -11,9 +11,9 @@ import pytest
 
 from tests.targets.hip.support import CHIPS, REVERSE, SCALE, needs_clang, spilling
 from tilewright.layouts.hardware.amd_chips import chip_named
+from tilewright.targets.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip import clang
 from tilewright.targets.hip.clang import assemble, assembly, clang_for, compile_source
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip.metadata import occupancy
 from tilewright.targets.hip.notes import architecture, kernel_notes
 

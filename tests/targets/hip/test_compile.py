@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +24,13 @@ from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.hip.bindings import using
 from tilewright.runtime.tile.hip import HipGpuKernel
-from tilewright.targets.cuda.processes import _outcome
-from tilewright.targets.cuda.worker import respond
+from tilewright.targets.compilers import compile_text
+from tilewright.targets.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip import compile as compiling
-from tilewright.targets.hip.artefact import HipProgram
+from tilewright.targets.hip.artefact import PROGRAMS, HipProgram
 from tilewright.targets.hip.compile import compile_module, lower_module
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.hip.notes import architecture, kernel_notes
-from tilewright.targets.hip.program_cache import compiled, program_key
 from tilewright.targets.hip.settings import HipSettings
 from tilewright.targets.hip.spills import registers_for, warn_of_spills
 
@@ -107,12 +106,12 @@ def test_the_source_needs_no_compiler(module: Any, monkeypatch: pytest.MonkeyPat
 def test_programs_are_cached_by_all_that_decides_them(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = compiled(module, HipSettings("gfx942"))
+    first = PROGRAMS.compiled(module, HipSettings("gfx942"))
     monkeypatch.setattr(compiling, "compile_as", lambda *_: pytest.fail("it is on the disk"))
-    again = compiled(module, HipSettings("gfx942"))
+    again = PROGRAMS.compiled(module, HipSettings("gfx942"))
     assert again == HipProgram(first.steps, first.kernels, None, first.remarks)
     others = [HipSettings("gfx90a"), HipSettings("gfx942", fast_math=True)]
-    keys = {program_key(module, each) for each in (HipSettings("gfx942"), *others)}
+    keys = {PROGRAMS.key(module, each) for each in (HipSettings("gfx942"), *others)}
     assert len(keys) == 3
 
 
@@ -231,14 +230,14 @@ def test_arrays_on_a_gpu_are_launched_there() -> None:
 @needs_clang
 def test_a_process_that_compiles_takes_these_settings(module: Any) -> None:
     text = print_module(module, generic=True, locations=True)
-    kind, program = respond(text, HipSettings("gfx90a"))
-    assert kind == "compiled"
+    program = compile_text(text, HipSettings("gfx90a"))
     assert isinstance(program, HipProgram)
     assert program.kernels["scaled_kernel"].metadata.chip == "gfx90a"
-    refused = respond(text, HipSettings("gfx90a", flags=("--no-such-option",)))
-    assert refused[0] == "refused"
-    with pytest.raises(HipCompilerError, match="no-such-option"):
-        _outcome(refused)
+    with pytest.raises(HipCompilerError, match="no-such-option") as refused:
+        compile_text(text, HipSettings("gfx90a", flags=("--no-such-option",)))
+    sent = pickle.loads(pickle.dumps(refused.value))
+    assert (type(sent), str(sent)) == (HipCompilerError, str(refused.value))
+    assert (sent.log, sent.source) == (refused.value.log, refused.value.source)
 
 
 def test_a_process_without_clang_says_so(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +247,7 @@ def test_a_process_without_clang_says_so(module: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(compiling, "compile_source", missing)
     text = print_module(module, generic=True, locations=True)
     with pytest.raises(HipCompilerMissing, match="no compiler"):
-        _outcome(respond(text, HipSettings("gfx942")))
+        compile_text(text, HipSettings("gfx942"))
 
 
 # -- the command line ------------------------------------------------------------------------------

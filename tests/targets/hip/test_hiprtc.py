@@ -11,10 +11,10 @@ import pytest
 from tests.examples.gpu_sizes import KERNELS
 from tests.targets.hip.support import REVERSE, SCALE, needs_clang
 from tilewright.passes.amd.pipeline import AmdPipeline
+from tilewright.targets.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip import clang, compiler
 from tilewright.targets.hip import hiprtc as found
 from tilewright.targets.hip.compile import lower_module
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.hip.notes import architecture, kernel_notes
 
 pytestmark = needs_clang

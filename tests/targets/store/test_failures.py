@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from tilewright.targets import store
-from tilewright.targets.cuda.artefact import read_program
+from tilewright.targets.cuda.artefact import PROGRAMS
+from tilewright.targets.metadata import KernelMetadata
 from tilewright.targets.store import directory as directories
 from tilewright.targets.store.directory import open_directory
 from tilewright.targets.store.eviction import clear
 from tilewright.targets.store.listing import list_files
 from tilewright.targets.triton.artefact import read_artefact
-from tilewright.targets.triton.metadata import KernelMetadata
 
 from .support import SECTIONS, K, fill, key, module_path, numbers
 
@@ -69,10 +69,10 @@ TILE = """
 import warnings
 warnings.simplefilter("always")
 from tests.passes.gpu.features import FEATURES
-from tilewright.targets.cuda.program_cache import compiled
+from tilewright.targets.cuda.artefact import PROGRAMS
 from tilewright.targets.cuda.settings import Settings
 for fast in (False, True):
-    program = compiled(FEATURES["a_choice"].func.module, Settings(fast_math=fast))
+    program = PROGRAMS.compiled(FEATURES["a_choice"].func.module, Settings(fast_math=fast))
     assert all(each.cubin[:4] == bytes([127]) + b"ELF" for each in program.kernels.values())
     print("compiled")
 """
@@ -264,7 +264,7 @@ def test_a_pipe_under_the_name_of_an_entry_does_not_block(own):
     assert store.load("artefacts", K) is None
 
 
-FACTS = KernelMetadata("k", 90, 4, 0, ("ptr",)).to_json().encode()
+FACTS = KernelMetadata("k", 90, 128, 0, ("ptr",)).to_json().encode()
 WHOLE = {"facts": FACTS, "remarks": b"[]", "names": b'["ptx", "cubin"]', "code": b"\x7fELF"}
 NONSENSE = (b"", b"\xff", b"null", b"3", b"[1]", b"{}", b'{"a": 1}', b'"text"', b"[" * 100_000)
 
@@ -294,7 +294,7 @@ def test_stages_that_hold_something_else_are_no_longer_there(content):
 @pytest.mark.parametrize("content", NONSENSE, ids=lambda each: repr(each[:8]))
 def test_a_program_that_holds_something_else_is_absent(content):
     store.store("programs", K, {"head": content})
-    assert read_program(K) is None
+    assert PROGRAMS.read(K) is None
 
 
 def test_a_kernel_entry_does_not_lead_out_of_the_cache(own):

@@ -1,13 +1,15 @@
 """How large and how old the cache may get, and where it is."""
 
+import errno
 import os
 import time
+from typing import get_args
 
 import pytest
 
 from tilewright.targets import store
 from tilewright.targets.store import eviction, limits
-from tilewright.targets.store.directory import open_directory
+from tilewright.targets.store.directory import Directory, open_directory
 from tilewright.targets.store.listing import list_files
 
 from .support import SECTIONS, K, fill, key, numbers
@@ -151,3 +153,39 @@ def test_what_was_used_since_it_was_listed_stays(own, monkeypatch):
     with open_directory(own.parent) as directory:
         eviction.make_space(directory, 1, 1, 10 * 365 * DAY)
     assert numbers(own, 3) == [1]
+
+
+@pytest.mark.parametrize("kind", get_args(store.Kind))
+def test_entries_of_every_kind_can_be_evicted(own, kind):
+    """A kind with a dash was taken for a file of somebody else: nothing was removed any more."""
+    assert store.store(kind, K, SECTIONS)
+    with open_directory(own.parent) as directory:
+        found = list_files(directory)
+        assert [each.kind for each in found.stored] == [kind]
+        assert found.foreign == ()
+        assert eviction.clear(directory).files == 1
+
+
+def test_what_an_nfs_client_still_has_open_keeps_nothing_from_being_swept(own, monkeypatch):
+    """A file that is removed while it is open has such a name until it is closed."""
+    fill(own, 1)
+    (own / ".nfs000000000134522d00000003").write_bytes(b"an entry")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_MB", "1")
+    fill(own, 6)
+    assert numbers(own, 6) == [4, 5]
+
+
+def test_a_directory_that_another_computer_removed_is_made_again(own, monkeypatch):
+    """Over NFS, a handle of a directory that is gone is stale."""
+    store.store("artefacts", key(0), SECTIONS)
+    write = Directory.write
+    errors = [OSError(errno.ESTALE, "Stale file handle")]
+
+    def stale(self, name, data):
+        if errors:
+            raise errors.pop()
+        write(self, name, data)
+
+    monkeypatch.setattr(Directory, "write", stale)
+    assert store.store("artefacts", K, SECTIONS)
+    assert store.load("artefacts", K) == SECTIONS

@@ -3,7 +3,10 @@
 import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,8 +14,9 @@ from hypothesis import strategies as st
 
 from tilewright.targets import store
 from tilewright.targets.store.entries import DAMAGED, _digest, packed, unpacked
+from tilewright.targets.store.keys import source_files
 
-from .support import SECTIONS, K, key
+from .support import ROOT, SECTIONS, K, key, module_path
 
 
 def test_what_is_stored_is_loaded(own):
@@ -170,6 +174,32 @@ def test_boundaries_count_in_a_digest():
     assert store.digest("ab", "c") != store.digest("a", "bc")
     assert store.digest("ab") == store.digest(b"ab")
     assert store.our_version() == store.our_version()
+
+
+# What runs or describes kernels, and the targets whose machine code is not cached by version.
+_NO_PART = ("buffers", "cli", "compat", "report", "targets.numpy", "targets.tenstorrent")
+_COMPILERS = ("cuda.compile", "hip.compile", "triton.compile")
+
+
+def test_the_version_counts_every_module_that_compiles():
+    """Those of HIP, and what it shares with CUDA, did not count: old programs were found."""
+    code = "import sys\n" + "".join(f"import tilewright.targets.{each}\n" for each in _COMPILERS)
+    code += "print(*(getattr(each, '__file__', '') for each in sys.modules.values()), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": module_path()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    root = ROOT / "src" / "tilewright"
+    loaded = {Path(each) for each in done.stdout.split() if each.startswith(str(root))}
+    counted = {Path(each.path) for each in source_files()}
+    missing = [str(each.relative_to(root)) for each in loaded - counted]
+    names = [each.removesuffix(".py").replace("/", ".") for each in missing]
+    without = [each for each in names if not each.startswith((*_NO_PART, "targets.store"))]
+    assert set(without) <= {"__init__", "_version"}
+    assert len(loaded & counted) > 100
 
 
 def test_a_text_for_triton_is_a_file_in_the_cache(own):

@@ -9,16 +9,16 @@ import os
 
 import pytest
 
-from tests.sampling import every
-from tests.targets.tenstorrent.matrix import KERNELS, SIZES
-from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE
-from tilewright.targets.tenstorrent.allocation import allocate
-from tilewright.targets.tenstorrent.headers.call_roles import check_calls
-from tilewright.targets.tenstorrent.headers.vendor_headers import (
+from tests.oracles.tenstorrent_headers.call_roles import check_calls
+from tests.oracles.tenstorrent_headers.vendor_headers import (
     VARIABLE,
     check_kernel,
     checkout,
 )
+from tests.sampling import every
+from tests.targets.tenstorrent.matrix import KERNELS, SIZES
+from tilewright.dialects.tensix.chips import BLACKHOLE, WORMHOLE
+from tilewright.targets.tenstorrent.allocation import allocate
 from tilewright.targets.tenstorrent.program import Program
 
 MULTICAST = ("gemm", "batched", "attention", "gemm fp16, blocks of 4 tiles")

@@ -8,17 +8,18 @@ order, not what came first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 from tilewright.analysis import concurrency
 from tilewright.analysis.concurrency import (
     BarrierMisuse,
     Deadlock,
+    GroupKind,
     Groups,
-    MBarrier,
+    KeyedBarrier,
     NamedBarrier,
+    Proxy,
     Schedule,
     Steps,
     Task,
@@ -26,25 +27,17 @@ from tilewright.analysis.concurrency import (
 )
 from tilewright.analysis.ordering import (
     TITLES,
-    Access,
-    Agent,
     ByteRegion,
     Cause,
     Checker,
+    CheckerEvents,
     Finding,
     PossibleSignal,
-    Proxy,
     Remark,
 )
 from tilewright.analysis.ordering.clocks import covers
-from tilewright.analysis.ordering.deadlocks import BlockedNamedBarrier
+from tilewright.analysis.ordering.events import Part
 
-GroupKind: TypeAlias = Literal["copies", "stores", "products"]
-_GROUP_NAMES: dict[GroupKind, str] = {
-    "copies": "copies",
-    "stores": "TMA stores",
-    "products": "products",
-}
 _OF_THREADS = ("cp.async", "wgmma")
 STEP_LIMIT = 10_000
 """Steps of all tasks in one run."""
@@ -56,14 +49,6 @@ class Misuse(Exception):
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
         self.finding = finding
-
-
-@dataclass(eq=False)
-class Barrier(MBarrier):
-    """A memory barrier, identified by its bytes."""
-
-    key: Hashable = None
-    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,11 +66,9 @@ class AliasRange:
 class Operation(concurrency.Operation):
     """An asynchronous operation."""
 
-    agent: Agent = field(kw_only=True)
-    engine: str = ""
     cta: int = 0
-    accesses: list[tuple[Access, bool]] = field(default_factory=list[tuple[Access, bool]])
-    """The accessed bytes, and whether a write accumulates."""
+    parts: Sequence[AliasRange] = ()
+    """The accessed bytes."""
     is_waited_for: bool = False
     """Whether its issuer has waited for it."""
 
@@ -97,13 +80,13 @@ class Machine:
         self, signals: Callable[[str], Sequence[PossibleSignal]], schedule: Schedule | None = None
     ) -> None:
         self.checker = Checker(signals)
-        self.barriers: dict[Hashable, Barrier] = {}
+        self.events: CheckerEvents[ByteRegion] = CheckerEvents(self.checker)
+        self.barriers: dict[Hashable, KeyedBarrier] = {}
         self.named_barriers: dict[Hashable, NamedBarrier] = {}
         self.direct: dict[int, Finding] = {}
         """By site, findings that hold for every order of events."""
         self._scheduler = concurrency.Machine(schedule=schedule, step_limit=STEP_LIMIT)
-        self._agents: dict[Task, Agent] = {}
-        self._groups: dict[tuple[Task, GroupKind], Groups] = {}
+        self._groups: dict[tuple[Task, GroupKind], Groups[Operation]] = {}
         self._issued: list[Operation] = []
 
     # -- tasks -------------------------------------------------------------------------------
@@ -111,10 +94,6 @@ class Machine:
     @property
     def tasks(self) -> list[Task]:
         return self._scheduler.tasks
-
-    def agent(self, task: Task) -> Agent:
-        """The agent of a task in the checker."""
-        return self._agents[task]
 
     def spawn(
         self,
@@ -131,75 +110,57 @@ class Machine:
             yield from body(task)
 
         task = self._scheduler.spawn(name, steps(), threads, context=cta)
-        above = None if parent is None else self._agents[parent]
-        self._agents[task] = self.checker.task(name, above)
+        self.events.spawn(task, parent)
         return task
 
     def join(self, task: Task, others: Sequence[Task], site: int) -> Steps:
         """A task continues when others have finished."""
         yield Wait("the end of tasks", lambda: all(each.is_over for each in others), site=site)
-        self.checker.join(self._agents[task], [self._agents[each] for each in others])
-
-    # -- memory ------------------------------------------------------------------------------
-
-    def access(
-        self, task: Task, region: ByteRegion, proxy: Proxy, site: int, *, writes: bool
-    ) -> None:
-        """A task reads or writes."""
-        kind, agent = "write" if writes else "read", self._agents[task]
-        access = self.checker.access(agent, kind, region, proxy, site)
-        self.checker.takes_effect(access, agent)
-
-    def fence(self, task: Task) -> None:
-        self.checker.fence(self._agents[task])
+        self.events.join(task, others)
 
     # -- memory barriers ---------------------------------------------------------------------
 
-    def init(self, task: Task, barrier: Barrier, site: int) -> None:
+    def init(self, task: Task, barrier: KeyedBarrier, site: int) -> None:
         self.barriers[barrier.key] = barrier
-        agent = self._agents[task]
-        self.checker.init(agent, barrier.key, barrier.name, barrier.owner, barrier.count, site)
+        self.events.init(task, barrier, site)
 
-    def arrive(self, task: Task, barrier: Barrier, count: int, site: int) -> None:
-        self._arrive(self._agents[task], barrier, count, site)
-
-    def _arrive(self, agent: Agent, barrier: Barrier, count: int, site: int) -> None:
-        self.checker.arrive(agent, barrier.key, count, site)
+    def arrive(self, actor: Task | Operation, barrier: KeyedBarrier, count: int, site: int) -> None:
+        self.events.arrive(actor, barrier, count, site)
         self._signal(barrier, count, site, lambda: barrier.arrive(count))
 
-    def expect(self, task: Task, barrier: Barrier, size_bytes: int, site: int) -> None:
+    def expect(self, task: Task, barrier: KeyedBarrier, size_bytes: int, site: int) -> None:
         """Expect-tx and arrive."""
-        agent = self._agents[task]
-        self.checker.expect(agent, barrier.key, size_bytes, site)
-        self.checker.arrive(agent, barrier.key, 1, site)
+        self.events.expect(task, barrier, size_bytes, site)
+        self.events.arrive(task, barrier, 1, site)
         self._signal(barrier, 1, site, lambda: barrier.arrive_expect_tx(size_bytes))
 
-    def _deliver(self, agent: Agent, barrier: Barrier, size_bytes: int, site: int) -> None:
-        self.checker.deliver(agent, barrier.key, size_bytes, site)
+    def _deliver(
+        self, operation: Operation, barrier: KeyedBarrier, size_bytes: int, site: int
+    ) -> None:
+        self.events.deliver(operation, barrier, size_bytes, site)
         self._signal(barrier, 0, site, lambda: barrier.complete_tx(size_bytes))
 
     def _signal(
-        self, barrier: Barrier, arrivals: int, site: int, change: Callable[[], None]
+        self, barrier: KeyedBarrier, arrivals: int, site: int, change: Callable[[], bool]
     ) -> None:
-        before = barrier.phase
         try:
-            change()
+            completes = change()
         except BarrierMisuse:
             count = barrier.arrived + arrivals
-            came = f"{count} arrivals on {barrier.name} in phase {before}"
+            came = f"{count} arrivals on {barrier.name} in phase {barrier.phase}"
             fix = Remark(f"arrive less often, or use arrive_count={count}", site)
             missing = f"{barrier.name} is initialised with arrive count {barrier.count}"
             cause = Cause("count", missing, fix, barrier.owner)
             raise Misuse(
                 Finding(f"{TITLES['count']}: {came}, one of them here", site, cause)
             ) from None
-        if barrier.phase != before:
-            self.checker.phase(barrier.key)
+        if completes:
+            self.events.phase(barrier, barrier.phase - 1)
 
-    def wait(self, task: Task, barrier: Barrier, parity: int, site: int) -> Steps:
+    def wait(self, task: Task, barrier: KeyedBarrier, parity: int, site: int) -> Steps:
         """Until the phase of a parity has completed."""
-        agent, required = self._agents[task], parity & 1
-        self.checker.waiting(agent, barrier.key)
+        required = parity & 1
+        self.events.waiting(task, barrier, required, site)
         yield Wait(
             f"the phase of parity {required} of {barrier.name}",
             lambda: barrier.has_passed(required),
@@ -208,14 +169,13 @@ class Machine:
             site,
             required,
         )
-        self.checker.waited(agent, barrier.key, required, site)
+        self.events.waited(task, barrier, required, site)
 
     # -- named barriers ----------------------------------------------------------------------
 
     def arrive_named(self, task: Task, barrier: NamedBarrier, threads: int, site: int) -> int:
         """A task arrives; the generation that it may wait for."""
-        agent = self._agents[task]
-        self.checker.came(agent, barrier, barrier.generation + 1, barrier.name, site)
+        self.events.named(task, barrier, barrier.generation + 1, site)
         try:
             return barrier.arrive(task.threads, threads)
         except BarrierMisuse:
@@ -231,7 +191,7 @@ class Machine:
         yield Wait(
             barrier.name, lambda: barrier.has_opened(generation), barrier.missing, barrier, site
         )
-        self.checker.went(self._agents[task], barrier, generation)
+        self.events.named_waited(task, barrier, generation, site)
 
     # -- operations --------------------------------------------------------------------------
 
@@ -244,63 +204,71 @@ class Machine:
         parts: Sequence[AliasRange],
         *,
         in_order: bool = False,
-        delivers: Sequence[tuple[Barrier, int]] = (),
-        arrives: Sequence[tuple[Barrier, int]] = (),
+        delivers: Sequence[tuple[KeyedBarrier, int]] = (),
+        arrives: Sequence[tuple[KeyedBarrier, int]] = (),
         after: Sequence[Operation] = (),
     ) -> Operation:
         """An operation is issued; its accesses count from here on.
 
         Operations that it is `after` complete first.
         """
-        checker, issuer = self.checker, self._agents[task]
-        barriers = tuple(barrier.key for barrier, _ in (*delivers, *arrives))
-        agent = checker.issue(issuer, what, engine, in_order, barriers)
 
         def finish() -> None:
             for each in after:
                 each.complete()
-            checker.join(agent, [each.agent for each in after])
-            self._take_effect(operation)
+            self._take_effect(operation, site)
             for barrier, size in delivers:
-                self._deliver(agent, barrier, size, site)
+                self._deliver(operation, barrier, size, site)
             for barrier, count in arrives:
-                self._arrive(agent, barrier, count, site)
+                self.arrive(operation, barrier, count, site)
 
-        operation = Operation(what, finish, site, agent=agent, engine=engine, cta=_cta(task))
-        iteration = checker.visit(issuer.name, site, "issue")
-        for part in parts:
-            kind = "write" if part.writes else "read"
-            access = checker.access(agent, kind, part.region, part.proxy, site, iteration)
-            operation.accesses.append((access, part.also_reads))
+        operation = Operation(
+            what,
+            finish,
+            site,
+            engine=engine,
+            in_order=in_order,
+            issuer=task,
+            barriers=[barrier for barrier, _ in (*delivers, *arrives)],
+            cta=_cta(task),
+            parts=parts,
+        )
+        accesses: list[Part] = [
+            ("write" if part.writes else "read", part.region, part.proxy) for part in parts
+        ]
+        self.events.issued(operation, site, list(enumerate(accesses)))
         self._scheduler.issue(engine, operation, in_order)
         self._issued.append(operation)
         return operation
 
-    def _take_effect(self, operation: Operation) -> None:
-        checker, agent = self.checker, operation.agent
-        for access, also_reads in operation.accesses:
-            if access.kind == "read" or also_reads:
-                checker.takes_effect(replace(access, kind="read"), agent)
-        for access, _ in operation.accesses:
-            if access.kind == "write":
-                checker.takes_effect(access, agent)
+    def _take_effect(self, operation: Operation, site: int) -> None:
+        for key, part in enumerate(operation.parts):
+            if part.also_reads or not part.writes:
+                self.events.accessed(operation, "read", part.region, part.proxy, site, key)
+        for key, part in enumerate(operation.parts):
+            if part.writes:
+                self.events.accessed(operation, "write", part.region, part.proxy, site, key)
 
-    def groups(self, task: Task, kind: GroupKind) -> Groups:
+    def groups(self, task: Task, kind: GroupKind) -> Groups[Operation]:
         return self._groups.setdefault((task, kind), Groups())
 
     def wait_groups(self, task: Task, kind: GroupKind, leave: int, site: int) -> Steps:
         """Until at most `leave` groups of a task are in flight."""
         groups = self.groups(task, kind)
-        yield Wait(_GROUP_NAMES[kind], lambda: groups.is_done(leave), site=site)
-        done = [each for each in groups.forget(leave) if isinstance(each, Operation)]
-        for each in done:
-            each.is_waited_for = True
-        self.checker.join(self._agents[task], [each.agent for each in done])
+        yield Wait(f"{kind} groups", lambda: groups.is_done(leave), site=site)
+        self._waited(task, kind, groups.forget(leave), site)
 
-    def wait_for(self, task: Task, operation: Operation, site: int) -> Generator[Wait, None, None]:
+    def wait_for(self, task: Task, operation: Operation, site: int) -> Steps:
         """Until one operation completes."""
         yield Wait("an operation", lambda: operation.is_done, site=site)
-        self.checker.join(self._agents[task], [operation.agent])
+        self._waited(task, "wgmma", [operation], site)
+
+    def _waited(
+        self, task: Task, kind: GroupKind, operations: Sequence[Operation], site: int
+    ) -> None:
+        for each in operations:
+            each.is_waited_for = True
+        self.events.waited_group(task, kind, operations, site)
 
     def used(self, task: Task, operation: Operation, site: int) -> None:
         """A task uses the result of an operation, which it must have waited for."""
@@ -317,23 +285,21 @@ class Machine:
 
         `cp.async` and `wgmma` complete with their threads; TMA and `tcgen05` do not.
         """
-        seen = self._agents[task].clocks.seen
+        seen = self.events.agent(task).clocks.seen
         for operation in self._issued:
             if operation.engine.startswith(_OF_THREADS) or operation.cta != _cta(task):
                 continue
-            for access, _ in operation.accesses:
-                if covers(seen, access.component, access.time):
-                    continue
-                what, site = operation.what, access.site
-                missing = f"the CTA does not wait for {what} before it exits"
-                cause = Cause(
-                    "wait", missing, Remark("wait for it before the end of the kernel", site)
-                )
-                message = (
-                    f"{TITLES['wait']}: the CTA may exit while {what} still {access.kind}s "
-                    f"{access.region.name}"
-                )
-                self.direct.setdefault(site, Finding(message, site, cause))
+            agent = self.events.agent(operation)
+            if not operation.parts or covers(seen, agent.component, agent.time):
+                continue
+            part, what, site = operation.parts[0], operation.what, _site(operation.site)
+            missing = f"the CTA does not wait for {what} before it exits"
+            fix = Remark("wait for it before the end of the kernel", site)
+            doing = "writes" if part.writes else "reads"
+            message = (
+                f"{TITLES['wait']}: the CTA may exit while {what} still {doing} {part.region.name}"
+            )
+            self.direct.setdefault(site, Finding(message, site, Cause("wait", missing, fix)))
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -351,25 +317,14 @@ class Machine:
 
     def _deadlock(self, deadlock: Deadlock) -> Finding:
         """Why all tasks wait."""
-        waits = [(each.waiting, each.wait, _site(each.wait)) for each in deadlock.blocked]
-        found = self.checker.deadlock(
-            [
-                (self._agents[task], wait.subject.key, wait.parity, site)
-                for task, wait, site in waits
-                if isinstance(wait.subject, Barrier)
-            ],
-            [
-                BlockedNamedBarrier(task.name, wait.subject.name, wait.subject.missing(), site)
-                for task, wait, site in waits
-                if isinstance(wait.subject, NamedBarrier)
-            ],
-        )
+        found = self.events.deadlock(deadlock)
         if found is not None:
             return found
-        task, wait, site = waits[0]
+        first = deadlock.blocked[0]
+        site = _site(first.wait.site)
         fix = Remark("make the tasks that it waits for finish", site)
-        cause = Cause("arrive", f"{task.name} waits forever for {wait.what}", fix)
-        return Finding(f"{TITLES['arrive']}: {task.name} waits forever", site, cause)
+        cause = Cause("arrive", f"{first.task} waits forever for {first.wait.what}", fix)
+        return Finding(f"{TITLES['arrive']}: {first.task} waits forever", site, cause)
 
 
 def _cta(task: Task) -> int:
@@ -377,6 +332,6 @@ def _cta(task: Task) -> int:
     return task.context
 
 
-def _site(wait: Wait) -> int:
-    assert isinstance(wait.site, int), "sites of this machine are positions of ops"
-    return wait.site
+def _site(site: object) -> int:
+    assert isinstance(site, int), "sites of this machine are positions of ops"
+    return site

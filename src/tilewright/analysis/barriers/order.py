@@ -2,18 +2,14 @@
 
 Every member has a clock: the progress it has observed of each other member, and how many phases of
 each barrier and groups of asynchronous accesses it has observed to be complete. A completed phase
-has the joined clocks of all arrivals; a wait joins them into its own. An asynchronous access is
-complete for a member that has observed its phase, or its group: it needs no entry of its own in any
-clock.
+has the joined clocks of all arrivals; a wait joins those that the parity rule guarantees
+(`concurrency.parity`) into its own. An asynchronous access is complete for a member that has
+observed its phase, or its group: it needs no entry of its own in any clock.
 
-A wait for a parity lets a member pass that has observed `k` completed phases
-
-    at once                    if phase k - 1 has that parity: nothing new is guaranteed
-    once phase k completes     otherwise
-
-and never after phase k + 1 completes, or the parity repeats and the wait hangs. So a wait means one
-phase, whatever the schedule, and what does not follow from the clocks is not guaranteed: two
-accesses of one element, one of them a write, that no clock orders are a data race.
+A wait never lasts until the phase after the guaranteed one completes, or the parity repeats and the
+wait hangs. So a wait means one phase, whatever the schedule, and what does not follow from the
+clocks is not guaranteed: two accesses of one element, one of them a write, that no clock orders are
+a data race.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.barriers.events import (
@@ -30,7 +27,6 @@ from tilewright.analysis.barriers.events import (
     BarrierId,
     BoxAccess,
     Commit,
-    Event,
     FaultKind,
     NamedBarrierEvent,
     SyncFinding,
@@ -39,6 +35,17 @@ from tilewright.analysis.barriers.events import (
     WaitGroup,
 )
 from tilewright.analysis.barriers.trace import Trace
+from tilewright.analysis.concurrency import (
+    BarrierMisuse,
+    Deadlock,
+    Machine,
+    MBarrier,
+    NamedBarrier,
+    RunToBlock,
+    Steps,
+    Wait,
+    guaranteed_phases,
+)
 from tilewright.dialects.tile import AllocOp
 
 Clock = dict[object, int]
@@ -51,17 +58,11 @@ def _join(clock: Clock, other: Clock) -> None:
             clock[key] = value
 
 
-@dataclass
-class _Barrier:
+@dataclass(eq=False)
+class _Barrier(MBarrier):
     """A barrier, with the clocks that it releases."""
 
-    name: str
-    op: Operation
-    count: int
-    arrived: int = 0
-    tx_count: int = 0
-    expected: int = 0
-    delivered: int = 0
+    op: Operation = field(kw_only=True)
     gathered: Clock = field(default_factory=dict[object, int])
     ended: list[Clock] = field(default_factory=list[Clock])
     """The clock of each completed phase."""
@@ -70,17 +71,28 @@ class _Barrier:
     )
     """Waits that passed in this phase: the member, its time, and the wait."""
 
-    @property
-    def phase(self) -> int:
-        return len(self.ended)
-
+    @override
     def missing(self) -> str:
         lacks: list[str] = []
         if self.arrived < self.count:
             lacks.append(f"{self.arrived} of {self.count} arrivals occurred")
         if self.tx_count:
-            lacks.append(f"{self.expected} B are expected, {self.delivered} B completed")
+            lacks.append(f"{self.expected} B are expected, {self.completed} B completed")
         return " and ".join(lacks)
+
+
+@dataclass(eq=False)
+class _NamedBarrier(NamedBarrier):
+    """A named barrier, with the clocks that it releases."""
+
+    gathered: Clock = field(default_factory=dict[object, int])
+    ended: list[Clock] = field(default_factory=list[Clock])
+
+    @override
+    def arrive(self, count: int, threads: int) -> int:
+        """The last arrival decides on the thread count: `check-thread-sync` compares them."""
+        self.threads = threads
+        return super().arrive(min(count, threads - self.arrived), threads)
 
 
 @dataclass
@@ -91,10 +103,8 @@ class _Member:
     at: int = 0
     committed: dict[str, int] = field(default_factory=dict[str, int])
     """Groups of asynchronous accesses so far, by kind."""
-    target: int | None = None
-    """Of the wait it is at: how many phases must be complete."""
-    arrived_in: int | None = None
-    """Of the named barrier it is at: the phase it arrived in."""
+    target: int = 0
+    """Of its last wait: how many phases must be complete."""
 
     def tick(self) -> int:
         time = self.clock.get(self.index, 0) + 1
@@ -136,16 +146,6 @@ class _Done:
         if self.is_async:
             return f"the asynchronous {self.what} of {name}[{box}] issued by {self.name}"
         return f"the {self.what} of {name}[{box}] by {self.name}"
-
-
-@dataclass
-class _Round:
-    """A named barrier."""
-
-    arrived: int = 0
-    round: int = 0
-    gathered: Clock = field(default_factory=dict[object, int])
-    ended: list[Clock] = field(default_factory=list[Clock])
 
 
 class _Wrong(Exception):
@@ -220,7 +220,7 @@ class _Run:
     def __init__(self, traces: Sequence[Trace]) -> None:
         self.members = [_Member(index, trace) for index, trace in enumerate(traces)]
         self.barriers: dict[BarrierId, _Barrier] = {}
-        self.rounds: dict[int, _Round] = {}
+        self.named_barriers: dict[int, _NamedBarrier] = {}
         self.done: dict[SSAValue, list[_Done]] = {}
         self.accesses = 0
         self.written = {
@@ -233,38 +233,33 @@ class _Run:
         }
 
     def run(self) -> None:
-        while True:
-            moved = False
-            for member in self.members:
-                while member.at < len(member.trace.events):
-                    if not self._step(member, member.trace.events[member.at]):
-                        break
-                    member.at += 1
-                    moved = True
+        machine = Machine(schedule=RunToBlock())
+        for member in self.members:
+            machine.spawn(member.trace.name, self._steps(member))
+        try:
+            machine.run()
+        except Deadlock:
             blocked = [each for each in self.members if each.at < len(each.trace.events)]
-            if not blocked:
-                break
-            if not moved:
-                raise _Wrong(self._deadlock(blocked))
+            raise _Wrong(self._deadlock(blocked)) from None
         self._unbalanced()
 
-    def _step(self, member: _Member, event: Event) -> bool:
-        """Do an event; false if it has to wait."""
-        if isinstance(event, WaitEvent):
-            return self._wait(member, event)
-        if isinstance(event, NamedBarrierEvent):
-            return self._named_barrier(member, event)
-        if isinstance(event, Arrive):
-            self._arrive(member, event)
-        elif isinstance(event, AccessEvent):
-            self._access(member, event)
-        elif isinstance(event, TensorCommit):
-            self._tensor_commit(member, event)
-        elif isinstance(event, Commit):
-            member.committed[event.group] = member.committed.get(event.group, 0) + 1
-        else:
-            self._wait_group(member, event)
-        return True
+    def _steps(self, member: _Member) -> Steps:
+        for event in member.trace.events:
+            if isinstance(event, WaitEvent):
+                yield from self._wait(member, event)
+            elif isinstance(event, NamedBarrierEvent):
+                yield from self._named_barrier(member, event)
+            elif isinstance(event, Arrive):
+                self._arrive(member, event)
+            elif isinstance(event, AccessEvent):
+                self._access(member, event)
+            elif isinstance(event, TensorCommit):
+                self._tensor_commit(member, event)
+            elif isinstance(event, Commit):
+                member.committed[event.group] = member.committed.get(event.group, 0) + 1
+            else:
+                self._wait_group(member, event)
+            member.at += 1
 
     # -- barriers ----------------------------------------------------------------------------
 
@@ -278,24 +273,20 @@ class _Run:
                 text = f"barrier index {index} is out of bounds of this array"
                 raise _Wrong(SyncFinding(FaultKind.OUTSIDE, op, text))
             name = f"{alloc.buffer_name}[{index}]"
-            found = self.barriers[barrier_id] = _Barrier(name, alloc, counts[index])
+            found = self.barriers[barrier_id] = _Barrier(name, counts[index], op=alloc)
         return found
 
-    def _wait(self, member: _Member, event: WaitEvent) -> bool:
+    def _wait(self, member: _Member, event: WaitEvent) -> Steps:
         barrier = self._barrier(event.barrier_id, event.op)
-        if member.target is None:
-            known = member.clock.get(event.barrier_id, 0)
-            member.target = known if (known & 1) != event.parity else known + 1
-        target = member.target
+        observed = member.clock.get(event.barrier_id, 0)
+        target = member.target = guaranteed_phases(observed, event.parity)
         if barrier.phase < target:
-            return False
+            yield Wait(barrier.name, lambda: barrier.phase >= target)
         if barrier.phase > target:
             raise _Wrong(self._overrun(barrier, member.trace.name, event.op))
-        member.target = None
         if target:
             _join(member.clock, barrier.ended[target - 1])
         barrier.waited.append((member.index, member.tick(), event.op))
-        return True
 
     def _overrun(self, barrier: _Barrier, name: str, op: Operation) -> SyncFinding:
         text = (
@@ -316,51 +307,45 @@ class _Run:
 
     def _arrive(self, member: _Member, event: Arrive) -> None:
         barrier = self._barrier(event.barrier_id, event.op)
-        if barrier.arrived + event.threads > barrier.count:
+        member.tick()
+        _join(barrier.gathered, member.clock)
+        try:
+            completes = barrier.arrive_expect_tx(event.bytes, event.threads)
+        except BarrierMisuse:
             text = (
                 f"{barrier.arrived + event.threads} arrivals on {barrier.name} in one phase, "
                 f"but its arrive count is {barrier.count}"
             )
             note = ((barrier.op, "the barrier is initialised here"),)
             suggestion = _for_arrivals(member.trace.name, barrier, event.threads)
-            raise _Wrong(SyncFinding(FaultKind.COUNT, event.op, text, note, suggestion))
-        member.tick()
-        barrier.arrived += event.threads
-        barrier.tx_count += event.bytes
-        barrier.expected += event.bytes
-        _join(barrier.gathered, member.clock)
-        self._advance(event.barrier_id, barrier)
+            finding = SyncFinding(FaultKind.COUNT, event.op, text, note, suggestion)
+            raise _Wrong(finding) from None
+        if completes:
+            self._release(event.barrier_id, barrier)
 
-    def _advance(self, barrier_id: BarrierId, barrier: _Barrier) -> None:
-        if barrier.arrived < barrier.count or barrier.tx_count:
-            return
+    def _release(self, barrier_id: BarrierId, barrier: _Barrier) -> None:
+        """A phase has completed: the clock that its waiters join."""
         clock = dict(barrier.ended[-1]) if barrier.ended else {}
         _join(clock, barrier.gathered)
-        clock[barrier_id] = barrier.phase + 1
+        clock[barrier_id] = barrier.phase
         for waiter, time, op in barrier.waited:
             if clock.get(waiter, 0) < time:
                 raise _Wrong(self._overrun(barrier, self.members[waiter].trace.name, op))
         barrier.ended.append(clock)
         barrier.gathered, barrier.waited = {}, []
-        barrier.arrived = barrier.tx_count = barrier.expected = barrier.delivered = 0
 
-    def _named_barrier(self, member: _Member, event: NamedBarrierEvent) -> bool:
-        found = self.rounds.setdefault(event.id, _Round())
-        if member.arrived_in is None:
-            member.tick()
-            found.arrived += event.threads
-            _join(found.gathered, member.clock)
-            member.arrived_in = found.round
-            if found.arrived >= event.count:
-                found.ended.append(found.gathered)
-                found.gathered, found.arrived = {}, 0
-                found.round += 1
-        if event.waits and found.round <= member.arrived_in:
-            return False
+    def _named_barrier(self, member: _Member, event: NamedBarrierEvent) -> Steps:
+        barrier = self.named_barriers.setdefault(event.id, _NamedBarrier(f"barrier {event.id}"))
+        member.tick()
+        _join(barrier.gathered, member.clock)
+        target = barrier.arrive(event.threads, event.count)
+        if barrier.has_opened(target):
+            barrier.ended.append(barrier.gathered)
+            barrier.gathered = {}
         if event.waits:
-            _join(member.clock, found.ended[member.arrived_in])
-        member.arrived_in = None
-        return True
+            if not barrier.has_opened(target):
+                yield Wait(barrier.name, lambda: barrier.has_opened(target))
+            _join(member.clock, barrier.ended[target - 1])
 
     # -- memory ------------------------------------------------------------------------------
 
@@ -380,13 +365,11 @@ class _Run:
     def _deliver(self, member: _Member, event: AccessEvent, barrier_id: BarrierId) -> None:
         """The complete-tx of a copy on its barrier."""
         barrier = self._barrier(barrier_id, event.op)
-        if event.expects:
-            barrier.tx_count += event.bytes
-            barrier.expected += event.bytes
-        barrier.tx_count -= event.bytes
-        barrier.delivered += event.bytes
         _join(barrier.gathered, member.clock)
-        self._advance(barrier_id, barrier)
+        if event.expects:
+            barrier.expected += event.bytes
+        if barrier.complete_tx(event.bytes):
+            self._release(barrier_id, barrier)
 
     def _record(self, key: object, time: int, member: _Member, event: AccessEvent) -> None:
         self.accesses += 1
@@ -444,7 +427,7 @@ class _Run:
                 if barrier.tx_count and barrier.arrived == barrier.count:
                     kind = FaultKind.BYTES
                 text = (
-                    f"{member.trace.name} waits for phase {(member.target or 1) - 1} of "
+                    f"{member.trace.name} waits for phase {member.target - 1} of "
                     f"{barrier.name}, where {barrier.missing()}"
                 )
             else:
@@ -510,6 +493,6 @@ class _Run:
             if barrier.tx_count:
                 text = (
                     f"transaction count mismatch on {barrier.name}: {barrier.expected} B expected "
-                    f"in its last phase, {barrier.delivered} B completed by copies"
+                    f"in its last phase, {barrier.completed} B completed by copies"
                 )
                 raise _Wrong(SyncFinding(FaultKind.BYTES, barrier.op, text))

@@ -8,8 +8,11 @@ reads may change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+from tilewright.analysis.concurrency.mbarrier import MBarrier
+from tilewright.analysis.concurrency.tasks import Task
 
 
 @dataclass(eq=False)
@@ -28,6 +31,12 @@ class Operation:
     is_done: bool = False
     order: int = 0
     """How many operations of the run were issued before."""
+    engine: str = ""
+    in_order: bool = False
+    """Whether its unit completes operations in the order they were issued."""
+    issuer: Task | None = None
+    barriers: Sequence[MBarrier] = ()
+    """The barriers it reports to."""
 
     def complete(self) -> None:
         """Perform its effect; once."""

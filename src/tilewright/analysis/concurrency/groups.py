@@ -8,23 +8,26 @@ order as far as the task can observe: a wait for the second includes the first.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from tilewright.analysis.concurrency.engine import Operation
 
+OperationT = TypeVar("OperationT", bound=Operation)
+
 
 @dataclass(eq=False)
-class Groups:
+class Groups(Generic[OperationT]):
     """The groups of one task."""
 
-    open: list[Operation] = field(default_factory=list[Operation])
+    open: list[OperationT] = field(default_factory=list[OperationT])
     """Issued since the last commit: no wait covers them."""
-    committed: list[list[Operation]] = field(default_factory=list[list[Operation]])
+    committed: list[list[OperationT]] = field(default_factory=list[list[OperationT]])
     """Oldest first."""
 
-    def issue(self, operation: Operation) -> None:
+    def issue(self, operation: OperationT) -> None:
         self.open.append(operation)
 
-    def issue_alone(self, operation: Operation) -> None:
+    def issue_alone(self, operation: OperationT) -> None:
         """Issue an operation as a group of its own."""
         self.issue(operation)
         self.commit()
@@ -34,16 +37,20 @@ class Groups:
         self.committed.append(self.open)
         self.open = []
 
-    def older(self, leave: int) -> list[Operation]:
+    def older(self, leave: int) -> list[OperationT]:
         """Operations of all groups but the `leave` youngest."""
         count = max(len(self.committed) - leave, 0)
         return [operation for group in self.committed[:count] for operation in group]
+
+    def all(self) -> list[OperationT]:
+        """Operations of all groups, then those that no group has yet."""
+        return [*self.older(0), *self.open]
 
     def is_done(self, leave: int) -> bool:
         """Whether at most `leave` groups are in flight."""
         return all(operation.is_done for operation in self.older(leave))
 
-    def forget(self, leave: int) -> list[Operation]:
+    def forget(self, leave: int) -> list[OperationT]:
         """After a wait: the operations it covers, which are complete from now on."""
         found = self.older(leave)
         count = max(len(self.committed) - leave, 0)

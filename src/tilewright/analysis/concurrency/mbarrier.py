@@ -14,7 +14,10 @@ complete on a negative count.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+
+from tilewright.analysis.concurrency.parity import passes
 
 MAX_COUNT = (1 << 20) - 1
 """Greatest arrive count and greatest transaction count (PTX ISA, mbarrier)."""
@@ -34,8 +37,9 @@ class MBarrier:
     """How many phases have completed."""
     arrived: int = 0
     """Arrivals in the current phase."""
-    tx_count: int = 0
-    """The transaction count: bytes expected and not completed; negative if completed first."""
+    expected: int = 0
+    """Bytes of the current phase: expect-tx and complete-tx."""
+    completed: int = 0
     site: object = None
     """Where it is allocated; its meaning is up to the creator."""
 
@@ -45,7 +49,14 @@ class MBarrier:
                 f"arrive count of {self.name} is {self.count}, expected 1 to {MAX_COUNT}"
             )
 
-    def arrive(self, count: int = 1) -> None:
+    @property
+    def tx_count(self) -> int:
+        """The transaction count: bytes expected and not completed; negative if completed first."""
+        return self.expected - self.completed
+
+    # Each of the following returns whether the phase completes.
+
+    def arrive(self, count: int = 1) -> bool:
         """`count` threads arrive."""
         if self.arrived + count > self.count:
             raise BarrierMisuse(
@@ -53,40 +64,41 @@ class MBarrier:
                 f"but its arrive count is {self.count}"
             )
         self.arrived += count
-        self._advance()
+        return self._advance()
+
+    def expect_tx(self, size_bytes: int) -> bool:
+        """Expect bytes that will be completed in this phase."""
+        self.expected += size_bytes
+        if self.tx_count > MAX_COUNT:
+            raise BarrierMisuse(
+                f"transaction count {self.tx_count} of {self.name} exceeds the limit of {MAX_COUNT}"
+            )
+        return self._advance()
+
+    def arrive_expect_tx(self, size_bytes: int, count: int = 1) -> bool:
+        """Expect-tx, then arrive: atomically, so the phase cannot complete in between."""
+        self.expected += size_bytes
+        return self.arrive(count)
+
+    def complete_tx(self, size_bytes: int) -> bool:
+        """Complete-tx of some bytes."""
+        self.completed += size_bytes
+        return self._advance()
 
     def expect_arrivals(self, count: int) -> None:
         """This phase needs `count` more arrivals."""
         self.arrived -= count
 
-    def expect_tx(self, size_bytes: int) -> None:
-        """Expect bytes that will be completed in this phase."""
-        self.tx_count += size_bytes
-        if self.tx_count > MAX_COUNT:
-            raise BarrierMisuse(
-                f"transaction count {self.tx_count} of {self.name} exceeds the limit of {MAX_COUNT}"
-            )
-        self._advance()
-
-    def arrive_expect_tx(self, size_bytes: int) -> None:
-        """Expect-tx, then arrive: atomically, so the phase cannot complete in between."""
-        self.tx_count += size_bytes
-        self.arrive()
-
-    def complete_tx(self, size_bytes: int) -> None:
-        """Complete-tx of some bytes."""
-        self.tx_count -= size_bytes
-        self._advance()
-
     def has_passed(self, parity: int) -> bool:
-        """Whether the phase of this parity has completed: the current one has the other parity."""
-        return (self.phase & 1) != (parity & 1)
+        """Whether the phase of this parity has completed."""
+        return passes(self.phase, parity)
 
-    def _advance(self) -> None:
-        if self.arrived < self.count or self.tx_count:
-            return
+    def _advance(self) -> bool:
+        if self.arrived < self.count or self.expected != self.completed:
+            return False
         self.phase += 1
-        self.arrived = 0
+        self.arrived = self.expected = self.completed = 0
+        return True
 
     def missing(self) -> str:
         """What the current phase lacks."""
@@ -98,3 +110,12 @@ class MBarrier:
         if self.tx_count < 0:
             lacks.append(f"{-self.tx_count} completed bytes were not expected")
         return f"in phase {self.phase}: " + (" and ".join(lacks) or "nothing is missing")
+
+
+@dataclass(eq=False)
+class KeyedBarrier(MBarrier):
+    """A barrier that is identified by its bytes: all views of them are the same barrier."""
+
+    key: Hashable = None
+    owner: str = ""
+    """The array that it is in."""

@@ -96,6 +96,27 @@ class _Oldest:
 
 
 @dataclass
+class RunToBlock:
+    """Each task as far as it can, in rounds: a task that starts others is not followed by them in
+    its round. What a check derives does not depend on it; which finding is first does."""
+
+    position: int = 0
+    end: int = 0
+    """Of the tasks of this round, by index."""
+    started: int = 0
+
+    def choose(self, tasks: list[Task], operations: list[Operation]) -> Task | Operation:
+        if not tasks:
+            return operations[0]
+        self.started = max(self.started, tasks[-1].index + 1)
+        chosen = next((each for each in tasks if self.position <= each.index < self.end), None)
+        if chosen is None:
+            chosen, self.end = tasks[0], self.started
+        self.position = chosen.index
+        return chosen
+
+
+@dataclass
 class _Any:
     """Every task that can run and every operation with the same probability."""
 

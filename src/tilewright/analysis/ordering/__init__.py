@@ -4,6 +4,7 @@ A kernel of tasks is right if every two accesses to the same bytes, one of them 
 by a chain of arrivals and waits; that one run executed them in the right order proves nothing.
 `Checker` is fed the events of one run and compares orders with vector clocks:
 
+    events      from the tasks and operations of a run to the agents of a checker
     clocks      vector clocks of agents (tasks and asynchronous operations)
     barriers    phases, and which of them a wait guarantees to be complete
     regions     per byte, the last write and the last reads
@@ -20,6 +21,7 @@ from __future__ import annotations
 from tilewright.analysis.ordering.checker import Checker
 from tilewright.analysis.ordering.clocks import Agent
 from tilewright.analysis.ordering.deadlocks import BlockedNamedBarrier
+from tilewright.analysis.ordering.events import CheckerEvents
 from tilewright.analysis.ordering.findings import (
     TITLES,
     Cause,
@@ -28,21 +30,20 @@ from tilewright.analysis.ordering.findings import (
     Remark,
 )
 from tilewright.analysis.ordering.history import PossibleSignal
-from tilewright.analysis.ordering.regions import Access, AccessKind, ByteRegion, Proxy, byte_range
+from tilewright.analysis.ordering.regions import Access, ByteRegion, byte_range
 
 __all__ = [
     "TITLES",
     "Access",
-    "AccessKind",
     "Agent",
     "BlockedNamedBarrier",
     "ByteRegion",
     "Cause",
     "Checker",
+    "CheckerEvents",
     "Finding",
     "FindingKind",
     "PossibleSignal",
-    "Proxy",
     "Remark",
     "byte_range",
 ]

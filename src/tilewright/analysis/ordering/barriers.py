@@ -1,15 +1,9 @@
 """Barrier generations: the phases that a wait guarantees to be complete.
 
-A wait with parity p returns when the phase of that parity has completed. Which phase that is
-depends on how far the barrier has advanced, so a run in which a wait saw a later phase than it had
-to proves nothing. All runs have this in common:
-
-    observed  phases that are complete by the clock of the waiting task
-    c         the smallest count of complete phases, at least `observed`, with which parity p passes
-
-The wait is ordered after the phases before c, no more. If c is `observed` the wait may pass at
-once: right for a producer whose ring buffer is empty, wrong for a consumer with inverted parity,
-whose reads are then unordered.
+A wait is ordered after the phases that the parity rule (`concurrency.parity`) guarantees with what
+its task has observed, no more. If these are the observed ones, the wait may pass at once: right for
+a producer whose ring buffer is empty, wrong for a consumer with inverted parity, whose reads are
+then unordered.
 """
 
 from __future__ import annotations
@@ -18,6 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tilewright.analysis.concurrency import guaranteed_phases
 from tilewright.analysis.ordering.clocks import Agent, ClockPair, covers, includes
 
 SignalKind: TypeAlias = Literal["arrive", "expect", "deliver"]
@@ -148,8 +143,7 @@ class Generations:
     def waited(self, agent: Agent, parity: int, site: int, event: int) -> WaitRecord:
         """A wait has passed: the agent observes the phases that are guaranteed to be complete."""
         observed = self.observed_by(agent)
-        guaranteed = observed if (observed & 1) != (parity & 1) else observed + 1
-        guaranteed = min(guaranteed, len(self.phases))
+        guaranteed = min(guaranteed_phases(observed, parity), len(self.phases))
         if guaranteed > observed:
             agent.clocks.observe(self.phases[guaranteed - 1])
         record = WaitRecord(

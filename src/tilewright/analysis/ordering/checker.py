@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.analysis.concurrency import AccessKind, Proxy
 from tilewright.analysis.ordering.barriers import Generations, NamedBarrierRound, Signal
 from tilewright.analysis.ordering.clocks import Agent, Agents, covers, join
 from tilewright.analysis.ordering.deadlocks import BlockedNamedBarrier, BlockedWait, blame
@@ -36,12 +37,10 @@ from tilewright.analysis.ordering.phases import (
 )
 from tilewright.analysis.ordering.regions import (
     Access,
-    AccessKind,
     ByteRegion,
     ByteTables,
     OrderingConflict,
     Owners,
-    Proxy,
 )
 from tilewright.analysis.ordering.stale import Deliveries, stale_findings
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.analysis.concurrency import passes
 from tilewright.analysis.ordering.barriers import (
     Generations,
     NamedBarrierRound,
@@ -357,7 +358,7 @@ def _bytes(wait: BlockedWait, blocked: set[str]) -> Cause | None:
 def _phase(wait: BlockedWait, blocked: set[str]) -> Cause | None:
     barrier = wait.barrier
     observed, ended = barrier.observed_by(wait.agent), len(barrier.phases)
-    if ended <= observed or (observed & 1) == wait.parity:
+    if ended <= observed or not passes(observed, wait.parity):
         return None
     missing = (
         f"{counted(ended, 'phase')} of {barrier.name} completed, {wait.agent.name} has observed "
@@ -391,7 +392,7 @@ def _untaken(wait: BlockedWait) -> Cause | None:
     that."""
     barrier = wait.barrier
     taken = max((each.guaranteed for each in barrier.waits), default=0)
-    if len(barrier.phases) <= taken or (taken & 1) == wait.parity:
+    if len(barrier.phases) <= taken or not passes(taken, wait.parity):
         return None
     missing = (
         f"{counted(len(barrier.phases), 'phase')} of {barrier.name} completed, of which {taken} "

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from tilewright.analysis.concurrency import AccessKind, Proxy
 from tilewright.analysis.ordering.clocks import covers
 
-AccessKind: TypeAlias = Literal["read", "write"]
-Proxy: TypeAlias = Literal["generic", "async", "tensor"]
 Table: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 
 

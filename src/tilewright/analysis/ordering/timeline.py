@@ -36,6 +36,24 @@ class Mark:
     """`arrive`, `deliver`, `expect`, `fence`, `read`, `write`, `finding`."""
 
 
+@dataclass(frozen=True)
+class Point:
+    """An event: its lane and its time."""
+
+    kind: LaneKind
+    lane: str
+    at: int
+
+
+@dataclass(frozen=True)
+class MissingEdge:
+    """Two accesses that nothing orders, and what is missing."""
+
+    first: Point
+    second: Point
+    label: str
+
+
 @dataclass
 class Lane:
     """A row of the diagram."""
@@ -56,6 +74,8 @@ class Timeline:
     is_cut: bool = False
     """Whether the run continued past the recorded events."""
     notes: list[str] = field(default_factory=list[str])
+    missing: list[MissingEdge] = field(default_factory=list[MissingEdge])
+    """Of a run with a fault."""
 
 
 class TimelineBuilder:

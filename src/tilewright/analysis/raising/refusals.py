@@ -34,8 +34,8 @@ class Refusal:
     help: str
 
     def report(self, engine: DiagnosticEngine) -> Diagnostic:
-        """Emit the remark."""
-        text = f"not raised to tiles: {self.reason}; runs through Triton"
+        """Emit the remark; what becomes of the kernel is reported by the caller."""
+        text = f"not raised to tiles: {self.reason}"
         remark = engine.remark(locate(self.op), text, self.code)
         return remark.note(None, f"help: {self.help}")
 

@@ -1,7 +1,6 @@
 """Cycles of Tenstorrent programs: a model, not a measurement.
 
     tt_cost(plan)      cycles of every kernel on every core, from the plan file alone
-    gemm_cost(run)     the closed form of one multicast GEMM, as the vendor's library runs it
 
 All numbers come from one table (`parameters`), each with its source. Nothing here affects what a
 program computes.

@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from tilewright.analysis.concurrency import Groups
 from tilewright.analysis.thread_sync.arena import BufferSpan, bits_of_elements
 from tilewright.analysis.thread_sync.clocks import GROUP
 from tilewright.analysis.thread_sync.faults import (
@@ -22,7 +23,7 @@ from tilewright.analysis.thread_sync.faults import (
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.registers import InFlightMma, check_fenced
 from tilewright.analysis.thread_sync.shadow import ShadowMemory
-from tilewright.analysis.thread_sync.state import BlockState, Frame, Groups, distinct
+from tilewright.analysis.thread_sync.state import BlockState, Frame, distinct
 from tilewright.analysis.thread_sync.sync import barrier_at
 from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.analysis.thread_sync.threads import address_of, span_of
@@ -173,7 +174,7 @@ def _start_load(
         history.mark_by_engine(access, agent, time)
     issuer.observed[agent] = time
     barrier.add_signal(block.clocks.forwarded(issuer, block.rank, receiver.rank))
-    barrier.complete(op, size)
+    barrier.complete_by(op, size)
 
 
 def _run(start: int, size: int, cell_bytes: int) -> Any:
@@ -214,7 +215,7 @@ def _store(compiler: Compiler, op: Operation) -> Act:
             history.read_by_engine(access, agent, store.time, frame.clocks.of_warp(warp), thread)
         groups = frame.stores.get(thread)
         if groups is None:
-            groups = frame.stores[thread] = Groups()
+            groups = frame.stores[thread] = Groups[Any]()
             frame.block.stores.append(groups)
         groups.open.append(store)
 

@@ -1,14 +1,7 @@
-"""Barriers with phases (`mbarrier`), and barriers that count threads (`bar.sync`).
+"""Barriers of the core (`analysis.concurrency`), with the clocks that they forward.
 
-A wait with parity p returns when the phase of that parity has completed. Which phase that is
-depends on how far the barrier has advanced, so a run in which a wait saw a later phase than it had
-to proves nothing. With `observed` phases that the waiter has observed to be complete, the wait
-guarantees
-
-    observed        if p passes with that many: it waits for nothing
-    observed + 1    otherwise
-
-completed phases, and no more; it lasts until so many are complete, and joins their clocks.
+A wait lasts until the phases that the parity rule guarantees are complete, and joins their clocks,
+no more: a run in which it saw a later phase than it had to proves nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 from xdsl.ir import Operation
 
+from tilewright.analysis.concurrency import (
+    BarrierMisuse,
+    MBarrier,
+    NamedBarrier,
+    guaranteed_phases,
+)
 from tilewright.analysis.thread_sync.clocks import Clocks, ClockSnapshot
 from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
 
@@ -46,34 +46,41 @@ class Waited:
     guaranteed: int
 
 
-class PhaseBarrier:
+@dataclass(eq=False)
+class PhaseBarrier(MBarrier):
     """A barrier in shared memory."""
 
-    def __init__(self, name: str, count: int, agent: int, clocks: Clocks, op: Operation) -> None:
-        self.name, self.count, self.agent, self.clocks = name, count, agent, clocks
-        self.op = op
-        """The op that initialised it."""
-        self.maker: tuple[int, int] = (0, 0)
-        """The agent that did, and its time."""
-        self.is_known: Any = np.zeros(clocks.warps, np.bool_)
+    agent: int = field(kw_only=True)
+    clocks: Clocks = field(kw_only=True)
+    op: Operation = field(kw_only=True)
+    """The op that initialised it."""
+    maker: tuple[int, int] = (0, 0)
+    """The agent that did, and its time."""
+    is_fenced: bool = False
+    """Whether the initialisation is visible to the async proxy."""
+    extra: int = 0
+    """Arrivals of the phase that exceed its arrive count."""
+    phases: list[Phase] = field(default_factory=list[Phase])
+    waits: list[Waited] = field(default_factory=list[Waited])
+    expect_op: Operation | None = None
+    copied: Operation | None = None
+
+    @override
+    def __post_init__(self) -> None:
+        self.is_known: Any = np.zeros(self.clocks.warps, np.bool_)
         """By warp, whether it is ordered after the initialisation."""
-        self.is_fenced = False
-        """Whether the initialisation is visible to the async proxy."""
-        self.phases: list[Phase] = []
-        self.waits: list[Waited] = []
-        self.came = self.extra = 0
-        """Arrivals of the phase, and how many of them exceed its arrive count."""
-        self.expected = self.completed = 0
-        """Bytes of the phase."""
-        self.expect_op: Operation | None = None
-        self.copied: Operation | None = None
-        self._signal = clocks.nothing()
+        self._signal = self.clocks.nothing()
         self._is_own = True
 
     @property
-    def missing(self) -> int:
+    def pending(self) -> int:
         """Arrivals that the phase still needs."""
-        return self.count + self.extra - self.came
+        return self.count - self.arrived
+
+    @property
+    def came(self) -> int:
+        """Arrivals in the phase."""
+        return self.arrived + self.extra
 
     # -- arrivals ----------------------------------------------------------------------------
 
@@ -84,35 +91,39 @@ class PhaseBarrier:
         else:
             self._signal.join(signal)
 
-    def arrive(self, op: Operation, threads: int) -> None:
-        if threads > self.missing:
-            raise FaultError(
-                SyncFault(
-                    FaultKind.COUNT,
-                    op,
-                    f"{threads} threads arrive on {self.name}, but only {self.missing} of its "
-                    f"{self.count} arrivals are pending in the phase",
-                    ((self.op, "initialised here"),),
-                )
-            )
-        self.came += threads
-        self._advance(op)
+    @override
+    def expect_arrivals(self, count: int) -> None:
+        super().expect_arrivals(count)
+        self.extra += count
 
-    def expect(self, op: Operation, size: int) -> None:
+    def arrive_by(self, op: Operation, threads: int) -> None:
+        """An op arrives."""
+        try:
+            completes = self.arrive(threads)
+        except BarrierMisuse:
+            text = (
+                f"{threads} threads arrive on {self.name}, but only {self.pending} of its "
+                f"{self.count} arrivals are pending in the phase"
+            )
+            note = (self.op, "initialised here")
+            raise FaultError(SyncFault(FaultKind.COUNT, op, text, (note,))) from None
+        if completes:
+            self._release(op)
+
+    def expect_by(self, op: Operation, size: int) -> None:
         self.expected += size
         self.expect_op = op
 
-    def complete(self, op: Operation, size: int) -> None:
-        self.completed += size
+    def complete_by(self, op: Operation, size: int) -> None:
         self.copied = op
-        self._advance(op)
+        if self.complete_tx(size):
+            self._release(op)
 
-    def _advance(self, op: Operation) -> None:
-        if self.missing or self.expected != self.completed:
-            return
-        self._signal.observed[self.agent] = len(self.phases) + 1
+    def _release(self, op: Operation) -> None:
+        """A phase has completed: the clock that its waiters observe."""
+        self._signal.observed[self.agent] = self.phase
         self.phases.append(Phase(self._signal.copy(), self._is_own, op))
-        self.came = self.extra = self.expected = self.completed = 0
+        self.extra = 0
         self._is_own = True
 
     # -- waits -------------------------------------------------------------------------------
@@ -132,8 +143,7 @@ class PhaseBarrier:
 
     def guaranteed_by(self, warps: Any, parity: int) -> int:
         """How many phases have to be complete for a wait to pass."""
-        known = self.observed_by(warps)
-        return known if known & 1 != parity else known + 1
+        return guaranteed_phases(self.observed_by(warps), parity)
 
     def passed(self, op: Operation, warps: Any, guaranteed: int) -> None:
         """A wait has passed."""
@@ -186,47 +196,43 @@ class PhaseBarrier:
 
 
 @dataclass(eq=False)
-class NamedBarrier:
+class ThreadBarrier(NamedBarrier):
     """A barrier that counts threads (`bar.sync`)."""
 
-    name: str
-    came: int = 0
-    thread_count: int = 0
-    openings: int = 0
     op: Operation | None = None
+    """The last op that arrived."""
     signals: list[ClockSnapshot] = field(default_factory=list[ClockSnapshot])
     """The joined clocks of the threads that arrived in the current phase."""
     opened: ClockSnapshot | None = None
 
-    def arrive(self, op: Operation, threads: int, thread_count: int, signal: ClockSnapshot) -> int:
-        """Threads arrive; the index of the phase they wait for."""
-        if self.came and thread_count != self.thread_count:
-            raise FaultError(
-                SyncFault(
-                    FaultKind.COUNT,
-                    op,
-                    f"{self.name} has thread count {thread_count} here, but other threads wait on "
-                    f"it with thread count {self.thread_count}",
-                    ((self.op, "the other threads arrived here"),),
-                )
-            )
-        if self.came + threads > thread_count:
-            raise FaultError(
-                SyncFault(
-                    FaultKind.COUNT,
-                    op,
-                    f"{self.came + threads} threads arrive on {self.name}, expected {thread_count}",
-                    ((self.op, "other threads arrived here"),) if self.op is not op else (),
-                )
-            )
-        self.thread_count, self.op = thread_count, op
-        self.came += threads
+    def arrive_by(
+        self, op: Operation, threads: int, thread_count: int, signal: ClockSnapshot
+    ) -> int:
+        """Threads arrive; the generation that they wait for."""
+        try:
+            target = self.arrive(threads, thread_count)
+        except BarrierMisuse:
+            raise FaultError(self._misuse(op, threads, thread_count)) from None
+        self.op = op
         self.signals.append(signal)
-        target = self.openings + 1
-        if self.came == thread_count:
+        if self.has_opened(target):
             first, *others = self.signals
             self.opened = ClockSnapshot(np.copy(first.observed), np.copy(first.fenced))
             for each in others:
                 self.opened.join(each)
-            self.signals, self.came, self.openings = [], 0, target
+            self.signals = []
         return target
+
+    def _misuse(self, op: Operation, threads: int, thread_count: int) -> SyncFault:
+        if self.arrived and thread_count != self.threads:
+            text = (
+                f"{self.name} has thread count {thread_count} here, but other threads wait on it "
+                f"with thread count {self.threads}"
+            )
+            return SyncFault(
+                FaultKind.COUNT, op, text, ((self.op, "the other threads arrived here"),)
+            )
+        arrived = self.arrived + threads
+        text = f"{arrived} threads arrive on {self.name}, expected {thread_count}"
+        notes = ((self.op, "other threads arrived here"),) if self.op is not op else ()
+        return SyncFault(FaultKind.COUNT, op, text, notes)

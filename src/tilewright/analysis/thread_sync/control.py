@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.concurrency import Steps
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.loop_sampling import Shortening, orders, shortening_of
 from tilewright.analysis.thread_sync.program import Act, Blocking, CompiledCode, Compiler, Rule
-from tilewright.analysis.thread_sync.state import Frame, Steps
+from tilewright.analysis.thread_sync.state import Frame
 from tilewright.analysis.thread_sync.values import Partly, Value, merged
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile.warps import WsOp

@@ -14,10 +14,11 @@ from typing import TypeAlias
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from tilewright.analysis.concurrency import Steps
 from tilewright.analysis.thread_sync.arena import Arena
 from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.registers import use_registers
-from tilewright.analysis.thread_sync.state import Frame, Steps
+from tilewright.analysis.thread_sync.state import Frame
 from tilewright.analysis.thread_sync.values import Value, constant_of, function_of, is_arithmetic
 from tilewright.dialects.nv.matrix import (
     MatrixMoveOp,

@@ -16,6 +16,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
+from tilewright.analysis.concurrency import BlockedTask, Deadlock, Machine, RunToBlock, Steps
 from tilewright.analysis.thread_sync import (
     async_units,
     control,
@@ -25,7 +26,7 @@ from tilewright.analysis.thread_sync import (
     threads,
 )
 from tilewright.analysis.thread_sync.arena import plan_arena
-from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
+from tilewright.analysis.thread_sync.barriers import PhaseBarrier, ThreadBarrier
 from tilewright.analysis.thread_sync.clocks import GROUP
 from tilewright.analysis.thread_sync.control import part_of
 from tilewright.analysis.thread_sync.convergence import divided, name_of_group, one_group
@@ -37,7 +38,7 @@ from tilewright.analysis.thread_sync.faults import (
 )
 from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.program import Blocking, CompiledCode, Compiler, Rule
-from tilewright.analysis.thread_sync.state import BlockState, Budget, Frame, Steps, Triple, Wait
+from tilewright.analysis.thread_sync.state import BlockState, Budget, Frame, Triple
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
@@ -167,17 +168,18 @@ def _attempt(
     unit = GROUP * warp_size if program.needs("nv.wgmma") else warp_size
     convergent = one_group(program.threads)
     while True:
-        blocks, tasks = _start(program, launch, budget, convergent)
+        blocks, machine = _start(program, launch, budget, convergent)
         try:
-            _run_all(tasks)
+            machine.run()
             for block in blocks:
                 _check_end(block)
-        except _DeadlockError as error:
+        except Deadlock as deadlock:
+            frames = [_frame(each) for each in deadlock.blocked]
             finer = divided(
-                convergent, (each.threads for each in error.blocked if each.is_partial), unit
+                convergent, (f.tids[f.mask] for f in frames if f.mask is not None), unit
             )
             if finer is None:
-                return error.fault, blocks
+                return _fault_of(deadlock), blocks
             convergent = finer
         except FaultError as error:
             return error.fault, blocks
@@ -187,10 +189,10 @@ def _attempt(
 
 def _start(
     program: Program, launch: Launch, budget: Budget, convergent: Sequence[Any]
-) -> tuple[list[BlockState], list[_Task]]:
+) -> tuple[list[BlockState], Machine]:
     """The blocks of a cluster and their convergent groups, in the initial state."""
     blocks: list[BlockState] = []
-    tasks: list[_Task] = []
+    machine = Machine(schedule=RunToBlock())
     warp_size = warp_size_of(program.function)
     for rank in range(prod(program.cluster)):
         index = _member(launch.index, program.cluster, rank)
@@ -205,8 +207,8 @@ def _start(
         for group in convergent:
             env = _values(program, launch)
             frame = Frame(block, group, env, name_of_group(group, convergent, ""))
-            tasks.append(_Task(frame, _follow(program.code, 0, frame, tasks)))
-    return blocks, tasks
+            machine.spawn(frame.name, _follow(program.code, 0, frame, machine), context=frame)
+    return blocks, machine
 
 
 def _values(program: Program, launch: Launch) -> list[Value]:
@@ -235,21 +237,7 @@ def _member(index: Triple, cluster: Triple, rank: int) -> Triple:
 # -- tasks -------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class _Task:
-    """Threads that run independently of others."""
-
-    frame: Frame
-    steps: Steps
-    wait: Wait | None = None
-    is_over: bool = False
-
-    def advance(self) -> None:
-        self.wait = next(self.steps, None)
-        self.is_over = self.wait is None
-
-
-def _follow(code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
+def _follow(code: CompiledCode, first: int, frame: Frame, machine: Machine) -> Steps:
     """Run a kernel from a step on; a warp-specialised region starts one task per role."""
     for position in range(first, len(code.steps)):
         step = code.steps[position]
@@ -261,50 +249,29 @@ def _follow(code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]) ->
             parts, frame.split = frame.split, ()
             for body, mask, name in parts:
                 part = part_of(frame, mask, name)
-                tasks.append(_Task(part, _role(body, code, position + 1, part, tasks)))
+                steps = _role(body, code, position + 1, part, machine)
+                machine.spawn(name, steps, context=part)
             return
     frame.flush()
 
 
 def _role(
-    body: CompiledCode | None, code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]
+    body: CompiledCode | None, code: CompiledCode, first: int, frame: Frame, machine: Machine
 ) -> Steps:
     if body is not None:
         yield from body.process(frame)
-    yield from _follow(code, first, frame, tasks)
-
-
-def _run_all(tasks: list[_Task]) -> None:
-    while True:
-        moved = False
-        for task in list(tasks):
-            while not task.is_over and (task.wait is None or task.wait.is_over()):
-                task.advance()
-                moved = True
-        if moved:
-            continue
-        blocked = [task.wait for task in tasks if task.wait is not None]
-        if blocked:
-            raise _DeadlockError(blocked)
-        return
-
-
-class _DeadlockError(FaultError):
-    """Every task waits."""
-
-    def __init__(self, blocked: Sequence[Wait]) -> None:
-        super().__init__(_deadlock(blocked))
-        self.blocked = blocked
+    yield from _follow(code, first, frame, machine)
 
 
 # -- the end -----------------------------------------------------------------------------------
 
 
-def _deadlock(blocked: Sequence[Wait]) -> SyncFault:
+def _fault_of(deadlock: Deadlock) -> SyncFault:
     """Why tasks wait forever: the report on the barrier that has advanced furthest."""
-    for wait in blocked:
-        barrier = wait.barrier
-        if isinstance(barrier, PhaseBarrier) and not barrier.missing:
+    blocked = deadlock.blocked
+    for each in blocked:
+        barrier = each.wait.subject
+        if isinstance(barrier, PhaseBarrier) and not barrier.pending:
             try:
                 barrier.check_bytes()
             except FaultError as error:
@@ -312,8 +279,8 @@ def _deadlock(blocked: Sequence[Wait]) -> SyncFault:
                 return SyncFault(
                     found.kind, found.op, found.message, (*found.notes, *_notes(blocked))
                 )
-    for wait in blocked:
-        barrier = wait.barrier
+    for each in blocked:
+        barrier = each.wait.subject
         if isinstance(barrier, PhaseBarrier) and barrier.came:
             counts = (
                 f"is initialised with arrive count {barrier.count}, but {barrier.came} threads "
@@ -323,24 +290,32 @@ def _deadlock(blocked: Sequence[Wait]) -> SyncFault:
                 FaultKind.COUNT, barrier.op, f"{barrier.name} {counts}", _notes(blocked)
             )
     # A task at a named barrier mostly waits for the tasks that wait for a phase.
-    first, *others = sorted(blocked, key=lambda each: isinstance(each.barrier, NamedBarrier))
-    barrier = first.barrier
-    text = f"deadlock: {_task_name(first)} {first.text}"
-    if isinstance(barrier, NamedBarrier):
-        text = f"{text}, but only {barrier.came} arrive"
+    first, *others = sorted(blocked, key=lambda each: isinstance(each.wait.subject, ThreadBarrier))
+    barrier, (op, text) = first.wait.subject, _note(first)
+    if isinstance(barrier, ThreadBarrier):
+        tail = f"but only {barrier.arrived} arrive"
     else:
-        ended = len(barrier.phases)
-        text = f"{text}, but only {ended} {'phase completes' if ended == 1 else 'phases complete'}"
-    return SyncFault(FaultKind.DEADLOCK, first.op, text, _notes(others))
+        assert isinstance(barrier, PhaseBarrier), "tasks wait for barriers only"
+        ended = barrier.phase
+        tail = f"but only {ended} {'phase completes' if ended == 1 else 'phases complete'}"
+    return SyncFault(FaultKind.DEADLOCK, op, f"deadlock: {text}, {tail}", _notes(others))
 
 
-def _notes(blocked: Sequence[Wait]) -> tuple[tuple[Operation | None, str], ...]:
-    return tuple((each.op, f"{_task_name(each)} {each.text}") for each in blocked)
+def _notes(blocked: Sequence[BlockedTask]) -> tuple[tuple[Operation | None, str], ...]:
+    return tuple(_note(each) for each in blocked)
 
 
-def _task_name(wait: Wait) -> str:
-    name, iterations = wait.frame.name or "the block", wait.frame.where()
-    return f"{name}, in {iterations}," if iterations else name
+def _note(blocked: BlockedTask) -> tuple[Operation | None, str]:
+    frame, op = _frame(blocked), blocked.wait.site
+    name, iterations = frame.name or "the block", frame.where()
+    name = f"{name}, in {iterations}," if iterations else name
+    return op if isinstance(op, Operation) else None, f"{name} waits for {blocked.wait.what}"
+
+
+def _frame(blocked: BlockedTask) -> Frame:
+    frame = blocked.waiting.context
+    assert isinstance(frame, Frame), "tasks are spawned with their frame"
+    return frame
 
 
 def _check_end(block: BlockState) -> None:
@@ -348,7 +323,7 @@ def _check_end(block: BlockState) -> None:
         barrier.check_bytes()
         barrier.check_overrun()
     for stores in block.stores:
-        left: list[Any] = stores.all()
+        left = [*stores.open, *stores.older(0)]
         if left:
             text = "the block exits while an in-flight bulk store may still read its shared memory"
             raise FaultError(SyncFault(FaultKind.IN_FLIGHT, left[0].op, text))

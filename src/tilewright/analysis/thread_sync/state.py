@@ -7,15 +7,16 @@ but access no memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.concurrency import Groups
 from tilewright.analysis.thread_sync.arena import Arena, BufferSpan
-from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
+from tilewright.analysis.thread_sync.barriers import PhaseBarrier, ThreadBarrier
 from tilewright.analysis.thread_sync.clocks import GROUP, Clocks, ClockSnapshot
 from tilewright.analysis.thread_sync.faults import (
     FaultError,
@@ -38,30 +39,6 @@ from tilewright.dialects.type_utils import num_elements
 Triple: TypeAlias = tuple[int, int, int]
 _ELEMENT = 512
 """The difference of the values assumed for adjacent elements of a tensor."""
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Why a task is blocked."""
-
-    op: Operation
-    text: str
-    is_over: Callable[[], bool]
-    barrier: PhaseBarrier | NamedBarrier
-    frame: Frame
-
-    @property
-    def threads(self) -> Any:
-        """The waiting threads."""
-        return self.frame.tids if self.frame.mask is None else self.frame.tids[self.frame.mask]
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether threads that do not wait are blocked."""
-        return self.frame.mask is not None
-
-
-Steps: TypeAlias = Generator[Wait, None, None]
 
 
 @dataclass
@@ -90,28 +67,6 @@ class Budget:
         self.steps -= steps
         if self.steps < 0:
             raise NotAnalysedError(op, "the kernel exceeds the step limit of the analysis")
-
-
-@dataclass
-class Groups:
-    """Operations that are waited for by counting."""
-
-    open: list[Any] = field(default_factory=list[Any])
-    committed: list[list[Any]] = field(default_factory=list[list[Any]])
-
-    def commit(self) -> None:
-        self.committed.append(self.open)
-        self.open = []
-
-    def forget(self, leave: int) -> list[Any]:
-        """The operations of a wait that leaves so many groups in flight."""
-        count = max(len(self.committed) - leave, 0)
-        found = [each for group in self.committed[:count] for each in group]
-        del self.committed[:count]
-        return found
-
-    def all(self) -> list[Any]:
-        return [*self.open, *(each for group in self.committed for each in group)]
 
 
 @dataclass
@@ -146,8 +101,8 @@ class BlockState:
     )
     ops: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
     """Ops that accessed shared memory, and the buffers they used."""
-    named: dict[int, NamedBarrier] = field(default_factory=dict[int, NamedBarrier])
-    stores: list[Groups] = field(default_factory=list[Groups])
+    named: dict[int, ThreadBarrier] = field(default_factory=dict[int, ThreadBarrier])
+    stores: list[Groups[Any]] = field(default_factory=list[Groups[Any]])
     """Bulk stores of all threads: a thread must wait for them before it exits."""
     skipped: list[Operation] = field(default_factory=list[Operation])
     """Writes whose address or condition is a run-time value."""
@@ -219,9 +174,9 @@ class Frame:
         self.is_unsure = False
         """Whether execution depends on a run-time condition."""
         self.iterations: list[tuple[Operation, int]] = []
-        self.copies, self.mmas = Groups(), Groups()
-        self.stores: dict[int, Groups] = {}
-        self.lds_copies: dict[int, Groups] = {}
+        self.copies, self.mmas = Groups[Any](), Groups[Any]()
+        self.stores: dict[int, Groups[Any]] = {}
+        self.lds_copies: dict[int, Groups[Any]] = {}
         """Copies from global memory to LDS of each wave, each a group of its own."""
         self.registers: dict[SSAValue, RegisterState] = {}
         self.held: dict[SSAValue, dict[int, Any]] = {}

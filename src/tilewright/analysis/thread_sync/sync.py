@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
+from tilewright.analysis.concurrency import Steps, Wait
+from tilewright.analysis.thread_sync.barriers import PhaseBarrier, ThreadBarrier
 from tilewright.analysis.thread_sync.clocks import ClockSnapshot
 from tilewright.analysis.thread_sync.faults import (
     FaultError,
@@ -18,7 +19,7 @@ from tilewright.analysis.thread_sync.faults import (
 )
 from tilewright.analysis.thread_sync.groups import land
 from tilewright.analysis.thread_sync.program import Act, Blocking, Compiler, Rule
-from tilewright.analysis.thread_sync.state import BlockState, Frame, Steps, Wait
+from tilewright.analysis.thread_sync.state import BlockState, Frame
 from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
@@ -96,7 +97,8 @@ def _init(compiler: Compiler, op: Operation) -> Act:
                 SyncFault(FaultKind.OUTSIDE, op, f"{_name(buffer, index)} is out of bounds")
             )
         agent = frame.block.barrier_agent[base_of(buffer)] + index
-        made = PhaseBarrier(_name(buffer, index), count, agent, frame.clocks, op)
+        name = _name(buffer, index)
+        made = PhaseBarrier(name, count, agent=agent, clocks=frame.clocks, op=op)
         thread = int(frame.active_codes[0])
         made.maker = thread, int(frame.clocks.observed[thread // CODE, thread // CODE])
         row[index] = made
@@ -116,7 +118,7 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
             return
         barrier = barrier_at(frame, op, buffer, index)
         barrier.add_signal(frame.release())
-        barrier.arrive(op, frame.active_count)
+        barrier.arrive_by(op, frame.active_count)
 
     return act
 
@@ -139,7 +141,7 @@ def _arrive_there(frame: Frame, op: MBarrierArriveOp, index: int, blocks: Any) -
             released = released or frame.release()
             signal = clocks.forwarded(released, own, int(rank))
         barrier.add_signal(signal)
-        barrier.arrive(op, int(count))
+        barrier.arrive_by(op, int(count))
 
 
 def _bytes(arrives: bool) -> Callable[[Compiler, Operation], Act]:
@@ -154,10 +156,10 @@ def _bytes(arrives: bool) -> Callable[[Compiler, Operation], Act]:
             size = count if slot is None else frame.uniform(op, frame.env[slot], "the byte count")
             assert isinstance(size, int)
             threads = frame.active_count
-            barrier.expect(op, size * threads)
+            barrier.expect_by(op, size * threads)
             if arrives:
                 barrier.add_signal(frame.release())
-                barrier.arrive(op, threads)
+                barrier.arrive_by(op, threads)
 
         return act
 
@@ -175,13 +177,12 @@ def _wait(compiler: Compiler, op: Operation) -> Blocking:
         frame.flush()
         warps = frame.active_warps
         guaranteed = barrier.guaranteed_by(warps, parity)
-        if len(barrier.phases) < guaranteed:
+        if barrier.phase < guaranteed:
             yield Wait(
-                op,
-                f"waits for phase {guaranteed - 1} of {barrier.name}, parity {parity}",
-                lambda: len(barrier.phases) >= guaranteed,
-                barrier,
-                frame,
+                f"phase {guaranteed - 1} of {barrier.name}, parity {parity}",
+                lambda: barrier.phase >= guaranteed,
+                subject=barrier,
+                site=op,
             )
         barrier.passed(op, warps, guaranteed)
 
@@ -197,11 +198,11 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
         index = frame.uniform(op, frame.env[at], "the barrier index")
         barrier = barrier_at(frame, op, buffer, index)
         frame.flush()
-        land(frame.copies.all())
+        land([*frame.copies.open, *frame.copies.older(0)])
         if not noinc:
-            barrier.extra += frame.active_count
+            barrier.expect_arrivals(frame.active_count)
         barrier.add_signal(frame.release())
-        barrier.arrive(op, frame.active_count)
+        barrier.arrive_by(op, frame.active_count)
 
     return act
 
@@ -214,17 +215,16 @@ def _named_barrier(
 ) -> Steps:
     """Threads arrive on a barrier, and continue once all have arrived."""
     warps = frame.active_warps
-    point = frame.block.named.setdefault(barrier_id, NamedBarrier(f"barrier {barrier_id}"))
-    target = point.arrive(op, frame.warp_size * len(warps), thread_count, frame.release())
+    point = frame.block.named.setdefault(barrier_id, ThreadBarrier(f"barrier {barrier_id}"))
+    target = point.arrive_by(op, frame.warp_size * len(warps), thread_count, frame.release())
     if not waits:
         return
-    if point.openings < target:
+    if not point.has_opened(target):
         yield Wait(
-            op,
-            f"waits for {thread_count} threads on {point.name}",
-            lambda: point.openings >= target,
-            point,
-            frame,
+            f"{thread_count} threads on {point.name}",
+            lambda: point.has_opened(target),
+            subject=point,
+            site=op,
         )
     assert point.opened is not None
     frame.clocks.acquire(warps, point.opened)
@@ -246,8 +246,8 @@ def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
     return Blocking(process)
 
 
-def _cluster_point(frame: Frame) -> NamedBarrier:
-    return frame.block.cluster[0].named.setdefault(-1, NamedBarrier("the cluster's barrier"))
+def _cluster_point(frame: Frame) -> ThreadBarrier:
+    return frame.block.cluster[0].named.setdefault(-1, ThreadBarrier("the cluster's barrier"))
 
 
 def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
@@ -259,7 +259,7 @@ def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
             if block is frame.block or clocks.blocks > 1:
                 block.cluster_signal.join(clocks.forwarded(released, own, block.rank))
         came, nothing = frame.warp_size * len(frame.active_warps), frame.clocks.nothing()
-        _cluster_point(frame).arrive(op, came, thread_count, nothing)
+        _cluster_point(frame).arrive_by(op, came, thread_count, nothing)
 
     return act
 
@@ -269,11 +269,10 @@ def _cluster_wait(compiler: Compiler, op: Operation) -> Blocking:
         point = _cluster_point(frame)
         target = frame.cluster_waits = frame.cluster_waits + 1
         yield Wait(
-            op,
-            "waits for all blocks of the cluster",
-            lambda: point.openings >= target,
-            point,
-            frame,
+            "all blocks of the cluster",
+            lambda: point.has_opened(target),
+            subject=point,
+            site=op,
         )
         frame.acquire(frame.block.cluster_signal)
         frame.clocks.converge(frame.active_warps)

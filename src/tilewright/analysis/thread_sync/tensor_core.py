@@ -355,7 +355,7 @@ def _commit(compiler: Compiler, op: Operation) -> Act:
         for block in _receivers(frame, mask):
             barrier = barrier_at(frame, op, buffer, index, block)
             barrier.add_signal(clocks.forwarded(signal, own.rank, block.rank))
-            barrier.arrive(op, 1)
+            barrier.arrive_by(op, 1)
 
     return act
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.concurrency import Groups
 from tilewright.analysis.thread_sync.arena import BufferSpan, bits_of_elements, is_shared
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.origins import origins_of
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.shadow import Landing
-from tilewright.analysis.thread_sync.state import Frame, Groups, distinct
+from tilewright.analysis.thread_sync.state import Frame, distinct
 from tilewright.analysis.thread_sync.values import Partly, Value
 from tilewright.dialects.amd.moves import LoadLdsOp
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
@@ -174,7 +176,7 @@ def _load_lds(compiler: Compiler, op: Operation) -> Act:
         for each in started:
             assert isinstance(each, Landing)
             for wave in distinct(each.rows.warps):
-                groups = frame.lds_copies.setdefault(int(wave), Groups())
+                groups = frame.lds_copies.setdefault(int(wave), Groups[Any]())
                 groups.open.append(Landing(each.region, each.rows.of_warp(wave), each.time))
                 groups.commit()
 

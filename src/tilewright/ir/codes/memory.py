@@ -63,7 +63,8 @@ ENTRIES = (
         meaning=(
             "Registers of a kernel that reads tensor memory spill, and another form spills less: "
             "loops that read the thread index anew, so that addresses are not held in registers "
-            "across them, or rows that are held rather than read twice."
+            "across them, rows that are held rather than read twice, or rows that are reduced in "
+            "loops over columns, of which a few are in registers at a time."
         ),
         example=(
             "main_kernel: loops read the thread index anew: 0 B per thread spill instead of 24"

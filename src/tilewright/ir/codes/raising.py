@@ -15,7 +15,7 @@ ENTRIES = (
             "launch, combiners with branches. The kernel is raised as a whole or not at all."
         ),
         example="tl.inline_asm_elementwise(text, ...)     # remark[TW8001]: no tile op",
-        fix="Write it with ops that tiles have, or run the kernel through Triton as before.",
+        fix="Write it with ops that tiles have, or name a target for Triton: `triton:sm_90`.",
     ),
     CodeEntry(
         code="TW8002",

@@ -66,6 +66,17 @@ class CompileError(Exception):
         self.diagnostics: tuple[Diagnostic, ...] = tuple(engine.diagnostics)
         super().__init__(pretty_all(self.diagnostics, engine.sources))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _compile_error, (self.diagnostics,)
+
+
+def _compile_error(diagnostics: Iterable[Diagnostic]) -> CompileError:
+    """The error in another process, which reads the sources itself."""
+    engine = DiagnosticEngine(max_errors=None)
+    for each in diagnostics:
+        engine.emit(each)
+    return CompileError(engine)
+
 
 class DiagnosticEngine:
     """The sink of all stages' diagnostics. See the module's documentation for the rules."""

@@ -403,7 +403,7 @@ def __getattr__(name: str) -> Any:
         return refused(name, "Blackwell GPUs")
     if name in _INSTEAD:
         raise AttributeError(f"T.{name} is not supported: {_INSTEAD[name]}")
-    raise AttributeError(f"T has no attribute {name}")
+    raise AttributeError(f"T has no attribute {name}", name=name)
 
 
 __all__ = [  # dtypes are found by name, see `__getattr__`

@@ -5,9 +5,7 @@
 ``wgmma``           registers of ``wgmma`` (four warps; sm_90a)
 ``matrix_moves``    ``ldmatrix`` and ``stmatrix`` (8 x 8 matrices between shared memory and lanes)
 ``swizzle``         how TMA and ``wgmma`` exchange 16-byte units in shared memory
-``tma_boxes``       the copies by which TMA fills such a tile
 ``descriptors``     the 64 bits by which ``wgmma`` finds an operand in shared memory
-``warp_grid``       how warps share the tile of a GEMM
 ``matrix_core``     registers of AMD's matrix instructions (one wave), and what they share
 ``mfma``            those of gfx9
 ``wmma``            those of gfx11 and gfx12

@@ -1,12 +1,14 @@
 """`choose-occupancy`: how many blocks of a kernel with MMAs share a multiprocessor.
 
-    blocks = min(shared memory, 1024 threads, grid)      then as many of them as registers allow
+    blocks = min(shared memory, tensor memory, 1024 threads, grid)
+             then as many of them as registers allow
 
 While the MMAs of one block wait for data, another block's run. The launch divides the registers of
 a multiprocessor among all threads of so many blocks, and the roles of a block divide what it gets
 among themselves (`set-warp-registers`). The fragments that a role uses are a lower bound for what
 its threads need; with `_OVERHEAD` more, spills are rare. Where there are some, the compiler runs
-again with `max-blocks` (TW5015).
+again with `max-blocks` (TW5015). A block that finds too few columns of tensor memory waits for the
+end of another one: registers are divided among no more blocks than have columns.
 
 A grid with fewer blocks than multiprocessors leaves one block on each. Kernels without MMAs get
 no bound here: what they need of registers is known only after a compilation, which may be repeated
@@ -25,7 +27,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import MmaOp, SetMaxNRegOp, WgmmaOp
+from tilewright.dialects.nv import MmaOp, SetMaxNRegOp, Tcgen05AllocOp, Tcgen05MmaOp, WgmmaOp
 from tilewright.dialects.simt import LaunchOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.target import amd_chip_of
@@ -76,7 +78,7 @@ def _has_free_choice(function: FuncOp) -> bool:
             return False
         if isinstance(op, WsOp) and any(role.registers for role in op.roles):
             return False
-        has_mmas |= isinstance(op, WgmmaOp | MmaOp)
+        has_mmas |= isinstance(op, WgmmaOp | MmaOp | Tcgen05MmaOp)
     return has_mmas and amd_chip_of(function) is None and arch_of(function) in MULTIPROCESSORS
 
 
@@ -93,10 +95,11 @@ def _blocks(function: FuncOp, launches: list[LaunchOp]) -> int:
 
 
 def blocks_without_registers(function: FuncOp, launches: Sequence[LaunchOp]) -> int:
-    """Blocks of a kernel that threads, shared memory and the grid permit on a multiprocessor."""
+    """Blocks of a kernel that threads, memory and the grid permit on a multiprocessor."""
     processor = MULTIPROCESSORS[arch_of(function)]
     threads = _integer(function, simt_names.THREADS)
-    limit = processor.blocks_of(threads, _integer(function, simt_names.SHARED_BYTES))
+    columns = sum(op.columns.value.data for op in walk(function) if isinstance(op, Tcgen05AllocOp))
+    limit = processor.blocks_of(threads, _integer(function, simt_names.SHARED_BYTES), columns)
     grids = [_grid(op) for op in launches if op.kernel.string_value() == function.sym_name.data]
     if not grids or None in grids:
         return limit

@@ -119,6 +119,9 @@ class GpuPipeline(DevicePipeline):
     predicate_epilogue: bool = False
     """Whether pipelined loops that are not warp-specialised predicate their epilogue: less code."""
 
+    roll_columns: bool = False
+    """Whether rows of tensor memory are reduced in loops over columns: fewer registers."""
+
     reuse_within_iteration: bool = False
     """Whether buffers may overlap within a loop iteration although they fit without."""
 
@@ -161,7 +164,7 @@ class GpuPipeline(DevicePipeline):
             StageTensorMemory(),
             ExpandCopies(),
             RereadTensorMemory(),
-            StreamTensorMemory(),
+            StreamTensorMemory(rolled=self.roll_columns),
             ApplyTensorLayouts(),
             UpcastScaledGemms(),
             WidenOperands(),

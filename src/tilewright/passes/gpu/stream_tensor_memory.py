@@ -12,6 +12,10 @@ a result of a whole row is needed first, as in a softmax, `reread-tensor-memory`
 a second time.
 
 It is done for copies by 128 threads of at least 128 registers each.
+
+ptxas loads columns as early as it can, all of them before the first is reduced where nothing is
+stored in between. With ``rolled``, for kernels that spill, a chain is the body of a loop over the
+columns instead, unless other fragments are divided with it: registers have no addresses.
 """
 
 from __future__ import annotations
@@ -19,14 +23,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, NoneAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, NoneAttr, i64
+from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.tensor_memory.chains import COLUMNS, Chain, chains, divided_in
 from tilewright.analysis.tensor_memory.column_fragments import column_fragments, together
 from tilewright.dialects.arith import AddiOp, ConstantOp
 from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.scf import ForOp, YieldOp
 from tilewright.dialects.tile import (
     AllocOp,
     CopyOp,
@@ -35,8 +40,10 @@ from tilewright.dialects.tile import (
     RegionOp,
     Space,
     SpaceAttr,
+    names,
 )
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -53,6 +60,9 @@ class StreamTensorMemory(Pass):
 
     name = "stream-tensor-memory"
 
+    rolled: bool = False
+    """Whether chains are loops over the columns, which stay loops."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
             found = chains(kernel)
@@ -62,7 +72,10 @@ class StreamTensorMemory(Pass):
             parts = {each: _parts_of(each, width) for each in _in_order(partners)}
             rest = [op for each in parts for op in loops[each]]
             for chain in found:
-                _stream(chain, parts, width)
+                if self.rolled and not chain.partners:
+                    _roll(chain, width)
+                else:
+                    _stream(chain, parts, width)
                 rest = [op for op in rest if op not in chain.ops]
             for op in dict.fromkeys(rest):
                 _divide(op, parts, width)
@@ -107,23 +120,54 @@ def _divide(op: ParallelOp, parts: Mapping[SSAValue, list[SSAValue]], width: int
 
 
 def _stream(chain: Chain, parts: Mapping[SSAValue, list[SSAValue]], width: int) -> None:
-    last = chain.ops[-1]
-    block = last.parent
-    assert block is not None
-    code = IndexBuilder(last)
+    code = IndexBuilder(chain.ops[-1])
     columns = shape_of(next(iter(chain.fragments)).type)[1]
     for index, start in enumerate(range(0, columns, width)):
         values = {each: part[index] for each, part in parts.items()}
-        for fragment in _in_order(chain.fragments):
-            values[fragment] = _part_of(code, fragment, width)
-        for op in chain.ops:
-            if isinstance(op, CopyOp):
-                _copy_part(code, op, values, start, width)
-            elif isinstance(op, ReduceOp):
-                _reduce_part(code, op, values, start)
-            else:
-                assert isinstance(op, ParallelOp)
-                _loop_part(code, op, values, start, width)
+        _chain_part(code, chain, values, start, width)
+    _end(code, chain)
+
+
+def _roll(chain: Chain, width: int) -> None:
+    """The statements of a chain for some columns, in a loop."""
+    code = IndexBuilder(chain.ops[-1])
+    columns = shape_of(next(iter(chain.fragments)).type)[1]
+    start = 0
+    if any(isinstance(op, ReduceOp) and op.clear for op in chain.ops):
+        _chain_part(code, chain, {}, 0, width)  # which clears what the others add to
+        start = width
+    body = Block(arg_types=[IndexType()])
+    body.add_op(YieldOp())
+    bounds = [code.index(each) for each in (start, columns, width)]
+    loop = ForOp(bounds[0], bounds[1], bounds[2], [], Region(body))
+    loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(1, i64)
+    code.add(loop)
+    _chain_part(code.inside(body), chain, {}, body.args[0], width)
+    _end(code, chain)
+
+
+def _chain_part(
+    code: IndexBuilder, chain: Chain, others: Mapping[SSAValue, SSAValue], start: Mixed, width: int
+) -> None:
+    """Some columns of the statements of a chain, in fragments of their own."""
+    values = dict(others)
+    for fragment in _in_order(chain.fragments):
+        values[fragment] = _part_of(code, fragment, width)
+    for op in chain.ops:
+        if isinstance(op, CopyOp):
+            _copy_part(code, op, values, start, width)
+        elif isinstance(op, ReduceOp):
+            _reduce_part(code, op, values, start)
+        else:
+            assert isinstance(op, ParallelOp)
+            _loop_part(code, op, values, start, width)
+
+
+def _end(code: IndexBuilder, chain: Chain) -> None:
+    """Move what needs the whole chain to after its parts, and drop the chain."""
+    last = chain.ops[-1]
+    block = last.parent
+    assert block is not None
     for op in chain.delayed:
         op.detach()
         block.insert_op_before(op, last)
@@ -132,7 +176,7 @@ def _stream(chain: Chain, parts: Mapping[SSAValue, list[SSAValue]], width: int) 
 
 
 def _copy_part(
-    code: IndexBuilder, op: CopyOp, values: dict[SSAValue, SSAValue], start: int, width: int
+    code: IndexBuilder, op: CopyOp, values: dict[SSAValue, SSAValue], start: Mixed, width: int
 ) -> None:
     is_load = base_of(op.dst) in values
     part = part_of(op.src if is_load else op.dst)
@@ -148,7 +192,7 @@ def _copy_part(
 
 
 def _reduce_part(
-    code: IndexBuilder, op: ReduceOp, values: dict[SSAValue, SSAValue], start: int
+    code: IndexBuilder, op: ReduceOp, values: dict[SSAValue, SSAValue], start: Mixed
 ) -> None:
     """The columns of a row that follow are combined with those before."""
     made = ReduceOp(
@@ -156,7 +200,7 @@ def _reduce_part(
         op.dst,
         op.kind.data,
         op.axis,
-        clear=op.clear and not start,
+        clear=op.clear and start == 0,
         nan_propagate=op.nan_propagate is not None,
         attributes=op.attributes,
     )
@@ -164,7 +208,7 @@ def _reduce_part(
 
 
 def _loop_part(
-    code: IndexBuilder, op: ParallelOp, values: dict[SSAValue, SSAValue], start: int, width: int
+    code: IndexBuilder, op: ParallelOp, values: dict[SSAValue, SSAValue], start: Mixed, width: int
 ) -> None:
     """The iterations of some columns, which count from `start`, and of fragments from 0."""
     known = dict(values)
@@ -177,13 +221,13 @@ def _loop_part(
     )
     made.attributes.update(op.attributes)
     code.add(made)
-    if not start:
+    if start == 0:
         return
     block = made.body.block
     column, first = block.args[1], block.first_op
     assert first is not None
-    offset = ConstantOp.of(start, IndexType())
-    moved = AddiOp(column, offset.results[0])
+    known_start = [ConstantOp.of(start, IndexType())] if isinstance(start, int) else []
+    moved = AddiOp(column, start if isinstance(start, SSAValue) else known_start[0].results[0])
     fragments = set(values.values())
     uses = [
         use
@@ -195,6 +239,6 @@ def _loop_part(
         return
     for use in uses:
         use.operation.operands[use.index] = moved.results[0]
-    for each in (offset, moved):
+    for each in (*known_start, moved):
         each.location = op.location
         block.insert_op_before(each, first)

@@ -25,10 +25,8 @@ from typing import Any, Protocol
 from tilewright.frontend.callers import PACKAGE
 from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
-from tilewright.runtime.cuda.attributes import attribute_count, launch_attributes
 from tilewright.runtime.cuda.context import device_properties, ensure_context
 from tilewright.runtime.cuda.driver import driver
-from tilewright.runtime.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.runtime.cuda.module import Function
 from tilewright.runtime.cuda.native import native
 from tilewright.runtime.cuda.packing import (
@@ -45,8 +43,16 @@ from tilewright.runtime.cuda.packing import (
 from tilewright.runtime.cuda.scratch import scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import encode
+from tilewright.targets.metadata import KernelMetadata, TensorMapSpec
 
-_WARP = 32
+# CUlaunchAttributeID
+_COOPERATIVE = 2
+_CLUSTER_DIMENSION = 4
+_CLUSTER_SCHEDULING = 5
+_PROGRAMMATIC_SERIALIZATION = 6
+
+_SPREAD = 1  # CU_CLUSTER_SCHEDULING_POLICY_SPREAD
+_ATTRIBUTE_BYTES = 72  # the id, 4 bytes of nothing, and 64 bytes of value
 
 _INVALID_VALUE = 1
 _INVALID_CONTEXT = 201
@@ -77,7 +83,7 @@ class Launcher:
         self.visible = tuple(kind for kind in self.kinds if kind not in HIDDEN)
         if self.kinds[: len(self.visible)] != self.visible:
             raise ValueError(f"hidden parameters must come last, got {metadata.parameters}")
-        if getattr(metadata, "profile_bytes", 0):  # only Triton's kernels may have them
+        if metadata.profile_bytes:  # only Triton's kernels may have them
             raise ValueError(
                 f"{function.name} is instrumented for Triton's Proton profiler, whose records "
                 "are not read here: compile it without instrumentation"
@@ -88,7 +94,7 @@ class Launcher:
                 f"{function.name} has {expected} tensor maps, but {len(metadata.tensor_maps)} "
                 "descriptions"
             )
-        self._attributes = launch_attributes(
+        self._attributes = _launch_attributes(
             metadata.cluster, cooperative=metadata.cooperative, pdl=metadata.pdl
         )
         self._packing = packing_of(self.kinds)
@@ -236,8 +242,8 @@ class Launcher:
         x = f"x * {metadata.num_ctas}" if metadata.num_ctas != 1 else "x"
         attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
         config = [
-            *(x, "y", "z", str(_threads(metadata)), "1", "1", str(metadata.shared), "stream"),
-            *(str(attributes), str(attribute_count(self._attributes))),
+            *(x, "y", "z", str(metadata.threads), "1", "1", str(metadata.shared), "stream"),
+            *(str(attributes), str(len(self._attributes) // _ATTRIBUTE_BYTES)),
         ]
         return [
             "try:",
@@ -263,13 +269,13 @@ class Launcher:
             return module.Launch(
                 driver=address,
                 function=self.function.handle,
-                threads=_threads(self.metadata),
+                threads=self.metadata.threads,
                 shared=self.metadata.shared,
                 num_ctas=self.metadata.num_ctas,
                 failed=self._failed,
                 kinds=tuple(NATIVE_KINDS[each] for each in self.kinds),
                 attributes=ctypes.addressof(self._attributes) if len(self._attributes) else 0,
-                num_attributes=attribute_count(self._attributes),
+                num_attributes=len(self._attributes) // _ATTRIBUTE_BYTES,
             )
         except ValueError:  # more parameters than it has space for
             return None
@@ -306,7 +312,7 @@ class Launcher:
 
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
         metadata, function = self.metadata, self.function
-        threads = _threads(metadata)
+        threads = metadata.threads
         blocks = (grid[0] * metadata.num_ctas, *grid[1:])
         # Drivers name this differently: an invalid value, an invalid cluster size.
         for axis, (size, part) in enumerate(zip(blocks, metadata.cluster, strict=True)):
@@ -343,17 +349,29 @@ class Launcher:
             raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
 
 
+def _launch_attributes(
+    cluster: tuple[int, int, int], *, cooperative: bool, pdl: bool
+) -> ctypes.Array[ctypes.c_char]:
+    """Beyond grid and block: an array of CUlaunchAttribute, `_ATTRIBUTE_BYTES` each."""
+    rows: list[bytes] = []
+    if pdl:
+        rows.append(struct.pack("<I4xi", _PROGRAMMATIC_SERIALIZATION, 1))
+    if cooperative:
+        rows.append(struct.pack("<I4xi", _COOPERATIVE, 1))
+    if cluster != (1, 1, 1):
+        rows.append(struct.pack("<I4x3I", _CLUSTER_DIMENSION, *cluster))
+        rows.append(struct.pack("<I4xi", _CLUSTER_SCHEDULING, _SPREAD))
+    return ctypes.create_string_buffer(
+        b"".join(row.ljust(_ATTRIBUTE_BYTES, b"\0") for row in rows), len(rows) * _ATTRIBUTE_BYTES
+    )
+
+
 def _address(function: Any) -> int | None:
     """Where a function of the driver is; None if it is not one of a C library."""
     try:
         return ctypes.cast(function, ctypes.c_void_p).value
     except ctypes.ArgumentError:
         return None
-
-
-def _threads(metadata: KernelMetadata) -> int:
-    """Threads of a block; kernels of `T` may end in the middle of a warp."""
-    return getattr(metadata, "threads", metadata.num_warps * _WARP)
 
 
 def _is_blocking() -> bool:

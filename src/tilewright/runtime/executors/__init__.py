@@ -7,7 +7,7 @@ done once, results are merged by key, and a log of results is good for the next 
     gather.gathered(Work.of("tests.fuzz.judging:judge"), values, executor=executor)
          │ submits, retries, merges, logs, reports progress
          ▼
-    any `concurrent.futures.Executor`: `processes.Processes`, Dask (`dask`), MPI, loky, Ray
+    any `concurrent.futures.Executor`: `processes.processes`, Dask (`dask`), MPI, loky, Ray
          │ runs `worker.perform`
          ▼
     a process of its own for each worker, which an item may end: only that item fails

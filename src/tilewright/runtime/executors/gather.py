@@ -31,9 +31,11 @@ from typing import Any, TypeAlias
 
 from tilewright.runtime.executors.journal import Journal
 from tilewright.runtime.executors.pools import Pool
+from tilewright.runtime.executors.processes import status_of
 from tilewright.runtime.executors.work import Item, Json, OtherVersion, Outcome, Status, Work
 from tilewright.runtime.executors.worker import Reply
 from tilewright.runtime.progress import progress_lines
+from tilewright.targets.worker_pool import WorkerFailed
 
 TRIES = 3
 """How many times an item may end its process before it is poisonous."""
@@ -188,10 +190,8 @@ class _Run:
 
 
 def _end_of(error: BaseException) -> tuple[Status, bool]:
-    from tilewright.runtime.executors.processes import ProcessEnded  # starts no process
-
-    if isinstance(error, ProcessEnded):
-        return error.status, True
+    if isinstance(error, WorkerFailed):
+        return status_of(error), True
     return "lost", False
 
 

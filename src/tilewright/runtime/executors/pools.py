@@ -110,10 +110,10 @@ def pool_of(
         yield Pool(Here(), 1, "this process")
     elif isinstance(where, int):
         # Other executors need no processes of ours on this machine.
-        from tilewright.runtime.executors.processes import Processes
+        from tilewright.runtime.executors.processes import processes
 
-        with Processes(where, patience_s=patience_s) as processes:
-            yield Pool(processes, where * _PER_PROCESS, f"{where} processes", end=processes.kill)
+        with processes(where, patience_s=patience_s) as own:
+            yield Pool(own, where * _PER_PROCESS, f"{where} processes", end=own.stop)
     elif isinstance(where, str):
         # Dask is an extra.
         from tilewright.runtime.executors.cluster import dask_executor

@@ -28,12 +28,10 @@ from tilewright.runtime.executors.work import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.runtime.executors.processes import Processes
+    from tilewright.targets.worker_pool import WorkerPool
 
 _CUDA_ERRORS = ("tilewright.runtime.cuda.errors", "CudaError")
 """A fault of the GPU ends every later call of its process."""
-_MAX_APART = 256
-"""Threads of one foreign worker that may have a process each."""
 
 
 @dataclass(frozen=True)
@@ -79,22 +77,24 @@ def _spoils(error: Exception) -> bool:
 
 
 _lock = threading.Lock()
-_apart: list[Processes] = []
+_apart: list[WorkerPool] = []
 
 
 def perform_apart(function: str, version: str, value: Json, patience_s: float | None) -> Reply:
     """The same in a process that the item may end."""
     # A worker of ours is such a process already, and does without.
-    from tilewright.runtime.executors.processes import ProcessEnded, Processes
+    from tilewright.runtime.executors.processes import processes, status_of
+    from tilewright.targets.worker_pool import WorkerFailed
 
     with _lock:
         if not _apart:
-            _apart.append(Processes(_MAX_APART, patience_s=patience_s))
-            atexit.register(_apart[0].kill)
+            _apart.append(processes(patience_s=patience_s))
+            atexit.register(_apart[0].stop)
     begun = time.perf_counter()
-    try:
-        reply: Reply = _apart[0].submit(perform, function, version, value).result()
-    except ProcessEnded as ended:
+    done = _apart[0].call(perform, function, version, value)
+    sys.stderr.write(done.output)
+    if isinstance(done.error, WorkerFailed):
         here = f"{socket.gethostname()}:{os.getpid()}"
-        return Reply(ended.status, None, str(ended), time.perf_counter() - begun, here)
-    return reply
+        status = status_of(done.error)
+        return Reply(status, None, str(done.error), time.perf_counter() - begun, here)
+    return done.result()

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.runtime.cuda.launcher import Launch, Launcher
-from tilewright.runtime.cuda.metadata import TensorMapSpec
 from tilewright.runtime.cuda.tensor_map import encode
 from tilewright.runtime.specialise import CONSTEXPR, Key
+from tilewright.targets.metadata import TensorMapSpec
 
 _MAX_CACHED_MAPS = 1024
 

@@ -7,6 +7,8 @@ unless the IR is requested.
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +31,6 @@ from tilewright.language.tl.options import Options, using
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.release_mixed_layouts import ReleaseMixedLayouts
 from tilewright.passes.tlx.storage_alias.define_overlaps import define_overlaps
-from tilewright.runtime.alias_sync import is_enabled, report_alias_sync
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 STAGES = ("ttir", "optimised", "numpy")
 _HOST = TargetChoice()
 _CLEAN_UP = "canonicalize,cse,dce"
+_CHECK_ALIAS_SYNC = "TILEWRIGHT_CHECK_ALIAS_SYNC"
+"""The environment variable that has what is traced checked for accesses that nothing orders."""
 
 
 @dataclass(repr=False)
@@ -97,8 +100,8 @@ class CompiledKernel:
         engine.raise_if_errors()
         verify(traced.module, engine)
         engine.raise_if_errors()
-        if is_enabled():
-            report_alias_sync(traced.module)
+        if os.environ.get(_CHECK_ALIAS_SYNC, "0") not in ("", "0"):
+            _report_alias_sync(traced.module)
         return traced
 
     @property
@@ -325,3 +328,18 @@ def compile_kernel(
     # Noted after the trace, which may have put something into a table.
     compiled.reads = host_reads(kernel, keys, compiled.captured)
     return compiled
+
+
+def _report_alias_sync(module: ModuleOp) -> None:
+    """Warnings and remarks of `tlx-check-alias-sync` to standard error; they prevent nothing.
+
+    Machine code that is found on disk needs no tracing, and is not checked again.
+    """
+    # Imported here: without the check, the model of asynchronous units and barriers is not needed.
+    from tilewright.ir.diagnostics import pretty_all
+    from tilewright.passes.tlx.check_alias_sync import CheckAliasSync
+
+    engine = DiagnosticEngine()
+    CheckAliasSync().run(module, engine)
+    if engine.diagnostics:
+        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources) + "\n")

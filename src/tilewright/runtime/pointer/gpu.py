@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from tilewright.frontend.captures import Capture
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
-from tilewright.runtime.pointer.flatten import flatten
-from tilewright.runtime.specialise import CONSTEXPR, Key
+from tilewright.runtime.specialise import Key, flattened
 from tilewright.targets import store
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.artefact import Artefact, read_artefact
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.cuda.launcher import Launcher
     from tilewright.runtime.pointer.compiled import CompiledKernel
 
-_KIND = "kernels"
+_KIND: Final = "kernels"
 _ARTEFACT = "artefact"
 _HOPPER = 90
 
@@ -121,19 +120,19 @@ def flat_values(compiled: CompiledKernel, values: Sequence[Any]) -> list[Any]:
     if compiled.choice.machine.is_cuda_from(_HOPPER):
         return flatten(compiled.keys, values)
     flags = installation.release()[0].descriptor_flags
-    return list(_without_maps(compiled.keys, values, flags))
+
+    def without_map(descriptor: Any) -> tuple[Any, ...]:
+        """GPUs without TMA get descriptors as a pointer, extents and strides."""
+        sizes = (*descriptor.shape, *descriptor.strides)
+        truths = (descriptor.padding == "nan", False)[:flags]
+        return (descriptor.base, *sizes, *truths, *sizes)
+
+    return list(flattened(compiled.keys, values, without_map))
 
 
-def _without_maps(keys: Sequence[Key], values: Sequence[Any], flags: int) -> Iterator[Any]:
-    """GPUs without TMA get descriptors as a pointer, extents and strides."""
-    for key, value in zip(keys, values, strict=True):
-        if key[0] == CONSTEXPR:
-            continue
-        if key[0] == "tuple":
-            yield from _without_maps(key[2:], value, flags)
-        elif key[0] == "tensordesc":
-            sizes = (*value.shape, *value.strides)
-            truths = (value.padding == "nan", False)[:flags]
-            yield from (value.base, *sizes, *truths, *sizes)
-        else:
-            yield value
+def flatten(keys: Sequence[Key], values: Sequence[Any]) -> list[Any]:
+    """`values`, one for each of `keys`, as `Launcher` takes them.
+
+    A tensor descriptor has its tensor map, then its shape, then its strides.
+    """
+    return list(flattened(keys, values, lambda each: (each, *each.shape, *each.strides)))

@@ -71,14 +71,15 @@ from tilewright.runtime.pointer.raised_arguments import (
 from tilewright.runtime.pointer.raised_calls import Passed
 from tilewright.runtime.tile.gpu import NARROW
 from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.options import current_tile_options
+from tilewright.runtime.tile.settings import notify_observers
 from tilewright.runtime.tile.targets import arch_of, checked_target, is_gpu
 from tilewright.runtime.tile.thread_level import thread_runs
 from tilewright.runtime.uninitialised import is_fresh
 from tilewright.targets.numpy.api import Buffer
 
 if TYPE_CHECKING:
+    from tilewright.runtime.choice import TargetChoice
     from tilewright.runtime.pointer.compiled import CompiledKernel
     from tilewright.runtime.pointer.raised_tenstorrent import FixedKernel
     from tilewright.runtime.tile.device import Plan
@@ -164,18 +165,24 @@ def _entry(module: ModuleOp) -> TritonFuncOp:
 def _refused(result: NotRaised, compiled: CompiledKernel, target: str) -> CompileError:
     """An error at the kernel, and the remark of each op that stands against raising it."""
     engine = DiagnosticEngine()
-    machine = compiled.choice.machine
-    known = f":{machine.arch_name}" if compiled.choice.raised != "cuda" else ""
     error = engine.error(
         next(iter(compiled.module.body.block.ops)),
         f"{result.name} cannot be compiled for {target}, because it is not raised to tiles; the "
         "remarks give the reasons",
         TARGET_NEEDS_TILES,
     )
-    error.note(None, f"help: change what the remarks name, or use target 'triton{known}'")
+    error.note(None, f"help: change what the remarks name{_alternative(compiled.choice)}")
     for refusal in result.refusals:
         refusal.report(engine)
     return CompileError(engine)
+
+
+def _alternative(choice: TargetChoice) -> str:
+    """The target that compiles kernels on pointers for the same hardware, if there is one."""
+    if choice.is_simulated:
+        return ""  # Tenstorrent's cores
+    known = f":{choice.machine.arch_name}" if choice.raised != "cuda" else ""
+    return f", or use target 'triton{known}'"
 
 
 class RaisedTileKernel(CompiledTileKernel):

@@ -24,7 +24,7 @@ from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.memory_extents import extent_of
 from tilewright.runtime.pointer.raised_aliases import Span
-from tilewright.runtime.specialise import CONSTEXPR, Key
+from tilewright.runtime.specialise import CONSTEXPR, Key, flattened
 
 _INSTEAD = "pass a copy, or launch with target='triton'"
 _SIGN_BIT = 63
@@ -47,17 +47,7 @@ def param_of(name: str, type: Attribute) -> Param:
 
 def flat_arguments(keys: Sequence[Key], values: Sequence[Any]) -> Iterator[Any]:
     """Arrays and scalars, one for each parameter of the traced function."""
-    for key, value in zip(keys, values, strict=True):
-        if key[0] == CONSTEXPR:
-            continue
-        if key[0] == "tuple":
-            yield from flat_arguments(key[2:], value)
-        elif isinstance(value, TensorDescriptor):
-            yield value.base
-            yield from value.shape
-            yield from value.strides
-        else:
-            yield value
+    return flattened(keys, values, lambda each: (each.base, *each.shape, *each.strides))
 
 
 def flat_names(names: Sequence[str], keys: Sequence[Key]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
 from tilewright.runtime.tile.pipelines import forms_of
-from tilewright.targets.cuda.default_arch import default_arch
+from tilewright.runtime.tile.targets import default_arch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

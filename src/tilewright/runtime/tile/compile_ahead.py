@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any
 
 from tilewright.runtime.tile.kernel import CompiledTileKernel, GpuSide
-from tilewright.targets.cuda.processes import Compilers, worker_count
+from tilewright.targets.compilers import Compilers, worker_count
 
 Ready = Generator[tuple[int, Exception | None]]
 

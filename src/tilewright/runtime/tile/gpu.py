@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from typing_extensions import override
@@ -28,10 +28,10 @@ from tilewright.runtime.tile.prepared_call import (
     prepared,
 )
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
-from tilewright.targets.cuda.artefact import Program, read_program, write_program
-from tilewright.targets.cuda.program_cache import compiled, program_key
+from tilewright.targets.cuda.artefact import PROGRAMS, Program
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.hip.settings import HipSettings
+from tilewright.targets.program import CompiledProgram, ProgramCache
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -70,21 +70,6 @@ class _Call:
     spans: tuple[_Span, ...] = ()
 
 
-class AnyProgram(Protocol):
-    """What programs of all GPUs have."""
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def registers(self) -> int: ...
-    @property
-    def index_bits(self) -> int: ...
-    @property
-    def spill_bytes(self) -> int: ...
-    @property
-    def remarks(self) -> tuple[str, ...]: ...
-
-
 class GpuArguments(ABC):
     """Which calls are for a GPU."""
 
@@ -108,11 +93,14 @@ class GpuArguments(ABC):
 
 
 SettingsT = TypeVar("SettingsT", Settings, HipSettings)
-ProgramT = TypeVar("ProgramT", bound=AnyProgram)
+ProgramT = TypeVar("ProgramT", bound=CompiledProgram[Any])
 
 
 class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
     """The GPU's side of a kernel, NVIDIA's or AMD's."""
+
+    programs: ProgramCache[SettingsT, Any, ProgramT]
+    """Those on disk."""
 
     def __init__(
         self,
@@ -137,22 +125,9 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
     @cached_property
     def program(self) -> ProgramT:
         """Machine code; from the disk cache where it is there."""
-        return self._compiled(self.module)
+        return self.programs.compiled(self.module, self.settings)
 
     # -- what differs between GPUs -----------------------------------------------------------
-
-    @abstractmethod
-    def _compiled(self, module: ModuleOp) -> ProgramT:
-        """The program of a module, from the disk or compiled."""
-
-    @abstractmethod
-    def _read(self, key: str) -> ProgramT | None: ...
-
-    @abstractmethod
-    def _write(self, key: str, program: ProgramT) -> None: ...
-
-    @abstractmethod
-    def _key_of(self, module: ModuleOp) -> str: ...
 
     @abstractmethod
     def _device(self) -> DevicePlanner: ...
@@ -174,20 +149,20 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
         """Whether the program is at hand, or on the disk, from where it is taken then."""
         if "program" in self.__dict__:
             return True
-        found = self._read(self._key)
+        found = self.programs.read(self._key)
         if found is not None:
             self.program = found
         return found is not None
 
     def adopt(self, program: ProgramT) -> None:
         """Take what another process compiled from `module`, and cache it."""
-        self._write(self._key, program)
+        self.programs.write(self._key, program)
         self.program = program
 
     @cached_property
     def _key(self) -> str:
         """The cache key of the program."""
-        return self._key_of(self.module)
+        return self.programs.key(self.module, self.settings)
 
     def __call__(
         self, arguments: Sequence[Any], given: list[Any]
@@ -289,17 +264,7 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
 class CudaKernel(GpuKernel[Settings, Program]):
     """The NVIDIA GPU's side of a kernel."""
 
-    def _compiled(self, module: ModuleOp) -> Program:
-        return compiled(module, self.settings)
-
-    def _read(self, key: str) -> Program | None:
-        return read_program(key)
-
-    def _write(self, key: str, program: Program) -> None:
-        write_program(key, program)
-
-    def _key_of(self, module: ModuleOp) -> str:
-        return program_key(module, self.settings)
+    programs = PROGRAMS
 
     def _is_available(self) -> bool:
         return is_available()

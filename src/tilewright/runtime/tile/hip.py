@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.frontend.callers import located
 from tilewright.runtime.cuda.arrays import DeviceArray
@@ -19,28 +19,14 @@ from tilewright.runtime.hip.launcher import HipLauncher
 from tilewright.runtime.tile.device import DevicePlanner, Plan, filled
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT
-from tilewright.targets.hip.artefact import HipProgram, read_program, write_program
-from tilewright.targets.hip.program_cache import compiled, program_key
+from tilewright.targets.hip.artefact import PROGRAMS, HipProgram
 from tilewright.targets.hip.settings import HipSettings
-
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
 
 
 class HipGpuKernel(GpuKernel[HipSettings, HipProgram]):
     """The AMD GPU's side of a kernel."""
 
-    def _compiled(self, module: ModuleOp) -> HipProgram:
-        return compiled(module, self.settings)
-
-    def _read(self, key: str) -> HipProgram | None:
-        return read_program(key)
-
-    def _write(self, key: str, program: HipProgram) -> None:
-        write_program(key, program)
-
-    def _key_of(self, module: ModuleOp) -> str:
-        return program_key(module, self.settings)
+    programs = PROGRAMS
 
     def _is_available(self) -> bool:
         return is_available()

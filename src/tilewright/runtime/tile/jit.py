@@ -25,10 +25,10 @@ from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.T.eager import Eager
 from tilewright.language.T.keys import frozen, key_of
 from tilewright.language.T.prim_func import PrimFunc
-from tilewright.runtime.tile.described import described_arch
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_is_tensor
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
+from tilewright.runtime.tile.settings import described_arch
 from tilewright.runtime.tile.targets import checked_target
 
 _MAX_CACHED_QUICK = 1024

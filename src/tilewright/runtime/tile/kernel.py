@@ -31,8 +31,8 @@ from tilewright.runtime.fake_tensors import has_fakes
 from tilewright.runtime.tile.fresh import FreshArrays, watched
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments, sizes_of
 from tilewright.runtime.tile.input_generators import TensorSupplyType
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
+from tilewright.runtime.tile.settings import notify_observers
 from tilewright.runtime.tile.targets import (
     CUDA,
     HIP,

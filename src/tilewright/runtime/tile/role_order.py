@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tilewright.dialects.tile import AllocOp, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
-from tilewright.targets.cuda.default_arch import default_arch
+from tilewright.runtime.tile.targets import default_arch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

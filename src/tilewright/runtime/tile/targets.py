@@ -15,16 +15,18 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.dialects.tile import AllocOp, Space
+from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.amd_chips import CHIPS, DEFAULT_CHIP
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
-from tilewright.targets.cuda.default_arch import default_arch
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
 
 NUMPY, CUDA, HIP, TENSTORRENT = "numpy", "cuda", "hip", "tenstorrent"
 _DEFAULT_TENSTORRENT = "wormhole"
 _ARCH = re.compile(r"sm_\d+[af]?")
 _ARCHS = ((CUDA, _ARCH.fullmatch), (HIP, re.compile(r"gfx\w+").fullmatch))
+_BLACKWELL = "sm_100a"
 _SPECIFIC = 90
 """From this generation on, the instructions of tensor cores need the letter: ``sm_90a``."""
 
@@ -124,6 +126,15 @@ def arch_of(target: str, module: ModuleOp | None = None) -> str:
     if not is_available():
         return DEFAULT_ARCH if module is None else default_arch(module)
     return complete_arch(f"sm_{device_properties(current_device()).capability}")
+
+
+def default_arch(module: ModuleOp) -> str:
+    """Where neither the user nor a GPU of this machine decides.
+
+    Hopper; Blackwell for kernels that keep accumulators in tensor memory.
+    """
+    uses = any(isinstance(op, AllocOp) and op.space is Space.TMEM for op in walk(module))
+    return _BLACKWELL if uses else DEFAULT_ARCH
 
 
 def complete_arch(arch: str) -> str:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.ir.codes.shared import RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.runtime.arrays import HostArray
-from tilewright.runtime.tile.forced_settings import forced_settings
-from tilewright.runtime.tile.launch_hooks import notify_observers
 from tilewright.runtime.tile.pass_configs import PassConfigKey
+from tilewright.runtime.tile.settings import forced_settings, notify_observers
 from tilewright.runtime.tile.tenstorrent_options import current_tenstorrent_options
 
 if TYPE_CHECKING:

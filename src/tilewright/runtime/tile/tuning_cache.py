@@ -1,22 +1,21 @@
-"""Measured times on disk, for later programs.
+"""Measured times of `T` kernels on disk.
 
 A time belongs to the IR of a kernel, its configuration, its inputs, how it is compiled, by which
 Tilewright and which compiler, and the GPU it ran on. Those of GPUs are cached with the programs;
 those of a CPU are of little use, and are cached only if ``TILEWRIGHT_CACHE_DIR`` names a directory.
-``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 from tilewright._version import __version__
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.tuning_times import Times, keep, stored
 from tilewright.targets import store
 from tilewright.targets.cuda.nvrtc import release
 from tilewright.targets.hip.settings import HipSettings
@@ -24,18 +23,7 @@ from tilewright.targets.hip.settings import HipSettings
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel, GpuSide
 
-_KIND = "autotune"
-_TIMES = "times"
-
-
-@dataclass(frozen=True)
-class Times:
-    """Milliseconds of a kernel and of its reference."""
-
-    latency: float
-    ref_latency: float | None = None
-    is_brief: bool = False
-    """Whether it was so slow that it was not measured for long."""
+_KIND: Final = "autotune"
 
 
 def key_of(
@@ -72,13 +60,8 @@ def _machine(gpu: GpuSide) -> tuple[str, str]:
 
 def recall(key: str) -> Times | None:
     """The times that are known."""
-    if not _is_cached() or os.environ.get("TILEWRIGHT_AUTOTUNE") == "fresh":
-        return None
-    sections = store.load(_KIND, key)
-    if sections is None:
-        return None
+    found: Any = stored(_KIND, key) if _is_cached() else None
     try:
-        found = json.loads(sections[_TIMES])
         reference = found["ref_latency"]
         return Times(
             float(found["latency"]),
@@ -90,9 +73,9 @@ def recall(key: str) -> Times | None:
 
 
 def remember(key: str, times: Times) -> None:
-    """Cache what was measured; other programs see all of it or nothing."""
+    """Cache what was measured."""
     if _is_cached():
-        store.store(_KIND, key, {_TIMES: json.dumps(asdict(times)).encode()})
+        keep(_KIND, key, asdict(times))
 
 
 def _is_cached() -> bool:

@@ -16,6 +16,7 @@ from tilewright.language.T.symbols import Computed, Size, Symbol
 from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import ProfileArgs, Workbench
+from tilewright.runtime.tuning import headline
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -71,12 +72,6 @@ def predicted(kernel: CompiledTileKernel) -> dict[str, Any]:
     costs = kernel.tenstorrent.costs
     latency = sum(float(each.total) / each.clock_ghz for each in costs) / 1e6
     return {"latency": latency, "remark": "; ".join(str(each) for each in costs)}
-
-
-def headline(error: Exception) -> str:
-    """The first line of an error; of a compiler's text, the first that is one."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    return next((line for line in lines if ": error" in line), lines[0])
 
 
 # -- parameters ----------------------------------------------------------------------------------

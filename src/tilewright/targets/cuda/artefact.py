@@ -5,12 +5,17 @@ Loads nothing of the compiler: a process that finds its program in the cache nee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
-from tilewright.targets.program import CompiledProgram, ProgramFormat, StoredKernel, tupled
+from tilewright.targets.cuda.nvrtc import release
+from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.metadata import KernelMetadata
+from tilewright.targets.program import CompiledProgram, ProgramCache, StoredKernel
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,13 @@ def _sections(kernel: DeviceKernel) -> Mapping[str, bytes]:
 
 def _kernel(stored: StoredKernel) -> DeviceKernel:
     source, cubin = stored.sections["cu"].decode(), stored.sections["cubin"]
-    return DeviceKernel(source, cubin, _metadata(stored.metadata), stored.log)
+    return DeviceKernel(source, cubin, KernelMetadata.from_values(stored.metadata), stored.log)
 
 
-def _metadata(given: Mapping[str, Any]) -> KernelMetadata:
-    values = dict(given)
-    maps: Sequence[Mapping[str, Any]] = values.pop("tensor_maps")
-    return KernelMetadata(
-        **values, tensor_maps=tuple(TensorMapSpec(**tupled(each)) for each in maps)
-    )
+def _compiled(module: ModuleOp, settings: Settings) -> Program:
+    from tilewright.targets.cuda.compile import compile_as
+
+    return compile_as(module, settings)
 
 
-_FORMAT = ProgramFormat("programs", "facts", _sections, _kernel, Program)
-write_program = _FORMAT.write
-read_program = _FORMAT.read
+PROGRAMS = ProgramCache("programs", _sections, _kernel, Program, lambda _: release(), _compiled)

@@ -4,33 +4,33 @@
     program.kernels["gemm_kernel"].source, .cubin, .metadata
 
 `program.steps` is what the host does to launch them. Compiled programs are cached on disk:
-`program_cache` looks there first, the functions here always compile.
+`artefact.PROGRAMS` looks there first, the functions here always compile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import TensorMapOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import LaunchOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.collector import collector_paused
-from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, one_line
+from tilewright.ir.diagnostics import DiagnosticEngine, one_line
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.choose_occupancy import ChooseOccupancy
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
-from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, is_tensor_map, kernels_of
-from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.emit.kernel import emit_kernel, is_tensor_map
 from tilewright.targets.cuda.fresh_indices import OTHER_REGISTERS, REOTHER_REGISTERS, refresh, undo
 from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_steps import (
@@ -40,7 +40,6 @@ from tilewright.targets.cuda.long_steps import (
     restore,
     shorten,
 )
-from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.occupancy import (
     MORE_BLOCKS,
@@ -51,8 +50,10 @@ from tilewright.targets.cuda.occupancy import (
 from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
-from tilewright.targets.cxx.emitter import is_buffer
+from tilewright.targets.cxx.kernel import Lowered, Source, integer_of, kind_of
+from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.host.read import host_steps
+from tilewright.targets.metadata import TENSOR_MAP, KernelMetadata, TensorMapSpec
 from tilewright.targets.ptxas_log import ASSEMBLER_REMARK, PtxasLog, without_positions
 from tilewright.targets.variants import Variants
 
@@ -104,15 +105,10 @@ def _compiled(
     )
     chosen = variants.chosen(engine)
     lowered, kernels = chosen.lowered, dict(chosen.kernels)
-    # Once of each: the copies of an unrolled loop body all have one source line.
-    for each in {one_line(each): each for each in lowered.diagnostics}.values():
-        engine.emit(each)
-    for reason in chosen.reasons:
-        engine.remark(lowered.functions[0], *reason)
-    if SHORTEN_STEPS not in pipeline.leave_out:
-        lowered.shorten_steps(kernels, arch, options, engine)
-    if REOTHER_REGISTERS not in pipeline.leave_out:
-        lowered.refresh_indices(kernels, arch, options, engine)
+    chosen.report(engine)
+    for change in _CHANGES:
+        if change.name not in pipeline.leave_out:
+            lowered.spill_less(change, kernels, arch, options, engine)
     if ChooseOccupancy.name not in pipeline.leave_out:
         lowered.fill_multiprocessors(kernels, arch, options, engine)
     for function in lowered.functions:
@@ -124,35 +120,20 @@ def _compiled(
     return Program(host_steps(lowered.host), kernels, lowered.module, remarks)
 
 
-@dataclass(frozen=True)
-class _Lowered:
-    """A module after the passes, and its kernels as text."""
-
-    module: ModuleOp
-    host: FuncOp
-    functions: Sequence[FuncOp]
-    sources: Sequence[Source]
-    diagnostics: Sequence[Diagnostic]
-    """Remarks and warnings of the passes, which count only if this is what becomes of it."""
-
-    @property
-    def texts(self) -> Sequence[str]:
-        return [each.text for each in self.sources]
+class _Lowered(Lowered):
+    """Kernels that are compiled by NVRTC."""
 
     @staticmethod
     def of(module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine) -> _Lowered:
         """Raises `CompileError` if something is wrong, and only then reports to `engine`."""
-        lowered = module.clone()
+        copy = module.clone()
         with engine.capture() as log:
-            pipeline.run(lowered, engine)
+            pipeline.run(copy, engine)
         if log.has_errors:
             for each in log.diagnostics:
                 engine.emit(each)
         engine.raise_if_errors()
-        functions = kernels_of(lowered)
-        host = next(op for op in lowered.body.ops if isinstance(op, FuncOp) and op not in functions)
-        sources = list(map(emit_kernel, functions))
-        return _Lowered(lowered, host, functions, sources, log.diagnostics)
+        return _Lowered.emitted(copy, emit_kernel, log.diagnostics)
 
     def compiled(self, arch: str, options: Sequence[str]) -> dict[str, DeviceKernel]:
         """Its kernels as machine code."""
@@ -161,59 +142,34 @@ class _Lowered:
             for function, source in zip(self.functions, self.sources, strict=True)
         }
 
-    def shorten_steps(
+    def spill_less(
         self,
+        change: _Change,
         kernels: dict[str, DeviceKernel],
         arch: str,
         options: Sequence[str],
         engine: DiagnosticEngine,
     ) -> None:
-        """Replace kernels that spill, where fewer unrolled steps of MMAs spill less."""
-        for function in self.functions:
-            kernel = kernels[function.sym_name.data]
-            before = kernel.metadata
-            loops = long_steps(function) if before.spill_bytes else []
-            if not loops or len(kernel.cubin) > _LARGE_CODE:
-                continue
-            shorten(loops)
-            found = self._kernel(function, emit_kernel(function), arch, options)
-            if found.metadata.spill_bytes >= before.spill_bytes:
-                restore(loops)
-                continue
-            kernels[before.name] = found
-            engine.remark(
-                loops[0],
-                f"{before.name}: {len(loops)} loops of MMAs unrolled by two: "
-                f"{found.metadata.spill_bytes} B per thread spill instead of {before.spill_bytes}",
-                FEWER_STEPS,
-            )
-
-    def refresh_indices(
-        self,
-        kernels: dict[str, DeviceKernel],
-        arch: str,
-        options: Sequence[str],
-        engine: DiagnosticEngine,
-    ) -> None:
-        """Replace kernels that spill, where less spills if loops read thread indices anew."""
+        """Replace kernels that spill, where less spills after a change."""
         for function in self.functions:
             kernel = kernels[function.sym_name.data]
             before = kernel.metadata
             if not before.spill_bytes or len(kernel.cubin) > _LARGE_CODE:
                 continue
-            refreshed = refresh(function)
-            if not refreshed:
+            changed = change.apply(function)
+            if not changed:
                 continue
             found = self._kernel(function, emit_kernel(function), arch, options)
             if found.metadata.spill_bytes >= before.spill_bytes:
-                undo(refreshed)
+                change.undo(changed)
                 continue
             kernels[before.name] = found
+            where, what = change.described(function, changed)
             engine.remark(
-                function,
-                f"{before.name}: loops read the thread index anew: "
-                f"{found.metadata.spill_bytes} B per thread spill instead of {before.spill_bytes}",
-                OTHER_REGISTERS,
+                where,
+                f"{before.name}: {what}: {found.metadata.spill_bytes} B per thread spill instead "
+                f"of {before.spill_bytes}",
+                change.code,
             )
 
     def fill_multiprocessors(
@@ -264,8 +220,45 @@ class _Lowered:
         self, function: FuncOp, source: Source, arch: str, options: Sequence[str]
     ) -> DeviceKernel:
         done = compile_source(source.text, arch, options, name=f"{source.name}.cu")
-        metadata = _metadata(function, self.host, done.log)
+        metadata = _metadata(function, self.host, arch, done.log)
         return DeviceKernel(source.text, done.cubin, metadata, done.log)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A change of a kernel, after which it may spill less."""
+
+    name: str
+    """As a pass that may be left out."""
+    code: str
+    apply: Callable[[FuncOp], Sequence[Any]]
+    """What was changed; nothing if there is nothing to change."""
+    undo: Callable[[Any], None]
+    described: Callable[[FuncOp, Sequence[Any]], tuple[Operation, str]]
+
+
+def _unrolled_by_two(function: FuncOp) -> Sequence[ForOp]:
+    loops = long_steps(function)
+    shorten(loops)
+    return loops
+
+
+_CHANGES = (
+    _Change(
+        SHORTEN_STEPS,
+        FEWER_STEPS,
+        _unrolled_by_two,
+        restore,
+        lambda _, loops: (loops[0], f"{len(loops)} loops of MMAs unrolled by two"),
+    ),
+    _Change(
+        REOTHER_REGISTERS,
+        OTHER_REGISTERS,
+        refresh,
+        undo,
+        lambda function, _: (function, "loops read the thread index anew"),
+    ),
+)
 
 
 def compile_as(
@@ -309,52 +302,39 @@ def _in_flight(kernel: DeviceKernel) -> int:
     return blocks * metadata.threads * bytes_in_flight(kernel.cubin, metadata.name)
 
 
-def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
+def _metadata(function: FuncOp, host: FuncOp, arch: str, log: str) -> KernelMetadata:
     name = function.sym_name.data
     launch = next(
         op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
     )
     arguments = function.body.block.args
-    bits = _integer(function, simt_names.INDEX_BITS)
+    bits = integer_of(function, simt_names.INDEX_BITS, 0)
     cluster = function.attributes.get(nv_names.CLUSTER)
     blocks = (*integers(cluster), 1, 1)[:3] if cluster is not None else (1, 1, 1)  # pyright: ignore[reportArgumentType]
     report = PtxasLog.read(log)
     return KernelMetadata(
         name,
-        _integer(function, simt_names.THREADS),
-        _integer(function, simt_names.SHARED_BYTES),
-        tuple(_kind(argument.type, wide=bits == _WIDE) for argument in arguments),
+        arch,
+        integer_of(function, simt_names.THREADS, 0),
+        integer_of(function, simt_names.SHARED_BYTES, 0),
+        tuple(
+            TENSOR_MAP if is_tensor_map(each.type) else kind_of(each.type, bits)
+            for each in arguments
+        ),
         tuple(
             _tensor_map_spec(value)
             for value, argument in zip(launch.arguments, arguments, strict=True)
             if is_tensor_map(argument.type)
         ),
-        (blocks[0], blocks[1], blocks[2]),
-        simt_names.COOPERATIVE in function.attributes,
-        report.registers,
-        report.spill_stores,
-        report.stack_bytes,
+        cluster=(blocks[0], blocks[1], blocks[2]),
+        cooperative=simt_names.COOPERATIVE in function.attributes,
+        registers=report.registers,
+        spill_bytes=report.spill_stores,
+        stack_bytes=report.stack_bytes,
         pdl=nv_names.WAITS_FOR_GRIDS in function.attributes,
         index_bits=bits or 32,
         performance_remarks=report.performance_remarks,
     )
-
-
-def _integer(function: FuncOp, name: str) -> int:
-    found = function.attributes.get(name)
-    return found.value.data if isinstance(found, IntegerAttr) else 0
-
-
-_WIDE = 64
-
-
-def _kind(type: Attribute, *, wide: bool) -> str:
-    if is_tensor_map(type):
-        return "tensormap"
-    if is_buffer(type):
-        return "ptr"
-    index = "i64" if wide else "i32"
-    return index if str(type) == "index" else str(type)
 
 
 def _tensor_map_spec(value: SSAValue) -> TensorMapSpec:
@@ -362,9 +342,9 @@ def _tensor_map_spec(value: SSAValue) -> TensorMapSpec:
     assert isinstance(owner, TensorMapOp)
     element = element_type_of(owner.tensor.type)
     return TensorMapSpec(
-        str(element),
         bit_width(element) // 8,
         owner.extents,
         owner.swizzle.value.data,
-        owner.fill.data,
+        element=str(element),
+        fill=owner.fill.data,
     )

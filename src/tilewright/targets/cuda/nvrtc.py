@@ -10,8 +10,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
+from tilewright.targets.errors import CudaCompilerError
 
 _PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 """Packages with the compiler: of CUDA 13 and later, and of 12."""

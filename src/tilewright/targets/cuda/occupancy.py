@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
-from tilewright.dialects.nv import SetMaxNRegOp, WgmmaOp
+from tilewright.dialects.nv import SetMaxNRegOp, Tcgen05MmaOp, WgmmaOp
 from tilewright.dialects.simt import LaunchOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.register_mma import RegisterMmaOp
@@ -37,7 +37,7 @@ from tilewright.memory.multiprocessors import (
 )
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.choose_occupancy import blocks_without_registers
-from tilewright.targets.cuda.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 from tilewright.targets.register_arrays import register_arrays
 
 MORE_BLOCKS = "TW5009"
@@ -82,5 +82,5 @@ def is_stream(function: FuncOp) -> bool:
 def _has_free_choice(function: FuncOp) -> bool:
     if simt_names.MIN_BLOCKS in function.attributes or arch_of(function) not in MULTIPROCESSORS:
         return False
-    kinds = WgmmaOp | RegisterMmaOp | SetMaxNRegOp | WsOp
+    kinds = WgmmaOp | RegisterMmaOp | Tcgen05MmaOp | SetMaxNRegOp | WsOp
     return not any(isinstance(op, kinds) for op in walk(function))

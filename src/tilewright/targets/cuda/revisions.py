@@ -6,6 +6,7 @@ the kernel is compiled again, in the first of these forms that loses nothing:
 
     a predicated epilogue                one copy of the MMAs instead of one for each stage
     fewer blocks a multiprocessor        where registers are what is missing, or spill
+    rolled stream-tensor-memory          where registers spill: columns are reduced in a loop
     without reread-tensor-memory         where registers spill: rows are held, not read twice
     without join-wgmma-groups            where registers spill: one GEMM in flight, not two
     without stagger-wgmma-waits          GEMMs that share a wait are complete after it
@@ -68,6 +69,12 @@ def revisions(
                 reason = f"occupancy limited to {fewer} blocks per SM: with {blocks}, {why}"
                 yield Revision(replace(pipeline, max_blocks=fewer), reason, FEWER_BLOCKS)
     if spill and any(isinstance(op, Tcgen05LdOp) for each in functions for op in walk(each)):
+        yield Revision(
+            replace(pipeline, roll_columns=True),
+            f"tensor memory reduced in loops over its columns: {spill} B per thread spill with "
+            "all columns in one piece of code",
+            OTHER_REGISTERS,
+        )
         yield Revision(
             replace(pipeline, leave_out=(*pipeline.leave_out, RereadTensorMemory.name)),
             f"{RereadTensorMemory.name} not applied: {spill} B per thread spill with it",

@@ -18,8 +18,8 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
-from tilewright.targets.cuda.metadata import KernelMetadata
-from tilewright.targets.register_arrays import SPILLED, register_arrays
+from tilewright.targets.metadata import KernelMetadata
+from tilewright.targets.register_arrays import warn
 
 _REGISTER_BYTES = 4
 _MAX_THREADS = 1024
@@ -40,20 +40,14 @@ def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: Diagnosti
     given = [op.count.value.data for op in walk(function) if isinstance(op, SetMaxNRegOp)]
     limit = max(given, default=metadata.registers)  # all that it could have are in use
     need = limit + -(-metadata.stack_bytes // _REGISTER_BYTES)
-    warning = engine.warning(
+    warn(
         function,
         f"{metadata.name}: {metadata.spill_bytes} B per thread spill to local memory: "
         f"about {need} registers needed, {limit} available",
-        SPILLED,
+        threads,
+        lambda largest: _suggest_fix(need, threads, others, blocks, largest),
+        engine,
     )
-    arrays = list(register_arrays(function))
-    for op, size in arrays:
-        warning.note(
-            op, f"'{op.buffer_name}' needs {size} registers per thread ({threads} threads)"
-        )
-    largest = max(arrays, key=lambda each: each[1], default=None)
-    name = "" if largest is None else largest[0].buffer_name
-    warning.note(None, f"help: {_suggest_fix(need, threads, others, blocks, name)}")
 
 
 def _computing(function: FuncOp, threads: int) -> int:

@@ -1,17 +1,21 @@
-"""What kernels of every GPU have: parameters, attributes, a source."""
+"""What kernels of every GPU have: parameters, attributes, a source, and the module around them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import BlockArgument
+from xdsl.ir import Attribute, BlockArgument
 
 from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import names
+from tilewright.ir.diagnostics import Diagnostic
 from tilewright.targets.cxx import control, conversions, exchange, extern, memory, scalars
 from tilewright.targets.cxx.emitter import Emitter, is_buffer
+from tilewright.targets.metadata import POINTER
 
 RULES = {
     **scalars.RULES,
@@ -48,6 +52,31 @@ class Source:
     shared_bytes: int
 
 
+@dataclass(frozen=True)
+class Lowered:
+    """A module after the passes, and its kernels as text."""
+
+    module: ModuleOp
+    host: FuncOp
+    functions: Sequence[FuncOp]
+    sources: Sequence[Source]
+    diagnostics: Sequence[Diagnostic]
+    """Remarks and warnings of the passes, which count only if this is what becomes of it."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return [each.text for each in self.sources]
+
+    @classmethod
+    def emitted(
+        cls, module: ModuleOp, emit: Callable[[FuncOp], Source], diagnostics: Sequence[Diagnostic]
+    ) -> Self:
+        """The kernels of a module after the passes."""
+        functions = kernels_of(module)
+        host = next(op for op in module.body.ops if isinstance(op, FuncOp) and op not in functions)
+        return cls(module, host, functions, list(map(emit, functions)), diagnostics)
+
+
 def parameter_name(emitter: Emitter, argument: BlockArgument) -> str:
     """The name of a parameter: the user's, where there is one."""
     hint = argument_attributes(argument).get(names.NAME)
@@ -65,6 +94,13 @@ def parameter(emitter: Emitter, argument: BlockArgument) -> str:
         restrict = " __restrict__" if simt_names.RESTRICT in attributes else ""
         return f"{const}{emitter.element(argument).name}*{restrict} {name}"
     return f"{emitter.scalar(argument.type).name} {name}"
+
+
+def kind_of(type: Attribute, index_bits: int) -> str:
+    """The kind of a parameter, for a launch."""
+    if is_buffer(type):
+        return POINTER
+    return str(type) if str(type) != "index" else f"i{index_bits or 32}"
 
 
 def user_source(function: FuncOp, emitter: Emitter) -> list[str]:

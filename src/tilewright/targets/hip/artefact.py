@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from tilewright.targets.hip.compiler import release
 from tilewright.targets.hip.metadata import HipKernelMetadata
-from tilewright.targets.program import CompiledProgram, ProgramFormat, StoredKernel
+from tilewright.targets.hip.settings import HipSettings
+from tilewright.targets.program import CompiledProgram, ProgramCache, StoredKernel
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,12 @@ def _kernel(stored: StoredKernel) -> HipKernel:
     )
 
 
-_FORMAT = ProgramFormat("hip-programs", "metadata", _sections, _kernel, HipProgram)
-write_program = _FORMAT.write
-read_program = _FORMAT.read
+def _compiled(module: ModuleOp, settings: HipSettings) -> HipProgram:
+    from tilewright.targets.hip.compile import compile_as
+
+    return compile_as(module, settings)
+
+
+PROGRAMS = ProgramCache(
+    "hip-programs", _sections, _kernel, HipProgram, lambda each: release(each.arch), _compiled
+)

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
+from tilewright.targets.errors import HipCompilerError, HipCompilerMissing
 
 VARIABLE = "TILEWRIGHT_CLANG"
 OLDEST = 19

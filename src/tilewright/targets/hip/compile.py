@@ -4,18 +4,17 @@
     program.kernels["gemm_kernel"].source, .code_object, .isa, .metadata
 
 `lower_module` stops at the source, and needs no compiler. `program.steps` is what the host does to
-launch the kernels. Compiled programs are cached on disk: `program_cache` looks there first, the
+launch the kernels. Compiled programs are cached on disk: `artefact.PROGRAMS` looks there first, the
 functions here always compile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
@@ -33,8 +32,7 @@ from tilewright.passes.amd.duplicate_operands import DuplicateOperands
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.amd.read_shared_operands import has_shared_operands
 from tilewright.passes.gpu.merge_guards import MergeGuards
-from tilewright.targets.cxx.emitter import is_buffer
-from tilewright.targets.cxx.kernel import Source, kernels_of
+from tilewright.targets.cxx.kernel import Lowered, Source, integer_of, kind_of
 from tilewright.targets.hip.artefact import HipKernel, HipProgram
 from tilewright.targets.hip.compiler import compile_source
 from tilewright.targets.hip.emit.kernel import Refresh, emit_kernel
@@ -56,23 +54,6 @@ _LARGE_CODE = 512 << 10
 _OPERAND_PARTS = (2, 4, 8)
 _SMALL_PARTS = (2, 4, 8, 16)
 """Fractions of shared memory, where loops are not pipelined."""
-_WIDE = 64
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A module after the passes, and its kernels as text."""
-
-    module: ModuleOp
-    host: FuncOp
-    functions: Sequence[FuncOp]
-    sources: Sequence[Source]
-    diagnostics: Sequence[Diagnostic]
-    """Remarks and warnings of the passes, which count only if this is what becomes of it."""
-
-    @property
-    def texts(self) -> Sequence[str]:
-        return [each.text for each in self.sources]
 
 
 def lower_module(
@@ -124,17 +105,14 @@ def forms(pipeline: AmdPipeline) -> Iterator[AmdPipeline]:
 @collector_paused()
 def _lowered(module: ModuleOp, pipeline: AmdPipeline, engine: DiagnosticEngine) -> Lowered:
     """One form of the kernels; reports nothing to `engine`."""
-    lowered = module.clone()
+    copy = module.clone()
     own = DiagnosticEngine(
         minimum=engine.minimum, max_errors=engine.max_errors, sources=engine.sources
     )
-    pipeline.run(lowered, own)
+    pipeline.run(copy, own)
     own.raise_if_errors()
-    functions = kernels_of(lowered)
-    host = next(op for op in lowered.body.ops if isinstance(op, FuncOp) and op not in functions)
     chip = chip_of(pipeline)
-    sources = [emit_kernel(function, chip) for function in functions]
-    return Lowered(lowered, host, functions, sources, own.diagnostics)
+    return Lowered.emitted(copy, lambda each: emit_kernel(each, chip), own.diagnostics)
 
 
 def compile_module(
@@ -171,11 +149,7 @@ def _compiled(
         lambda requested, _, kernels: _revisions(module, requested, kernels),
     )
     chosen = variants.chosen(engine)
-    # Once of each: the copies of an unrolled loop body all have one source line.
-    for each in {one_line(each): each for each in chosen.lowered.diagnostics}.values():
-        engine.emit(each)
-    for reason in chosen.reasons:
-        engine.remark(chosen.lowered.functions[0], *reason)
+    chosen.report(engine)
     for function in chosen.lowered.functions:
         warn_of_spills(function, chosen.kernels[function.sym_name.data].metadata, engine)
     remarks = tuple(map(one_line, engine.diagnostics))
@@ -270,15 +244,15 @@ def chip_of(pipeline: AmdPipeline) -> Chip:
 
 
 def _metadata(function: FuncOp, chip: Chip, note: KernelNote) -> HipKernelMetadata:
-    bits = _integer(function, simt_names.INDEX_BITS)
-    shared = max(_integer(function, simt_names.SHARED_BYTES), note.lds_bytes)
+    bits = integer_of(function, simt_names.INDEX_BITS, 0)
+    shared = max(integer_of(function, simt_names.SHARED_BYTES, 0), note.lds_bytes)
     return HipKernelMetadata(
         function.sym_name.data,
         chip.name,
-        _integer(function, simt_names.THREADS),
+        integer_of(function, simt_names.THREADS, 0),
         shared,
         shared - note.lds_bytes,
-        tuple(_kind(each.type, wide=bits == _WIDE) for each in function.body.block.args),
+        tuple(kind_of(each.type, bits) for each in function.body.block.args),
         simt_names.COOPERATIVE in function.attributes,
         note.vgprs,
         note.agprs,
@@ -288,15 +262,3 @@ def _metadata(function: FuncOp, chip: Chip, note: KernelNote) -> HipKernelMetada
         note.scratch_bytes,
         index_bits=bits or 32,
     )
-
-
-def _integer(function: FuncOp, name: str) -> int:
-    found = function.attributes.get(name)
-    return found.value.data if isinstance(found, IntegerAttr) else 0
-
-
-def _kind(type: Attribute, *, wide: bool) -> str:
-    if is_buffer(type):
-        return "ptr"
-    index = "i64" if wide else "i32"
-    return index if str(type) == "index" else str(type)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from tilewright.targets.errors import HipCompilerMissing
 from tilewright.targets.hip import clang
 from tilewright.targets.hip.clang import Compiled
-from tilewright.targets.hip.errors import HipCompilerMissing
 from tilewright.targets.hip.hiprtc import Hiprtc, hiprtc
 
 VARIABLE = "TILEWRIGHT_HIP_COMPILER"

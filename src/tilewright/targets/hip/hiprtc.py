@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tilewright.targets.errors import HipCompilerError
 from tilewright.targets.hip.clang import Compiled
-from tilewright.targets.hip.errors import HipCompilerError
 
 VARIABLE = "TILEWRIGHT_HIPRTC"
 """The environment variable with the path of the library."""

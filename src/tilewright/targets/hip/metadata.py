@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from tilewright.layouts.hardware.amd_chips import Chip, chip_named
 
@@ -32,6 +33,9 @@ class HipKernelMetadata:
     """Private memory of a lane: spilled registers, and arrays that have no registers."""
     index_bits: int = 32
     """How wide the numbers are that address elements."""
+
+    def as_values(self) -> dict[str, Any]:
+        return asdict(self)
 
     @property
     def registers(self) -> int:

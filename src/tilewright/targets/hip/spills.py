@@ -13,7 +13,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.layouts.hardware.amd_chips import Chip, chip_named
 from tilewright.targets.hip.metadata import HipKernelMetadata
-from tilewright.targets.register_arrays import SPILLED, register_arrays
+from tilewright.targets.register_arrays import warn
 
 _REGISTER_BYTES = 4
 
@@ -28,20 +28,14 @@ def warn_of_spills(function: FuncOp, metadata: HipKernelMetadata, engine: Diagno
     available = f"{limit} available"
     if metadata.vgprs < limit:
         available = f"{metadata.vgprs} used of {limit}"
-    warning = engine.warning(
+    warn(
         function,
         f"{metadata.name}: {metadata.spill_bytes} B per thread spill to scratch memory: "
         f"about {need} registers needed, {available}",
-        SPILLED,
+        metadata.threads,
+        lambda largest: _suggest_fix(chip, need, metadata.threads, largest),
+        engine,
     )
-    arrays = list(register_arrays(function))
-    for op, size in arrays:
-        warning.note(
-            op, f"'{op.buffer_name}' needs {size} registers per thread ({metadata.threads} threads)"
-        )
-    largest = max(arrays, key=lambda each: each[1], default=None)
-    name = "" if largest is None else largest[0].buffer_name
-    warning.note(None, f"help: {_suggest_fix(chip, need, metadata.threads, name)}")
 
 
 def registers_for(chip: Chip, threads: int) -> int:

@@ -1,12 +1,15 @@
 """Results on disk, for all targets: what one process computed, others need not compute again.
 
-    artefacts   machine code of tl and tlx kernels: the cubin, launch metadata, remarks
-    stages      the texts of their stages, compressed
-    kernels     which artefact a kernel function has, so that it need not be traced
-    texts       what Triton read; line information of generated code points here
-    programs    machine code and sources of T kernels
-    tuning      times that `tw.autotune` measured for tl kernels
-    autotune    times that it measured for T kernels
+    artefacts     machine code of tl and tlx kernels: the cubin, launch metadata, remarks
+    stages        the texts of their stages, compressed
+    kernels       which artefact a kernel function has, so that it need not be traced
+    texts         what Triton read; line information of generated code points here
+    programs      machine code and sources of T kernels
+    hip-programs  the same for AMD GPUs
+    tenstorrent   what the C++ compiler of this machine makes of Tenstorrent kernels and their host
+    native        what the C compiler of this machine makes of the launcher
+    tuning        times that `tw.autotune` measured for tl kernels
+    autotune      times that it measured for T kernels
 
 `limits` defines where the cache is and how large it may be, `directory` which files are ours and
 how they are opened, `entries` their contents, `listing` what exists, `eviction` what is removed.
@@ -14,16 +17,21 @@ how they are opened, `entries` their contents, `listing` what exists, `eviction`
 A cache costs time, never results. A directory that cannot be written (read-only, full, owned by
 another user) is warned about once, and compilation goes on without; a damaged entry counts as
 absent.
+
+Computers may share the directory over NFS: a writer closes a file whose name is random
+before it renames it, and readers check a digest. There are no locks, which NFS may not have.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from tilewright.targets.store.directory import ENTRY, TEXT, is_marked, mark, open_directory
 from tilewright.targets.store.entries import DAMAGED, packed, unpacked
@@ -39,6 +47,7 @@ from tilewright.targets.store.limits import (
 
 __all__ = [
     "DAMAGED",
+    "Kind",
     "cache_dir",
     "digest",
     "is_key",
@@ -49,12 +58,27 @@ __all__ = [
     "text_file",
 ]
 
+Kind: TypeAlias = Literal[
+    "artefacts",
+    "stages",
+    "kernels",
+    "programs",
+    "hip-programs",
+    "tenstorrent",
+    "native",
+    "tuning",
+    "autotune",
+]
+"""What entries hold: letters, and single dashes between them (see `listing`)."""
+
 _UNSEEN = 1 / 32
 """What part of the limit a process writes before it looks at the whole directory again."""
 _unseen_bytes: dict[Path, int] = {}
+_REMOVED = (errno.ENOENT, errno.ESTALE)
+"""The whole directory was removed in the meantime, here or (over NFS) by another computer."""
 
 
-def load(kind: str, key: str) -> dict[str, bytes] | None:
+def load(kind: Kind, key: str) -> dict[str, bytes] | None:
     """The sections stored under `key`, or None if there are none or they are damaged."""
     if not is_key(key):
         return None
@@ -72,7 +96,7 @@ def load(kind: str, key: str) -> dict[str, bytes] | None:
     return found
 
 
-def refresh(kind: str, key: str) -> bool:
+def refresh(kind: Kind, key: str) -> bool:
     """Whether there is something under `key`; it was used now, and is evicted last."""
     if not is_key(key):
         return False
@@ -86,7 +110,7 @@ def refresh(kind: str, key: str) -> bool:
     return is_there
 
 
-def store(kind: str, key: str, sections: Mapping[str, bytes]) -> bool:
+def store(kind: Kind, key: str, sections: Mapping[str, bytes]) -> bool:
     """Cache `sections` under `key`, a `digest`; whether that worked."""
     if not is_key(key):
         raise ValueError(f"not a digest: {key!r}")
@@ -120,7 +144,9 @@ def _write(name: str, data: bytes) -> Path | None:
     try:
         try:
             return _written(name, data)
-        except FileNotFoundError:  # the whole directory was removed in the meantime
+        except OSError as error:
+            if error.errno not in _REMOVED:
+                raise
             return _written(name, data)
     except OSError as error:
         _warn(error)

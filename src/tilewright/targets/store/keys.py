@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +20,13 @@ _PACKAGES = (
     "passes",
     "runtime",
     "targets/cuda",
+    "targets/cxx",
+    "targets/hip",
+    "targets/host",
     "targets/triton",
 )
+_FILES = ("targets",)
+"""Where only the files count, and no directory in it but those above."""
 _DIGITS = frozenset("0123456789abcdef")
 
 
@@ -47,15 +53,24 @@ def our_version() -> str:
     not hide what the code of today does. The size and age of every file take a few milliseconds,
     once.
     """
-    root = Path(__file__).parents[2]
     state: list[str] = []
-    directories = [str(root / package) for package in _PACKAGES]
-    while directories:
-        with os.scandir(directories.pop()) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                if entry.is_dir() and entry.name != "__pycache__":
-                    directories.append(entry.path)
-                elif entry.name.endswith(".py"):
-                    status = entry.stat()
-                    state.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+    for entry in source_files():
+        status = entry.stat()
+        state.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
     return digest(*state)
+
+
+def source_files() -> Iterator[os.DirEntry[str]]:
+    """The files whose contents decide over machine code."""
+    root = Path(__file__).parents[2]
+    directories = [str(root / package) for package in (*_FILES, *_PACKAGES)]
+    shallow = {str(root / package) for package in _FILES}
+    while directories:
+        directory = directories.pop()
+        with os.scandir(directory) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if entry.is_dir():
+                    if directory not in shallow and entry.name != "__pycache__":
+                        directories.append(entry.path)
+                elif entry.name.endswith(".py"):
+                    yield entry

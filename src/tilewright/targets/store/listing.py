@@ -15,8 +15,11 @@ from tilewright.targets.store.directory import DRAFT, ENTRY, TAG, TEXT, Director
 
 DRAFTS = "drafts"
 
-_ENTRY_NAME = re.compile(rf"([a-z]+)-[0-9a-f]{{64}}\.(?:{ENTRY}|{TEXT})")
+_ENTRY_NAME = re.compile(rf"([a-z]+(?:-[a-z]+)*)-[0-9a-f]{{64}}\.(?:{ENTRY}|{TEXT})")
 _DRAFT_NAME = re.compile(rf"{DRAFT}[0-9a-f]{{32}}\.part")
+_NFS_OPEN = ".nfs"
+"""How an NFS client names a file that was removed while one of its processes had it open: `remove`
+does so. The name goes when the file is closed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ def list_files(directory: Directory) -> Listing:
     is_tagged = False
     with os.scandir(directory.descriptor) as entries:
         for entry in entries:
+            if entry.name.startswith(_NFS_OPEN):
+                continue
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # another process removed it

@@ -25,9 +25,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, cast
 
+from tilewright.targets.metadata import WARP_SIZE, TensorMapSpec
 from tilewright.targets.triton import amdgcn
 from tilewright.targets.triton.installation import installed, release
-from tilewright.targets.triton.metadata import WARP_SIZE, TensorMapSpec
 from tilewright.targets.triton.ptxas import Assembled, assemble
 from tilewright.targets.triton.releases import (
     AMD_ARCH,

@@ -11,14 +11,14 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourcePosition
 from tilewright.targets import store
-from tilewright.targets.triton.metadata import KernelMetadata
+from tilewright.targets.metadata import KernelMetadata
 
-_KIND = "artefacts"
-_STAGES = "stages"
+_KIND: Final = "artefacts"
+_STAGES: Final = "stages"
 _CODE = "code"
 BINARIES = ("cubin", "hsaco")
 """The last stage: machine code of NVIDIA, and AMD's code object."""

@@ -12,12 +12,12 @@ from tilewright.dialects.tt import FuncOp
 from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.memory.targets import Memory, target_named
+from tilewright.targets.metadata import HIDDEN, POINTER, TENSOR_MAP, KernelMetadata
 from tilewright.targets.ptxas_log import ASSEMBLER_REMARK
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import Built
 from tilewright.targets.triton.amdgcn import argument_count
 from tilewright.targets.triton.lowering import CompileOptions
-from tilewright.targets.triton.metadata import HIDDEN, POINTER, TENSOR_MAP, KernelMetadata
 
 SPILLS = "TW6205"
 RESOURCES = "TW6206"
@@ -36,7 +36,7 @@ def metadata_of(
     return KernelMetadata(
         built.name,
         options.arch,
-        built.num_warps,
+        options.target.warp_size * built.num_warps,
         built.shared + built.assembled.static_shared,
         _parameters(built, kernel, options, engine),
         tensor_maps=built.tensor_maps,

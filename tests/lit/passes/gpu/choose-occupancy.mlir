@@ -280,3 +280,51 @@ func.func @given_registers() attributes {simt.kernel, simt.threads = 256 : i64, 
   }
   func.return
 }
+
+// -----
+
+// Tensor memory: two blocks of 256 columns, whatever shared memory and registers allow.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @columns()
+// CHECK-SAME:    simt.min_blocks = 2 
+func.func @host(%g: index) {
+  %c1 = arith.constant 1 : index
+  simt.launch @columns grid(%g, %c1, %c1)
+  func.return
+}
+func.func @columns() attributes {tile.target = #tile.target<cuda, sm_100a>, simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 16384 : i64} {
+  %c0 = arith.constant 0 : index
+  %A = tile.alloc "A" : memref<8192xf16, #s>
+  %slot = tile.alloc "slot" : memref<1xi32, #s>
+  nv.tcgen05.alloc %slot[%c0] columns(256) : memref<1xi32, #s>
+  %t = memref.load %slot[%c0] : memref<1xi32, #s>
+  %d = nv.tcgen05.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  nv.tcgen05.mma %d, %d -> %t kind(f16) shape [128, 256, 16] types(f16, f16, f32) : i64
+  func.return
+}
+
+// -----
+
+// All columns are for one block.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @all_columns()
+// CHECK-NOT:     simt.min_blocks
+func.func @host(%g: index) {
+  %c1 = arith.constant 1 : index
+  simt.launch @all_columns grid(%g, %c1, %c1)
+  func.return
+}
+func.func @all_columns() attributes {tile.target = #tile.target<cuda, sm_100a>, simt.kernel, simt.threads = 128 : i64, simt.shared_bytes = 16384 : i64} {
+  %c0 = arith.constant 0 : index
+  %A = tile.alloc "A" : memref<8192xf16, #s>
+  %slot = tile.alloc "slot" : memref<1xi32, #s>
+  nv.tcgen05.alloc %slot[%c0] columns(512) : memref<1xi32, #s>
+  %t = memref.load %slot[%c0] : memref<1xi32, #s>
+  %d = nv.tcgen05.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  nv.tcgen05.mma %d, %d -> %t kind(f16) shape [128, 256, 16] types(f16, f16, f32) : i64
+  func.return
+}

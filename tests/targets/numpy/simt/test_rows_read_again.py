@@ -23,11 +23,11 @@ BF16 = ml_dtypes.bfloat16
 KEYS = 256
 
 
-def _widths(kernel: Any) -> list[int]:
+def _widths(kernel: Any, *, roll: bool = False) -> list[int]:
     """Columns of the copies from the scores in tensor memory, after `stream-tensor-memory`."""
     module = tw.compile(kernel).prim_func.module.clone()
     engine = DiagnosticEngine()
-    for each in GpuPipeline(target="cuda:sm_100a").passes():
+    for each in GpuPipeline(target="cuda:sm_100a", roll_columns=roll).passes():
         each.run(module, engine)
         if isinstance(each, StreamTensorMemory):
             break
@@ -51,6 +51,12 @@ def test_scores_that_are_overwritten_are_read_once() -> None:
     assert _widths(attention(KEYS, overwrite=True)) == [128]
 
 
+def test_rolled_columns_are_one_copy_each_beside_the_first() -> None:
+    """The maximum of what was there before: no first columns. The sum: they clear it."""
+    width = _widths(attention(KEYS))[0]
+    assert _widths(attention(KEYS), roll=True) == [width] * 3
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_values(overwrite: bool) -> None:
     """Scores are integers, so powers of two, and what a few of them add up to, are exact."""
@@ -64,15 +70,17 @@ def test_values(overwrite: bool) -> None:
     powers = np.exp2(scores - scores.max(axis=1, keepdims=True))
     expected = [powers.sum(axis=1), powers @ v.astype(np.float64)]
     kernel = tw.compile(attention(KEYS, overwrite=overwrite))
-    for run in (lambda *given: kernel(*given), _launched(kernel)):
+    rolled = _launched(kernel, roll=True)
+    for run in (lambda *given: kernel(*given), _launched(kernel), rolled):
         results = [np.zeros(128, np.float32), np.zeros((128, 128), np.float32)]
         run(q, k, v, *results)
         for found, exact in zip(results, expected, strict=True):
             np.testing.assert_array_equal(found, exact)
 
 
-def _launched(kernel: Any) -> Any:
-    module = lowered(kernel.prim_func.module.clone(), GpuPipeline(target="cuda:sm_100a"))
+def _launched(kernel: Any, *, roll: bool = False) -> Any:
+    pipeline = GpuPipeline(target="cuda:sm_100a", roll_columns=roll)
+    module = lowered(kernel.prim_func.module.clone(), pipeline)
     names = [each.name for each in kernel.params]
     launch = compile_simt(module).launch
     return lambda *given: launch([Buffer(*each) for each in zip(names, given, strict=True)])

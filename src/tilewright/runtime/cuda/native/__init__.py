@@ -23,14 +23,15 @@ import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from tilewright.targets.store import digest, load, store
 
 SWITCH = "TILEWRIGHT_NATIVE_LAUNCH"
 _NAME = "tilewright_native"
 _SOURCE = Path(__file__).with_name("launch.c")
-_KIND, _SECTION = "native", "library"
+_KIND: Final = "native"
+_SECTION = "library"
 _COMPILERS = ("cc", "gcc", "clang")
 _OPTIONS = ("-std=c11", "-O2", "-shared", "-fPIC", "-w")
 _TIMEOUT_SECONDS = 60

@@ -129,9 +129,23 @@ def _loaded(wait: Operation) -> Iterator[SSAValue]:
         op = before
         if isinstance(op, Tcgen05WaitLdOp):
             return
-        for each in op.walk():
-            if isinstance(each, Tcgen05LdOp):
-                yield each.registers_buffer
+        yield from (each.registers_buffer for each in _unfinished(op))
+
+
+def _unfinished(op: Operation) -> list[Tcgen05LdOp]:
+    """The load that an op is, or the loads in it that no wait follows there."""
+    if isinstance(op, Tcgen05LdOp):
+        return [op]
+    found: list[Tcgen05LdOp] = []
+    for block in (block for region in op.regions for block in region.blocks):
+        inside: list[Tcgen05LdOp] = []
+        for each in block.ops:
+            if isinstance(each, Tcgen05WaitLdOp):
+                inside.clear()
+            else:
+                inside += _unfinished(each)
+        found += inside
+    return found
 
 
 def _cp(emitter: Emitter, op: Operation) -> None:

@@ -12,7 +12,7 @@ order of one task, as in shared memory. Two rules are of its own:
 Arrays that the kernel never writes are not followed. Clusters are not compared with each other:
 that is what the check for races between programs is for.
 
-It listens to the events of a run on behalf of another recorder, to which it hands all of them on.
+It receives the events of a run beside the recorder; shared memory is the concern of that one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from typing_extensions import override
 from xdsl.ir import Attribute
 
 from tilewright.analysis.ordering import (
@@ -32,6 +31,7 @@ from tilewright.analysis.ordering import (
     ByteRegion,
     Cause,
     Checker,
+    CheckerEvents,
     Finding,
     PossibleSignal,
     Remark,
@@ -42,21 +42,20 @@ from tilewright.targets.numpy.api import Argument, Array, Descriptor, Grid, Site
 from tilewright.targets.numpy.api import Buffer as Given
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ordering import ORDERING_CODES, OrderingFault
-from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tile.support.problems import count_text
 
 if TYPE_CHECKING:
-    from tilewright.analysis.concurrency import Deadlock, NamedBarrier, Task
-    from tilewright.targets.numpy.tasks.recorder import Actor
+    from tilewright.analysis.concurrency import (
+        AccessKind,
+    )
     from tilewright.targets.numpy.tasks.support.arena import View
-    from tilewright.targets.numpy.tasks.support.barriers import Barrier
     from tilewright.targets.numpy.tasks.support.cluster import Signal, Tables
     from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
 
 _WRITES = frozenset(("store", "atomic_rmw", "atomic_cas"))
 _STORES = "tma stores"
-_GLOBAL_FENCES = ("gpu", "sys")
+_FENCES = ("gpu", "sys")
 """The others are about shared memory."""
 
 
@@ -107,19 +106,16 @@ def spans_of(arguments: Sequence[Argument]) -> list[_Span]:
     return found
 
 
-class GlobalOrder(Recorder):
-    """Follows the runs sequentially; forwards every event to `inner`."""
+class GlobalOrder:
+    """Follows the runs of a launch, one cluster after the other."""
 
     def __init__(
         self,
-        inner: Recorder,
         sites: Sequence[Site],
         source_sites: Sequence[SourceSite],
         tables: Tables,
         arguments: Sequence[Argument],
     ) -> None:
-        self._inner = inner
-        self.finds_conflicts = inner.finds_conflicts
         self._sites = sites
         self._source_sites = source_sites
         self._tables = tables
@@ -138,6 +134,25 @@ class GlobalOrder(Recorder):
         """Whether there is anything to follow."""
         return bool(self._spans)
 
+    def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> CheckerEvents[View]:
+        """The CTAs of a cluster start; the receiver of their events."""
+        checker = Checker(self._signals)
+        self._order: CheckerEvents[View] = CheckerEvents(checker, _FENCES)
+        self._ctas, self._seed, self._program = ctas, seed, ctas[0].coordinates(0)
+        self._atomics = ClockPair()
+        self._writes: dict[int, Access] = {}
+        self._fences: dict[tuple[int, int], Finding] = {}
+        self._stored: dict[_Span, Array] = {}
+        for span in self._spans:
+            size = span.high - span.low
+            checker.memory(span, "global memory", size)
+            self._stored[span] = np.zeros(size, np.int32)
+        return self._order
+
+    def _signals(self, name: str) -> Sequence[PossibleSignal]:
+        found: Sequence[Signal] = self._tables.signals.get(name, ())
+        return [PossibleSignal(each.task, each.source_id, each.op) for each in found]
+
     # -- accesses ----------------------------------------------------------------------------
 
     def record_access(self, kind: AccessKind, index: int, address: Terms, mask: Terms) -> None:
@@ -148,14 +163,14 @@ class GlobalOrder(Recorder):
             return
         span, cells = found
         actor = self._ctas[0].cluster.actor
-        agent = self._agents[actor]
+        agent = self._order.agent(actor)
         source_id = len(self._source_sites) + index
 
         def entries(table: Array) -> _Cells:
             return _Cells(table, cells)
 
         region = ByteRegion(span, self._name(site, span), span.name, entries)
-        access = self._checker.access(agent, kind, region, "generic", source_id)
+        access = self._order.checker.access(agent, kind, region, "generic", source_id)
         stored = self._stored[span]
         if kind == "write":
             is_store = isinstance(actor, AsyncOperation) and actor.engine.startswith(_STORES)
@@ -166,7 +181,7 @@ class GlobalOrder(Recorder):
 
     def atomic(self) -> None:
         """An atomic update orders what is around it."""
-        agent = self._agents[self._ctas[0].cluster.actor]
+        agent = self._order.agent(self._ctas[0].cluster.actor)
         agent.clocks.observe(self._atomics)
         self._atomics.observe(agent.clocks)
         agent.tick()
@@ -224,7 +239,7 @@ class GlobalOrder(Recorder):
 
     def disorder(self, sources: SourceManager | None) -> OrderingFault | None:
         """What is wrong with the run that has ended."""
-        clashes = [each for each in self._checker.findings() if each.first is not None]
+        clashes = [each for each in self._order.checker.findings() if each.first is not None]
         found = [*clashes, *self._fences.values()]
         if not found:
             return None
@@ -253,154 +268,6 @@ class GlobalOrder(Recorder):
         count = len(self._source_sites)
         rows: Sequence[SourceSite | Site] = self._source_sites if source_id < count else self._sites
         return rows[source_id if source_id < count else source_id - count].location
-
-    # -- events ------------------------------------------------------------------------------
-
-    @override
-    def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
-        self._inner.begin(ctas, seed)
-        self._ctas, self._seed, self._program = ctas, seed, ctas[0].coordinates(0)
-        self._checker = Checker(self._signals)
-        self._agents: dict[Actor, Agent] = {}
-        self._copies: dict[str, list[Agent]] = {}
-        self._atomics = ClockPair()
-        self._writes: dict[int, Access] = {}
-        self._fences: dict[tuple[int, int], Finding] = {}
-        self._stored: dict[_Span, Array] = {}
-        for span in self._spans:
-            size = span.high - span.low
-            self._checker.memory(span, "global memory", size)
-            self._stored[span] = np.zeros(size, np.int32)
-
-    def _signals(self, name: str) -> Sequence[PossibleSignal]:
-        found: Sequence[Signal] = self._tables.signals.get(name, ())
-        return [PossibleSignal(each.task, each.source_id, each.op) for each in found]
-
-    @override
-    def end(self, deadlock: Deadlock | None = None) -> None:
-        self._inner.end(deadlock)
-
-    @override
-    def keep(self, problem: Exception) -> bool:
-        return self._inner.keep(problem)
-
-    @override
-    def spawn(self, task: Task, parent: Task | None) -> None:
-        self._inner.spawn(task, parent)
-        above = None if parent is None else self._agents[parent]
-        self._agents[task] = self._checker.task(task.name, above)
-
-    @override
-    def join(self, task: Task, others: Sequence[Task]) -> None:
-        self._inner.join(task, others)
-        self._checker.join(self._agents[task], [self._agents[each] for each in others])
-
-    @override
-    def alloc(self, actor: Actor, view: View, source_id: int) -> None:
-        self._inner.alloc(actor, view, source_id)
-
-    @override
-    def access(
-        self, actor: Actor, kind: AccessKind, view: View, proxy: Proxy, source_id: int
-    ) -> None:
-        self._inner.access(actor, kind, view, proxy, source_id)
-
-    @override
-    def picks(self, view: View, source_id: int) -> None:
-        self._inner.picks(view, source_id)
-
-    @override
-    def init(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
-        self._inner.init(actor, barrier, source_id)
-        owner = barrier.name if barrier.root is None else barrier.root.name
-        agent = self._agents[actor]
-        self._checker.init(agent, barrier.key, barrier.name, owner, barrier.count, source_id)
-
-    @override
-    def invalidate(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
-        self._inner.invalidate(actor, barrier, source_id)
-
-    @override
-    def arrive(self, actor: Actor, barrier: Barrier, count: int, source_id: int) -> None:
-        self._inner.arrive(actor, barrier, count, source_id)
-        agent = self._agents[actor]
-        if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
-            before = [each for each in self._copies[agent.name] if each.event < agent.event]
-            self._checker.join(agent, before)
-        self._checker.arrive(agent, barrier.key, count, source_id)
-
-    @override
-    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, source_id: int) -> None:
-        self._inner.expect(actor, barrier, size_bytes, source_id)
-        self._checker.expect(self._agents[actor], barrier.key, size_bytes, source_id)
-
-    @override
-    def deliver(
-        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, source_id: int
-    ) -> None:
-        self._inner.deliver(operation, barrier, size_bytes, source_id)
-        self._checker.deliver(self._agents[operation], barrier.key, size_bytes, source_id)
-
-    @override
-    def phase(self, barrier: Barrier, phase: int) -> None:
-        self._inner.phase(barrier, phase)
-        self._checker.phase(barrier.key)
-
-    @override
-    def waiting(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
-        self._inner.waiting(task, barrier, parity, source_id)
-        self._checker.waiting(self._agents[task], barrier.key)
-
-    @override
-    def waited(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
-        self._inner.waited(task, barrier, parity, source_id)
-        self._checker.waited(self._agents[task], barrier.key, parity, source_id)
-
-    @override
-    def issue(self, operation: AsyncOperation) -> None:
-        self._inner.issue(operation)
-        assert operation.issuer is not None
-        issuer = self._agents[operation.issuer]
-        barriers = tuple(each.name for each in operation.barriers)
-        made = self._checker.issue(
-            issuer, operation.what, operation.engine, operation.in_order, barriers
-        )
-        self._agents[operation] = made
-        if operation.engine.startswith("cp.async"):
-            self._copies.setdefault(issuer.name, []).append(made)
-
-    @override
-    def complete(self, operation: AsyncOperation) -> None:
-        self._inner.complete(operation)
-
-    @override
-    def commit(self, task: Task, kind: GroupKind, source_id: int) -> None:
-        self._inner.commit(task, kind, source_id)
-
-    @override
-    def waited_group(
-        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
-    ) -> None:
-        self._inner.waited_group(task, kind, operations, source_id)
-        self._checker.join(self._agents[task], [self._agents[each] for each in operations])
-
-    @override
-    def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
-        self._inner.named(task, barrier, generation, source_id)
-        self._checker.came(self._agents[task], barrier, generation)
-
-    @override
-    def named_waited(
-        self, task: Task, barrier: NamedBarrier, generation: int, source_id: int
-    ) -> None:
-        self._inner.named_waited(task, barrier, generation, source_id)
-        self._checker.went(self._agents[task], barrier, generation)
-
-    @override
-    def fence(self, task: Task, kind: str, source_id: int) -> None:
-        self._inner.fence(task, kind, source_id)
-        if kind in _GLOBAL_FENCES:
-            self._checker.fence(self._agents[task])
 
 
 def _of(roots: set[int | None], arguments: Sequence[Argument], spans: list[_Span]) -> list[_Span]:

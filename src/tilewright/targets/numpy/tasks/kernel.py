@@ -23,7 +23,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.concurrency import Deadlock
+from tilewright.analysis.concurrency import Deadlock, Relay
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.ttg.memory import LocalAllocOp
 from tilewright.dialects.ttg.types import MemDescType
@@ -249,24 +249,25 @@ class _Runs:
     ) -> None:
         kernel, options = self._kernel, self._options
         checked = options.check_uninitialised
-        events = order or recorder
-        cluster = Cluster(kernel.tables, seed, events, checked, take, layouts=self._layouts)
+        cluster = Cluster(kernel.tables, seed, recorder, checked, take, layouts=self._layouts)
         for program in programs:
             memory = CtaMemory(cursor, program, order)
             cluster.ctas.append(
                 CtaRuntime(memory, self._grid, program, kernel.source_sites, options, cluster)
             )
         threads = kernel.tables.num_warps * WARP
-        events.begin(cluster.ctas, seed)
+        recorder.begin(cluster.ctas, seed)
+        if order is not None:
+            cluster.events = Relay(recorder, order.begin(cluster.ctas, seed))
         for cta in cluster.ctas:
             name = "default" if len(programs) == 1 else f"CTA {cta.rank} default"
             steps: Any = kernel.function(cta, *values)
-            events.spawn(cluster.machine.spawn(name, steps, threads, cta), None)
+            cluster.events.spawn(cluster.machine.spawn(name, steps, threads, cta), None)
         try:
             cluster.machine.run()
-            events.end()
+            recorder.end()
         except Deadlock as deadlock:
-            events.end(deadlock)
+            recorder.end(deadlock)
             fault = kernel.fault_reporter.fault(deadlock, cluster, seed, self._sources)
             raise recorder.fault(fault, self._sources) from None
         except (NumpyFault, KeyboardInterrupt):
@@ -294,9 +295,7 @@ class _Runs:
         from tilewright.targets.numpy.tasks.global_order import GlobalOrder
 
         kernel = self._kernel
-        made = GlobalOrder(
-            recorder, kernel.sites, kernel.source_sites, kernel.tables, self._arguments
-        )
+        made = GlobalOrder(kernel.sites, kernel.source_sites, kernel.tables, self._arguments)
         return made if made.is_needed else None
 
     def _print(self, cluster: Cluster) -> None:

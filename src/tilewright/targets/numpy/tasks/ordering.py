@@ -12,32 +12,44 @@ was not analysed is gathered in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from typing_extensions import override
 from xdsl.ir import Attribute
 
-from tilewright.analysis.concurrency import Deadlock, NamedBarrier, Task
+from tilewright.analysis.concurrency import (
+    AccessKind,
+    Deadlock,
+    GroupKind,
+    NamedBarrier,
+    Proxy,
+    Task,
+)
 from tilewright.analysis.ordering import (
-    Access,
-    Agent,
-    BlockedNamedBarrier,
     ByteRegion,
     Checker,
+    CheckerEvents,
     Finding,
     FindingKind,
     PossibleSignal,
 )
-from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
+from tilewright.analysis.ordering.events import Part
+from tilewright.analysis.ordering.timeline import (
+    Mark,
+    MissingEdge,
+    Point,
+    Timeline,
+    TimelineBuilder,
+)
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import MISSING_FENCE
 from tilewright.targets.numpy.source import short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.faults import UNKNOWN_CAUSE, TaskFault, task_notes
-from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.recorder import Recorder
 from tilewright.targets.numpy.tasks.support.arena import TaskArena, View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
@@ -72,7 +84,6 @@ _FAULT_KINDS: dict[FindingKind, FaultKind] = {
     "init": "barrier",
     "arrive": "deadlock",
 }
-_HeldKey: TypeAlias = tuple[AsyncOperation, int, tuple[int, ...], tuple[int, bool]]
 Locate: TypeAlias = Callable[[int | None], Attribute | None]
 """The source location of a source site."""
 
@@ -131,7 +142,7 @@ class OrderingRecorder(Recorder):
 
     def __init__(self, log: OrderingLog) -> None:
         self._log = log
-        self._checker = Checker()
+        self._order: CheckerEvents[View] = CheckerEvents(Checker())
         self._source_sites: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
         """By source id, the first id with the same location."""
@@ -141,13 +152,12 @@ class OrderingRecorder(Recorder):
         self._many = False
         self._deadlock: Finding | None = None
         self._timeline: TimelineBuilder | None = None
+        self._points: dict[int, Point] = {}
+        """By the index of an access, where the timeline has it."""
         self._picked: View | None = None
         """A buffer of which the next access selects some elements."""
-        self._expected: tuple[str, tuple[int, int]] | None = None
-        """The agent and barrier of the last expect-tx: the arrival that belongs to it follows."""
-        self._agents: dict[Actor, Agent] = {}
-        self._copies: dict[str, list[Agent]] = {}
-        self._held: dict[_HeldKey, Access] = {}
+        self._expected: tuple[Actor, Barrier] | None = None
+        """The actor and barrier of the last expect-tx: the arrival that belongs to it follows."""
 
     @override
     def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
@@ -160,7 +170,9 @@ class OrderingRecorder(Recorder):
                 PossibleSignal(s.task, self._at[s.source_id], s.op) for s in signals.get(name, ())
             ]
 
-        self._checker = Checker(possible, lambda name: cluster.tables.waiters.get(name, ()))
+        waiters = cluster.tables.waiters
+        checker = Checker(possible, lambda name: waiters.get(name, ()))
+        self._order = CheckerEvents(checker)
         if self._source_sites is not ctas[0].source_sites:
             self._source_sites = ctas[0].source_sites
             self._at = _first_ids(self._source_sites)
@@ -168,12 +180,11 @@ class OrderingRecorder(Recorder):
         self._many = len(ctas) > 1
         self._deadlock = None
         self.retained = None
-        self._agents, self._copies, self._held = {}, {}, {}
         for cta in ctas:
             for arena in (cta.smem, cta.tmem):
                 tail = f" of CTA {arena.cta}" if self._many else ""
-                self._checker.memory(_key(arena), f"{arena.name}{tail}", arena.size)
-        self._timeline = None
+                checker.memory(_key(arena), f"{arena.name}{tail}", arena.size)
+        self._timeline, self._points = None, {}
         if self._log.wants_timeline:
             title = f"program {self._program}, schedule with seed {seed}"
             self._timeline = TimelineBuilder(title)
@@ -189,26 +200,11 @@ class OrderingRecorder(Recorder):
             self._log.ended(self._checker, self._source_sites)
             self._keep_timeline(replaces=False)
             return
-        waits = [
-            (
-                self._agents[each.waiting],
-                each.wait.subject.key,
-                each.wait.parity,
-                self._at[each.wait.site],
-            )
-            for each in deadlock.blocked
-            if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.site, int)
-        ]
-        self._deadlock = self._checker.deadlock(waits, [*self._missing_at_barriers(deadlock)])
+        self._deadlock = self._order.deadlock(deadlock, self._at)
 
-    def _missing_at_barriers(self, deadlock: Deadlock) -> Iterator[BlockedNamedBarrier]:
-        """Tasks that wait at named barriers at which threads are missing."""
-        for each in deadlock.blocked:
-            barrier, source_id = each.wait.subject, each.wait.site
-            if isinstance(barrier, NamedBarrier) and isinstance(source_id, int):
-                yield BlockedNamedBarrier(
-                    each.task, barrier.name, barrier.missing(), self._at[source_id]
-                )
+    @property
+    def _checker(self) -> Checker:
+        return self._order.checker
 
     def _keep_timeline(self, replaces: bool) -> None:
         if self._timeline is not None and (replaces or self._log.timeline is None):
@@ -254,6 +250,7 @@ class OrderingRecorder(Recorder):
             diagnostics[0].notes.append(Diagnostic(Severity.NOTE, text, after.location))
         if self._timeline is not None:
             self._timeline.timeline.notes.extend(each.message for each in diagnostics)
+            self._mark_findings(self._timeline, reported)
         self._keep_timeline(replaces=True)
         kind = _FAULT_KINDS[findings[0].kind] if findings else "deadlock"
         return OrderingFault(
@@ -265,6 +262,23 @@ class OrderingRecorder(Recorder):
             self._seed,
             self._source_sites,
         )
+
+    def _mark_findings(self, timeline: TimelineBuilder, findings: Sequence[Finding]) -> None:
+        """Mark the two accesses of each finding, and the missing edge between them."""
+        for finding in findings:
+            points: list[Point] = []
+            for access in (finding.first, finding.second):
+                if access is None:
+                    continue
+                point = self._points.get(access.index)
+                if point is not None:
+                    label = f"{access} {self._where(access.site)}"
+                    mark = Mark(point.at, label, "finding")
+                    timeline.lane(point.kind, point.lane).marks.append(mark)
+                    points.append(point)
+            if len(points) == 2:
+                label = f"{finding.message}; missing: {finding.cause.missing}"
+                timeline.timeline.missing.append(MissingEdge(points[0], points[1], label))
 
     def _location(self, source_id: int | None) -> Attribute | None:
         return None if source_id is None else self._source_sites[source_id].location
@@ -301,14 +315,13 @@ class OrderingRecorder(Recorder):
 
     @override
     def spawn(self, task: Task, parent: Task | None) -> None:
-        above = None if parent is None else self._agents[parent]
-        self._agents[task] = self._checker.task(task.name, above)
+        self._order.spawn(task, parent)
         if self._timeline is not None:
             self._timeline.lane("task", task.name)
 
     @override
     def join(self, task: Task, others: Sequence[Task]) -> None:
-        self._checker.join(self._agents[task], [self._agents[each] for each in others])
+        self._order.join(task, others)
 
     # -- memory ------------------------------------------------------------------------------
 
@@ -316,23 +329,18 @@ class OrderingRecorder(Recorder):
     def access(
         self, actor: Actor, kind: AccessKind, view: View, proxy: Proxy, source_id: int
     ) -> None:
-        agent, source_id = self._agents[actor], self._at[source_id]
         picked, self._picked = self._picked, None
         if picked is view:
             self._checker.access_unknown(_region(view), kind)
             return  # two tasks may access different elements
-        access = None
-        if isinstance(actor, AsyncOperation):
-            access = self._held.get(_held_key(actor, view))
-        if access is None:
-            access = self._checker.access(agent, kind, _region(view), proxy, source_id)
-        elif access.kind != kind:
-            access = replace(access, kind=kind)  # an accumulator that is read to be written
-        self._checker.takes_effect(access, agent)
+        site = self._at[source_id]
+        access = self._order.accessed(actor, kind, _region(view), proxy, site, _held_key(view))
         if self._timeline is not None:
-            label = f"{access} {self._where(source_id)}"
+            label = f"{access} {self._where(site)}"
             record = self._timeline.read if kind == "read" else self._timeline.wrote
-            record(self._named(view), label)
+            name = self._named(view)
+            record(name, label)
+            self._points[access.index] = Point("buffer", name, self._timeline.timeline.length)
 
     @override
     def picks(self, view: View, source_id: int) -> None:
@@ -347,52 +355,46 @@ class OrderingRecorder(Recorder):
 
     @override
     def init(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
-        owner = barrier.name if barrier.root is None else barrier.root.name
-        agent, source_id = self._agents[actor], self._at[source_id]
-        self._checker.init(agent, barrier.key, barrier.name, owner, barrier.count, source_id)
+        self._order.init(actor, barrier, self._at[source_id])
 
     @override
     def arrive(self, actor: Actor, barrier: Barrier, count: int, source_id: int) -> None:
-        agent, source_id = self._agents[actor], self._at[source_id]
-        if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
-            # It arrives when the copies that its task issued before are done.
-            before = [s for s in self._copies[agent.name] if s.event < agent.event]
-            self._checker.join(agent, before)
-        self._checker.arrive(agent, barrier.key, count, source_id)
-        if self._expected != (agent.name, barrier.key):
-            self._mark(agent, "arrive", f"arrives on {barrier.name}", source_id)
+        site = self._at[source_id]
+        self._order.arrive(actor, barrier, count, site)
+        if self._expected != (actor, barrier):
+            self._mark(actor, "arrive", f"arrives on {barrier.name}", site)
         self._expected = None
 
     @override
     def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, source_id: int) -> None:
-        agent, source_id = self._agents[actor], self._at[source_id]
-        self._checker.expect(agent, barrier.key, size_bytes, source_id)
-        self._mark(agent, "expect", f"expects {size_bytes} bytes on {barrier.name}", source_id)
-        self._expected = (agent.name, barrier.key)
+        site = self._at[source_id]
+        self._order.expect(actor, barrier, size_bytes, site)
+        self._mark(actor, "expect", f"expects {size_bytes} bytes on {barrier.name}", site)
+        self._expected = actor, barrier
 
     @override
     def deliver(
         self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, source_id: int
     ) -> None:
-        self._checker.deliver(self._agents[operation], barrier.key, size_bytes, self._at[source_id])
+        self._order.deliver(operation, barrier, size_bytes, self._at[source_id])
 
     @override
     def phase(self, barrier: Barrier, phase: int) -> None:
-        self._checker.phase(barrier.key)
+        self._order.phase(barrier, phase)
         if self._timeline is not None:
             name = f"CTA {barrier.cta} {barrier.name}" if self._many else barrier.name
             self._timeline.mark("barrier", name, "phase", f"phase {phase} of {name} completes")
 
     @override
     def waiting(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
-        self._checker.waiting(self._agents[task], barrier.key)
+        self._order.waiting(task, barrier, parity, source_id)
         if self._timeline is not None:
             label = f"waits for parity {parity} of {barrier.name} {self._where(source_id)}"
             self._timeline.begin("task", task.name, "wait", "wait", label)
 
     @override
     def waited(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
-        self._checker.waited(self._agents[task], barrier.key, parity, self._at[source_id])
+        self._order.waited(task, barrier, parity, self._at[source_id])
         if self._timeline is not None:
             self._timeline.finish("task", task.name, "wait")
 
@@ -401,24 +403,19 @@ class OrderingRecorder(Recorder):
     @override
     def issue(self, operation: AsyncOperation) -> None:
         assert operation.issuer is not None and isinstance(operation.site, int)
-        checker, source_id = self._checker, self._at[operation.site]
-        issuer = self._agents[operation.issuer]
-        barriers = tuple(each.key for each in operation.barriers)
-        agent = checker.issue(
-            issuer, operation.what, operation.engine, operation.in_order, barriers
-        )
-        self._agents[operation] = agent
-        iteration = checker.visit(issuer.name, source_id, "issue")
-        if operation.engine.startswith("cp.async"):
-            self._copies.setdefault(issuer.name, []).append(agent)
+        site = self._at[operation.site]
+        parts: list[tuple[object, Part]] = []
         for held in operation.held:
             kind: AccessKind = "write" if held.writes else "read"
-            proxy = _proxy(operation, held.view)
-            access = checker.access(agent, kind, _region(held.view), proxy, source_id, iteration)
-            self._held[_held_key(operation, held.view)] = access
+            part = kind, _region(held.view), _proxy(operation, held.view)
+            parts.append((_held_key(held.view), part))
+        accesses = self._order.issued(operation, site, parts)
         if self._timeline is not None:
-            label = f"{operation.what}, issued by {issuer.name} {self._where(source_id)}"
+            issuer = operation.issuer.name
+            label = f"{operation.what}, issued by {issuer} {self._where(site)}"
             self._timeline.begin("engine", operation.engine, operation, "operation", label)
+            issued = Point("engine", operation.engine, self._timeline.timeline.length)
+            self._points.update((access.index, issued) for access in accesses)
 
     @override
     def complete(self, operation: AsyncOperation) -> None:
@@ -429,33 +426,30 @@ class OrderingRecorder(Recorder):
     def waited_group(
         self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
     ) -> None:
-        agents = [self._agents[each] for each in operations]
-        self._checker.join(self._agents[task], agents)
+        self._order.waited_group(task, kind, operations, source_id)
 
     # -- barriers of threads, fences ---------------------------------------------------------
 
     @override
     def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
-        agent = self._agents[task]
-        self._checker.came(agent, barrier, generation, barrier.name, self._at[source_id])
-        self._mark(self._agents[task], "arrive", f"arrives at {barrier.name}", source_id)
+        self._order.named(task, barrier, generation, self._at[source_id])
+        self._mark(task, "arrive", f"arrives at {barrier.name}", source_id)
 
     @override
     def named_waited(
         self, task: Task, barrier: NamedBarrier, generation: int, source_id: int
     ) -> None:
-        self._checker.went(self._agents[task], barrier, generation)
+        self._order.named_waited(task, barrier, generation, source_id)
 
     @override
     def fence(self, task: Task, kind: str, source_id: int) -> None:
-        if kind == "async_shared":
-            self._checker.fence(self._agents[task])
-        self._mark(self._agents[task], "fence", f"fence {kind}", source_id)
+        self._order.fence(task, kind, source_id)
+        self._mark(task, "fence", f"fence {kind}", source_id)
 
-    def _mark(self, agent: Agent, style: str, label: str, source_id: int) -> None:
-        if self._timeline is not None and not agent.operation:
+    def _mark(self, actor: Actor, style: str, label: str, source_id: int) -> None:
+        if self._timeline is not None and isinstance(actor, Task):
             text = f"{label} {self._where(source_id)}"
-            self._timeline.mark("task", agent.name, style, text)
+            self._timeline.mark("task", actor.name, style, text)
 
 
 def _key(arena: TaskArena) -> tuple[int, bool]:
@@ -472,8 +466,9 @@ def _region(view: View) -> ByteRegion:
     return ByteRegion(_key(view.arena), view.name, owner, view.cells, view.root.source_id)
 
 
-def _held_key(operation: AsyncOperation, view: View) -> _HeldKey:
-    return operation, view.start, view.shape, _key(view.arena)
+def _held_key(view: View) -> object:
+    """Of the access of an operation, among its accesses."""
+    return view.start, view.shape, _key(view.arena)
 
 
 def _proxy(operation: AsyncOperation, view: View) -> Proxy:

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from tilewright.dialects.tensix.chips import ChipSpec
 from tilewright.targets.store import digest, load, store
@@ -22,7 +23,7 @@ from tilewright.targets.tenstorrent.program import KernelSource, Processor, Prog
 from tilewright.targets.tenstorrent.source.toolchain import compile_file, compiler
 
 SHIM = Path(__file__).parents[1] / "shim"
-_KIND = "tenstorrent"
+_KIND: Final = "tenstorrent"
 _MACHINE_FLAGS = ("-std=gnu++17", "-O2", "-w", "-rdynamic", "-ldl")
 _KERNEL_FLAGS = (
     "-std=gnu++17",

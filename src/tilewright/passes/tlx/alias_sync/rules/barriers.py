@@ -9,8 +9,14 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
-from tilewright.analysis.alias_sync.machine import Barrier, GroupKind, Misuse
-from tilewright.analysis.concurrency import BarrierMisuse, NamedBarrier, Steps
+from tilewright.analysis.alias_sync.machine import Misuse
+from tilewright.analysis.concurrency import (
+    BarrierMisuse,
+    GroupKind,
+    KeyedBarrier,
+    NamedBarrier,
+    Steps,
+)
 from tilewright.analysis.ordering import TITLES, Cause, Finding, Remark
 from tilewright.dialects.ttng.barriers import (
     ArriveBarrierOp,
@@ -29,7 +35,7 @@ _NAMED = 16
 """Hardware barriers of a CTA (PTX ISA, `barrier`)."""
 
 
-def barrier_of(walk: Walk, op: Operation, view: View) -> Barrier:
+def barrier_of(walk: Walk, op: Operation, view: View) -> KeyedBarrier:
     found = walk.run.machine.barriers.get(view.key)
     if found is None:
         position = walk.position(op)
@@ -45,7 +51,7 @@ def _init(walk: Walk, op: Operation) -> None:
     assert isinstance(op, InitBarrierOp)
     view = walk.view(op, op.alloc)
     try:
-        made = Barrier(view.name, op.count.value.data, key=view.key, owner=view.owner)
+        made = KeyedBarrier(view.name, op.count.value.data, key=view.key, owner=view.owner)
     except BarrierMisuse as misuse:
         raise NotAnalysed(op, str(misuse)) from None
     walk.run.machine.init(walk.task, made, walk.position(op))
@@ -89,7 +95,7 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, AsyncCopyMbarrierArriveOp)
     yield None
     barrier, task = barrier_of(walk, op, walk.view(op, op.barrier)), walk.task
-    copies = walk.run.machine.groups(task, "copies")
+    copies = walk.run.machine.groups(task, "cp.async")
     if op.no_increment is None:
         barrier.expect_arrivals(task.threads)
     walk.run.machine.issue(
@@ -99,7 +105,7 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
         walk.position(op),
         (),
         arrives=[(barrier, task.threads)],
-        after=[*copies.older(0), *copies.open],
+        after=copies.all(),
     )
 
 
@@ -157,9 +163,8 @@ def _cluster_barrier(walk: Walk, op: Operation) -> Steps:
 
 
 def _fence(walk: Walk, op: Operation) -> None:
-    kind = op.scope.data if isinstance(op, FenceOp) else op.name
-    if "async_shared" in kind:
-        walk.run.machine.fence(walk.task)
+    kind = op.scope.data if isinstance(op, FenceOp) else "async_shared"
+    walk.run.machine.events.fence(walk.task, kind, walk.position(op))
 
 
 def wait_groups(walk: Walk, op: Operation, kind: GroupKind, leave: int) -> Steps:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.concurrency import Steps
-from tilewright.analysis.ordering import Proxy
+from tilewright.analysis.concurrency import Proxy, Steps
 from tilewright.dialects.tlx import PlacedAliasOp
 from tilewright.dialects.ttg.memory import (
     LocalAllocOp,
@@ -133,9 +132,8 @@ def proxy_of(view: View, otherwise: Proxy) -> Proxy:
 
 
 def record_access(walk: Walk, op: Operation, view: View, *, writes: bool) -> None:
-    proxy = proxy_of(view, "generic")
-    machine = walk.run.machine
-    machine.access(walk.task, view.region(), proxy, walk.position(op), writes=writes)
+    kind, proxy = "write" if writes else "read", proxy_of(view, "generic")
+    walk.run.machine.events.accessed(walk.task, kind, view.region(), proxy, walk.position(op))
 
 
 def _load(walk: Walk, op: Operation) -> Steps:

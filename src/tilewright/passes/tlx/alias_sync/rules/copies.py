@@ -111,23 +111,23 @@ def _copy(walk: Walk, op: Operation) -> Steps:
         walk.position(op),
         [AliasRange(target.region(), "generic", writes=True)],
     )
-    machine.groups(walk.task, "copies").issue(issued)
+    machine.groups(walk.task, "cp.async").issue(issued)
 
 
 def _commit_copies(walk: Walk, op: Operation) -> None:
-    walk.run.machine.groups(walk.task, "copies").commit()
+    walk.run.machine.groups(walk.task, "cp.async").commit()
     nothing(walk, op)
 
 
 def _wait_copies(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, AsyncWaitOp)
     nothing(walk, op)
-    yield from wait_groups(walk, op, "copies", op.num.value.data)
+    yield from wait_groups(walk, op, "cp.async", op.num.value.data)
 
 
 def _wait_stores(walk: Walk, op: Operation) -> Steps:
     leave = op.pendings.value.data if isinstance(op, TMAStoreWaitOp) else 0
-    yield from wait_groups(walk, op, "stores", leave)
+    yield from wait_groups(walk, op, "TMA store", leave)
 
 
 def _tma_store(walk: Walk, op: Operation) -> Steps:
@@ -154,7 +154,7 @@ def _read_out(walk: Walk, op: Operation, source: SSAValue, operation: str) -> No
         walk.position(op),
         [AliasRange(view.region(), "async")],
     )
-    machine.groups(walk.task, "stores").issue_alone(issued)
+    machine.groups(walk.task, "TMA store").issue_alone(issued)
 
 
 def _remote_store(walk: Walk, op: Operation) -> Steps:

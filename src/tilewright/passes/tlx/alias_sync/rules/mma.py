@@ -37,17 +37,17 @@ def _wgmma(walk: Walk, op: Operation) -> Steps:
         [AliasRange(view.region(), "async") for view in views],
         in_order=True,
     )
-    machine.groups(walk.task, "products").issue_alone(issued)
+    machine.groups(walk.task, "wgmma").issue_alone(issued)
     walk.env[op.d] = MmaIssue(issued)
     if not op.is_async.value.data:
-        yield from wait_groups(walk, op, "products", 0)
+        yield from wait_groups(walk, op, "wgmma", 0)
 
 
 def _wgmma_wait(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, WarpGroupDotWaitOp)
     for result, operand in zip(op.results, op.operands, strict=True):
         walk.env[result] = walk.env.get(operand)
-    yield from wait_groups(walk, op, "products", op.pendings.value.data)
+    yield from wait_groups(walk, op, "wgmma", op.pendings.value.data)
 
 
 def _pair(walk: Walk, is_pair: bool) -> list[int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilewright.analysis.concurrency import MBarrier
+from tilewright.analysis.concurrency import KeyedBarrier
 from tilewright.targets.numpy.tasks.support.arena import Allocation
 
 
 @dataclass(eq=False)
-class Barrier(MBarrier):
+class Barrier(KeyedBarrier):
     """A barrier that was initialised."""
 
     offset: int = 0
@@ -20,7 +20,3 @@ class Barrier(MBarrier):
     """Where it was initialised."""
     signallers: dict[str, int] = field(default_factory=dict[str, int])
     """Tasks whose arrivals, bytes or operations it got, and where the last came from."""
-
-    @property
-    def key(self) -> tuple[int, int]:
-        return self.cta, self.offset

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilewright.analysis.concurrency import Machine, NamedBarrier, Task
+from tilewright.analysis.concurrency import Machine, NamedBarrier, SyncEvents, Task
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
-from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind
+from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind, View
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.layouts import Layouts
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 
@@ -57,10 +58,10 @@ class Cluster:
     """The operation that finishes at the moment."""
     last: AsyncOperation | None = None
     """The operation in which something went wrong, if it was in one."""
-    operations: int = 0
     layouts: Layouts = field(default_factory=Layouts)
 
     def __post_init__(self) -> None:
+        self.events: SyncEvents[View, Barrier, AsyncOperation] = self.recorder
         self.ctas: list[CtaRuntime] = []
         self.machine = Machine(self.seed)
         self.barrier = NamedBarrier("the cluster's barrier")

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.concurrency import Wait
+from tilewright.analysis.concurrency import Proxy, Wait
 from tilewright.targets.numpy.api import Terms
-from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.sync import CtaSync
@@ -156,7 +155,7 @@ class CtaEngines(CtaSync):
     def commit(self, source_id: int) -> None:
         """Close a group of cp.async."""
         self.groups("cp.async").commit()
-        self.cluster.recorder.commit(self.cluster.task, "cp.async", source_id)
+        self.cluster.events.commit(self.cluster.task, "cp.async", source_id)
 
     def arrive_when_copied(self, barrier: View, increments: bool, source_id: int) -> None:
         """Threads arrive once the copies that the task has issued so far are done."""
@@ -164,7 +163,7 @@ class CtaEngines(CtaSync):
         threads, groups = self.cluster.task.threads, self.groups("cp.async")
         if increments:
             mbarrier.expect_arrivals(threads)
-        before = [*groups.older(0), *groups.open]
+        before = groups.all()
 
         def finish() -> None:
             acting = self.cluster.acting
@@ -198,7 +197,7 @@ class CtaEngines(CtaSync):
         what = f"the TMA {'reduction' if reduces else 'store'} of {source.name}"
         operation = self.start(what, "tma stores", source_id, finish, [(source, False)])
         self.groups("TMA store").issue_alone(operation)
-        self.cluster.recorder.commit(self.cluster.task, "TMA store", source_id)
+        self.cluster.events.commit(self.cluster.task, "TMA store", source_id)
 
     def store_bulk(
         self, site: int, address: Terms, source: View, size_bytes: Any, pred: Any, source_id: int
@@ -218,7 +217,7 @@ class CtaEngines(CtaSync):
             f"the bulk store of {source.name}", "tma stores", source_id, finish, [(part, False)]
         )
         self.groups("TMA store").issue_alone(operation)
-        self.cluster.recorder.commit(self.cluster.task, "TMA store", source_id)
+        self.cluster.events.commit(self.cluster.task, "TMA store", source_id)
 
     # -- between CTAs ------------------------------------------------------------------------
 
@@ -344,7 +343,7 @@ class CtaEngines(CtaSync):
     ) -> None:
         operation = self.start(what, _TENSOR_MOVER, source_id, finish, parts)
         self.groups("tensor copy").issue_alone(operation)
-        self.cluster.recorder.commit(self.cluster.task, "tensor copy", source_id)
+        self.cluster.events.commit(self.cluster.task, "tensor copy", source_id)
 
     def wait_tensors(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
         yield from self.wait_groups("tensor copy", leave, source_id)

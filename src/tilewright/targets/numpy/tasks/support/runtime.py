@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.concurrency import Wait
+from tilewright.analysis.concurrency import Proxy, Wait
 from tilewright.targets.numpy.support.dot import dot, dot_scaled
-from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.engines import CtaEngines
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
@@ -50,7 +49,7 @@ class CtaRuntime(CtaEngines):
         groups = self.groups("wgmma")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "wgmma", source_id)
+        self.cluster.events.commit(self.cluster.task, "wgmma", source_id)
         return result
 
     def wgmma_now(
@@ -138,7 +137,7 @@ class CtaRuntime(CtaEngines):
         operation = self.mma(*args, **kwargs)
         if operation is not None:
             yield Wait(operation.what, lambda: operation.is_done, site=operation.site)
-            self.cluster.recorder.waited_group(self.cluster.task, "wgmma", [operation], 0)
+            self.cluster.events.waited_group(self.cluster.task, "wgmma", [operation], 0)
 
     def _operand(self, view: View, source_id: int) -> Any:
         proxy: Proxy = "tensor" if view.arena.is_tensor_memory else "async"

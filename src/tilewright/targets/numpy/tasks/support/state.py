@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tilewright.analysis.concurrency import Groups, NamedBarrier, Steps, Task, Wait
+from tilewright.analysis.concurrency import (
+    GroupKind,
+    Groups,
+    NamedBarrier,
+    Proxy,
+    Steps,
+    Task,
+    Wait,
+)
 from tilewright.targets.numpy.api import Grid, Memory, RunOptions
 from tilewright.targets.numpy.support.batch import Batch, SourceSite
-from tilewright.targets.numpy.tasks.recorder import GroupKind, Proxy
 from tilewright.targets.numpy.tasks.support.arena import Held, TaskArena, View, conflict
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.cluster import Cluster
@@ -61,7 +68,7 @@ class CtaState(Batch):
         self.scratches: list[Any] = []
         self.descriptors: dict[int, tuple[Any, ...]] = {}
         """Tensor descriptors that were written to memory, by address."""
-        self._groups: dict[tuple[Task, GroupKind], Groups] = {}
+        self._groups: dict[tuple[Task, GroupKind], Groups[AsyncOperation]] = {}
         self._first_threads: dict[Task, int] = {}
 
     # -- grid --------------------------------------------------------------------------------
@@ -102,7 +109,7 @@ class CtaState(Batch):
             task = cluster.machine.spawn(self._named(name), steps(), warps * WARP, self)
             self._first_threads[task] = first
             first += task.threads
-            cluster.recorder.spawn(task, main)
+            cluster.events.spawn(task, main)
             tasks.append(task)
         return tasks
 
@@ -111,7 +118,7 @@ class CtaState(Batch):
         machine, main = self.cluster.machine, self.cluster.task
         yield from machine.join(tasks)
         machine.tasks = [task for task in machine.tasks if task not in tasks]
-        self.cluster.recorder.join(main, tasks)
+        self.cluster.events.join(main, tasks)
 
     def _named(self, name: str) -> str:
         return name if len(self.cluster.ctas) == 1 else f"CTA {self.rank} {name}"
@@ -160,7 +167,7 @@ class CtaState(Batch):
     def reads(self, view: View, proxy: Proxy, source_id: int) -> Any:
         """A copy of the elements."""
         view.require()
-        self.cluster.recorder.access(self.cluster.actor, "read", view, proxy, source_id)
+        self.cluster.events.access(self.cluster.actor, "read", view, proxy, source_id)
         if self.cluster.is_checked:
             self._check(view, False, source_id)
             if not view.cells(view.arena.filled).all():
@@ -174,7 +181,7 @@ class CtaState(Batch):
     def writes(self, view: View, values: Any, proxy: Proxy, source_id: int) -> None:
         """Replace the elements."""
         view.require()
-        self.cluster.recorder.access(self.cluster.actor, "write", view, proxy, source_id)
+        self.cluster.events.access(self.cluster.actor, "write", view, proxy, source_id)
         if self.cluster.is_checked:
             self._check(view, True, source_id)
             view.cells(view.arena.filled)[...] = True
@@ -220,14 +227,13 @@ class CtaState(Batch):
         """
         cluster = self.cluster
         name = f"{engine} of CTA {self.rank}"
-        cluster.operations += 1
 
         def complete() -> None:
             cluster.acting = cluster.last = operation
             for held in operation.held:
                 held.view.arena.pending.remove(held)
             finish()
-            cluster.recorder.complete(operation)
+            cluster.events.complete(operation)
             cluster.acting = cluster.last = None
 
         operation = AsyncOperation(
@@ -239,8 +245,7 @@ class CtaState(Batch):
             in_order=in_order,
             issuer=cluster.task,
             cta=self.rank,
-            index=cluster.operations,
-            barriers=tuple(barriers),
+            barriers=barriers,
         )
         for view, _ in parts:
             view.require()
@@ -250,11 +255,11 @@ class CtaState(Batch):
             operation.held = [Held(view, writes, operation) for view, writes in parts]
             for held in operation.held:
                 held.view.arena.pending.append(held)
-        cluster.recorder.issue(operation)
+        cluster.events.issue(operation)
         cluster.machine.issue(name, operation, in_order=in_order)
         return operation
 
-    def groups(self, kind: GroupKind) -> Groups:
+    def groups(self, kind: GroupKind) -> Groups[AsyncOperation]:
         """The groups of the current task."""
         return self._groups.setdefault((self.cluster.task, kind), Groups())
 
@@ -265,8 +270,7 @@ class CtaState(Batch):
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
         yield Wait(what, lambda: groups.is_done(leave), site=source_id)
-        done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
-        self.cluster.recorder.waited_group(task, kind, done, source_id)
+        self.cluster.events.waited_group(task, kind, groups.forget(leave), source_id)
 
     def leave(self, source_id: int) -> None:
         """The CTA ends: its memory must not be needed any more.

@@ -38,6 +38,8 @@ class CtaSync(CtaState):
             barrier = Barrier(
                 view.name,
                 count,
+                key=(view.arena.cta, view.start),
+                owner=view.root.name,
                 offset=view.start,
                 cta=view.arena.cta,
                 root=view.root,
@@ -46,13 +48,13 @@ class CtaSync(CtaState):
         except BarrierMisuse as misuse:
             raise RuntimeFault("barrier", str(misuse), (), source_id) from None
         owner.barriers[view.start] = barrier
-        self.cluster.recorder.init(self.cluster.task, barrier, source_id)
+        self.cluster.events.init(self.cluster.task, barrier, source_id)
 
     def inval_barrier(self, view: View, source_id: int) -> None:
         """The bytes are no barrier any more."""
         barrier = self._barrier(view, source_id, "invalidation")
         del self.cluster.ctas[view.arena.cta].barriers[view.start]
-        self.cluster.recorder.invalidate(self.cluster.task, barrier, source_id)
+        self.cluster.events.invalidate(self.cluster.task, barrier, source_id)
 
     def _barrier(self, view: View, source_id: int, use: str) -> Barrier:
         view.require()
@@ -70,7 +72,7 @@ class CtaSync(CtaState):
 
     def arrived_at(self, barrier: Barrier, count: int, source_id: int) -> None:
         """Count arrivals of the current actor."""
-        self.cluster.recorder.arrive(self.cluster.actor, barrier, count, source_id)
+        self.cluster.events.arrive(self.cluster.actor, barrier, count, source_id)
         self._signal(barrier, source_id, lambda: barrier.arrive(count))
 
     def expect(self, view: View, size_bytes: int, pred: Any, source_id: int) -> None:
@@ -78,9 +80,9 @@ class CtaSync(CtaState):
         if not pred:
             return
         barrier = self._barrier(view, source_id, "expect-tx")
-        recorder, task = self.cluster.recorder, self.cluster.task
-        recorder.expect(task, barrier, size_bytes, source_id)
-        recorder.arrive(task, barrier, 1, source_id)
+        events, task = self.cluster.events, self.cluster.task
+        events.expect(task, barrier, size_bytes, source_id)
+        events.arrive(task, barrier, 1, source_id)
         self._signal(barrier, source_id, lambda: barrier.arrive_expect_tx(size_bytes))
 
     def barrier_for(self, view: View, source_id: int) -> Barrier:
@@ -91,21 +93,20 @@ class CtaSync(CtaState):
         """The operation that finishes has delivered bytes."""
         operation = self.cluster.acting
         assert operation is not None, "only operations deliver"
-        self.cluster.recorder.deliver(operation, barrier, size_bytes, source_id)
+        self.cluster.events.deliver(operation, barrier, size_bytes, source_id)
         self._signal(barrier, source_id, lambda: barrier.complete_tx(size_bytes))
 
-    def _signal(self, barrier: Barrier, source_id: int, change: Callable[[], None]) -> None:
+    def _signal(self, barrier: Barrier, source_id: int, change: Callable[[], bool]) -> None:
         actor = self.cluster.actor
         name = actor.task if isinstance(actor, AsyncOperation) else actor.name
         barrier.signallers[name] = source_id
-        before = barrier.phase
         try:
-            change()
+            completes = change()
         except BarrierMisuse as misuse:
             notes = [Note(f"{barrier.name} is initialised here", barrier.source_id), _PHASE_NOTE]
             raise RuntimeFault("barrier", str(misuse), notes, source_id) from None
-        if barrier.phase != before:
-            self.cluster.recorder.phase(barrier, before)
+        if completes:
+            self.cluster.events.phase(barrier, barrier.phase - 1)
 
     def wait(
         self, view: View, parity: Any, pred: Any, source_id: int
@@ -114,12 +115,12 @@ class CtaSync(CtaState):
         if not pred:
             return
         barrier = self._barrier(view, source_id, "wait")
-        task, recorder, expected = self.cluster.task, self.cluster.recorder, int(parity) & 1
+        task, events, expected = self.cluster.task, self.cluster.events, int(parity) & 1
         if barrier.cta != self.rank:
             message = f"wait on {barrier.name}, a barrier of another CTA"
             note = "wait on a barrier of this CTA, on which the other CTA arrives"
             raise RuntimeFault("barrier", message, [note], source_id)
-        recorder.waiting(task, barrier, expected, source_id)
+        events.waiting(task, barrier, expected, source_id)
         yield Wait(
             f"the phase of parity {expected} of {barrier.name} to complete",
             lambda: barrier.has_passed(expected),
@@ -128,7 +129,7 @@ class CtaSync(CtaState):
             source_id,
             expected,
         )
-        recorder.waited(task, barrier, expected, source_id)
+        events.waited(task, barrier, expected, source_id)
 
     # -- named barriers ----------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class CtaSync(CtaState):
 
     def _arrive_at(self, barrier: NamedBarrier, threads: int, source_id: int) -> int:
         task = self.cluster.task
-        self.cluster.recorder.named(task, barrier, barrier.generation + 1, source_id)
+        self.cluster.events.named(task, barrier, barrier.generation + 1, source_id)
         try:
             return barrier.arrive(task.threads, threads)
         except BarrierMisuse as misuse:
@@ -185,7 +186,7 @@ class CtaSync(CtaState):
         yield Wait(
             what, lambda: barrier.has_opened(generation), barrier.missing, barrier, source_id
         )
-        self.cluster.recorder.named_waited(task, barrier, generation, source_id)
+        self.cluster.events.named_waited(task, barrier, generation, source_id)
 
     def fence(self, kind: str, source_id: int) -> None:
-        self.cluster.recorder.fence(self.cluster.task, kind, source_id)
+        self.cluster.events.fence(self.cluster.task, kind, source_id)

@@ -71,9 +71,9 @@ class Barriers:
 class _Issued:
     """The operations that one task has in flight."""
 
-    copies: Groups = field(default_factory=Groups)
-    stores: Groups = field(default_factory=Groups)
-    gemms: Groups = field(default_factory=Groups)
+    copies: Groups[Operation] = field(default_factory=Groups[Operation])
+    stores: Groups[Operation] = field(default_factory=Groups[Operation])
+    gemms: Groups[Operation] = field(default_factory=Groups[Operation])
 
 
 def _calls(wait: str) -> Callable[[], str]:
@@ -289,7 +289,7 @@ class ConcurrentRuntime(Runtime):
         barrier, threads, copies = barriers.at(index), self._threads, self._own.copies
         if extra:
             barrier.expect_arrivals(threads)
-        before = [*copies.older(0), *copies.open]
+        before = copies.all()
         for operation in before:
             # From here on the barrier signals their completion, not a wait for groups.
             operation.finish = _then(operation.finish, lambda op=operation: self._release(op))
@@ -338,7 +338,7 @@ class ConcurrentRuntime(Runtime):
         yield from self._wait(self._own.gemms, int(leave), "GEMMs", site)
 
     def _wait(
-        self, groups: Groups, leave: int, what: str, site: int
+        self, groups: Groups[Operation], leave: int, what: str, site: int
     ) -> Generator[Wait, None, None]:
         text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
         yield Wait(text, lambda: groups.is_done(leave), site=site)

@@ -52,7 +52,7 @@ class TensorCoreRuntime(ConcurrentRuntime):
         super().__init__(*arguments, **options)
         self._memory: dict[tuple[Block, str, int | None], TileBuffer] = {}
         self._rows: dict[tuple[Block, str, int | None], Barriers] = {}
-        self._early: dict[tuple[Block, str, int | None], list[Callable[[Barriers], None]]] = {}
+        self._early: dict[tuple[Block, str, int | None], list[Callable[[Barriers], object]]] = {}
         """What happens to barriers of blocks that have not set them up yet."""
         self._uncommitted: dict[object, list[Operation]] = {}
         self.take_cluster: Callable[[], Block | None] = lambda: None
@@ -87,7 +87,7 @@ class TensorCoreRuntime(ConcurrentRuntime):
     def _arrive_in(self, block: Block, barriers: Barriers, index: int, count: int) -> None:
         self._at(block, barriers, lambda there: self._arrive(there, index, count))
 
-    def _at(self, block: Block, barriers: Barriers, do: Callable[[Barriers], None]) -> None:
+    def _at(self, block: Block, barriers: Barriers, do: Callable[[Barriers], object]) -> None:
         """Do something to the same barriers of a block of the cluster, as soon as it has them."""
         key = block, barriers.name, barriers.site
         there = self._rows.get(key)
