@@ -119,6 +119,8 @@ def host_array(value: Any) -> HostArray:
         return HostArray(cast("NumpyArray", value))
     if type(value).__module__.partition(".")[0] == "torch":
         return _from_torch(value)
+    if is_jax(value):
+        return _from_jax(value)
     if hasattr(value, "__cuda_array_interface__"):
         return _from_device(value)
     if hasattr(value, "__array_interface__"):
@@ -157,9 +159,16 @@ def _from_device(array: Any) -> HostArray:
     return HostArray(host, lambda: array.set(host))
 
 
+def _from_jax(value: Any) -> HostArray:
+    """The memory of an array of JAX, which nothing may change."""
+    if any(device.platform != "cpu" for device in value.devices()):
+        _notice_copies("arrays of JAX on a device")
+    return HostArray(np.asarray(value))
+
+
 def _from_dlpack(value: Any) -> HostArray:
     view = np.from_dlpack(value)
-    if view.flags.writeable or is_jax(value):  # arrays of JAX never change
+    if view.flags.writeable:
         return HostArray(view)
     # Producers without a read-only flag are taken as writable, as every GPU launch does.
     address = view.__array_interface__["data"][0]

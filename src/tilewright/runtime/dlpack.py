@@ -1,8 +1,9 @@
 """DLPack capsules of memory that we own, for libraries that take nothing else.
 
 A capsule holds a `DLManagedTensor` (DLPack 0.8, which every consumer takes): an address, its
-device, shape, strides and element type, and a function that releases it. The struct and the owner of the
-memory are held until the consumer calls that function, or until a capsule without one is gone.
+device, shape, strides and element type, and a function that releases it. The struct and the owner
+of the memory are held until the consumer calls that function, or until a capsule without a consumer
+is gone.
 """
 
 from __future__ import annotations
@@ -63,12 +64,20 @@ def _released(managed: Any) -> None:
 
 def _destroyed(capsule: int) -> None:
     # A consumer renames the capsule that it takes, and calls `release` itself.
-    address = ctypes.c_void_p(capsule)
-    if ctypes.pythonapi.PyCapsule_IsValid(address, _NAME):
-        ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
-        _held.pop(ctypes.pythonapi.PyCapsule_GetPointer(address, _NAME), None)
+    if _is_valid(capsule, _NAME):
+        _held.pop(_pointer_in(capsule, _NAME), None)
 
 
+# Prototypes of our own: attributes of `pythonapi` are shared with every other library.
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _Destroy)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _release, _destroy = _Release(_released), _Destroy(_destroyed)
 
 
@@ -95,8 +104,19 @@ def capsule_of(
         0,
     )
     managed.release = _release
-    create = ctypes.pythonapi.PyCapsule_New
-    create.restype = ctypes.py_object
-    create.argtypes = [ctypes.c_void_p, ctypes.c_char_p, _Destroy]
     _held[ctypes.addressof(managed)] = (managed, extents, owner)
-    return create(ctypes.addressof(managed), _NAME, _destroy)
+    return _new_capsule(ctypes.addressof(managed), _NAME, _destroy)
+
+
+class HostExport:
+    """A NumPy array for consumers of DLPack, of any element type: NumPy exports no small floats."""
+
+    def __init__(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
+        self._array = np.ascontiguousarray(array)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU, 0
+
+    def __dlpack__(self, **_: object) -> Any:
+        array = self._array
+        return capsule_of(array.ctypes.data, array.shape, array.dtype, (CPU, 0), array)

@@ -1,8 +1,8 @@
 """Fake tensors of torch: shapes and dtypes without memory, with which torch.compile traces.
 
 A kernel that gets one computes nothing: a launch over a grid ends at once, and a kernel of `T`
-returns tensors of the right shapes, fake ones too. Looked for on the slow paths only: the quick ones
-read addresses, which fake tensors do not have.
+returns tensors of the right shapes, fake ones too. Only the slow paths look for them: the quick
+ones read addresses, which fake tensors do not have.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     op = tw.torch_op(matmul(1024, 1024, 1024))        # a compiled `T` kernel: op(a, b) returns c
 
-    @tw.torch_op(name="mine::scaled", backward=scaled_backward)
+    @tw.torch_op(name="ours::scaled", backward=scaled_backward)
     def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
         out = torch.empty_like(x)                      # a function that launches kernels
         scale_kernel[(tw.cdiv(x.numel(), 1024),)](x, out, factor, x.numel(), BLOCK=1024)
@@ -10,8 +10,8 @@
 
 An op is one node in the graphs of torch.compile, which looks into neither kernels nor launches:
 
-- its *fake* form, which gives shapes and dtypes, is the same function run with fake tensors; kernels
-  launched with such do nothing (`fake_tensors`);
+- its *fake* form, which gives shapes and dtypes, is the same function run with fake tensors;
+  kernels launched with such do nothing (`fake_tensors`);
 - arguments that it writes are declared (``mutates``); of a `T` kernel they are known;
 - ``backward(inputs, outputs, *gradients)`` returns one gradient for each input, None where there is
   none; it may use ops itself.
@@ -26,7 +26,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -71,8 +71,8 @@ def torch_op(
     if compiled is not None:
         if mutates:
             raise TypeError(
-                f"torch_op: mutates is for functions; {compiled.name} is a kernel, whose IR names the "
-                "tensors that it writes"
+                f"torch_op: mutates is for functions; {compiled.name} is a kernel, whose IR names "
+                "the tensors that it writes"
             )
         return _op_of_kernel(library, compiled, name, backward)
     if not inspect.isfunction(kernel):
@@ -91,7 +91,7 @@ def _library() -> Any:
     try:
         return import_module("torch.library")
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if (error.name or "").partition(".")[0] != "torch":
             raise
         raise TorchMissing(
             f"tw.torch_op needs PyTorch, which is not installed: {INSTALL}", name="torch"
@@ -126,8 +126,8 @@ def _op_of_kernel(
         name = f"{NAMESPACE}::{kernel.name}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
 
     def run(*arguments: Any) -> Any:
-        found = kernel(*arguments)
-        return tuple(found) if isinstance(found, list) else found
+        found: object = kernel(*arguments)
+        return tuple(cast("list[Any]", found)) if isinstance(found, list) else found
 
     op = library.custom_op(name, run, mutates_args=written, schema=schema_of(kernel, written))
     op.register_fake(run)
@@ -141,14 +141,14 @@ def schema_of(kernel: CompiledTileKernel, written: Sequence[str]) -> str:
     for index, param in enumerate(kernel.inputs):
         if param.kind == "pointer":
             raise TypeError(
-                f"torch_op: {kernel.name}.{param.name} is a raw address, which no op of PyTorch takes: "
-                "declare it as a T.Tensor"
+                f"torch_op: {kernel.name}.{param.name} is a raw address, which no op of PyTorch "
+                "takes: declare it as a T.Tensor"
             )
         if param.kind == "tensor":
             kind = f"Tensor(a{index}!)" if param.name in written else "Tensor"
         else:
             is_float = param.dtype.startswith(("float", "bfloat"))
-            kind = "bool" if param.dtype == "bool" else "float" if is_float else "int"
+            kind = "bool" if param.dtype == "bool" else "float" if is_float else "SymInt"
         arguments.append(f"{kind} {param.name}")
     returned = kernel.prim_func.returned
     count = len(kernel.out_idx if returned is None else returned)
@@ -174,8 +174,7 @@ def _differentiate(op: Any, backward: Backward | None) -> None:
         return
 
     def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        outputs = output if isinstance(output, tuple) else (output,)
-        values = (*inputs, *outputs)
+        values = (*inputs, *_several(output))
         tensors = [index for index, each in enumerate(values) if hasattr(each, "requires_grad")]
         ctx.save_for_backward(*(values[index] for index in tensors))
         ctx.tilewright = len(inputs), tensors, [
@@ -187,8 +186,7 @@ def _differentiate(op: Any, backward: Backward | None) -> None:
         values = list(values)
         for index, tensor in zip(tensors, ctx.saved_tensors, strict=True):
             values[index] = tensor
-        found = backward(tuple(values[:count]), tuple(values[count:]), *given)
-        found = found if isinstance(found, tuple) else (found,)
+        found = _several(backward(tuple(values[:count]), tuple(values[count:]), *given))
         if len(found) != count:
             raise ValueError(
                 f"the backward of {op} returned {len(found)} gradients for {count} inputs: return "
@@ -197,3 +195,7 @@ def _differentiate(op: Any, backward: Backward | None) -> None:
         return found
 
     op.register_autograd(gradients, setup_context=save)
+
+
+def _several(found: object) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)

@@ -153,7 +153,7 @@ class JITFunction(KernelFunction, Launchable):
     ) -> Any:
         """The ordinary way: with every check, and compiling where needed."""
         if has_fakes(args) or has_fakes(kwargs.values()):
-            return None  # of torch.compile, which only asks for shapes
+            return None  # torch.compile needs no more than shapes
         try:
             stream = None if _STREAM in self._known else kwargs.pop(_STREAM, None)
             bound, options = self._bind(args, kwargs)

@@ -346,15 +346,9 @@ class CompiledTileKernel:
 
     def _shapes_only(self, arguments: Sequence[Any]) -> Any:
         """What a call with tensors without memory returns: tensors like them."""
-        outputs = [
-            new_tensor(
-                self.output_shape(param, sizes_of(self.inputs, arguments)), param.dtype, like
-            )
-            for like in (example_of(arguments),)
-            for index, param in enumerate(self.params)
-            if index in self.out_idx
-        ]
-        return self._returned(outputs, arguments)
+        like, sizes = example_of(arguments), sizes_of(self.inputs, arguments)
+        made = [self.params[index] for index in self.out_idx]
+        return self._returned([self._output(param, sizes, like) for param in made], arguments)
 
     def _returned(self, outputs: list[Any], arguments: Sequence[Any]) -> Any:
         like = example_of(arguments) if outputs else None

@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.runtime.arrays import NumpyArray, host_array, is_array, is_jax, torch_memory
 from tilewright.runtime.cuda.arrays import device_array
 from tilewright.runtime.cuda.memory import DeviceMemory
+from tilewright.runtime.dlpack import HostExport
 
 if TYPE_CHECKING:
     from tilewright.language.T.dtypes import dtype as Dtype
@@ -57,10 +58,11 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
 
 
 def delivered(tensor: Any, like: Any) -> Any:
-    """A result, as the caller has its tensors: of JAX, which takes memory and makes none to fill."""
+    """A result, as the caller has its tensors: JAX takes memory, and makes none to fill."""
     if not is_jax(like):
         return tensor
-    return import_module("jax.dlpack").from_dlpack(tensor)
+    exported = HostExport(tensor) if isinstance(tensor, np.ndarray) else tensor
+    return import_module("jax.dlpack").from_dlpack(exported)
 
 
 def copied(tensor: Any) -> Any:
